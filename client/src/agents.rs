@@ -1,8 +1,8 @@
-//! The programs that talk to MCP servers, and their files: where each stands and how its list of
+//! Agents (programs with MCP servers of their own) and their configuration files: the paths, and how the list of
 //! servers is read and edited.
 //!
-//! Invariant: an edit touches one entry. Comments, order, indentation, line ends and every other entry
-//! stay as they are, and a file that cannot be read as its program reads it is not written.
+//! Invariant: an edit changes one entry. Comments, order, indentation, line endings and every other entry stay as they
+//! are, and a file that cannot be parsed is not written.
 
 mod diff;
 mod document;
@@ -23,7 +23,7 @@ pub(crate) use self::{
     places::{Places, System},
 };
 
-/// A program with MCP servers of its own.
+/// A program with MCP servers of its own, whose configuration file can be edited.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
 pub(crate) enum Agent {
     Claude,
@@ -48,7 +48,7 @@ impl Agent {
         Self::Zed,
     ];
 
-    /// As the command line and JSON have it.
+    /// The name on the command line and in JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -62,7 +62,7 @@ impl Agent {
         }
     }
 
-    /// As people call it.
+    /// The name shown to users.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -83,8 +83,7 @@ impl Agent {
         }
     }
 
-    /// The keys that lead to its servers. opencode has moved them: files of its second version hold
-    /// them one level deeper.
+    /// The keys of the object that holds the agent's servers. In version 2 of opencode's file, it is one level deeper.
     pub(crate) fn section(self, document: &Document) -> &'static [&'static str] {
         match self {
             Self::Claude | Self::ClaudeDesktop | Self::Cursor | Self::Windsurf => &["mcpServers"],
@@ -93,7 +92,7 @@ impl Agent {
             Self::Zed => &["context_servers"],
             Self::Opencode => {
                 let servers = document.values().pointer("/mcp/servers");
-                // In the first version this would be a server of that name, and have a type.
+                // In version 1, `servers` could only be a server of that name, which has a type.
                 match servers.filter(|v| v.is_object() && !v["type"].is_string()) {
                     Some(_) => &["mcp", "servers"],
                     None => &["mcp"],
@@ -102,7 +101,7 @@ impl Agent {
         }
     }
 
-    /// Whether it is started from a desktop whose PATH is not that of the user's shell.
+    /// Whether the agent is started from the desktop, with a PATH that differs from the user's shell.
     pub(crate) fn needs_absolute_command(self) -> bool {
         self == Self::ClaudeDesktop
     }

@@ -1,17 +1,17 @@
-//! The calls that a run had made when it failed: whoever runs it again has to know of them.
+//! The calls that a run had made when it failed, which matter before the run is repeated.
 //!
-//! Invariant: the call whose failure ended the run is the failure itself, and none of those before it.
+//! Invariant: the call whose failure ended the run is not counted.
 
 use mux_proto::Error;
 
-/// One call that has ended.
+/// A call that has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct EndedCall {
     pub(crate) path: String,
     pub(crate) error: Option<Error>,
 }
 
-/// In words; none if nothing else was called.
+/// Describes the calls other than the one that caused `failure`; `None` if there were none.
 pub(crate) fn in_words(calls: &[EndedCall], failure: &Error) -> Option<String> {
     let is_failure = |call: &EndedCall| {
         let same =
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_that_failed_is_not_among_those_before_it() {
+    fn failing_call_is_not_counted_among_other_calls() {
         let failure = |path: Option<&str>| Error {
             path: path.map(str::to_owned),
             ..Error::new(Kind::Tool, "no such file")
@@ -70,7 +70,7 @@ mod tests {
                 failure(Some("a.read")),
                 Some("2 other calls ended, 1 of them with an error"),
             ),
-            // The program threw something of its own.
+            // The program threw an error of its own.
             (
                 vec![failing()],
                 failure(None),

@@ -1,4 +1,4 @@
-//! One file a command: each talks to the daemon and hands what it got to `render`.
+//! One file per command: each talks to the daemon and passes the result to `render`.
 
 mod about;
 mod approvals;
@@ -85,7 +85,7 @@ impl From<ConnectError> for Failure {
 impl From<RpcError> for Failure {
     fn from(error: RpcError) -> Self {
         match error {
-            // It was not even asked.
+            // The daemon did not execute the request.
             RpcError::Server(_) => mux_client::lost(error).into(),
             error => exit::machinery(format!("the connection to muxd was lost: {error}"))
                 .hint("see `mux logs`")
@@ -96,7 +96,7 @@ impl From<RpcError> for Failure {
 
 type Outcome = Result<ExitCode, Failure>;
 
-/// How many daemons may end under our eyes before we give up.
+/// How often a request is repeated because the daemon that got it was shutting down.
 const REFUSALS: usize = 4;
 
 pub(crate) async fn execute(args: Args) -> Outcome {
@@ -143,18 +143,18 @@ pub(crate) async fn execute(args: Args) -> Outcome {
     }
 }
 
-/// Where everything stands, by this process's environment.
+/// The daemon's directories, resolved from this process's environment.
 fn dirs() -> Result<Dirs, Failure> {
     let home = variable(variables::HOME);
     Dirs::resolve(home.as_deref()).map_err(|e| ConnectError::from(e).into())
 }
 
-/// A connection, with a new daemon if there is none.
+/// Connects to the daemon, and starts one if none runs.
 async fn session() -> Result<Session, Failure> {
     session_of(&me()).await
 }
 
-/// The same, for a client of another name.
+/// Connects to the daemon as `me`, and starts one if none runs.
 async fn session_of(me: &Identity) -> Result<Session, Failure> {
     let program = variable(variables::DAEMON);
     let session = mux_client::connect_or_spawn(&dirs()?, program, me).await?;
@@ -168,7 +168,7 @@ async fn session_of(me: &Identity) -> Result<Session, Failure> {
     Ok(session)
 }
 
-/// Asks a daemon. One that is ending may refuse, and then the next one is asked: nothing has happened.
+/// Sends a request. A daemon that is shutting down may refuse it without any effect; the next one is asked then.
 async fn ask<T>(
     mut question: impl AsyncFnMut(&Session) -> Result<T, Error>,
 ) -> Result<Result<T, Error>, Failure> {
@@ -181,7 +181,7 @@ async fn ask<T>(
     Ok(question(&session().await?).await)
 }
 
-/// A connection to the daemon that runs, and `None` if there is none.
+/// Connects to the running daemon; `None` if none runs.
 async fn running() -> Result<Option<Session>, Failure> {
     match mux_client::connect(&dirs()?, &me()).await {
         Ok(session) => Ok(Some(session)),
@@ -190,7 +190,7 @@ async fn running() -> Result<Option<Session>, Failure> {
     }
 }
 
-/// Resolves when somebody presses Ctrl-C.
+/// Resolves when the user presses Ctrl-C.
 async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
@@ -219,7 +219,7 @@ fn variable(name: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Wrong usage that only shows at run time; it exits like clap does.
+/// Reports wrong usage that clap cannot detect, with clap's exit code.
 fn usage(message: impl Into<String>, hint: impl Into<String>, json: bool) -> Outcome {
     let error = Error::new(Kind::Validation, message).hint(hint);
     Ok(render::usage(&error, json))

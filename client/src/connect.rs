@@ -1,7 +1,7 @@
-//! From a path to a greeted connection.
+//! Connects to the daemon's socket and sends `hello`.
 //!
-//! Invariant: only `hello` is ever sent twice. Everything else is sent once, by the caller, on a
-//! connection that has answered.
+//! Invariant: only `hello` is ever sent twice. Every other request is sent once, by the caller, on a connection on
+//! which `hello` was answered.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -23,18 +23,18 @@ use crate::{
 };
 
 const GREETING: Duration = Duration::from_secs(5);
-/// How often a daemon may vanish between our start and our hello before we give up.
+/// How often a daemon may disappear between its start and our `hello` before connecting fails.
 const ATTEMPTS: usize = 5;
 
-/// Who connects.
+/// The client's description of itself, sent with `hello`.
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub name: String,
     pub version: String,
     pub agent: Option<String>,
-    /// The directory in which the client works.
+    /// The client's working directory.
     pub workspace: Option<PathBuf>,
-    /// It speaks for an agent: it finds only runs of its own, and is told of no command line.
+    /// The client acts for an agent: it finds only its own runs, and hints do not name commands.
     pub for_agent: bool,
 }
 
@@ -65,7 +65,7 @@ impl Identity {
     }
 }
 
-/// A connection on which `hello` was answered.
+/// A connection to the daemon on which `hello` was answered.
 #[derive(Clone, Debug)]
 pub struct Session {
     pub client: MuxClient,
@@ -73,8 +73,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Fails if the daemon did not list this method or feature. One that it does not know would end
-    /// the connection.
+    /// Fails if the daemon did not list this method or feature. Calling an unknown method would end the connection.
     pub fn require(&self, feature: &str) -> Result<(), Error> {
         offers(&self.welcome, feature)
     }
@@ -88,26 +87,26 @@ fn offers(welcome: &Welcome, feature: &str) -> Result<(), Error> {
         "muxd {} is build {} and does not know `{feature}`; this is build {BUILD}",
         welcome.pid, welcome.build
     );
-    Err(Error::new(Kind::Unavailable, message).hint("`mux restart` changes over"))
+    Err(Error::new(Kind::Unavailable, message).hint("run `mux restart`"))
 }
 
-/// The context of a call that must be answered within this time.
+/// The context of a request that must be answered within this time.
 pub fn within_seconds(seconds: u64) -> tarpc::context::Context {
     transport::within(Duration::from_secs(seconds))
 }
 
-/// Connects to the daemon that runs, and to nothing else.
+/// Connects to the running daemon; never starts one.
 pub async fn connect(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
     dirs.prepare()?;
     let mut last = ConnectError::NotRunning;
     for _ in 0..ATTEMPTS {
-        // Whoever serves holds the lock. Where a service manager listens, to dial would start a daemon.
+        // A serving daemon holds the lock. If a service manager owns the socket, dialing would start a daemon.
         if let Ok(None) = holder(dirs) {
             return Err(ConnectError::NotRunning);
         }
         match greet(dirs, me).await {
             Err(ConnectError::Ending) => return Err(ConnectError::NotRunning),
-            // It ended at that moment; there may be another one.
+            // The daemon ended at that moment; there may be another one.
             Err(error @ ConnectError::Lost(_)) => last = error,
             greeted => return greeted,
         }
@@ -115,8 +114,8 @@ pub async fn connect(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError
     Err(last)
 }
 
-/// Connects to the daemon that runs, or starts one. `program` is `muxd`; without it, the one beside
-/// this program is taken.
+/// Connects to the running daemon, or starts one. `program` is the path of `muxd`; by default the one next to this
+/// program.
 pub async fn connect_or_spawn(
     dirs: &Dirs,
     program: Option<PathBuf>,
@@ -128,7 +127,7 @@ pub async fn connect_or_spawn(
         match greet(dirs, me).await {
             Ok(session) if session.welcome.contract == CONTRACT => return Ok(session),
             Ok(session) => {
-                // It drains and goes; the one that we start then waits for its lock.
+                // The old daemon drains and exits; the one started below waits for its lock.
                 let theirs = session.welcome.contract;
                 last = ConnectError::OtherContract {
                     theirs,
@@ -138,13 +137,13 @@ pub async fn connect_or_spawn(
                 drop(session.client.retire(within_seconds(5), reason).await);
             }
             Err(error @ ConnectError::NotRunning) => last = error,
-            // Where a service manager listens, nobody else would wait for its successor.
+            // If a service manager owns the socket, nothing else waits for the successor.
             Err(ConnectError::Ending) => wait_for_successor(dirs).await,
             Err(error @ (ConnectError::Lost(_) | ConnectError::Silent(_))) => last = error,
             Err(error) => return Err(error),
         }
         match spawn::start(dirs, program.clone()).await {
-            // Somebody may have killed it.
+            // The new daemon may have been killed.
             Err(error @ ConnectError::Stillborn) => last = error,
             started => started?,
         }
@@ -152,10 +151,10 @@ pub async fn connect_or_spawn(
     Err(last)
 }
 
-/// Waits until a daemon that ends has let go of its lock, or until somebody who started one would lose patience.
+/// Waits until a daemon that is shutting down has released its lock, at most for the startup timeout.
 async fn wait_for_successor(dirs: &Dirs) {
     if let Ok(Some(pid)) = holder(dirs) {
-        // What then is wrong shows when the next one is started.
+        // Errors show when the next daemon is started.
         drop(timeout(spawn::PATIENCE, ended(dirs, pid)).await);
     }
 }
@@ -172,7 +171,7 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
         {
             return Err(ConnectError::NotRunning);
         }
-        // More clients wait at its door than the system lets wait.
+        // The socket's listen backlog is full.
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
             return Err(ConnectError::Lost(e.to_string()));
         }
@@ -184,11 +183,11 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
     let client = MuxClient::new(Config::default(), listed).spawn();
     match client.hello(transport::within(GREETING), me.hello()).await {
         Ok(Ok(welcome)) => {
-            // Hello is answered once.
+            // `hello` is answered once.
             drop(features.set(welcome.features.clone()));
             Ok(Session { client, welcome })
         }
-        // As good as none, and the next one has to wait for its lock.
+        // Treated like no daemon, but the next one has to wait for its lock.
         Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::Ending),
         Ok(Err(error)) => Err(ConnectError::Refused(error)),
         Err(RpcError::DeadlineExceeded) => Err(match holder(dirs) {
@@ -199,15 +198,15 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
     }
 }
 
-/// Whether a process stands still because somebody stopped it, where the system tells.
+/// Whether a process is stopped by a signal or a debugger, if the system can tell.
 fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name before it may hold anything.
+    // The process name before the state may contain any characters.
     let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
     state.starts_with(['T', 't'])
 }
 
-/// Credentials may travel over this socket soon: it must be ours at the other end too.
+/// Fails if another user owns the other end: credentials may be sent over this socket.
 #[cfg(unix)]
 fn check_owner(stream: &Stream, path: PathBuf) -> Result<(), ConnectError> {
     let me = nix::unistd::geteuid().as_raw();
@@ -227,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_method_that_the_daemon_did_not_list_is_refused_with_the_way_out() {
+    fn unlisted_method_is_refused_with_a_hint() {
         let welcome = Welcome {
             contract: CONTRACT,
             build: "0.0.1".into(),

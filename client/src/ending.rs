@@ -1,4 +1,4 @@
-//! Waits for the end of a daemon that was asked to go.
+//! Waits for the exit of a daemon that was asked to stop.
 
 use std::{
     fs::{File, TryLockError},
@@ -9,7 +9,7 @@ use mux_proto::endpoint::Dirs;
 
 use crate::spawn;
 
-/// The daemon that holds the instance lock. If it does not answer any more, it is on its way out.
+/// The process id of the daemon that holds the instance lock. A holder that does not respond is shutting down.
 pub fn holder(dirs: &Dirs) -> io::Result<Option<u32>> {
     let lock = match File::open(dirs.instance_lock()) {
         Ok(lock) => lock,
@@ -23,11 +23,11 @@ pub fn holder(dirs: &Dirs) -> io::Result<Option<u32>> {
     }
 }
 
-/// While this lives, no client starts a daemon.
+/// A guard: while it lives, no client starts a daemon.
 #[derive(Debug)]
 pub struct StartsHeld(#[expect(dead_code, reason = "held for its lock")] File);
 
-/// Waits until nobody is starting a daemon, and has everybody wait who would.
+/// Waits until no client is starting a daemon, and blocks clients from starting one while the result lives.
 pub async fn hold_starts(dirs: &Dirs) -> io::Result<StartsHeld> {
     let path = dirs.startup_lock();
     Ok(StartsHeld(
@@ -48,11 +48,11 @@ impl StartsHeld {
     }
 }
 
-/// Resolves when the daemon `pid` holds the instance lock no more, whoever does then.
+/// Resolves when the daemon `pid` no longer holds the instance lock.
 ///
-/// Others may start the next daemon at the same time, and that one keeps the lock for life. Whoever
-/// starts one holds the startup lock until it serves: with that lock in our hand, the instance lock
-/// is free, or held by whom its file names.
+/// Another client may start the next daemon at the same time, and that daemon keeps the instance lock. The startup
+/// lock is held until a new daemon serves: while this function holds it, the instance lock is free, or its file names
+/// the holder.
 pub async fn ended(dirs: &Dirs, pid: u32) -> io::Result<()> {
     let dirs = dirs.clone();
     spawn::blocking(move || {

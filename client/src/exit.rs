@@ -1,9 +1,9 @@
-//! The one table from kinds of failure to exit codes.
+//! Maps error kinds to exit codes.
 
 use mux_proto::{Error, Kind};
 
-/// 1 the program or tool failed, 2 wrong usage, 3 the machinery failed, 4 rejected before it ran,
-/// 5 not allowed, 6 unknown outcome, 124 timeout, 130 cancelled.
+/// The exit code for an error kind: 1 the program or tool failed, 2 usage error, 3 muxd or the connection failed,
+/// 4 rejected before it ran, 5 not allowed, 6 unknown outcome, 124 timeout, 130 cancelled.
 pub(crate) fn code(kind: &Kind) -> u8 {
     match kind {
         Kind::Runtime
@@ -18,15 +18,15 @@ pub(crate) fn code(kind: &Kind) -> u8 {
         Kind::UnknownOutcome => 6,
         Kind::Timeout => 124,
         Kind::Cancelled => 130,
-        // A kind of a newer daemon is nothing that a program could have done.
+        // An unknown kind comes from a newer daemon and is not the program's fault.
         _ => 3,
     }
 }
 
-/// Wrong usage of a command.
+/// The exit code of a usage error.
 pub(crate) const USAGE: u8 = 2;
 
-/// A failure of muxd itself or of the way to it.
+/// A failure of muxd itself or of the connection to it.
 pub(crate) fn machinery(message: String) -> Error {
     Error::new(Kind::Unavailable, message)
 }

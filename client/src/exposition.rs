@@ -1,8 +1,8 @@
-//! Prometheus' text exposition format, read.
+//! A parser of Prometheus' text exposition format.
 //!
-//! Invariant: a line that is none of its kinds is an error and never passed over: half of the numbers would look like all.
+//! Invariant: a malformed line is an error and never skipped, because partial numbers would look complete.
 
-/// What one name stands for.
+/// A metric family: a name with its help, type and samples.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Family {
     pub(crate) name: String,
@@ -14,7 +14,7 @@ pub(crate) struct Family {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
-    /// That of its family, or with a suffix such as `_bucket`.
+    /// The name of the family, perhaps with a suffix such as `_bucket`.
     pub(crate) name: String,
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) value: f64,
@@ -27,9 +27,9 @@ impl Sample {
     }
 }
 
-/// It is no such text.
+/// The text is not in the exposition format.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
-#[error("line {line} of the metrics is not understood")]
+#[error("line {line} of the metrics cannot be parsed")]
 pub(crate) struct Malformed {
     line: usize,
 }
@@ -62,7 +62,7 @@ fn read(line: &str, families: &mut Vec<Family>) -> Option<()> {
     Some(())
 }
 
-/// The last one if that has this name, else a new one.
+/// The last family if it has this name, otherwise a new one.
 fn family<'a>(families: &'a mut Vec<Family>, name: &str) -> &'a mut Family {
     if families.last().is_none_or(|last| last.name != name) {
         families.push(Family {
@@ -85,7 +85,7 @@ fn belongs(name: &str, family: &Family) -> bool {
         || (["histogram", "summary"].contains(&family.kind.as_str()) && parts.contains(&suffix))
 }
 
-/// `name{label="value",…} value`, perhaps with a time behind it.
+/// Parses `name{label="value",…} value`, perhaps followed by a timestamp.
 fn sample(line: &str) -> Option<Sample> {
     let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))?;
     let (name, mut rest) = line.split_at(end);
@@ -116,7 +116,7 @@ fn sample(line: &str) -> Option<Sample> {
     })
 }
 
-/// A label, its value, and what stands behind it.
+/// Parses a label; returns its name, its value and the rest of the text.
 fn label(text: &str) -> Option<(String, String, &str)> {
     let (name, rest) = text.split_once("=\"")?;
     let mut escaped = false;
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_of_it_is_refused() {
+    fn malformed_lines_are_errors() {
         for (text, line) in [
             ("a 1\nb\n", 2),
             ("a{b=\"c} 1\n", 1),

@@ -1,7 +1,7 @@
-//! A connection on which only those methods are called that the daemon has listed.
+//! A transport that sends only methods that the daemon listed in its `hello` response.
 //!
-//! One that it does not know would end the connection, and with it everything that is on its way there.
-//! Invariant: nothing else leaves, whoever calls it: it is answered here, as what the daemon does not know.
+//! An unknown method would end the connection, with all its requests in flight. Invariant: a request for an unlisted
+//! method is not sent, but answered here with an `Unsupported` error.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +20,7 @@ use tarpc::{ClientMessage, RequestName, Response, ServerError};
 
 type Answer = Response<MuxResponse>;
 
-/// What the daemon has listed, as soon as it has.
+/// The features that the daemon listed; unset until `hello` is answered.
 pub(crate) type Features = Arc<OnceLock<Vec<String>>>;
 
 pub(crate) struct Listed<T> {
@@ -40,11 +40,11 @@ impl<T> Listed<T> {
         }
     }
 
-    /// The feature that is missing.
+    /// The feature that a request needs and the daemon did not list.
     fn missing(&self, request: &MuxRequest) -> Option<String> {
         let method = request.name().rsplit('.').next()?;
         let feature = feature(method)?;
-        // Before hello was answered nothing else is sent.
+        // Nothing but `hello` is sent before it is answered.
         let known = self.features.get()?;
         let listed = known.iter().any(|known| known == feature);
         (!listed).then(|| feature.to_owned())

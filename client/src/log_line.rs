@@ -1,35 +1,35 @@
-//! A line of a log, taken apart. Pure.
+//! A parser of log lines. Pure.
 //!
-//! The daemon's begin with a time, a level and the spans within which it was written; a server's with a time and the
-//! runs that had something on their way there. Whatever is none of these is text.
+//! A line of the daemon's log starts with a time, a level and its spans; a line of a server's log with a time and the
+//! runs that had calls in flight. Anything else is text.
 
 use std::time::SystemTime;
 
 use crate::args::Level;
 
-/// Whose line it is.
+/// The log that a line is from.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Source {
     Daemon,
-    /// By the name of its file.
+    /// A server, named after its log file.
     Server(String),
 }
 
-/// One line.
+/// A parsed line of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) source: Source,
-    /// That of the line before it, for one that has none.
+    /// A line without a time inherits that of the previous line.
     pub(crate) time: Option<SystemTime>,
     pub(crate) level: Option<Level>,
-    /// That in which the daemon wrote it; or those that were at work with the server when it did.
+    /// The run in which the daemon wrote the line, or the runs with calls in flight when the server wrote it.
     pub(crate) runs: Vec<String>,
     pub(crate) text: String,
-    /// Of the whole line, where the text is but its beginning.
+    /// The length of the whole line, if `text` is truncated.
     pub(crate) bytes: Option<u64>,
 }
 
-/// What lines behind it without a time of their own have of it.
+/// What a line passes on to the following lines without a time of their own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Before {
     time: Option<SystemTime>,
@@ -38,7 +38,7 @@ pub(crate) struct Before {
 }
 
 impl Line {
-    /// `kept` is its beginning, and `length` that of the whole.
+    /// Parses a line. `kept` is its beginning, `length` the length of the whole line.
     pub(crate) fn read(source: &Source, kept: &[u8], length: u64) -> Self {
         let text = String::from_utf8_lossy(kept);
         let text = text.trim_end_matches('\r');
@@ -73,7 +73,7 @@ impl Line {
         };
         let text = if self.level.is_some() { text } else { rest };
         text.clone_into(&mut self.text);
-        // A run is the outermost span, so that nobody's words can stand before it.
+        // The run is the outermost span, so no foreign text can precede it.
         let run = text.strip_prefix("run{id=").and_then(|rest| {
             let id = rest.split(['}', ' ']).next()?;
             Some(id.trim_matches('"'))
@@ -91,14 +91,14 @@ impl Line {
             self.runs.extend(names.into_iter().map(str::to_owned));
             text
         } else {
-            // Of a time at which lines were not marked.
+            // A line from before lines were marked with runs.
             rest
         };
         text.clone_into(&mut self.text);
         self.level = told(text);
     }
 
-    /// What the lines behind it have of it.
+    /// What the following lines inherit.
     pub(crate) fn before(&self) -> Before {
         Before {
             time: self.time,
@@ -107,7 +107,7 @@ impl Line {
         }
     }
 
-    /// It has no time of its own, and belongs to what stands before it.
+    /// Inherits from the previous line, for a line without a time of its own.
     pub(crate) fn follow(&mut self, before: &Before) {
         self.time = before.time;
         self.level = before.level;
@@ -115,7 +115,7 @@ impl Line {
     }
 }
 
-/// The time at which a text begins, and what stands behind it.
+/// Splits the leading time from a text.
 fn timed(text: &str) -> Option<(SystemTime, &str)> {
     let (first, rest) = text.split_once(' ')?;
     let is_like = (20..=35).contains(&first.len()) && first.ends_with('Z');
@@ -123,7 +123,7 @@ fn timed(text: &str) -> Option<(SystemTime, &str)> {
     Some((time, rest))
 }
 
-/// As the daemon makes them: `19a2b3c4d5-12`.
+/// Whether a text is a run id: `19a2b3c4d5-12`.
 fn is_id(text: &str) -> bool {
     text.split_once('-').is_some_and(|(epoch, number)| {
         !epoch.is_empty()
@@ -133,7 +133,7 @@ fn is_id(text: &str) -> bool {
     })
 }
 
-/// What a server logs by MCP has its level before it, as the daemon writes it down.
+/// The level of a log message sent over MCP, which the daemon writes in front of it.
 fn told(text: &str) -> Option<Level> {
     let (level, _) = text.strip_prefix('[')?.split_once("] ")?;
     match level {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_daemon_has_a_level_and_perhaps_a_run() {
+    fn daemon_line_has_level_and_run() {
         for (text, level, runs, rest) in [
             (
                 "2026-11-22T08:00:00.123456Z  INFO run{id=\"f3a-12\"}: mux: over",
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_a_server_has_the_runs_that_were_at_work() {
+    fn server_line_has_runs_in_flight() {
         let source = Source::Server("files".into());
         for (text, level, runs, rest) in [
             (
@@ -212,7 +212,7 @@ mod tests {
                 vec![],
                 "[Warning] a",
             ),
-            // As such lines were before they were marked.
+            // The format from before lines were marked with runs.
             (
                 "2026-11-22T08:00:00Z its own words",
                 None,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_it_is_it_is_a_line() {
+    fn arbitrary_bytes_are_a_line() {
         for bytes in [
             &b""[..],
             b" ",

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return refused(&error),
     };
-    // One thread: a command waits for one socket, and most are over in milliseconds.
+    // One thread is enough: a command waits for one socket, and most end within milliseconds.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -36,19 +36,19 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => render::failure(&failure.error, json, failure.source.as_ref()),
     };
-    // A wait for a lock that we gave up goes on in its thread, and must not hold us.
+    // An abandoned lock wait continues in its thread and must not delay the exit.
     runtime.shutdown_background();
     code
 }
 
-/// Wrong usage, or something that clap answers itself: help, and the version.
+/// Handles a usage error, or a request that clap answers itself: help and version.
 fn refused(error: &clap::Error) -> ExitCode {
-    // clap has not read the flags of a command line that it does not take.
+    // clap has not parsed the flags of a command line that it rejects.
     let said = |flag: &str| env::args_os().skip(1).any(|word| word == flag);
     if error.kind() == ErrorKind::DisplayVersion && (said("--version") || said("--json")) {
         return render::version(&commands::about(), said("--json"));
     }
-    // A reader who has gone wanted no more.
+    // A closed pipe is not an error.
     drop(error.print());
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -1,8 +1,8 @@
-//! `mux mcp`: the whole pool as one small MCP server over standard input and output, for any agent.
+//! `mux mcp`: an MCP server over standard input and output that gives an agent all configured servers.
 //!
-//! A thin bridge. `face` speaks the protocol, both eras of it; `link` keeps a connection to the daemon,
-//! `follow` hears what the daemon tells of its own accord, and `desk` brings a server's question to the
-//! request that caused it. Nothing is decided here that another client would have to decide again.
+//! A thin bridge, which leaves decisions to the daemon. `face` implements the protocol in both eras: legacy (MCP
+//! 2025-11-25 and older, with `initialize`) and modern (2026-07-28 and newer). `link` keeps a connection to the daemon,
+//! `follow` receives the daemon's notices, and `desk` routes a server's question to the request that caused it.
 //!
 //! Invariant: standard output carries the protocol and nothing else.
 
@@ -36,28 +36,28 @@ use tokio_util::sync::CancellationToken;
 use self::{ending::Ending, face::Face, link::Link};
 use crate::exit;
 
-/// What of the pool this server shows, and to whom.
+/// Which tools this server shows, and for which agent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// Whose overrides apply.
+    /// The name whose overrides in `[agents.NAME]` apply.
     pub(crate) agent: Option<String>,
-    /// Where the agent works, whatever its roots say.
+    /// The agent's workspace; takes precedence over its roots.
     pub(crate) workspace: Option<PathBuf>,
-    /// Where this process was started.
+    /// The directory in which this process was started.
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) show: Show,
-    /// The most that the inventory of tools may take.
+    /// The maximum size of the tool inventory, in tokens.
     pub(crate) inventory_tokens: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Show {
-    /// Programs, discovery, and the tools that are marked as direct.
+    /// The built-in tools, and the servers' tools that are marked as direct.
     #[default]
     Programs,
-    /// Every tool as an ordinary one, under its server's name.
+    /// Every tool of every server, named `server__tool`.
     Everything,
-    /// One server as it is, under its own names.
+    /// One server, unchanged, under its own names.
     Server(String),
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn serve(
     let stdio = (Ending::new(tokio::io::stdin(), over), tokio::io::stdout());
     let service = match serve_server(face, stdio).await {
         Ok(service) => service,
-        // It went away without having said a word.
+        // The agent closed the connection without a message.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => {
             let message = format!("the agent did not open an MCP session: {error}");

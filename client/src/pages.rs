@@ -1,28 +1,27 @@
-//! A value that the daemon keeps, read page by page.
+//! Reads a stored value page by page.
 //!
-//! Invariant: what the pages hold, one after the other, is the JSON text of the value from the first
-//! offset on, without a gap.
+//! Invariant: the pages in order are the JSON text of the value from the first offset on, without a gap.
 
 use mux_proto::{Error, Kind, ReadPage, ReadRequest};
 
 use crate::{Session, lost, within_seconds};
 
-/// The most that one page has.
+/// The maximum length of a page, in bytes.
 const PAGE: u64 = 4 << 20;
 
-/// Reads one page after the other, so that a value of any length takes the memory of one page.
+/// Reads the pages of a stored value in order, with the memory of one page.
 #[derive(Debug)]
 pub struct Pages<'a> {
     session: &'a Session,
     handle: &'a str,
-    /// Where the next page begins; `None` at the end.
+    /// The offset of the next page; `None` at the end.
     next: Option<u64>,
-    /// How many bytes are still wanted.
+    /// The number of bytes still to read; `None` for all.
     wanted: Option<u64>,
 }
 
 impl<'a> Pages<'a> {
-    /// From `offset` on, to the end or for `length` bytes.
+    /// Reads from `offset` on, to the end or for `length` bytes.
     pub fn new(session: &'a Session, handle: &'a str, offset: u64, length: Option<u64>) -> Self {
         Self {
             session,
@@ -32,7 +31,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The next page, or `None` behind the last one.
+    /// The next page, or `None` after the last one.
     pub async fn next(&mut self) -> Result<Option<ReadPage>, Error> {
         let Some(offset) = self.next.filter(|_| self.wanted != Some(0)) else {
             return Ok(None);
@@ -51,8 +50,8 @@ impl<'a> Pages<'a> {
             return Err(Error::new(Kind::Internal, message));
         }
         self.next = page.next;
-        // A page ends where a character does, a few bytes early. What the last page leaves out is not
-        // asked for again.
+        // A page ends at a character boundary, so it may be a few bytes short. The bytes that the last page leaves out
+        // are not requested again.
         self.wanted = match self.wanted {
             Some(wanted) if wanted <= PAGE => Some(0),
             wanted => wanted
@@ -62,7 +61,7 @@ impl<'a> Pages<'a> {
         Ok(Some(page))
     }
 
-    /// All that is left, in one piece.
+    /// The rest of the value, as one string.
     pub async fn whole(mut self) -> Result<String, Error> {
         let mut whole = String::new();
         while let Some(page) = self.next().await? {

@@ -1,11 +1,11 @@
-//! A part that a program handed over beside its result: one content block as MCP has them.
+//! A part that a program emitted in addition to its result: an MCP content block.
 //!
-//! Invariant: whatever a program made up is told of and kept, as it came if need be.
+//! Invariant: no part is lost: a block that is not valid MCP is kept as JSON.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
-/// File name extensions by mime type, where the subtype is not the extension.
+/// File name extensions by MIME type, where the subtype is not the extension.
 const EXTENSIONS: &[(&str, &str)] = &[
     ("application/gzip", "gz"),
     ("application/javascript", "js"),
@@ -31,13 +31,13 @@ const EXTENSIONS: &[(&str, &str)] = &[
     ("video/quicktime", "mov"),
 ];
 
-/// What a content block holds.
+/// A parsed content block.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Part {
-    /// `image`, `audio`, `text`, `resource`, `resource_link`, or what the program called it.
+    /// `image`, `audio`, `text`, `resource`, `resource_link`, or another type that the program made up.
     pub(crate) kind: String,
     pub(crate) mime: Option<String>,
-    /// Of a resource.
+    /// The uri of a resource.
     pub(crate) uri: Option<String>,
     pub(crate) content: Content,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Part {
 pub(crate) enum Content {
     Text(String),
     Bytes(Vec<u8>),
-    /// A block without content of its own, such as a link, or one that is not as MCP has them.
+    /// A block without content of its own, such as a link, or one that is not valid MCP.
     Block(Value),
 }
 
@@ -73,7 +73,7 @@ impl Part {
         }
     }
 
-    /// What a file with it is called behind the dot.
+    /// The extension of a file with this part, without the dot.
     pub(crate) fn extension(&self) -> String {
         if matches!(self.content, Content::Block(_)) {
             return "json".into();
@@ -89,7 +89,7 @@ impl Part {
             .to_ascii_lowercase()
     }
 
-    /// What a file with it holds.
+    /// The content of a file with this part.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self.content {
             Content::Text(text) => text.into_bytes(),
@@ -98,7 +98,7 @@ impl Part {
         }
     }
 
-    /// Of its content, if it has any.
+    /// The size of the content in bytes; `None` for a block without content.
     pub(crate) fn size(&self) -> Option<usize> {
         match &self.content {
             Content::Text(text) => Some(text.len()),
@@ -132,7 +132,7 @@ fn extension_for(mime: &str) -> Option<&str> {
     })
 }
 
-/// Of the last segment of a uri, if it looks like one.
+/// The extension of a uri's last segment, if it is a plausible one.
 fn extension_of(uri: &str) -> Option<&str> {
     let path = uri.split(['?', '#']).next()?;
     let (_, name) = path.rsplit_once('/')?;
@@ -140,7 +140,7 @@ fn extension_of(uri: &str) -> Option<&str> {
     Some(extension).filter(|extension| !stem.is_empty() && is_short(extension))
 }
 
-/// It becomes part of a file's name.
+/// Whether a text is safe as a file name's extension.
 fn is_short(extension: &&str) -> bool {
     (1..=8).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_alphanumeric())
 }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_content_block_is_kept_as_it_came() {
+    fn invalid_content_block_is_kept_as_json() {
         for block in [
             json!({ "type": "image", "data": "not base64!", "mimeType": "image/png" }),
             json!({ "type": "resource_link", "uri": "file:///a.png", "name": "a" }),

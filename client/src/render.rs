@@ -1,5 +1,5 @@
-//! The only code that prints. Data goes to standard output, everything else to standard error, and
-//! with `--json` exactly one document to standard output.
+//! The only code that prints. Data goes to standard output, everything else to standard error; with `--json`, exactly
+//! one document goes to standard output.
 
 mod amounts;
 mod approvals;
@@ -89,7 +89,7 @@ pub(crate) use self::{
 };
 use crate::exit;
 
-/// One JSON document. If it cannot be written, the command fails as any `println!` would.
+/// Prints a JSON document. Panics if it cannot be written, like `println!`, except for a closed pipe.
 fn document(value: &impl Serialize) {
     match laid_out(value) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -99,11 +99,11 @@ fn document(value: &impl Serialize) {
     }
 }
 
-/// One of many JSON documents, on a line of its own.
+/// Prints one of several JSON documents, on a line of its own.
 fn line_of(value: &impl Serialize) {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
-    // A reader that closes early has what it wanted.
+    // A closed pipe is not an error.
     drop(terminal::json(&text));
 }
 
@@ -113,7 +113,7 @@ fn laid_out(value: &impl Serialize) -> io::Result<()> {
     terminal::json(&text)
 }
 
-/// A value for a person: text as text, everything else as JSON.
+/// Prints a value for a person: a string as text, everything else as JSON.
 fn plain(value: &Value) -> io::Result<()> {
     match value {
         Value::Null => Ok(()),
@@ -123,7 +123,7 @@ fn plain(value: &Value) -> io::Result<()> {
     }
 }
 
-/// Whether data could be printed. Whoever reads only the beginning has what he wanted.
+/// The exit code after printing data. A closed pipe is not an error.
 pub(crate) fn printed(result: io::Result<()>) -> ExitCode {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -134,7 +134,7 @@ pub(crate) fn printed(result: io::Result<()>) -> ExitCode {
     }
 }
 
-/// The value of a call.
+/// Prints the result of a call.
 pub(crate) fn value(value: &Value, json: bool) -> ExitCode {
     if json {
         document(&json!({ "ok": true, "result": value }));
@@ -143,7 +143,7 @@ pub(crate) fn value(value: &Value, json: bool) -> ExitCode {
     printed(plain(value))
 }
 
-/// The program that a program of steps stands for.
+/// Prints the TypeScript program that is equivalent to a step program.
 pub(crate) fn explained(explained: &Explained, json: bool) -> ExitCode {
     if json {
         document(&json!({ "ok": true, "source": explained.source }));
@@ -152,14 +152,14 @@ pub(crate) fn explained(explained: &Explained, json: bool) -> ExitCode {
     printed(data(&explained.source))
 }
 
-/// The document of a call whose value is kept.
+/// Prints the document of a call whose result is stored.
 pub(crate) fn stored(handle: &Handle) -> ExitCode {
     let hint = record::how_to_read(handle);
     document(&json!({ "ok": true, "stored": handle, "hint": hint }));
     ExitCode::SUCCESS
 }
 
-/// A part of a value that is kept.
+/// Prints the document of one page of a stored value.
 pub(crate) fn page(handle: &str, page: &ReadPage) -> ExitCode {
     document(&json!({
         "handle": handle,
@@ -171,7 +171,7 @@ pub(crate) fn page(handle: &str, page: &ReadPage) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Declarations as they are; as JSON one string.
+/// Prints TypeScript declarations; as JSON, one string.
 pub(crate) fn types(types: &str, json: bool) -> ExitCode {
     if json {
         document(&json!({ "types": types }));
@@ -181,28 +181,28 @@ pub(crate) fn types(types: &str, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What was learned of tools' results, and is not known any more.
+/// Prints how many inferred result types were forgotten.
 pub(crate) fn forgotten(forgotten: &Forgotten, json: bool) -> ExitCode {
     if json {
         document(forgotten);
     } else {
         let tools = amounts::count(forgotten.tools, "tool");
-        println!("forgotten: the results of {tools}");
+        println!("forgotten: the result types of {tools}");
     }
     ExitCode::SUCCESS
 }
 
-/// Text that brings its own line ends.
+/// Prints a text that ends with its own newline.
 pub(crate) fn text(text: &str) {
     print!("{text}");
 }
 
-/// A remark beside the result.
+/// Prints a note to standard error.
 pub(crate) fn note(note: &str) {
     eprintln!("{}: {}", style::paint(style::DIM, "note"), indented(note));
 }
 
-/// A question, whose answer is typed behind it.
+/// Prints a prompt to standard error, without a newline.
 pub(crate) fn question(question: &str) {
     eprint!("{}", terminal::spelled_out(question));
 }
@@ -212,7 +212,7 @@ fn warn(warning: impl Display) {
     eprintln!("{}: {warning}", style::paint(style::WARN, "warning"));
 }
 
-/// A text of which only the first line stands where lines of ours begin: what it quotes cannot pass for one.
+/// Escapes a text and indents all lines but the first, so that quoted text cannot imitate a line of ours.
 fn indented(text: &str) -> String {
     terminal::spelled_out(text).replace('\n', "\n  ")
 }
@@ -274,7 +274,7 @@ pub(crate) fn started(pid: u32, json: bool) {
     }
 }
 
-/// A new daemon serves in the place of an old one.
+/// Prints the result of an upgrade.
 pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
     if json {
         let mut whole = json!({ "before": before });
@@ -286,7 +286,7 @@ pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
         document(&whole);
     } else {
         println!(
-            "muxd {} ({}) has taken over from muxd {before} after {} ms; what runs there ends there",
+            "muxd {} ({}) has taken over from muxd {before} after {} ms; active runs finish in the old one",
             upgraded.pid,
             style::harmless(&upgraded.build),
             upgraded.ms
@@ -305,7 +305,7 @@ pub(crate) fn completions(shell: Shell, command: &mut clap::Command, json: bool)
     }
 }
 
-/// An error as JSON has it everywhere.
+/// The JSON document of a failed command.
 fn error_document(error: &Error) -> Value {
     json!({ "ok": false, "error": error })
 }

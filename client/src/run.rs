@@ -1,6 +1,6 @@
-//! A run from its start to its last event.
+//! Starts a run and follows it to its last event.
 //!
-//! Invariant: events come in order and without gaps, and the last one always comes.
+//! Invariant: events arrive in order and without gaps, and the last one always arrives.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct Finished {
     pub outcome: Outcome,
 }
 
-/// Runs a program and hands over every event as it happens, the last one included.
+/// Runs a program and passes every event to `on_event` as it happens, including the last one.
 pub async fn run(
     session: &Session,
     request: RunRequest,
@@ -31,8 +31,7 @@ pub async fn run(
     watch(session, &run, 0, on_event).await
 }
 
-/// Starts a program and returns the id of its run. The run ends with this session, unless the request
-/// says `detach`.
+/// Starts a program and returns the id of its run. The run ends with this session, unless `detach` is set.
 pub async fn start(session: &Session, request: RunRequest) -> Result<String, Error> {
     if request.detach {
         session.require("detach")?;
@@ -45,8 +44,8 @@ pub async fn start(session: &Session, request: RunRequest) -> Result<String, Err
     Ok(answer.map_err(lost)??.run)
 }
 
-/// Hands over the events of a run behind number `after`, as they happen, until the run has ended. It
-/// may have ended long ago: then the last event comes, whatever number was asked for.
+/// Passes the events of a run after number `after` to `on_event` as they happen, until the run has ended. For a run
+/// that has already ended, at least the last event is passed, whatever `after` is.
 pub async fn watch(
     session: &Session,
     run: &str,
@@ -79,7 +78,7 @@ pub async fn watch(
     }
 }
 
-/// Nobody may wait for an event behind the last one.
+/// The number to start after: at most the one before the last event, because none follows that one.
 fn beginning(after: u64, info: &RunInfo) -> u64 {
     let open = matches!(info.state, RunState::Waiting | RunState::Running);
     let most = if open {
@@ -90,7 +89,7 @@ fn beginning(after: u64, info: &RunInfo) -> u64 {
     after.min(most)
 }
 
-/// A frame that is too long would end the connection without a word.
+/// Fails if the request is longer than a frame, which would end the connection without an error.
 fn check_size(request: &RunRequest) -> Result<(), Error> {
     // Room for the envelope.
     const MOST: usize = MAX_FRAME - 4096;
@@ -108,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn watching_begins_where_an_event_is_still_to_come() {
+    fn watch_starts_before_the_last_event() {
         let mut info = RunInfo {
             run: "a-1".into(),
             state: RunState::Running,

@@ -1,7 +1,7 @@
-//! Starts a daemon and waits for its own word that it serves.
+//! Starts a daemon and waits for its report that it serves.
 //!
-//! Invariant: whoever starts one holds the startup lock, so that a hundred clients at once start one
-//! daemon; all others wait for the lock and then find it.
+//! Invariant: a client holds the startup lock while it starts a daemon, so that concurrent clients start only one; the
+//! others wait for the lock and then connect.
 
 use std::{
     fs::File,
@@ -22,7 +22,7 @@ use mux_proto::{
 
 use crate::ConnectError;
 
-/// The new daemon may have to wait for its predecessor's drain.
+/// The timeout for a start. The new daemon may have to wait until its predecessor has drained.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), ConnectError> {
@@ -32,11 +32,11 @@ pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), C
         tokio::time::timeout(PATIENCE, blocking(move || take(&path))).await
     };
     let lock = lock.unwrap_or_else(|_| {
-        let message = format!("whoever starts a daemon has held it for {PATIENCE:?}");
+        let message = format!("another client that starts a daemon has held it for {PATIENCE:?}");
         Err(io::Error::new(io::ErrorKind::TimedOut, message))
     });
     let lock = lock.map_err(|source| ConnectError::StartupLock { path, source })?;
-    // Somebody else may have started one while we waited for the lock.
+    // Another client may have started one while we waited for the lock.
     if transport::dial_any(&dirs.sockets()).await.is_ok() {
         return Ok(());
     }
@@ -59,15 +59,15 @@ pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), C
     }
 }
 
-/// Waits for the lock.
+/// Takes the startup lock, and blocks until it is free.
 pub(crate) fn take(path: &Path) -> io::Result<File> {
     let file = lock_file::open(path)?;
     file.lock()?;
     Ok(file)
 }
 
-/// The daemon inherits the lock as its standard input and keeps it until it serves. It leaves our
-/// session and terminal by itself: as the leader of a process group it could not.
+/// Spawns the daemon and reads its report. The daemon inherits the lock as its standard input and holds it until it
+/// serves. It leaves our session and terminal by itself, which it could not do as the leader of a process group.
 fn run(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> {
     let mut command = Command::new(program);
     command
@@ -80,7 +80,7 @@ fn run(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> 
         None => command.env_remove(HOME),
     };
     let mut child = command.spawn()?;
-    // From here on the lock is the daemon's alone: should we be stopped, nobody else is.
+    // From here on only the daemon holds the lock: if this process is stopped, other clients are not blocked.
     drop(command);
     let channel = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut line = String::new();
@@ -91,7 +91,7 @@ fn run(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> 
     serde_json::from_str(&line).map_err(io::Error::other)
 }
 
-/// `muxd` stands beside `mux`; if not, the search path decides.
+/// The path of `muxd`: next to this program, otherwise looked up in `PATH`.
 pub fn beside_us() -> PathBuf {
     let name = format!("muxd{}", std::env::consts::EXE_SUFFIX);
     let sibling = std::env::current_exe()
@@ -106,9 +106,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (done, outcome) = tokio::sync::oneshot::channel();
-    // tokio's own would panic where the system starts no more threads.
+    // tokio's `spawn_blocking` would panic if no thread can be started.
     thread::Builder::new().spawn(move || {
-        // Whoever waited may have lost patience.
+        // The receiver may have timed out.
         drop(done.send(work()));
     })?;
     outcome.await.map_err(io::Error::other)?

@@ -1,11 +1,11 @@
-//! How a program of steps ended, taken apart: what it gave, and what its steps did.
+//! Splits the outcome of a step program into its result and the summary of its steps.
 //!
-//! Invariant: what is not the end of such a program stays as it is.
+//! Invariant: other outcomes are left unchanged.
 
 use mux_proto::{Event, EventKind, Outcome};
 use serde_json::{Value, json};
 
-/// Only programs of steps have such events, and each that began has one.
+/// Whether an event is about a step. Every started step program has such events, and no other program does.
 pub(crate) fn is_of_step(event: &Event) -> bool {
     matches!(
         event.event,
@@ -13,7 +13,7 @@ pub(crate) fn is_of_step(event: &Event) -> bool {
     )
 }
 
-/// The steps as they are told, and the outcome without them.
+/// The summary of steps, and the outcome without it; `None` if there is no summary.
 pub(crate) fn apart(outcome: &Outcome) -> Option<(Value, Outcome)> {
     match outcome {
         Outcome::Result(summary) => {
@@ -39,7 +39,7 @@ pub(crate) fn apart(outcome: &Outcome) -> Option<(Value, Outcome)> {
     }
 }
 
-/// Each step on a line of its own.
+/// Renders each step on a line of its own.
 pub(crate) fn lines(steps: &Value) -> Vec<String> {
     let steps = steps.as_array().into_iter().flatten();
     steps.map(line).collect()
@@ -51,7 +51,7 @@ fn line(step: &Value) -> String {
         Some("ok") => {
             let kept = &step["stored"]["handle"];
             let kept = match kept.as_str() {
-                Some(handle) => format!(", kept as {handle}"),
+                Some(handle) => format!(", stored as {handle}"),
                 None => String::new(),
             };
             format!(
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_is_taken_apart_and_others_are_left_alone() {
+    fn outcome_of_steps_is_split_and_others_are_unchanged() {
         let ended = Outcome::Result(json!({ "ok": true, "steps": summary(), "result": 7 }));
         assert_eq!(apart(&ended), Some((summary(), Outcome::Result(json!(7)))));
 
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_one_line() {
+    fn step_is_one_line() {
         let expected = [
             "a s.t ok, 3 bytes in 1.5 ms",
             "b s.t failed: tool: no",

@@ -1,6 +1,6 @@
-//! What `mux top` shows: numbers of the daemon as they change.
+//! The figures and the interaction state of `mux top`.
 //!
-//! Invariant: pure. Nothing here asks, waits, prints, or looks at a clock.
+//! Invariant: pure. Nothing here does I/O, waits, or reads a clock.
 
 mod figures;
 mod history;

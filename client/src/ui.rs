@@ -1,11 +1,11 @@
-//! `mux ui`: the pool as a page in the user's own browser.
+//! `mux ui`: a page in the user's browser.
 //!
-//! A client like any other, with a small HTTP server towards the browser. `guard` says who is let in, `line`
-//! keeps one connection to the daemon for all tabs, `feed` asks it while somebody looks, `stream` tells each tab
-//! what is new, `api` does what a tab asks for, `shell` is the page itself.
+//! A client like any other, with a small HTTP server towards the browser. `guard` authorizes requests, with secrets of
+//! `token`; `neighbours` rejects connections of other users. `line` keeps one connection to the daemon for all tabs,
+//! `feed` polls it while a tab is open (with `latencies` of calls), `stream` sends each tab what is new, `api` handles
+//! the page's requests, `shell` serves the page's files.
 //!
-//! Invariant: it listens on 127.0.0.1 only, and nothing of the pool is told to whoever has not said the token,
-//! which is another one at each start.
+//! Invariant: it listens on 127.0.0.1 only, and user data requires the token, which changes on every start.
 
 mod api;
 mod feed;
@@ -36,7 +36,7 @@ use self::{
     token::{Once, Secret},
 };
 
-/// What all requests share.
+/// The state shared by all requests.
 struct Desk {
     guard: Guard,
     once: Once,
@@ -45,7 +45,7 @@ struct Desk {
     over: CancellationToken,
 }
 
-/// It listens, and does not serve yet.
+/// An HTTP server that listens, but does not serve yet.
 pub(crate) struct Server {
     listener: TcpListener,
     port: u16,
@@ -68,17 +68,17 @@ impl Server {
         self.port
     }
 
-    /// For its user. No browser sends a server what stands behind the `#`.
+    /// The address with the token, for the user. Browsers do not send the part after the `#` to servers.
     pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}/#token={}", self.port, self.token)
     }
 
-    /// The same, good for one browser within a minute.
+    /// The address with a code that can be used once, within a minute.
     pub(crate) fn address_for_once(&self) -> String {
         format!("http://127.0.0.1:{}/#code={}", self.port, self.once)
     }
 
-    /// Serves until it is over.
+    /// Serves until `over` is cancelled.
     pub(crate) async fn serve(
         self,
         dirs: Dirs,

@@ -1,7 +1,7 @@
-//! What one daemon holds, shared by all connections.
+//! The state of one daemon, shared by all connections.
 //!
-//! Invariant: every field is either immutable or guards itself; nobody holds two of them locked. The one
-//! lock that spans an await is that of `loading`, so that two loads never cross.
+//! Invariant: every field is either immutable or synchronizes itself, and no two locks are held at once. The one lock
+//! that spans an await is that of `loading`, so that two loads never overlap.
 
 mod config_files;
 mod config_inspection;
@@ -46,21 +46,21 @@ use mux_settings::{
 };
 use mux_upstream::ProcessLauncher;
 
-/// What could not be read or watched is tried again after this time.
+/// The interval at which files that could not be read or watched are tried again.
 const CONFIG_RETRY_INTERVAL: Duration = Duration::from_secs(5);
 const UNWATCHED_FIX: &str = "allow more watches (Linux: `sysctl fs.inotify.max_user_instances=512 fs.inotify.max_user_watches=524288`), \
-     or end a program that holds many; muxd tries again by itself";
+     or end a program that holds many; muxd retries by itself";
 
-/// Files that a user may want to look at.
+/// The files of a daemon, as `mux status` shows them.
 #[derive(Clone, Debug)]
 pub struct DaemonPaths {
     pub config: PathBuf,
     pub env: PathBuf,
     pub socket: PathBuf,
     pub log: PathBuf,
-    /// Where servers start.
+    /// The working directory of servers.
     pub home: PathBuf,
-    /// Which projects the user has approved.
+    /// The file with the approved projects.
     pub approvals: PathBuf,
     pub disks: DaemonDirs,
 }
@@ -73,42 +73,42 @@ pub struct Daemon {
     pub handles: StoredValues,
     pub activity: Activity,
     pub shutdown: Shutdown,
-    /// Who started us, and looks after us.
+    /// The service manager that started this process, if any.
     pub service: ServiceManager,
-    /// Another program is to serve in our place.
+    /// Requests to hand over to another program.
     pub(crate) upgrades: mpsc::Sender<PendingUpgrade>,
-    /// The daemon from which this one took over, if runs go on there.
+    /// The runs that continue in the daemon from which this one took over.
     pub former: Arc<PredecessorRuns>,
-    /// One does: whoever can goes there.
+    /// Cancelled once a successor serves: clients are told to reconnect.
     pub(crate) leaving: CancellationToken,
     /// The login shell's environment, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
-    /// What this machine does not give us now.
+    /// Exhausted resources of the host.
     pub straits: HostConditions,
     launcher: ProcessLauncher,
     loading: sync::Mutex<LoadState>,
     projects: Mutex<Projects>,
     standing: Mutex<ConfigStatus>,
     configured: watch::Sender<bool>,
-    /// Other directories are to be watched than before.
+    /// Notified when the set of directories to watch may have changed.
     moved: Notify,
 }
 
-/// What there is to say of the configuration in force.
+/// The state of the configuration in force.
 #[derive(Debug, Default)]
 struct ConfigStatus {
     /// What is wrong with it, or with the one that was refused.
     problems: Vec<Problem>,
     /// The files could not be read.
     unread: bool,
-    /// What cannot be watched.
+    /// Why directories cannot be watched.
     unwatched: Vec<String>,
     in_force: Option<Arc<Settings>>,
     /// Servers that are switched off.
     disabled: BTreeMap<String, String>,
     /// Named secrets, each with the entries that name it.
     secrets: BTreeMap<String, BTreeSet<String>>,
-    /// Which names are those of sources, switched off or not.
+    /// The names of all sources, disabled ones included.
     sources: BTreeSet<String>,
 }
 
@@ -168,17 +168,17 @@ impl Daemon {
         problems
     }
 
-    /// That files are looked at now and then, because the system tells of no changes.
+    /// The condition that some files are polled, because the system cannot watch them.
     pub fn unwatched(&self) -> Option<HostCondition> {
         let why = self.standing().unwatched.join("; ");
         let message = format!(
-            "changes of configuration files are noticed only every {} s, or by `mux reload`: {why}",
+            "changes of configuration files are detected only every {} s, or by `mux reload`: {why}",
             CONFIG_RETRY_INTERVAL.as_secs()
         );
         (!why.is_empty()).then(|| HostCondition::new("watch", message, UNWATCHED_FIX))
     }
 
-    /// The servers that are switched off, each with its command line or URL.
+    /// The disabled servers, each with its command line or URL.
     pub fn disabled(&self) -> BTreeMap<String, String> {
         self.standing().disabled.clone()
     }
@@ -188,12 +188,12 @@ impl Daemon {
         self.standing().secrets.clone()
     }
 
-    /// Whether a name of the configuration is that of a source, and of no server.
+    /// Whether `name` is that of a configured source, and of no server.
     pub fn is_source(&self, name: &str) -> bool {
         self.standing().sources.contains(name)
     }
 
-    /// Resolves when the configuration has been read for the first time, well or not.
+    /// Resolves when the configuration has been read for the first time, successfully or not.
     pub async fn configured(&self) {
         // The sender lives as long as `self`.
         drop(
@@ -204,14 +204,14 @@ impl Daemon {
         );
     }
 
-    /// Reads the configuration for the first time, and again whenever it changes. A daemon that leaves goes on with
-    /// that as long as runs go on in it: what the user forbids is forbidden to them, too.
+    /// Reads the configuration for the first time, and again whenever it changes. After a handover it continues as long
+    /// as runs continue here: new rules apply to them as well.
     pub async fn follow_files(self: &Arc<Self>, mut watching: FileWatcher) {
-        // What changes from here on is noticed.
+        // Changes from here on are detected.
         self.watch_over(&mut watching);
         drop(self.load(LoadTrigger::Start).await);
         loop {
-            // Links and projects may lead elsewhere by now.
+            // Symbolic links and projects may have changed.
             self.watch_over(&mut watching);
             tokio::select! {
                 () = watching.wait_for_change() => {}
@@ -225,7 +225,7 @@ impl Daemon {
         }
     }
 
-    /// What cannot be read or watched now may be so again without anything that tells it.
+    /// Whether files cannot be read or watched, so that no event tells when they can.
     fn sees_badly(&self) -> bool {
         let standing = self.standing();
         standing.unread || !standing.unwatched.is_empty()

@@ -1,6 +1,6 @@
-//! What this machine does not give us now, by name, with what one does about it.
+//! Host resources that are exhausted or unusual, with a remedy for each.
 //!
-//! Invariant: nothing is remembered that could be looked at. A strait is told as long as it is so, and no longer.
+//! Invariant: conditions are re-evaluated, not stored. A condition is reported while it lasts, and no longer.
 
 mod clock_jump;
 mod disk_space;
@@ -14,13 +14,13 @@ use mux_config::environment::Environment;
 use mux_files::rotating_log;
 use mux_process::descriptor_limits::{self, MIN_DESCRIPTORS};
 
-/// Of those that are left, with fewer than this the next client or server may be the one that gets none.
+/// With fewer free descriptors than this, the next client or server may get none.
 const MIN_SPARE_DESCRIPTORS: u64 = 12;
 
-/// One way in which the daemon is less than it could be.
+/// A condition of the host that restricts the daemon.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostCondition {
-    /// For programs, as `mux_proto` lists them.
+    /// The stable name of the condition, as `mux_proto` lists them.
     pub mode: &'static str,
     pub message: String,
     pub fix: String,
@@ -40,7 +40,7 @@ impl HostCondition {
     }
 }
 
-/// What has to be remembered to see them.
+/// The state that is needed to detect host conditions.
 #[derive(Debug)]
 pub struct HostConditions {
     disks: DaemonDirs,
@@ -57,12 +57,12 @@ impl HostConditions {
         }
     }
 
-    /// Notices when the process was stopped. It never ends.
+    /// Detects times when the process was suspended. Never returns.
     pub async fn follow(&self) -> std::convert::Infallible {
         self.pauses.follow().await
     }
 
-    /// All that are so at this moment. `environment` is that of servers, once it is known.
+    /// All conditions at this moment. `environment` is that of servers, once it is known.
     pub fn look(&self, environment: Option<&Environment>) -> Vec<HostCondition> {
         let mut found = Vec::new();
         found.extend(descriptors());
@@ -88,7 +88,7 @@ fn descriptors() -> Option<HostCondition> {
     let message = match used {
         Err(error) if descriptor_limits::are_used_up(&error) => {
             format!(
-                "all {allowed} file descriptors are in use: no server, run or client gets another one"
+                "all {allowed} file descriptors are in use: no server, run or client can get another"
             )
         }
         Ok(used) if used + MIN_SPARE_DESCRIPTORS > allowed => format!(
@@ -96,7 +96,7 @@ fn descriptors() -> Option<HostCondition> {
         ),
         _ if allowed < MIN_DESCRIPTORS => {
             format!(
-                "muxd may open {allowed} files only, and has use for {MIN_DESCRIPTORS} at least"
+                "muxd may open only {allowed} files, and needs {MIN_DESCRIPTORS} or more of them"
             )
         }
         _ => return None,
@@ -117,10 +117,10 @@ fn logs() -> impl Iterator<Item = HostCondition> {
             HostCondition::new(
                 "log",
                 format!(
-                    "{} cannot be written, and what it would say is lost: {why}",
+                    "{} cannot be written, and its lines are lost: {why}",
                     path.display()
                 ),
-                "make room, or make it writable; it goes on by itself",
+                "make room, or make it writable; logging resumes by itself",
             )
         })
 }
@@ -130,15 +130,15 @@ fn of_environment(environment: &Environment) -> Vec<HostCondition> {
     if environment.get("HOME").is_none() {
         found.push(HostCondition::new(
             "no_home",
-            "HOME is not set: servers start in / and are not told of a home",
+            "HOME is not set: servers start in / and without HOME",
             "set HOME where muxd is started, and run `mux restart`",
         ));
     }
     if let Some(why) = environment.capture_problem() {
         found.push(HostCondition::new(
             "environment",
-            format!("the login shell did not tell its environment, and servers get muxd's own: {why}"),
-            "look what its start files wait for or print when there is no terminal, then `mux restart`",
+            format!("the environment of the login shell could not be read, and servers get muxd's own: {why}"),
+            "check whether its startup files wait for input or print text without a terminal, then `mux restart`",
         ));
     }
     found

@@ -1,13 +1,14 @@
-//! From one daemon to the next, without a gap: the listening socket, the instance lock, the keeper, and the pipes of
-//! sessions go over a socket between the two; what runs stays where it is.
+//! Handover from one daemon to the next without a gap: the listening socket, the instance lock, the keeper, and the
+//! pipes of sessions are sent over a socket between the two. Runs stay where they are.
 //!
-//! The daemon that serves (`giving`) starts the new program as `muxd successor` and tells it all (`frames`) over a
-//! `channel`. The new one (`taking`) reads its configuration, starts its workers and opens the cache while the old one
-//! still serves. Both accept for a moment; then the old one accepts no more, hands over each session as soon as
-//! nothing is on its way over it (`sessions`), and leaves with its last run.
+//! The predecessor (`start_successor`) starts the new program as `muxd successor` and talks to it in `frames` over a
+//! `channel`. The successor (`take_over`) reads its configuration, starts its workers and opens the cache while the
+//! predecessor still serves. Both accept for a moment; then the predecessor stops accepting, hands over each session
+//! once it is idle (`session_transfer`), and exits with its last run. `error` has the reasons for a failure, and
+//! `elsewhere` replaces all of this on systems without a keeper.
 //!
-//! Invariant: until the new daemon has said that it serves, the old one gives nothing up that it could not have back,
-//! and whatever goes wrong, it goes on as if nothing had happened.
+//! Invariant: until the successor has sent `Serving`, the predecessor gives nothing up that it could not take back, and
+//! after any failure it continues as if nothing had happened.
 
 #[cfg(target_os = "linux")]
 mod channel;

@@ -1,9 +1,9 @@
-//! From the lock to its release: start, readiness, idleness, drain.
+//! A daemon's locks, readiness, service managers and shutdown.
 //!
-//! lock → clear the stale socket → bind (or take the one that was passed) → report ready → serve → stop
-//! accepting → drain → close upstreams → unlink (unless it was passed) → release.
+//! A daemon's life: lock → remove the stale socket → bind (or use the passed socket) → report ready → serve → stop
+//! accepting → drain → close sessions → unlink the socket (unless it was passed) → release.
 //!
-//! Invariant: whoever serves holds the [`InstanceLock`], and readiness is reported, never polled.
+//! Invariant: the daemon that serves holds the [`InstanceLock`], and readiness is reported, never polled.
 
 mod lock;
 mod passed_socket;

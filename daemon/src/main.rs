@@ -1,4 +1,4 @@
-//! The `muxd` program: what must happen before there are threads, and then [`mux_daemon::serve_connection`].
+//! The `muxd` program: what must happen before the first thread starts, and then [`mux_daemon::serve`].
 
 #[cfg(feature = "otel")]
 mod otel;
@@ -33,27 +33,27 @@ use mux_proto::{
 use mux_telemetry::{logging, trace};
 use mux_typecheck::CheckSettings;
 
-/// How long a daemon that is ending may keep the lock: its drain and the end of servers that obey
-/// nothing but SIGKILL take 24 s. A client is patient for 40 s.
+/// How long to wait for the instance lock of a daemon that is ending: its drain and the end of servers that react to
+/// nothing but SIGKILL take 24 s. A client waits for 40 s.
 const INSTANCE_LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 const HELP: &str = "\
-muxd owns the sessions to your MCP servers and runs programs on them. It is started by the first
-`mux` command that needs it; nobody has to start it by hand.
+muxd owns the sessions to your MCP servers and runs programs on them. The first `mux` command that
+needs it starts it: there is no need to start it by hand.
 
 Usage: muxd [--version | --help]
 
-Without arguments it serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until nobody has
-needed it for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER. Started by systemd it takes the
-socket that it is passed, and says how it goes; `mux service install` sets that up.";
+Without arguments it serves in the foreground until SIGTERM, SIGINT, `mux stop`, or until it was idle
+for three hours. Environment: MUX_HOME, MUX_LOG, MUX_WORKER. Under systemd it listens on the socket
+that it is passed, and reports its status; `mux service install` sets that up.";
 
-/// What is being written to the disk at the end gets this long.
+/// How long blocking tasks, such as writes to the disk, may take after the daemon has ended.
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
-/// The types of one program.
+/// The time to check the types of one program.
 const TYPECHECK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Resident memory of the type checker.
+/// The resident memory of the type checker.
 const MAX_CHECKER_BYTES: u64 = 1 << 30;
-/// The type checker leaves when nobody has needed it for so long.
+/// The type checker is stopped after this time without a check.
 const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 fn main() -> ExitCode {
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         },
         #[cfg(target_os = "linux")]
         Some("successor") => successor_command::run(),
-        // Started by a client: standard input is the startup lock's file, standard output wants the report.
+        // Started by a client: standard input is the startup lock's file, standard output the channel for the report.
         Some("child") => start_for_client(),
         Some("--version" | "-V") => print_and_exit(&format!(
             "muxd {} (contract {}{})",
@@ -103,7 +103,7 @@ fn start_for_client() -> ExitCode {
     let inherit = || -> io::Result<_> {
         let lock = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let channel = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        // Both are ours alone from here on: the parent waits for the end of the channel.
+        // The clones are the only descriptors of both files after this: the parent waits for the end of the channel.
         detach()?;
         Ok((StartupLock::inherited(lock)?, channel))
     };
@@ -125,7 +125,7 @@ fn start_for_client() -> ExitCode {
                 message: format!("{error:#}"),
             };
             if let Ok(channel) = failure {
-                // A parent that has gone needs no report.
+                // The parent may have exited.
                 drop(StartupReporter::to(channel).report(&report));
             }
             ExitCode::FAILURE
@@ -136,9 +136,9 @@ fn start_for_client() -> ExitCode {
 /// How a daemon's life ended.
 enum DaemonOutcome {
     Served,
-    /// Another one serves.
+    /// Another daemon serves already.
     NotNeeded,
-    /// A service manager listens where we would, and starts another one.
+    /// A service manager listens on the socket of this daemon, and starts the daemon itself.
     Kept,
 }
 
@@ -153,7 +153,7 @@ fn start_daemon(
         Some(lock) => lock,
         None => StartupLock::take(&dirs.startup_lock())?,
     };
-    // Nobody else is starting one now: a lock that is held belongs to a daemon that serves or ends.
+    // No other process is starting a daemon now: a held lock belongs to a daemon that serves or ends.
     let passed = service.passed();
     let lock = InstanceLock::try_take(&dirs.instance_lock())?;
     let elsewhere = match &lock {
@@ -173,7 +173,7 @@ fn start_daemon(
     let lock = match lock {
         Some(lock) => lock,
         None => {
-            service.says("waiting for the muxd that runs to end");
+            service.says("waiting for the running muxd to end");
             if let Some(passed) = passed {
                 retire_other_daemon(&dirs, passed.path())?;
             }
@@ -184,8 +184,8 @@ fn start_daemon(
     let filter = env_variable(variables::LOG);
     let _log = logging::start_logging(&dirs.logs(), filter.as_deref());
     if let Err(error) = lock.write_owner(std::process::id(), &socket) {
-        // Who looks for us looks at our own place too.
-        tracing::warn!(%error, "cannot sign the lock");
+        // Not fatal: clients also look at the default socket path.
+        tracing::warn!(%error, "cannot write the pid into the instance lock");
     }
     let setup = build_setup(&dirs, socket.clone(), service.clone())?;
     descriptor_limits::raise();
@@ -201,7 +201,7 @@ fn start_daemon(
         let shutdown = Shutdown::default();
         shutdown.listen_for_signals();
         let ready = move || {
-            // The report comes first: a client that sees the lock free may dial at once.
+            // Report before the lock is released: a client that gets the lock may connect at once.
             drop(reporter.report(&Report::Ready {
                 pid: std::process::id(),
             }));
@@ -210,13 +210,13 @@ fn start_daemon(
         serve(lock, listener, setup, shutdown, ready, None).await?;
         Ok(DaemonOutcome::Served)
     });
-    // A thread that waits for a disk that does not answer would keep us for ever.
+    // Without a limit, a thread that waits for an unresponsive disk would keep the process alive.
     runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
     served
 }
 
-/// Asks the daemon that serves elsewhere to drain: from now on a service manager starts the one that there
-/// is. Where it listened at our own place, it has lost it, and goes by itself.
+/// Asks a daemon that serves at another socket to drain, in favor of the one that the service manager starts. A daemon
+/// that served at this daemon's own path has lost its socket, and shuts down by itself.
 fn retire_other_daemon(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
     let mut sockets = dirs.sockets();
     sockets.retain(|socket| socket != ours);
@@ -252,7 +252,7 @@ fn build_setup(
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }));
     let home = env_variable("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
-    // Under this name it is the build that runs, also when an upgrade has replaced the file.
+    // This path is the running build, even after an upgrade has replaced the file.
     let this_build = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
     Ok(DaemonSetup {
         program: this_build.unwrap_or(program),
@@ -276,7 +276,7 @@ fn build_setup(
         startup_lock: dirs.startup_lock(),
         snapshots: dirs.cache.join("snapshots"),
         credentials: dirs.credentials(),
-        // A trial must not write into the user's own.
+        // A daemon with a `MUX_HOME` does not write into the user's keyring.
         keyring: dirs.home().is_none(),
         knowledge: dirs.cache.join("types"),
         pins: dirs.pins(),
@@ -287,7 +287,7 @@ fn build_setup(
         approvals: mux_approvals::ApprovalPaths {
             grants: dirs.state.join("approvals.json"),
             records: dirs.state.join("approvals"),
-            // A trial must not disturb the user.
+            // A daemon with a `MUX_HOME` shows no desktop notifications.
             desktop: dirs.home().is_none() && env_variable("DBUS_SESSION_BUS_ADDRESS").is_some(),
         },
         checker: CheckSettings {
@@ -305,7 +305,7 @@ fn build_setup(
     })
 }
 
-/// What sends spans, if it is built in.
+/// The exporter of spans, if it is built in.
 fn span_exporter() -> Option<trace::CollectorFactory> {
     #[cfg(feature = "otel")]
     return Some(otel::start());
@@ -325,14 +325,14 @@ fn env_variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Whether a daemon accepts connections there.
+/// Whether a daemon accepts connections at `socket`.
 fn is_accepting(socket: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(socket).is_ok()
 }
 
-/// Leaves the client's session and terminal, and its standard streams.
+/// Detaches from the client's session and terminal, and from its standard streams.
 fn detach() -> io::Result<()> {
-    // It fails for the leader of a process group, which a child of ours never is.
+    // It fails for the leader of a process group, which a child of `mux` or `muxd` never is.
     _ = nix::unistd::setsid();
     let null = File::options().read(true).write(true).open("/dev/null")?;
     nix::unistd::dup2_stdin(&null)?;

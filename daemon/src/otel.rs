@@ -1,9 +1,10 @@
-//! Spans on their way to a collector: OTLP over HTTP, as protobuf. Built with the feature `otel` only.
+//! Exports spans to a collector: OTLP over HTTP, as protobuf. Built with the feature `otel` only.
 //!
-//! OpenTelemetry's own SDK is not used for it. It gives ids itself, where ours were told to servers long before; it has a
-//! thread of its own, and reads the environment of this process, which is that of whoever started it.
+//! OpenTelemetry's own SDK is not used: it assigns ids itself, while muxd's are sent to servers long before the export;
+//! it has a thread of its own; and it reads the environment of this process, which is that of the client that started
+//! it.
 //!
-//! Invariant: nobody waits for a collector. What it does not take in time is lost, and counted.
+//! Invariant: nothing waits for a collector. Spans that it does not take in time are dropped, and counted.
 
 mod batch_sender;
 mod otlp_message;
@@ -22,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::batch_sender::BatchSender;
 
-/// Spans that wait.
+/// The maximum number of spans that wait for the next request.
 const MAX_QUEUED_SPANS: usize = 2048;
-/// How long the last of them may take.
+/// How long the last spans may take to be sent.
 const SPAN_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn start() -> CollectorFactory {
@@ -38,7 +39,7 @@ struct OtlpCollector {
     queue: mpsc::Sender<EndedSpan>,
     counts: Arc<Mutex<SpanCounts>>,
     closing: CancellationToken,
-    /// Taken by whoever waits for its end.
+    /// The sender's task; taken by the first `close`.
     sending: Mutex<Option<JoinHandle<()>>>,
 }
 

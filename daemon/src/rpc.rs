@@ -1,4 +1,4 @@
-//! The daemon's door: connections on the local socket, each greeted, each with a limit.
+//! Serves connections on the local socket, each with a `hello` first and limits of its own.
 //!
 //! Invariant: nothing below this module names `mux-proto`; `convert` translates both ways.
 
@@ -69,17 +69,17 @@ pub(crate) use self::{metrics::serve as serve_metrics, watchdog_probe::lives};
 use crate::daemon::Daemon;
 use mux_process::{descriptor_limits::are_used_up, malloc_trim};
 
-/// A client that has connected must say hello within this time.
+/// How long a client may take to send `hello` after it has connected.
 const CLIENT_HELLO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Somebody who waits at the door is there, or has gone.
+/// How long a second accept may take, once a descriptor was lent: a waiting client is accepted at once.
 const ACCEPT_TIMEOUT: Duration = Duration::from_millis(100);
-/// The longest that one long poll waits.
+/// The longest time that a long poll waits.
 const MAX_LONG_POLL: Duration = Duration::from_secs(30);
-/// Requests of one client at once.
+/// The maximum number of concurrent requests of one connection.
 const MAX_REQUESTS_PER_CONNECTION: usize = 256;
-/// Connections at once. An idle one costs a descriptor and less than 20 KiB.
+/// The maximum number of connections. An idle one costs a descriptor and less than 20 KiB.
 const MAX_CONNECTIONS: usize = 4_096;
-/// So many that have gone leave memory that is worth giving back.
+/// After this many connections have closed, freed memory is returned to the system.
 const MEMORY_TRIM_CONNECTIONS: usize = 64;
 
 /// The open connections.
@@ -87,9 +87,9 @@ const MEMORY_TRIM_CONNECTIONS: usize = 64;
 pub(crate) struct ClientConnections {
     tasks: TaskTracker,
     closing: CancellationToken,
-    /// How often nobody could be let in.
+    /// How often no client could be accepted.
     failures: Arc<watch::Sender<u64>>,
-    /// The most that were open at once since memory was given back.
+    /// The most connections that were open at once since memory was last returned.
     most: Arc<AtomicUsize>,
 }
 
@@ -98,25 +98,25 @@ impl ClientConnections {
         *self.failures.borrow()
     }
 
-    /// Resolves when once more nobody could be let in.
+    /// Resolves when a client could not be accepted, after `failures` was `before`.
     async fn failed_since(&self, before: u64) {
         let mut failures = self.failures.subscribe();
         // The sender lives as long as `self`.
         drop(failures.wait_for(|now| *now != before).await);
     }
 
-    /// Waits until all have gone by themselves.
+    /// Waits until all clients have disconnected by themselves.
     pub(crate) async fn wait_until_closed(&self, patience: Duration) {
         self.tasks.close();
         _ = tokio::time::timeout(patience, self.tasks.wait()).await;
     }
 
-    /// One more is open.
+    /// Updates the peak after a connection was opened.
     fn count_opened(&self) {
         self.most.fetch_max(self.tasks.len(), Ordering::Relaxed);
     }
 
-    /// One of them is over.
+    /// Returns memory to the system if enough connections have closed since the peak.
     fn count_closed(&self) {
         let open = self.tasks.len();
         if self.most.load(Ordering::Relaxed) >= open + MEMORY_TRIM_CONNECTIONS {
@@ -125,16 +125,16 @@ impl ClientConnections {
         }
     }
 
-    /// Reads nothing more from anybody, and waits until every answer that is owed has been sent.
+    /// Stops reading requests, and waits until all pending answers have been sent.
     pub(crate) async fn close(&self, patience: Duration) {
         self.closing.cancel();
         self.tasks.close();
-        // A client that does not read, or a request that takes longer, is left behind.
+        // Clients that do not read, and longer requests, are abandoned.
         _ = tokio::time::timeout(patience, self.tasks.wait()).await;
     }
 }
 
-/// Takes connections until told to stop, and then waits for none of them.
+/// Accepts connections until `stop` is cancelled. Does not wait for them to end.
 pub(crate) async fn accept(
     listener: &Listener,
     daemon: Arc<Daemon>,
@@ -151,7 +151,7 @@ pub(crate) async fn accept(
         };
         let Some((stream, lent)) = next else {
             connections.failures.send_modify(|count| *count += 1);
-            // Those who are in may finish.
+            // Open connections may free descriptors meanwhile.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -169,7 +169,7 @@ pub(crate) async fn accept(
         let serving =
             serve_connection(lent, stream, door, connections.closing.clone()).instrument(span);
         let all = connections.clone();
-        // An async block would have room for it twice.
+        // `map`, because an async block would store the future twice.
         connections
             .tasks
             .spawn(serving.map(move |()| all.count_closed()));
@@ -177,7 +177,7 @@ pub(crate) async fn accept(
     }
 }
 
-/// Lets the daemon in that has taken over from this one: it tells its clients of the runs that go on here.
+/// Serves a connection of the successor, which answers its own clients about the runs that continue here.
 #[cfg(target_os = "linux")]
 pub(crate) fn serve_successor(
     stream: UnixStream,
@@ -190,7 +190,7 @@ pub(crate) fn serve_successor(
     connections.tasks.spawn(serving);
 }
 
-/// The next one at the door, on a place that was put by if there is no other. Nobody if nobody can be let in.
+/// Accepts the next connection, with a lent descriptor if there is no other; `None` if none can be accepted.
 async fn accept_next(
     listener: &Listener,
     reserve: &DescriptorReserve,
@@ -211,7 +211,7 @@ async fn accept_next(
     }
 }
 
-/// Whether nobody can be let in, which is logged once and not at every look.
+/// Whether no connection can be accepted; logged once, not at each attempt.
 #[derive(Default)]
 struct DescriptorShortage(bool);
 
@@ -229,8 +229,8 @@ impl DescriptorShortage {
     }
 }
 
-/// One connection until its end, which is also the end of the runs that it owns. What it was lent goes back behind
-/// everything else, when its own descriptor is free.
+/// Serves one connection until its end, which is also the end of the runs that it owns. The lent descriptor is returned
+/// last, when the connection's own is closed.
 async fn serve_connection<S>(
     _lent: Option<DescriptorPermit>,
     stream: S,
@@ -245,7 +245,8 @@ async fn serve_connection<S>(
         let door = Arc::clone(&door);
         async move {
             closing.cancelled().await;
-            // Who was greeted a moment ago is about to ask: a refusal tells it more than silence.
+            // A client that has just said hello is about to send a request: an error tells it more than a closed
+            // connection.
             if door.is_greeted() {
                 door.asked().await;
             }
@@ -257,7 +258,7 @@ async fn serve_connection<S>(
     let connection = RequestHandler::new(Arc::clone(&door));
     let requests = channel
         .execute(CatchPanics(connection.serve()))
-        // In boxes: the set of them keeps room for one more than there are, and the longest takes 15 KiB.
+        // Boxed: the set of futures keeps space for one more than it has, and the largest takes 15 KiB.
         .for_each_concurrent(None, Box::pin);
     let greeted = door.greeted();
     tokio::pin!(requests, greeted);
@@ -272,14 +273,15 @@ async fn serve_connection<S>(
     }
     tokio::select! {
         () = requests => {}
-        // Nobody reads the answers that are still being worked on.
+        // No client reads the pending answers.
         () = gone.cancelled() => {}
         never = door.tells_to_leave() => match never {},
     }
-    debug!("client gone");
+    debug!("client disconnected");
 }
 
-/// Who connects, if it is this user. The socket's mode keeps others out; this holds when somebody loosened it.
+/// The pid and uid of a peer that runs as this user. The socket's mode keeps other users out; this check holds even if
+/// the mode was loosened.
 #[cfg(unix)]
 fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
     let me = nix::unistd::geteuid().as_raw();
@@ -290,7 +292,7 @@ fn peer_of_same_user(stream: &Stream) -> Option<PeerIds> {
         }
         Ok(_) => None,
         Err(error) => {
-            warn!(%error, "cannot tell who connects");
+            warn!(%error, "cannot read the credentials of a client");
             None
         }
     }

@@ -1,4 +1,4 @@
-//! The daemon's life between the lock and its release.
+//! The daemon's life from the instance lock to its release.
 
 mod exit_sequence;
 
@@ -48,16 +48,16 @@ use mux_upstream::{
     IncomingSessions, ProcessLauncher, ServerContext, ServerRequestPolicy, StartLimiter, Upstreams,
 };
 
-/// Clients of a daemon that leaves get this long to go to the next one by themselves.
+/// How long a daemon with a successor waits for its clients to disconnect by themselves.
 const CLIENT_LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a daemon that takes over gives its workers, and the login shell, before it goes on without.
+/// How long a daemon that takes over waits for its workers, and for the login shell, before it continues without them.
 const WARMUP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Answers that are ready get this long to be taken.
+/// How long the last answers, files and spans may take to be written at the end.
 const LAST_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the daemon looks whether its socket is still its own.
+/// The interval at which the daemon checks that its socket file is still its own.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a daemon is given.
+/// What [`serve`] needs to build a daemon.
 pub struct DaemonSetup {
     /// The `muxd` program itself, for the keeper.
     pub program: PathBuf,
@@ -65,36 +65,36 @@ pub struct DaemonSetup {
     pub worker: PathBuf,
     pub places: DaemonPaths,
     pub server_logs: PathBuf,
-    /// Where long values are kept.
+    /// Where values that are too long for a message are stored.
     pub results: PathBuf,
     pub keeper_lock: PathBuf,
-    /// Held by whoever starts a daemon.
+    /// The lock that is held while a daemon is being started.
     pub startup_lock: PathBuf,
-    /// Where the workers' snapshots are kept.
+    /// Where the workers' V8 snapshots are stored.
     pub snapshots: PathBuf,
-    /// Where credentials are kept, or what is known of those in the keyring.
+    /// Where credentials are stored, or the list of those in the keyring.
     pub credentials: PathBuf,
-    /// Whether they go into the keyring, unless the configuration says otherwise.
+    /// Whether credentials go into the keyring, unless the configuration says otherwise.
     pub keyring: bool,
-    /// Where it is kept what servers list and what was learned of their tools.
+    /// Where the tool lists of servers and the learned types of their results are cached.
     pub knowledge: PathBuf,
-    /// Where it is kept what tools were when they were first trusted.
+    /// Where the pins are stored: what tools were when they were first trusted.
     pub pins: PathBuf,
-    /// Where calls and decisions are written down.
+    /// The directory of the audit log.
     pub audit: PathBuf,
-    /// Where descriptions of sources are kept that come from elsewhere.
+    /// Where fetched descriptions of sources are cached.
     pub descriptions: PathBuf,
-    /// Where it is kept at which addresses they were called at first.
+    /// The file with the addresses at which each source was first called.
     pub addresses: PathBuf,
     pub approvals: mux_approvals::ApprovalPaths,
-    /// What whoever reads metrics over a port must know.
+    /// The file with the token that readers of the metrics port must present.
     pub metrics_token: PathBuf,
     pub checker: CheckSettings,
-    /// What sends spans, if it is built in.
+    /// The exporter of spans, if it is built in.
     pub telemetry: Option<trace::CollectorFactory>,
-    /// Who started us. The listener is its, if it passed one.
+    /// The service manager that started this process, if any. The listener is its own, if it passed one.
     pub service: ServiceManager,
-    /// This process's environment, in case that the login shell tells none.
+    /// This process's environment, in case the login shell's cannot be captured.
     pub environment: Environment,
 }
 
@@ -103,14 +103,14 @@ pub struct DaemonSetup {
 pub enum ServeError {
     #[error("cannot start the pool of workers: {0}")]
     Pool(io::Error),
-    #[error("cannot start the keeping of pins: {0}")]
+    #[error("cannot open the pins: {0}")]
     Pins(io::Error),
     #[error("cannot take over: {0}")]
     Handover(#[from] HandoverError),
 }
 
-/// Serves until somebody asks for the end, or nobody has come for long enough, or another daemon has taken over.
-/// `ready` is called when clients are being served. With a `predecessor`, it takes over from that one.
+/// Serves until shutdown is requested, the idle timeout is reached, or another daemon has taken over. `ready` is called
+/// when clients are being served. With a `predecessor`, it takes over from that one.
 pub async fn serve(
     lock: InstanceLock,
     listener: Listener,
@@ -134,7 +134,7 @@ pub async fn serve(
         async move {
             let ask = async |question| launcher.program_output(question).await;
             let captured = Environment::capture(basis, ask).await;
-            // Nobody waits for it if the daemon has ended meanwhile.
+            // The receivers are gone if the daemon has ended meanwhile.
             drop(sender.send(Some(captured)));
         }
     });
@@ -205,7 +205,7 @@ pub async fn serve(
         launcher.clone(),
     );
     if let Some(predecessor) = &mut predecessor {
-        // What takes its time is done before anything is asked of the old daemon.
+        // The slow parts come before anything is requested from the predecessor.
         drop(timeout(WARMUP_TIMEOUT, known.wait_for(Option::is_some)).await);
         drop(timeout(WARMUP_TIMEOUT, pool.warm()).await);
         predecessor.warm().await?;
@@ -216,7 +216,7 @@ pub async fn serve(
         async move {
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
-                // A configuration that cannot be read still gets a daemon that says so.
+                // A daemon also starts with a configuration that cannot be read, and reports the problem.
                 daemon.configured().await;
                 launcher.warm_up().await;
                 daemon.runs.inspector().warm_checker().await;
@@ -225,7 +225,7 @@ pub async fn serve(
             let tended = Arc::clone(daemon.gateway.approvals()).expire_periodically();
             let served = rpc::serve_metrics(&daemon);
             let followed = daemon.follow_files(FileWatcher::start());
-            // Another daemon does this in our place, and both write the same files.
+            // After a handover the successor does this: both would write the same files.
             let until_we_leave = async {
                 tokio::select! {
                     () = daemon.leaving.cancelled() => {}
@@ -239,7 +239,7 @@ pub async fn serve(
     if let Some(predecessor) = &mut predecessor {
         daemon.configured().await;
         if let Err(error) = predecessor.ready(&awaited).await {
-            // Of what was theirs nothing has come to us yet.
+            // Nothing of the predecessor's was transferred yet.
             launcher.close().await;
             pool.close();
             return Err(error.into());
@@ -248,8 +248,8 @@ pub async fn serve(
         daemon.read_approvals_again().await;
         daemon.former.expect();
         if let Err(error) = lock.write_owner(std::process::id(), &socket) {
-            // Who looks for us looks at our own place too.
-            warn!(%error, "cannot sign the lock");
+            // Not fatal: clients also look at the default socket path.
+            warn!(%error, "cannot write the pid into the instance lock");
         }
     }
     tokio::task::spawn_blocking({
@@ -259,7 +259,7 @@ pub async fn serve(
     info!(pid = std::process::id(), socket = %socket.display(), "serving");
     ready();
     if let Some(predecessor) = predecessor {
-        // It may have died this moment: then there is one daemon the less.
+        // The predecessor may already have exited.
         drop(predecessor.serving().await);
         let (awaited, upstreams) = (awaited.clone(), Arc::clone(&upstreams));
         let (approvals, former) = (Arc::clone(&approvals), Arc::clone(&daemon.former));
@@ -291,14 +291,14 @@ pub async fn serve(
     tokio::select! {
         () = accepting => {}
         next = giving.fulfil(&mut wishes) => successor = Some(next),
-        () = exit_sequence::idle(&activity, &daemon.former) => info!("nobody came for long enough"),
-        () = socket_lost(&socket, ours) => warn!("the socket was taken away or replaced"),
+        () = exit_sequence::idle(&activity, &daemon.former) => info!("idle timeout reached, shutting down"),
+        () = socket_lost(&socket, ours) => warn!("the socket was removed or replaced, shutting down"),
         never = reporting => match never {},
         never = daemon.straits.follow() => match never {},
     }
-    // Whoever waits for our place, should we be the last.
+    // Refuses pending upgrade requests, if this daemon has no successor.
     drop(wishes);
-    // Nobody answers in time any more; the next daemon can be asked to go on.
+    // Approvals that wait end as pending: their runs can be resumed with the next daemon.
     let waiting = approvals.runs_held();
     approvals.close();
     let is_last = successor.is_none();
@@ -307,7 +307,7 @@ pub async fn serve(
         exit_sequence::open(&successor, &daemon, &connections).await;
         service.succeeded_by(successor.pid).await;
         drop(listener);
-        // It has its own hold on it.
+        // The successor holds the lock through a descriptor of its own.
         drop(lock);
         upstreams.disable_eager_start();
         daemon.leaving.cancel();
@@ -320,7 +320,7 @@ pub async fn serve(
         shutdown.request();
         service.stopping(&format!("ending: {}", status_text(&daemon)));
         let turning_away = turn_away(listener, &service, &daemon);
-        // So does the daemon before us, if runs go on there.
+        // The predecessor drains as well, if runs continue there.
         tokio::join!(
             drain(&runs, &shutdown),
             exit_sequence::take_along(&daemon.former, &shutdown)
@@ -332,7 +332,7 @@ pub async fn serve(
     connections.close(LAST_FLUSH_TIMEOUT).await;
     tokio::select! {
         () = upstreams.close() => {}
-        // The keeper is quicker with all of them, and less polite.
+        // The keeper kills all remaining processes at once.
         () = shutdown.requested_now() => {}
     }
     runs.inspector().close().await;
@@ -343,18 +343,19 @@ pub async fn serve(
     launcher.close().await;
     pool.close();
     let lock = held.map(|(lock, turning_away)| {
-        // Whoever comes now finds no socket, or one at which the next daemon is started, and then the lock free.
+        // A client that connects from now on finds no socket, or one at which the next daemon is started, and then a
+        // free lock.
         drop(turning_away);
         lock
     });
     match service.passed() {
         _ if !is_last => {}
         Some(passed) => passed.turn_away(),
-        // Another one's may stand there by now.
+        // The file may be another daemon's socket by now.
         None if file_identity(&socket) == ours => drop(std::fs::remove_file(&socket)),
         None => {}
     }
-    info!("over");
+    info!("shutdown complete");
     drop(lock);
     Ok(())
 }
@@ -373,7 +374,7 @@ fn pool_settings(worker: PathBuf, snapshots: PathBuf) -> PoolSettings {
     }
 }
 
-/// What we do, for those who ask the service manager.
+/// The status text for the service manager: how many clients and runs there are.
 fn status_text(daemon: &Daemon) -> String {
     let number = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
@@ -384,7 +385,7 @@ fn status_text(daemon: &Daemon) -> String {
     format!("{clients}, {runs}")
 }
 
-/// Resolves when the path is no longer the socket that was bound: nobody could reach us any more.
+/// Resolves when the path is no longer the socket that was bound: clients could not connect any more.
 async fn socket_lost(socket: &Path, ours: Option<(u64, u64)>) {
     let mut ticks = tokio::time::interval(SOCKET_CHECK_INTERVAL);
     loop {

@@ -1,7 +1,8 @@
-//! `muxd successor`: started by the daemon that serves, to take over from it.
+//! `muxd successor`: takes over from the daemon that started it.
 //!
-//! Standard input is the socket to that daemon, which gives us the lock and the listening socket.
-//! Invariant: whatever goes wrong before it has let us serve, it is told, and this process ends.
+//! Standard input is the socket to the predecessor, which sends the lock and the listening socket. Invariant: if
+//! anything fails before the predecessor has let this process serve, the predecessor learns of it, and this process
+//! ends.
 
 use std::{
     io,
@@ -27,7 +28,7 @@ use super::{
 pub(super) fn run() -> ExitCode {
     let inherit = || -> io::Result<_> {
         let stream = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        // It is no socket where somebody has typed this.
+        // Standard input is no socket if a user has typed this command.
         stream.peer_addr()?;
         detach()?;
         Ok(stream)

@@ -1,7 +1,7 @@
-//! The keeper as a process, with real children: how they start, and how they end.
+//! Tests of the keeper process with real children: how they start, and how they end.
 //!
-//! Invariant: what is gone is proved by end of file on a pipe that every process of a tree holds,
-//! never by looking after a while.
+//! Invariant: that a process has ended is proved by end of file on a pipe that every process of a tree holds, never by
+//! polling.
 
 #![cfg(target_os = "linux")]
 

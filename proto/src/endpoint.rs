@@ -1,7 +1,7 @@
-//! Where everything stands: configuration, state, cache, socket, lock and logs.
+//! The paths of configuration, state, cache, socket, locks and logs.
 //!
-//! Pure but for [`Dirs::prepare`], which makes the directories and refuses those that another user
-//! could have placed there.
+//! Pure except for [`Dirs::signature`], which reads the instance lock, and [`Dirs::prepare`], which creates the
+//! directories and refuses those that another user could have placed there.
 
 use std::{
     fs, io,
@@ -11,7 +11,7 @@ use std::{
 use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 
-/// The longest path that a Unix socket can have on every system that we know.
+/// The longest path of a Unix socket that every supported system accepts.
 const MAX_SOCKET_PATH: usize = 103;
 
 /// The four directories of one muxd.
@@ -19,9 +19,9 @@ const MAX_SOCKET_PATH: usize = 103;
 pub struct Dirs {
     /// `config.toml` and `env`, which the user writes.
     pub config: PathBuf,
-    /// Lock, logs, and what must not be lost.
+    /// Locks, logs, and data that must not be lost.
     pub state: PathBuf,
-    /// What can be computed again.
+    /// Data that can be computed again.
     pub cache: PathBuf,
     /// The socket.
     pub runtime: PathBuf,
@@ -35,7 +35,7 @@ pub struct Signature {
     pub socket: PathBuf,
 }
 
-/// Why the directories cannot be used, with the way out.
+/// Why the directories cannot be used, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     #[error("cannot find a home directory; set HOME, or MUX_HOME to a directory of your own")]
@@ -64,7 +64,7 @@ pub enum EndpointError {
 }
 
 impl Dirs {
-    /// Everything under one directory, as `MUX_HOME` asks for.
+    /// All directories under one, as `MUX_HOME` requests.
     pub fn under(home: &Path) -> Result<Self, EndpointError> {
         if !home.is_absolute() {
             return Err(EndpointError::RelativeHome(home.to_owned()));
@@ -77,13 +77,13 @@ impl Dirs {
         })
     }
 
-    /// What `MUX_HOME` must be for these directories, if that is what they come from.
+    /// The value of `MUX_HOME` that leads to these directories, if there is one.
     pub fn home(&self) -> Option<&Path> {
         let home = self.config.as_path();
         (Self::under(home).ok().as_ref() == Some(self)).then_some(home)
     }
 
-    /// `MUX_HOME` if it is set, otherwise the places that the system has for each.
+    /// The directories under `MUX_HOME` if it is set, otherwise the system's directories for each purpose.
     pub fn resolve(mux_home: Option<&Path>) -> Result<Self, EndpointError> {
         match mux_home {
             Some(home) if !home.as_os_str().is_empty() => Self::under(home),
@@ -98,7 +98,7 @@ impl Dirs {
             .state_dir()
             .unwrap_or_else(|| base.data_dir())
             .join("mux");
-        // Without a runtime directory the socket stands with the state, where nobody else can write.
+        // Without a runtime directory the socket is in the state directory, where no other user can write.
         let runtime = base
             .runtime_dir()
             .map_or_else(|| state.join("run"), |dir| dir.join("mux"));
@@ -123,21 +123,21 @@ impl Dirs {
         self.runtime.join("muxd.sock")
     }
 
-    /// Held for life by the daemon. It stands with the state and not with the socket, so that two
-    /// sessions with different runtime directories cannot start two daemons over one state.
+    /// Held by the daemon as long as it serves. It is in the state directory and not beside the socket, so that two
+    /// login sessions with different runtime directories cannot start two daemons over one state.
     pub fn instance_lock(&self) -> PathBuf {
         self.state.join("muxd.lock")
     }
 
-    /// What the last daemon wrote into the lock. It may be long gone.
+    /// What the last daemon wrote into the instance lock. That daemon may have exited long ago.
     pub fn signature(&self) -> Option<Signature> {
         let word = fs::read_to_string(self.instance_lock()).ok()?;
         serde_json::from_str(word.lines().next()?).ok()
     }
 
-    /// Where to look for a daemon: where the last one listened, which may have been started in a session
-    /// with another runtime directory, and then at our own place. In this order, because at our place a
-    /// service manager may listen, which would start another one.
+    /// The sockets at which to look for a daemon: first the one that the last daemon wrote into the instance lock,
+    /// which may be in another runtime directory, then the one of [`Dirs::socket`]. The order matters, because a
+    /// service manager may listen at the latter, and would start another daemon.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let ours = self.socket();
         let theirs = self.signature().map(|signature| signature.socket);
@@ -145,7 +145,7 @@ impl Dirs {
         theirs.into_iter().chain([ours]).collect()
     }
 
-    /// Held by whoever is starting a daemon, from before the attempt until it serves.
+    /// Held by the process that starts a daemon, from before the attempt until the daemon serves.
     pub fn startup_lock(&self) -> PathBuf {
         self.state.join("startup.lock")
     }
@@ -155,32 +155,32 @@ impl Dirs {
         self.state.join("keeper.lock")
     }
 
-    /// Values that were too long for a message, until they expire.
+    /// Stored values that were too long for a message, until they expire.
     pub fn results(&self) -> PathBuf {
         self.cache.join("results")
     }
 
-    /// Where `mux setup` unpacks TypeScript's compiler, one folder a version.
+    /// Where `mux setup` unpacks TypeScript's compiler, one folder for each version.
     pub fn typescript(&self) -> PathBuf {
         self.cache.join("typescript")
     }
 
-    /// What the tools of each server were when they were first trusted.
+    /// The pins: what the tools of each server were when they were first trusted.
     pub fn pins(&self) -> PathBuf {
         self.state.join("pins")
     }
 
-    /// Tokens of those who have signed in to servers, and named secrets, unless the keyring has them.
+    /// The tokens of logins, and named secrets, unless they are in the keyring.
     pub fn credentials(&self) -> PathBuf {
         self.state.join("credentials.json")
     }
 
-    /// What whoever reads metrics over a port must know. Made when the port is first opened.
+    /// The token that readers of the metrics port must present. Created when the port is first opened.
     pub fn metrics_token(&self) -> PathBuf {
         self.state.join("metrics.token")
     }
 
-    /// What was called and decided, a line each.
+    /// The audit log of calls and decisions.
     pub fn audit(&self) -> PathBuf {
         self.state.join("audit")
     }
@@ -189,14 +189,13 @@ impl Dirs {
         self.state.join("log")
     }
 
-    /// What a server writes to its standard error.
+    /// The log of what a server writes to its standard error.
     pub fn server_log(&self, server: &str) -> PathBuf {
         self.logs().join("servers").join(format!("{server}.log"))
     }
 
-    /// Makes the directories with mode 0700 and refuses what another user could have placed there. What is right
-    /// already is not touched, so that they may stand on a disk that cannot be written; the cache, which nobody needs,
-    /// may also be missing.
+    /// Creates the directories with mode 0700 and refuses those that another user could have placed there. Directories
+    /// that are already right are not touched, so they may be on a read-only disk; the cache may also be missing.
     pub fn prepare(&self) -> Result<(), EndpointError> {
         let socket = self.socket();
         let length = socket.as_os_str().len();
@@ -206,7 +205,7 @@ impl Dirs {
                 length,
             });
         }
-        // A configuration that is not there says nothing, wherever it could not be made.
+        // A missing configuration directory means an empty configuration, whatever kept it from being created.
         unless_protected(create(&self.config))?;
         for dir in [&self.state, &self.runtime] {
             create(dir)?;
@@ -217,7 +216,7 @@ impl Dirs {
     }
 }
 
-/// What cannot be made where nothing can be written, or nothing more, is done without.
+/// Ignores failures to create a directory on a disk that is read-only, protected or full.
 fn unless_protected(made: Result<(), EndpointError>) -> Result<(), EndpointError> {
     use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match made {
@@ -279,7 +278,7 @@ fn create(path: &Path) -> Result<(), EndpointError> {
     }
 }
 
-/// Closes a directory of ours to everybody else.
+/// Restricts a directory to its owner.
 #[cfg(unix)]
 fn restrict(path: &Path) -> Result<(), EndpointError> {
     use std::os::unix::fs::PermissionsExt;
@@ -319,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_made_for_their_owner_alone() {
+    fn directories_are_created_for_their_owner_alone() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(&home.path().join("mux")).unwrap();
         dirs.prepare().unwrap();
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_ours_that_was_loosened_is_closed_again_unless_others_can_write() {
+    fn loosened_directory_is_restricted_again_unless_others_can_write() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         dirs.prepare().unwrap();
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_files_in_the_way_are_refused_by_name() {
+    fn symlinks_and_files_in_place_of_a_directory_are_refused() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         symlink("/tmp", &dirs.state).unwrap();
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_relative_homes_are_refused_with_the_way_out() {
+    fn long_and_relative_homes_are_refused_with_a_remedy() {
         let long = Dirs::under(&Path::new("/tmp").join("x".repeat(120))).unwrap();
         let error = long.prepare().unwrap_err().to_string();
         assert!(error.contains("shorter path"), "{error}");

@@ -1,14 +1,14 @@
-//! One shape of failure everywhere: guest, command line, MCP, socket.
+//! The error type of programs, command line, MCP and socket.
 //!
-//! Invariant: a kind that this build does not know survives the trip, so that old clients can show
-//! what a newer daemon says.
+//! Invariant: a kind that this build does not know is passed on unchanged, so that old clients can show what a newer
+//! daemon reports.
 
 use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-/// What kind of failure, in one word.
+/// The kind of a failure, in one word.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -24,31 +24,31 @@ pub enum Kind {
     Validation,
     /// No such server, tool, run or file.
     NotFound,
-    /// The time was over.
+    /// A time limit was exceeded.
     Timeout,
     /// The program used too much memory.
     Memory,
     /// Another limit was reached.
     Limit,
-    /// Everything is in use; try again.
+    /// All resources are in use; try again.
     Busy,
     /// The program waits for something that cannot happen.
     Deadlock,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
-    /// Policy says no.
+    /// Policy denies it.
     Denied,
-    /// Somebody has to approve it first.
+    /// A user must approve it first.
     Pending,
-    /// Somebody has to log in first.
+    /// The user must log in first.
     AuthRequired,
     /// The server or the daemon cannot be reached.
     Unavailable,
     /// The call was sent and no answer came: it may or may not have happened.
     UnknownOutcome,
-    /// A fault of muxd.
+    /// An error in muxd itself.
     Internal,
-    /// A kind of a newer build.
+    /// A kind that only newer builds know.
     Other(String),
 }
 
@@ -121,22 +121,22 @@ pub struct Error {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What an agent reads in place of the hint: it has tools where a user has commands.
+    /// The hint for an agent, in place of `hint`: it names tools where `hint` names commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_hint: Option<String>,
-    /// Counted from 1, in the user's own source.
+    /// The line in the user's source, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Counted from 1, in UTF-16 code units.
+    /// The column, counted from 1 in UTF-16 code units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// `server.tool`, where it is about one.
+    /// The `server.tool` that failed, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Whether other code or other arguments can succeed.
     #[serde(default)]
     pub recoverable: bool,
-    /// More for a program to read; a tool's own content stands here.
+    /// Data for programs, such as a tool's own content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -165,14 +165,14 @@ impl Error {
         }
     }
 
-    /// Whether a daemon refused this because it was ending. Nothing has happened, and the next daemon
-    /// can be asked the same.
+    /// Whether a daemon refused this because it was ending. Nothing was done, and the next daemon can be asked the
+    /// same.
     pub fn is_ending(&self) -> bool {
         let marked = |details: &Value| details["ending"] == true;
         self.kind == Kind::Unavailable && self.details.as_ref().is_some_and(marked)
     }
 
-    /// As an agent reads it.
+    /// The error for an agent, whose hint is `agent_hint` if there is one.
     #[must_use]
     pub fn for_agents(mut self) -> Self {
         self.hint = self.agent_hint.take().or(self.hint);
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_keep_their_names_and_strangers_survive() {
+    fn known_kinds_keep_their_names_and_unknown_kinds_are_preserved() {
         for (kind, name) in NAMES {
             assert_eq!(kind.as_str(), *name);
             assert_eq!(&Kind::from_name(name), kind);

@@ -1,17 +1,17 @@
-//! The contract between `muxd` and its clients: what is said, in which shape, and where.
+//! The contract between `muxd` and its clients: methods, messages, errors, paths and framing.
 //!
-//! It knows no other crate of this workspace. Of the daemon, `mux-daemon` alone knows it.
+//! It depends on no other crate of this workspace. Of the daemon's crates, `mux-daemon` alone depends on it.
 //!
-//! - [`service`] has the methods; [`messages`] what they carry, one module for each subject; [`error`] the one shape of
-//!   a failure; [`version`] and [`variables`] the names of versions and environment variables.
-//! - [`endpoint`] says where configuration, state, cache, socket, locks and logs are; [`lock_file`] opens a lock;
-//!   [`startup`] how a client starts a daemon; [`transport`] frames over the socket.
+//! - [`service`] has the methods; [`messages`] their requests and answers, one module for each subject; [`error`] the
+//!   error type; [`version`] the contract's number and features; [`variables`] the names of environment variables.
+//! - [`endpoint`] has the paths of configuration, state, cache, socket, locks and logs; [`lock_file`] opens a lock;
+//!   [`startup`] describes how a client starts a daemon; [`transport`] sends frames over the socket.
 //!
 //! On the socket: u32-length-delimited (big-endian) JSON frames of at most [`transport::MAX_FRAME`] bytes, each one
 //! tarpc envelope. A client in another language sends zeros as trace ids, and a deadline of at most
 //! [`transport::MAX_DEADLINE`]. `tests/data/frames` holds one frame of each kind.
 //!
-//! A daemon that is ending refuses `hello` and new work with `unavailable` ([`Error::is_ending`]): nothing has happened
+//! A daemon that is ending refuses `hello` and new work with `unavailable` ([`Error::is_ending`]): nothing was done
 //! then, and the next daemon can be asked.
 //!
 //! A program is started with `start_run` and followed with `events`, from number 0 on: events are numbered without
@@ -20,18 +20,18 @@
 //! the runs; every method that takes the id of a run takes the number behind its last dash as well, where that is
 //! unambiguous.
 //!
-//! A value whose JSON is longer than 256 KiB (a daemon may be configured otherwise) is not sent but kept, whether it is
-//! the result of a run, an emitted part or the answer to `call`: a [`Handle`] takes its place. `read` gives its JSON
-//! text page by page; the texts of all pages, each asked for from the `next` of the one before, are the JSON document.
-//! A handle is good on any connection and in programs (`mux.read`), survives a restart of the daemon, and ends with
-//! `expires_ms`, or when newer values need the space: `not_found` then.
+//! A value whose JSON is longer than 256 KiB (by default) is stored instead of sent, whether it is the result of a run,
+//! an emitted part or the answer to `call`: a [`Handle`] takes its place. `read` returns its JSON text page by page;
+//! the texts of all pages, each requested from the `next` of the one before, are the JSON document. A handle is valid
+//! on any connection and in programs (`mux.read`), survives a restart of the daemon, and expires after `expires_ms`, or
+//! when newer values need the space: `not_found` then.
 //!
-//! `upgrade` has another program take over: new connections reach it, and a connection that is open stays with the
-//! daemon that leaves, which refuses new work on it and ends with its last run.
+//! `upgrade` has another program take over: new connections reach it, and an open connection stays with the old daemon,
+//! which refuses new work on it and exits with its last run.
 //!
 //! How the contract grows: `hello` and `retire` never change. [`service::Mux`] gets new methods at its end only, each
-//! named in the features that `hello` lists, and a client calls no method that the other side did not list. A field
-//! that is added has a default. Anything else is a new [`version::CONTRACT`].
+//! named in the features that `hello` lists, and a client calls no method that the other side did not list. An added
+//! field has a default. Any other change is a new [`version::CONTRACT`].
 //!
 //! Invariant: these types are plain data. No other crate of muxd appears here, and nothing in the daemon below its
 //! `rpc` module names them, `lifecycle` excepted.

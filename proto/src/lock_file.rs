@@ -1,6 +1,6 @@
-//! The file of a lock, opened as its holders do.
+//! Opens lock files, as all their holders do.
 //!
-//! Invariant: where nothing can be written, a file that is there can be locked all the same.
+//! Invariant: on a read-only disk, an existing file can still be locked.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-/// Makes it if it is not there. It is never cut short: somebody's word may stand in it.
+/// Opens a lock file, and creates it if it does not exist. It is never truncated: it may contain its holder's pid.
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);

@@ -1,4 +1,4 @@
-//! The messages of the contract: plain data with names that speak for themselves.
+//! The messages of the contract: plain data, one module for each subject.
 
 mod approvals;
 mod degraded;
@@ -52,8 +52,9 @@ pub struct Hello {
     /// The directory in which the client works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
-    /// What is asked here is asked by an agent, whatever name the client has. As with a connection that names an `agent`,
-    /// only runs of the same client and agent are found; and hints of errors name tools, no command line.
+    /// The requests of this connection are those of an agent, whatever the client's name. As with a connection that
+    /// names an `agent`, only runs of the same client and agent are found; and hints of errors name tools, not
+    /// commands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_agent: bool,
     #[serde(default)]
@@ -81,15 +82,15 @@ pub struct CheckRequest {
     pub source: String,
 }
 
-/// Everything that is wrong with a program; empty if nothing is.
+/// The problems of a program; empty if there are none.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Diagnostics {
-    /// Any of them keeps it from running.
+    /// Errors, any of which prevents a run.
     pub errors: Vec<Error>,
-    /// What may be a mistake, and may not.
+    /// Possible mistakes.
     #[serde(default)]
     pub warnings: Vec<Error>,
-    /// Why its types were not looked at, if they were not.
+    /// Why the types were not checked, if they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<String>,
 }
@@ -101,23 +102,22 @@ pub struct CallRequest {
     /// An object.
     #[serde(default)]
     pub arguments: Value,
-    /// Arguments that somebody typed: names with text, which the daemon reads as the tool's schema
-    /// wants it. A name may stand there several times where a list is wanted.
+    /// Arguments as typed on a command line: names with text, which the daemon converts as the tool's schema requires.
+    /// A name may occur several times where a list is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<(String, String)>,
-    /// The whole `CallToolResult` instead of its value.
+    /// Whether to return the whole `CallToolResult` instead of its value.
     #[serde(default)]
     pub raw: bool,
-    /// If the whole result is too long for a message, it is kept without content that says again what its structured
-    /// content says.
+    /// If the whole result is too long for a message, it is stored without content that repeats its structured content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lean: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The client's own name for this call, under which notices speak of it.
+    /// The client's own name for this call, by which notices refer to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// As that of a run.
+    /// The W3C trace context of the caller, as in [`RunRequest`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,18 +128,18 @@ pub struct CallRequest {
 pub struct ReloadReport {
     pub added: Vec<String>,
     pub removed: Vec<String>,
-    /// Their definition changed: they restart with the next call.
+    /// Servers whose definition changed: they restart with the next call.
     pub changed: Vec<String>,
     pub unchanged: Vec<String>,
     pub problems: Vec<String>,
-    /// Of each that changed, the keys that differ.
+    /// For each changed server, the keys that differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct StopRequest {
-    /// Cancel what runs instead of waiting for it.
+    /// Whether to cancel running programs instead of waiting for them.
     #[serde(default)]
     pub now: bool,
 }

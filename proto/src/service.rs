@@ -18,10 +18,10 @@ use crate::{
     PolicyRequest, SettingsReport, SettingsRequest,
 };
 
-/// Frozen for ever: `hello`, `retire`. New methods come last.
+/// The service of the daemon. `hello` and `retire` never change; new methods come last.
 #[tarpc::service]
 pub trait Mux {
-    /// Who is there, on both sides. Anything else before it is refused.
+    /// Introduces both sides. Any other request before it is refused.
     async fn hello(hello: Hello) -> Result<Welcome, Error>;
 
     /// A client of another contract asks the daemon to drain and make room for its own.
@@ -30,19 +30,19 @@ pub trait Mux {
     /// Everything that `mux status` shows.
     async fn status() -> Result<Status, Error>;
 
-    /// Starts a program and answers at once; its run belongs to this client and agent; what happens is read with `events`. The run ends with
-    /// this connection, unless it is detached.
+    /// Starts a program and answers at once. The run belongs to this client and agent; its events are read with
+    /// `events`. It ends with this connection, unless it is detached.
     async fn start_run(request: RunRequest) -> Result<RunStarted, Error>;
 
-    /// Waits until there are events after `after`, or until `wait_ms` have passed, 30 s at most. Gives
-    /// about 1 MiB of them; the rest is asked for with the number of the last.
+    /// Waits until there are events after `after`, or until `wait_ms` have passed, 30 s at most. Returns about 1 MiB of
+    /// them; the rest is requested with the number of the last.
     async fn events(request: EventsRequest) -> Result<EventPage, Error>;
 
-    /// Stops a run and the calls that it has on their way. Answers before it has
-    /// ended. Stopping one that has ended is no error.
+    /// Cancels a run and its calls in flight. Answers before the run has ended. Cancelling a run that has ended is no
+    /// error.
     async fn cancel_run(run: String) -> Result<(), Error>;
 
-    /// What is wrong with a program, without running it.
+    /// Checks a program without running it.
     async fn check(request: CheckRequest) -> Result<Diagnostics, Error>;
 
     /// Calls one tool. The call is cancelled if this connection ends.
@@ -57,7 +57,7 @@ pub trait Mux {
     /// The configured servers and the state of their sessions.
     async fn servers() -> Result<Vec<ServerInfo>, Error>;
 
-    /// Closes a server's session and starts it anew.
+    /// Closes a server's session and opens a new one.
     async fn restart_server(server: String) -> Result<ServerInfo, Error>;
 
     /// Reads the configuration again.
@@ -66,35 +66,35 @@ pub trait Mux {
     /// Drains and ends the daemon. Answers before it does.
     async fn stop(request: StopRequest) -> Result<(), Error>;
 
-    /// The runs that have not ended, and those that are kept. As with every method that names a run or an approval, the user's
-    /// own clients (`mux`, `mux ui`, `vscode`) find all of them, by their numbers, too; every other client, and whoever names
-    /// an agent, finds those of the same client and agent, by their whole ids, and `not_found` for all others.
+    /// The runs that have not ended, and ended ones that are kept. As with every method that names a run or an
+    /// approval, the user's own clients (`mux`, `mux ui`, `vscode`) find all of them, also by their numbers; every
+    /// other client, and every client that names an agent, finds those of the same client and agent, by their whole
+    /// ids, and gets `not_found` for all others.
     async fn runs(request: RunsRequest) -> Result<RunList, Error>;
 
-    /// One run, by its id; for the user's own clients also by the number at the end of it.
+    /// One run, by its id; for the user's own clients also by the number at the end of the id.
     async fn run_info(run: String) -> Result<RunInfo, Error>;
 
-    /// A part of a value that was too long for a message. `validation` if the handle is none,
-    /// `not_found` if nothing is kept under it.
+    /// A page of a stored value. `validation` if the handle is malformed, `not_found` if no value is stored under it.
     async fn read(request: ReadRequest) -> Result<ReadPage, Error>;
 
-    /// Waits until the declarations of everything are others than those that the client has, or until
-    /// `wait_ms` have passed, 30 s at most. No server is started for it.
+    /// Waits until the declarations of all tools differ from those that the client has, or until `wait_ms` have passed,
+    /// 30 s at most. Starts no server.
     async fn watch_types(request: WatchTypesRequest) -> Result<TypesPage, Error>;
 
-    /// Forgets what was learned of tools' results. It is learned again with the next calls.
+    /// Deletes the learned types of tools' results. They are learned again with the next calls.
     async fn forget_types(request: ForgetTypesRequest) -> Result<Forgotten, Error>;
 
     /// Tools ranked by how well they fit a few words.
     async fn search(request: SearchRequest) -> Result<SearchPage, Error>;
 
-    /// Everything about a few tools.
+    /// The complete descriptions of a few tools.
     async fn describe(request: DescribeRequest) -> Result<Descriptions, Error>;
 
-    /// What there is, in as many words as a budget allows.
+    /// An overview of all tools, within a budget of tokens.
     async fn inventory(request: InventoryRequest) -> Result<Inventory, Error>;
 
-    /// What servers offer beside tools.
+    /// The resources, resource templates or prompts of servers.
     async fn offers(request: OffersRequest) -> Result<OfferList, Error>;
 
     /// MCP's `ReadResourceResult`.
@@ -106,91 +106,89 @@ pub trait Mux {
     /// MCP's `CompleteResult`.
     async fn complete(request: CompleteRequest) -> Result<Value, Error>;
 
-    /// Begins or ends to tell this connection when a resource changes.
+    /// Subscribes this connection to a resource, or ends the subscription.
     async fn subscribe(request: SubscribeRequest) -> Result<(), Error>;
 
-    /// Waits until there is something to tell after `after`, or until `wait_ms` have passed, 30 s at
-    /// most.
+    /// Waits until there are notices after `after`, or until `wait_ms` have passed, 30 s at most.
     async fn notices(request: NoticesRequest) -> Result<NoticePage, Error>;
 
-    /// Answers an [`crate::NoticeKind::Ask`]. Nothing happens if nobody waits for it any more.
+    /// Answers an [`crate::NoticeKind::Ask`]. Does nothing if the question is no longer open.
     async fn answer(request: AnswerRequest) -> Result<(), Error>;
 
-    /// The tools of one server beside what was pinned of them.
+    /// The tools of one server, each with its pin.
     async fn pins(request: PinsRequest) -> Result<PinList, Error>;
 
-    /// Pins tools as they are now. `validation` if one of them is not what was seen.
+    /// Pins tools as they are now. `validation` if one of them is not as it was seen.
     async fn accept_pins(request: AcceptPinsRequest) -> Result<AcceptedPins, Error>;
 
-    /// Puts in force what the configuration says now. Unlike `reload` it asks no command again.
+    /// Loads the configuration files as they are now. Unlike `reload`, it does not run the commands in them again.
     async fn refresh() -> Result<ReloadReport, Error>;
 
     /// Projects whose files define servers, approved or not.
     async fn projects(request: crate::ProjectsRequest) -> Result<crate::ProjectList, Error>;
 
-    /// Approves what the user has seen. `validation` if it is something else by now.
+    /// Approves a project's files as the user has seen them. `validation` if they have changed since.
     async fn approve_project(
         request: crate::ApproveProjectRequest,
     ) -> Result<crate::ProjectInfo, Error>;
 
-    /// Takes an approval back; the project's servers end.
+    /// Revokes a project's approval; the project's servers end.
     async fn revoke_project(root: std::path::PathBuf) -> Result<crate::ProjectRevoked, Error>;
 
-    /// Begins to sign the user in to a server. One that is under way there is given up.
+    /// Starts a login to a server. One that is in progress there is cancelled.
     async fn login(request: LoginRequest) -> Result<LoginStarted, Error>;
 
-    /// Waits for the outcome, or until `wait_ms` have passed.
+    /// Waits for the outcome of a login, or until `wait_ms` have passed.
     async fn login_wait(request: LoginWaitRequest) -> Result<LoginState, Error>;
 
-    /// Hands in by hand what the browser would have brought.
+    /// Completes a login by hand, with the URL to which the browser was redirected.
     async fn login_finish(request: LoginFinishRequest) -> Result<LoginState, Error>;
 
-    /// Has the tokens for a server revoked, and forgets them.
+    /// Revokes and deletes the tokens for a server.
     async fn logout(server: String) -> Result<LoggedOut, Error>;
 
-    /// Looks at a source's description now, and puts it in force. If that cannot be had or read, it stays as it
-    /// was.
+    /// Reloads a source's description. If it cannot be fetched or parsed, the present one stays in force.
     async fn refresh_source(source: String) -> Result<crate::RefreshedSource, Error>;
 
-    /// The TypeScript that a program of steps stands for. Nothing is started for it.
+    /// The TypeScript that is equivalent to a step program. Starts nothing.
     async fn explain_program(request: crate::ExplainRequest) -> Result<crate::Explained, Error>;
 
-    /// Keeps a named secret, and puts it in force where it is named. `validation` if it can be none.
+    /// Stores a named secret, and puts it in force where it is named. `validation` if the name or value is invalid.
     async fn set_secret(request: crate::SetSecretRequest) -> Result<crate::SecretInfo, Error>;
 
     /// The names of secrets that were set, and of those that the configuration names.
     async fn list_secrets() -> Result<crate::SecretList, Error>;
 
-    /// Forgets a named secret. The entries that name it cannot be used any more.
+    /// Deletes a named secret. The entries that name it cannot be used any more.
     async fn remove_secret(name: String) -> Result<crate::SecretRemoved, Error>;
 
-    /// Calls that wait for somebody, or, for the user's own clients, what is always allowed.
+    /// Calls that wait for approval, or, for the user's own clients, the calls that are always allowed.
     async fn approvals(request: crate::ApprovalsRequest) -> Result<crate::ApprovalList, Error>;
 
-    /// Answers one of them. The first answer counts; `validation` if there was one before.
+    /// Answers an approval. The first answer counts; `validation` if there was one before.
     async fn decide(request: crate::DecideRequest) -> Result<crate::Decided, Error>;
 
-    /// Takes back what is always allowed. For the user's own clients.
+    /// Revokes a grant that always allows a tool's calls. For the user's own clients.
     async fn revoke_approval(grant: String) -> Result<crate::GrantInfo, Error>;
 
-    /// Goes on with a run that ended as `pending`. Calls that had ended are not sent again.
+    /// Resumes a run that ended as `pending`. Calls that had ended are not sent again.
     async fn resume_run(request: crate::ResumeRequest) -> Result<crate::Resumed, Error>;
 
     /// The rules that are in force for an agent, where this client works.
     async fn policy(request: PolicyRequest) -> Result<PolicyList, Error>;
 
-    /// Which rule would decide a call, and why. The call is not made, and no server is started.
+    /// Which rule would decide a call, and why. The call is not sent, and no server is started.
     async fn explain_policy(request: ExplainPolicyRequest) -> Result<PolicyExplanation, Error>;
 
-    /// The settings that are in force for an agent, each with where it comes from.
+    /// The settings that are in force for an agent, each with its origin.
     async fn settings(request: SettingsRequest) -> Result<SettingsReport, Error>;
 
-    /// What is wrong with a configuration, which is not put in force. No command of it is run.
+    /// The problems of a configuration, which is not put in force. None of its commands is run.
     async fn check_config(request: CheckConfigRequest) -> Result<ConfigReport, Error>;
 
-    /// Another program takes over, without a gap. Answers when it serves; this daemon ends with its last run.
+    /// Hands over to another program, without a gap. Answers when it serves; this daemon exits with its last run.
     async fn upgrade(request: crate::UpgradeRequest) -> Result<crate::Upgraded, Error>;
 
-    /// What happened since the daemon started, in numbers, and what is so now.
+    /// The daemon's metrics: counters since its start, and its present state.
     async fn metrics() -> Result<crate::MetricsText, Error>;
 }

@@ -1,7 +1,7 @@
-//! Frames over a local socket.
+//! JSON frames over a local socket.
 //!
-//! Invariant: a frame's length is checked against [`MAX_FRAME`] before any of it is read, on both
-//! sides, and every call has a deadline that somebody chose and that no clock overflows at.
+//! Invariant: both sides check a frame's length against [`MAX_FRAME`] before reading any of it, and every call has an
+//! explicit deadline that overflows no clock.
 
 use std::{
     io,
@@ -22,19 +22,19 @@ use tarpc::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// The longest frame in bytes.
+/// The maximum length of a frame, in bytes.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
-/// The longest deadline that a client may ask for.
+/// The longest deadline that a client may set.
 pub const MAX_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// tarpc over JSON frames, as a client uses it.
+/// The transport of a client: tarpc over JSON frames.
 pub type FrameTransport<S, Item, SinkItem> = Transport<S, Item, SinkItem, Json<Item, SinkItem>>;
 
-/// Frames as bytes.
+/// A stream of frames as bytes.
 pub type FrameStream<S> = Framed<S, LengthDelimitedCodec>;
 
-/// Speaks frames on an open stream, as a client.
+/// Makes an open stream the transport of a client.
 pub fn frames<S, Item, SinkItem>(stream: S) -> FrameTransport<S, Item, SinkItem>
 where
     S: AsyncRead + AsyncWrite,
@@ -44,13 +44,13 @@ where
     tarpc::serde_transport::new(framed(stream), Json::default())
 }
 
-/// Frames on an open stream as bytes, as the daemon takes them. Each is read by [`read_request`].
+/// Makes an open stream one of byte frames, as the daemon reads them. Each is parsed by [`read_request`].
 pub fn raw_frames<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
     framed(stream)
 }
 
-/// Room for reading that a connection has before it has said anything. It grows with the first frame, and
-/// a thousand silent connections cost little.
+/// The initial read buffer of a connection, in bytes. It grows with the first frame, so that a thousand silent
+/// connections cost little.
 const FIRST_READ: usize = 512;
 
 fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
@@ -60,7 +60,7 @@ fn framed<S: AsyncRead + AsyncWrite>(stream: S) -> FrameStream<S> {
     Framed::with_capacity(stream, codec, FIRST_READ)
 }
 
-/// As much of tarpc's envelope as that takes.
+/// The part of tarpc's envelope that is needed to check a request's deadline.
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(rename = "Request")]
@@ -78,8 +78,8 @@ struct Context {
     deadline: Option<Duration>,
 }
 
-/// A request from its frame, with a look at the deadline before tarpc adds it to its clock: it panics where they
-/// overflow. No client is trusted with that.
+/// Parses a request. Its deadline is checked first, because tarpc adds it to its clock and panics on an overflow, with
+/// which no client is trusted.
 pub fn read_request<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<Request> {
     let envelope: Envelope = serde_json::from_slice(frame)?;
     if let Some(asked) = envelope
@@ -93,7 +93,7 @@ pub fn read_request<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<Reque
     Ok(serde_json::from_slice(frame)?)
 }
 
-/// The frame that refuses a request, none if this is the frame of something else. Only its envelope is read.
+/// The response frame that refuses a request; `None` if the frame is no request. Only its envelope is parsed.
 pub fn refusal(frame: &[u8], why: &str) -> Option<Vec<u8>> {
     let envelope: Envelope = serde_json::from_slice(frame).ok()?;
     let refused = ServerError::new(io::ErrorKind::InvalidInput, why.to_owned());
@@ -110,7 +110,7 @@ pub async fn dial(socket: &Path) -> io::Result<Stream> {
     ConnectOptions::new().name(name).connect_tokio().await
 }
 
-/// Connects to the first of these sockets where somebody listens.
+/// Connects to the first of these sockets on which a process listens.
 pub async fn dial_any(sockets: &[PathBuf]) -> io::Result<Stream> {
     let mut failure = io::ErrorKind::NotFound.into();
     for socket in sockets {
@@ -122,8 +122,8 @@ pub async fn dial_any(sockets: &[PathBuf]) -> io::Result<Stream> {
     Err(failure)
 }
 
-/// Binds the daemon's socket for its owner alone. Whatever stands there is replaced, so the caller
-/// must hold the instance lock.
+/// Binds the daemon's socket for its owner alone. An existing file is replaced, so the caller must hold the instance
+/// lock.
 pub fn listen(socket: &Path) -> io::Result<Listener> {
     match std::fs::remove_file(socket) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -139,8 +139,7 @@ pub fn listen(socket: &Path) -> io::Result<Listener> {
     options.create_tokio()
 }
 
-/// The same of a socket that somebody else has bound and listens on, such as a service manager. It is never
-/// unlinked by us.
+/// A listener on a socket that another process has bound, such as a service manager. The daemon never unlinks it.
 #[cfg(unix)]
 pub fn adopt(socket: std::os::fd::OwnedFd) -> io::Result<Listener> {
     let listener = interprocess::os::unix::uds_local_socket::tokio::Listener::try_from(socket)?;

@@ -1,23 +1,22 @@
 //! Every environment variable that muxd's own programs read.
 
-/// One directory for configuration, state, cache and socket; two daemons with different ones never
-/// meet. Absolute.
+/// One directory for configuration, state, cache and socket; daemons with different ones are independent. Absolute.
 pub const HOME: &str = "MUX_HOME";
 
-/// What the daemon logs, in `tracing`'s filter syntax: `debug`, `info,mux_upstream=trace`.
+/// The filter of the daemon's log, in `tracing`'s syntax: `debug`, `info,mux_upstream=trace`.
 pub const LOG: &str = "MUX_LOG";
 
-/// Anything: the daemon measures for how long the threads of its runtime compute at a time, and `mux metrics`
-/// has it as `muxd_runtime_longest_poll_seconds`. For who looks for what holds a daemon up; it costs wake-ups.
+/// If set to any value, the daemon measures how long the threads of its runtime compute at a time, and `mux metrics`
+/// reports it as `muxd_runtime_longest_poll_seconds`. For finding out what blocks a daemon; it costs wake-ups.
 pub const WATCH_POLLS: &str = "MUX_WATCH_POLLS";
 
-/// The `muxd` program, if it does not stand beside `mux`.
+/// The `muxd` program, if it is not in the directory of `mux`.
 pub const DAEMON: &str = "MUX_DAEMON";
 
-/// The `mux-worker` program, if it does not stand beside `muxd`.
+/// The `mux-worker` program, if it is not in the directory of `muxd`.
 pub const WORKER: &str = "MUX_WORKER";
 
-/// W3C trace context of whoever starts `mux run`, `mux call` or `mux program`.
+/// The W3C trace context of the caller of `mux run`, `mux call` or `mux program`.
 pub const TRACEPARENT: &str = "TRACEPARENT";
 pub const TRACESTATE: &str = "TRACESTATE";
 

@@ -1,19 +1,19 @@
-//! Versions have names.
+//! The versions of contract and build, and the features of the contract.
 
 /// The contract that this crate describes.
 ///
 /// 1: November 2026, the first. 2: November 2026, long values come as handles: `call` answers with
 /// [`crate::Held`], and a run may end with [`crate::Outcome::Stored`]. 3: November 2026, programs are
-/// type-checked, and a run may tell of it with [`crate::EventKind::Checked`].
+/// type-checked, and a run may report it with [`crate::EventKind::Checked`].
 /// 4: November 2026, servers ask back: notices, and [`crate::EventKind::CallProgress`].
 /// 5: November 2026, servers behind URLs, and more than one session of a server.
 pub const CONTRACT: u32 = 5;
 
-/// The build of this program, for the eye and for the warning about a daemon of another build.
+/// The build of this program, for display and for the warning about a daemon of another build.
 pub const BUILD: &str = env!("CARGO_PKG_VERSION");
 
-/// The feature under which a method stands in the list, by the name that the trait gives it. None for what is
-/// frozen and need not be listed.
+/// The feature that lists a method, by the method's name in the trait. `None` for a frozen method, which need not be
+/// listed.
 pub fn feature(method: &str) -> Option<&str> {
     match method {
         "hello" | "retire" => None,
@@ -23,8 +23,8 @@ pub fn feature(method: &str) -> Option<&str> {
     }
 }
 
-/// What this contract's daemon can do, as `hello` lists it. Methods that are not frozen are called
-/// only when they stand here.
+/// The features of this contract's daemon, as `hello` lists them. A client calls a method that is not frozen only if
+/// its feature is listed.
 pub const FEATURES: &[&str] = &[
     "status",
     "run",

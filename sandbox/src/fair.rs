@@ -1,20 +1,20 @@
-//! A line in which those who wait take turns: first the owners, then the clients of an owner.
+//! A fair queue: owners take turns, and so do the clients of an owner.
 //!
-//! Invariant: whoever has waited for one turn of everybody else is next, however many one of them has
-//! put into the line.
+//! Invariant: a waiting owner is served after at most one item of each other owner, however many items those have
+//! queued.
 
 use std::collections::VecDeque;
 
-/// Whose turn it is.
+/// The owner and the client of a queued item.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Turn {
-    /// A client program in a workspace, as a whole.
+    /// A client program in a workspace, with all its connections.
     pub owner: String,
-    /// One connection of it.
+    /// One connection of the owner.
     pub client: u64,
 }
 
-/// What waits. `T` is kept until it is popped or forgotten.
+/// The queue. Items stay until they are popped or removed by [`Line::retain`].
 #[derive(Debug)]
 pub struct Line<T> {
     /// In the order of their turns; each has at least one client.
@@ -53,7 +53,7 @@ impl<T> Line<T> {
         self.length == 0
     }
 
-    /// How many of this owner wait.
+    /// The number of queued items of this owner.
     pub fn of(&self, owner: &str) -> usize {
         self.owners
             .iter()
@@ -61,7 +61,7 @@ impl<T> Line<T> {
             .map_or(0, Owner::len)
     }
 
-    /// Every owner who waits, with how many.
+    /// Every owner with queued items, and how many.
     pub fn owners(&self) -> impl Iterator<Item = (&str, usize)> {
         self.owners.iter().map(|o| (o.name.as_str(), o.len()))
     }
@@ -86,13 +86,13 @@ impl<T> Line<T> {
         }
     }
 
-    /// Whose turn it is, of those who may.
+    /// The next owner, in turn, for which `may` is true.
     pub fn first(&self, may: impl Fn(&str) -> bool) -> Option<&str> {
         let mut owners = self.owners.iter().map(|owner| owner.name.as_str());
         owners.find(|owner| may(owner))
     }
 
-    /// The next item of the first owner, in turn, who may have it.
+    /// Removes the next item of the first owner, in turn, for which `may` is true.
     pub fn pop(&mut self, may: impl Fn(&str) -> bool) -> Option<T> {
         let place = self.owners.iter().position(|o| may(&o.name))?;
         let mut owner = self.owners.remove(place)?;
@@ -104,7 +104,7 @@ impl<T> Line<T> {
         item
     }
 
-    /// Forgets what nobody waits for any more.
+    /// Removes the items for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         for owner in &mut self.owners {
             for client in &mut owner.clients {
@@ -116,7 +116,7 @@ impl<T> Line<T> {
         self.length = self.owners.iter().map(Owner::len).sum();
     }
 
-    /// Everything, in no order that matters.
+    /// Removes all items, in no particular order.
     pub fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         let all = std::mem::take(self);
         let clients = all.owners.into_iter().flat_map(|owner| owner.clients);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_comes_late_waits_for_one_turn_of_the_others() {
+    fn new_owner_waits_for_one_turn_of_each_other_owner() {
         let mut line = Line::default();
         for item in 0..500 {
             line.push(&turn("greedy", 1), item);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_take_turns_and_so_do_the_clients_of_an_owner() {
+    fn owners_and_clients_of_an_owner_take_turns() {
         let mut line = Line::default();
         // Two connections of `a`, one with two items, against one of `b`.
         for (owner, client, item) in [
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_who_may_not_is_passed_over_and_keeps_the_turn() {
+    fn ineligible_owner_is_skipped_and_keeps_its_turn() {
         let mut line = Line::default();
         line.push(&turn("a", 1), 1);
         line.push(&turn("b", 1), 2);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_does_not_count() {
+    fn removed_items_are_not_counted() {
         let mut line = Line::default();
         for item in 0..10_u32 {
             line.push(&turn("a", u64::from(item % 2)), item);

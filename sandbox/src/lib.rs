@@ -1,27 +1,27 @@
 //! The daemon's side of the isolate: a pool of worker processes, and the one trait through which a guest reaches the
-//! world.
+//! outside.
 //!
-//! It knows `mux-wire` and nothing else of this workspace: neither MCP, nor clients, nor the store. It is given a
-//! [`ToolHost`] for each run and asks nothing else.
+//! Depends on `mux-wire` alone in this workspace: it knows neither MCP, nor clients, nor the store. The daemon passes a
+//! [`ToolHost`] for each run.
 //!
-//! - `pool` gives workers out and keeps their number: `pool/contract` its settings and what it reports, `pool/load` how
-//!   many were wanted lately, `pool/state` what it knows behind one lock, `pool/refusals` why a run gets no worker. Two
-//!   fresh workers are ready at any time.
+//! - `pool` assigns workers to runs and starts new ones: `pool/contract` has its settings and its status, `pool/load`
+//!   measures the recent demand, `pool/state` is the state behind one lock, `pool/refusals` has the errors of a run
+//!   that gets no worker. Two fresh workers are ready at any time.
 //! - `fair` is the queue in which owners take turns, then the connections of an owner.
-//! - `run` is one program on one worker, with a deadline kept from outside: `run/calls` its calls, running and waiting,
-//!   `run/processor` its processor time, `run/spoken` what it says beside its calls.
-//! - `worker_process` starts, addresses and ends a worker: `worker_process/outbox` frames on their way,
-//!   `worker_process/death` why it ended. Workers are started from one thread of the daemon and die with it, by their
-//!   socket and PDEATHSIG.
-//! - `snapshot` keeps the blob from which isolates are built faster (`snapshot/files`). `limits` names every limit of a
-//!   run; `host` is the trait; `scarce` words what to do when the system has no more of something.
+//! - `run` is one program on one worker, with a deadline that the daemon enforces: `run/calls` has its calls, running
+//!   and queued, `run/processor` its processor time, `run/spoken` counts its console output and emitted parts.
+//! - `worker_process` starts a worker, exchanges frames with it and ends it: `worker_process/outbox` queues frames,
+//!   `worker_process/death` derives why it ended. Workers are started from one thread of the daemon and die with the
+//!   daemon, by their socket and PDEATHSIG.
+//! - `snapshot` makes and stores (`snapshot/files`) the blob from which isolates are built faster. `limits` has every
+//!   limit of a run, `host` the trait, `scarce` the remedies for exhausted system resources.
 //!
-//! Threat model: the guest is hostile and has taken over its worker. What the worker says is checked as if a stranger
-//! had said it, its deadline is kept from outside with SIGKILL, and a worker that broke a rule is never used again. A
-//! worker holds no secret, no descriptor but its own socket, and one run at a time; losing it costs that run.
+//! Threat model: the guest is hostile and has taken over its worker. Every frame of a worker is checked as input of an
+//! attacker, its deadline is enforced with SIGKILL, and a worker that broke a rule is never used again. A worker holds
+//! no secret, no descriptor but its own socket, and one run at a time; losing it costs that run.
 //!
-//! A worker that has run a program belongs to that program's owner (client program, agent, workspace) until it ends,
-//! after 200 runs, after any limit, or when it was not needed for half a minute.
+//! A worker that has run a program belongs to that program's owner (client program, agent, workspace) until it ends:
+//! after 200 runs, after any limit is reached, or when it was not needed for half a minute.
 //!
 //! Invariants:
 //!

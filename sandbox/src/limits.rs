@@ -1,4 +1,4 @@
-//! Every limit of a run, by name. A limit that is reached names itself in the error.
+//! The limits of a run. The error of a limit names the limit.
 
 use std::time::Duration;
 
@@ -6,40 +6,41 @@ use mux_wire::{Fault, Kind};
 
 const DEFAULT_WALL: Duration = Duration::from_secs(30);
 
-/// The longest answer to a call, in bytes of JSON: what a frame to the worker carries, with room around it.
+/// The maximum length of the answer to a call, in bytes of JSON: a frame to the worker, less some room for its other
+/// fields.
 pub const MOST_ANSWER: usize = mux_wire::MAX_FRAME - 4096;
 
 /// What one run may use. Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// From the start of the program to its result.
+    /// Wall time, from the start of the program to its result.
     pub wall: Duration,
-    /// Processor time, for a run of the default wall time. See [`Limits::processor`].
+    /// Processor time of a run with the default wall time. See [`Limits::processor`].
     pub cpu: Duration,
-    /// Tool calls in all.
+    /// The number of tool calls.
     pub calls: u32,
-    /// Tool calls at once; more wait in line.
+    /// Concurrent tool calls; further calls are queued.
     pub calls_at_once: usize,
     /// JSON of one call's arguments.
     pub argument: u32,
     /// JSON of the result.
     pub result: u32,
-    /// Console output in all.
+    /// All console output.
     pub console: u32,
     /// Source of the program.
     pub source: usize,
-    /// Timers in all.
+    /// The number of timers.
     pub timers: u32,
     /// JSON of all emitted parts together.
     pub emitted: u32,
 }
 
 impl Limits {
-    /// The shortest and the longest `wall` that a client may ask for.
+    /// The minimum and the maximum `wall` that a client may request.
     pub const WALL_RANGE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-    /// Processor time of this run: `cpu`, and in proportion more for a run that asked for more wall time
-    /// than the default, so that there is one thing to ask for.
+    /// Processor time of this run: `cpu`, scaled up for a run that requested more than the default wall time, so that
+    /// clients need to request only one of them.
     pub fn processor(&self) -> Duration {
         let more = self.wall.as_secs_f64() / DEFAULT_WALL.as_secs_f64();
         self.cpu.mul_f64(more.max(1.0))
@@ -80,7 +81,7 @@ impl Default for Memory {
     }
 }
 
-/// The error of a limit that was reached.
+/// The error for a limit that was reached.
 pub(crate) fn reached(message: String, hint: &str) -> Fault {
     Fault::new(Kind::Limit, message).hint(hint)
 }
@@ -99,7 +100,7 @@ pub fn fitting_source(source: &str, limits: &Limits) -> Result<(), Fault> {
     ))
 }
 
-/// Why a call is not made at all. `call` counts from 0.
+/// The error for a call that exceeds a limit and is therefore not made. `call` counts from 0.
 pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fault> {
     if call >= limits.calls {
         return Some(reached(
@@ -117,7 +118,7 @@ pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fau
     })
 }
 
-/// The result of a call, if it fits into a frame.
+/// Returns the result of a call if it fits into a frame.
 pub(crate) fn fitting(text: String, name: &str) -> Result<String, Fault> {
     if text.len() <= MOST_ANSWER {
         return Ok(text);
@@ -129,7 +130,7 @@ pub(crate) fn fitting(text: String, name: &str) -> Result<String, Fault> {
     Err(reached(message, "ask the tool for less: a range, a page, a filter").path(name))
 }
 
-/// The error of a program whose time is over. `waiting` names the calls that had not been answered.
+/// The error for a program that ran too long. `waiting` has the names of its unanswered calls.
 pub fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
     let seconds = wall.as_secs_f64();
     let hint = match waiting {
@@ -147,7 +148,7 @@ pub fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
     )
 }
 
-/// The error of a program that computed for too long.
+/// The error for a program that used up its processor time.
 pub(crate) fn processor_time(used: Duration, limits: &Limits) -> Fault {
     let (used, most) = (used.as_secs_f64(), limits.processor().as_secs_f64());
     let longest = Limits::WALL_RANGE.1.as_secs();
@@ -167,7 +168,7 @@ pub(crate) fn processor_time(used: Duration, limits: &Limits) -> Fault {
     )
 }
 
-/// The first few of some calls.
+/// The first few of these calls, and the number of the others.
 pub(crate) fn shortened(calls: &[String]) -> String {
     const SHOWN: usize = 3;
     let named = calls

@@ -1,7 +1,7 @@
-//! Workers that wait with an isolate already built, so that a run does not wait for one.
+//! The pool of workers, whose isolates are built before a run needs them.
 //!
-//! Invariant: a worker comes back here only after a clean run, and then serves the same owner only;
-//! every other worker is killed and replaced in the background.
+//! Invariant: a worker returns to the pool only after a clean run, and then serves only the same owner; every other
+//! worker is killed and replaced in the background.
 
 mod contract;
 mod load;
@@ -36,10 +36,10 @@ use crate::{
     worker_process::{Checked, Spawner, Worker},
 };
 
-/// So many waiting workers may turn out to be dead before a run gives up: more than one that fails by itself
-/// would need to be noticed, and few enough that none is killed for ever.
+/// How many ready workers may turn out to be dead before a run fails: enough that a few killed workers do not matter,
+/// and few enough that a run does not retry forever.
 const HAND_OVERS: usize = 20;
-/// A program whose worker was killed before it did anything is begun again so often.
+/// How often a program is restarted whose worker was killed before the program had any effect.
 const NEW_BEGINNINGS: usize = 1;
 
 #[derive(Clone)]
@@ -49,7 +49,7 @@ struct Inner {
     settings: PoolSettings,
     snapshots: Snapshots,
     state: Mutex<State>,
-    /// A worker stands ready.
+    /// Notified when a worker is ready.
     offered: Notify,
 }
 
@@ -109,7 +109,7 @@ impl Pool {
             let ended = run::drive(&mut worker, job).await;
             worker.runs += 1;
             worker.owner = Some(request.turn.owner.clone());
-            // Before its place is free, so that the next in line is given this worker and not a new one.
+            // Before `place` is dropped, so that the next run in the queue gets this worker and not a new one.
             if ended.clean && worker.runs < self.0.settings.runs_per_worker {
                 self.take_back(worker);
             } else {
@@ -120,12 +120,12 @@ impl Pool {
                 return ended.outcome;
             }
             left -= 1;
-            info!("a worker was killed before its program did anything; the program begins again");
+            info!("a worker was killed before its program had any effect, restarting the program");
         }
     }
 
-    /// A worker that has accepted the program. One that died while it waited costs nothing: the
-    /// program had not begun, and goes to another.
+    /// A worker that has accepted the program. If a ready worker turns out to be dead, the program, which has not
+    /// started, is given to another.
     async fn hand_over(&self, program: &ToWorker, turn: &Turn) -> Result<Handed, Fault> {
         let mut last = None;
         for _ in 0..HAND_OVERS {
@@ -133,7 +133,7 @@ impl Pool {
             match handed.worker.begin(program).await {
                 Ok(()) => return Ok(handed),
                 Err(error) => {
-                    debug!(%error, "a waiting worker did not take the program");
+                    debug!(%error, "a ready worker did not accept the program");
                     last = Some(error);
                 }
             }
@@ -141,7 +141,7 @@ impl Pool {
         Err(last.map_or_else(|| unavailable("no worker took the program"), run::fault_of))
     }
 
-    /// What can be said of a program without running it.
+    /// Checks a program without running it.
     pub async fn check(
         &self,
         source: String,
@@ -151,7 +151,7 @@ impl Pool {
         limits::fitting_source(&source, limits)?;
         let Handed { mut worker, place } = self.acquire(turn).await?;
         let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;
-        // What has read a program of somebody's reads none of another's.
+        // A worker that has parsed a program of one owner is not used for another.
         worker.owner = Some(turn.owner.clone());
         if checked.is_ok() {
             self.offer(worker);
@@ -162,7 +162,7 @@ impl Pool {
         checked
     }
 
-    /// Resolves when a worker stands ready.
+    /// Resolves when a worker is ready.
     pub async fn warm(&self) {
         loop {
             let mut offered = pin!(self.0.offered.notified());
@@ -174,7 +174,7 @@ impl Pool {
         }
     }
 
-    /// Takes effect with the next worker; those that run now end with their runs.
+    /// Applies to workers that are started from now on. Busy workers keep their bounds until their runs end.
     pub fn set_bounds(&self, bounds: Bounds) {
         {
             let mut state = self.state();
@@ -203,12 +203,12 @@ impl Pool {
         }
     }
 
-    /// Kills the waiting workers and starts no more.
+    /// Kills the ready workers and starts no more.
     pub fn close(&self) {
         self.state().close();
     }
 
-    /// A worker for this owner: one that stands ready, or the next that is.
+    /// A worker for this owner: a ready one, or else the next that becomes free.
     async fn acquire(&self, turn: &Turn) -> Result<Handed, Fault> {
         let (hand, promise) = oneshot::channel();
         let owner = turn.owner.clone();
@@ -245,7 +245,7 @@ impl Pool {
         }
     }
 
-    /// Waits for the next isolate of a worker that ended its run cleanly.
+    /// Returns a worker to the pool after a clean run, once its next isolate is ready.
     fn take_back(&self, mut worker: Worker) {
         let pool = self.clone();
         self.state().rebuilding += 1;
@@ -262,7 +262,7 @@ impl Pool {
         });
     }
 
-    /// Gives a ready worker to the first who may have it, or keeps it.
+    /// Gives a ready worker to the next eligible waiter, or keeps it.
     fn offer(&self, worker: Worker) {
         let (lull, sweep) = {
             let mut state = self.state();
@@ -282,7 +282,7 @@ impl Pool {
         self.refill();
     }
 
-    /// Starts processes until those who wait, and the floor, are covered.
+    /// Starts as many processes as the waiters and the floor need.
     fn refill(&self) {
         let starts = self.state().starts(self.0.settings.floor);
         for _ in 0..starts {
@@ -308,7 +308,7 @@ impl Pool {
                     let mut state = self.state();
                     let retry = state.start_failed(&error);
                     if retry.is_none() {
-                        // Nobody waits for a start that will fail again; the next run tries anew.
+                        // The next start would fail too: all waiters get the error, and the next run tries again.
                         state.turn_all_away(&no_worker(&error));
                     }
                     retry
@@ -333,8 +333,8 @@ impl Inner {
     }
 }
 
-/// Waits for the end of a worker. If that comes while it waits for a program, its place is filled again;
-/// one that does not live long is replaced when somebody wants it, so that nothing starts workers for ever.
+/// Waits for the end of a worker and removes it. A worker that did not live long is replaced only when a run needs one,
+/// so that the pool does not start failing workers forever.
 async fn bury(pool: Weak<Inner>, over: CancellationToken) {
     const LONG: Duration = Duration::from_secs(1);
     let began = Instant::now();
@@ -347,7 +347,7 @@ async fn bury(pool: Weak<Inner>, over: CancellationToken) {
     }
 }
 
-/// Lets workers go that are not needed any more, until none is left that could be.
+/// Periodically ends idle workers that belong to an owner, until none is left.
 async fn sweep_until_clean(pool: Weak<Inner>) {
     let Some(idle) = pool.upgrade().map(|pool| pool.settings.idle) else {
         return;
@@ -369,10 +369,10 @@ async fn sweep_until_clean(pool: Weak<Inner>) {
     }
 }
 
-/// Counts a worker as busy until dropped, however that comes. Must not be dropped under the lock of the
-/// state: [`Busy::cancel`] is for there.
+/// Counts a worker as busy until dropped. Must not be dropped while the state is locked: [`Busy::cancel`] is for that
+/// case.
 struct Busy {
-    /// `None` once it does not count any more.
+    /// `None` once the worker is no longer counted.
     pool: Option<Pool>,
     owner: String,
     since: Instant,
@@ -387,7 +387,7 @@ impl Busy {
         }
     }
 
-    /// Leaves it to the caller to count. Gives the owner.
+    /// Disarms the guard and returns the owner. The caller has to update the count.
     fn cancel(mut self) -> String {
         self.pool = None;
         std::mem::take(&mut self.owner)
@@ -403,7 +403,6 @@ impl Drop for Busy {
     }
 }
 
-/// Whoever runs or checks a program says the same of one that is too long.
 fn cancelled() -> Fault {
     Fault::new(Kind::Cancelled, "the run was cancelled")
 }

@@ -1,7 +1,6 @@
-//! One program on one worker: frames in, calls out, a deadline kept from outside.
+//! Runs one program on one worker: handles its frames, makes its calls, enforces its deadline.
 //!
-//! Invariant: whatever the worker does, this ends by the deadline, and the calls it started are
-//! cancelled by then.
+//! Invariant: whatever the worker does, a run ends by its deadline, and its calls are cancelled by then.
 
 mod calls;
 mod processor;
@@ -19,19 +18,19 @@ use crate::{
     worker_process::{Cause, Checked, Worker, WorkerError},
 };
 
-/// What a worker says is cut here: one message must not fill a screen or a log.
+/// Texts of a fault from a worker are cut at this many bytes: one message must not fill a screen or a log.
 const MAX_TEXT: usize = 16 << 10;
-/// How often it is looked at whether time stands still, at most.
+/// The minimum interval between two checks whether the run is paused.
 const GLANCE: Duration = Duration::from_millis(50);
-/// Details are for programs to read, and half of them is no use: longer ones are left out.
+/// Longer details of a fault are dropped: they are for programs, to which a truncated text is useless.
 const MAX_DETAILS: usize = 1 << 20;
 
 /// How a run ended, and whether its worker may serve another.
 pub(crate) struct Ended {
     pub(crate) outcome: Result<String, Fault>,
     pub(crate) clean: bool,
-    /// The worker was killed from outside before the program had called, printed or emitted anything: it can
-    /// begin again elsewhere, and nobody sees a difference.
+    /// Whether the worker was killed from outside before the program had called, printed or emitted anything, so that
+    /// it can be restarted on another worker without a visible difference.
     pub(crate) can_begin_again: bool,
 }
 
@@ -44,7 +43,7 @@ impl Ended {
         }
     }
 
-    /// What a worker whose frames cannot be used leaves.
+    /// The end of a run whose worker failed. `untouched`: the program had no effect so far.
     fn failed(error: WorkerError, untouched: bool) -> Self {
         let killed = matches!(&error, WorkerError::Ended(death) if death.cause == Cause::Killed);
         Self {
@@ -54,21 +53,21 @@ impl Ended {
     }
 }
 
-/// What a guest needs besides its worker.
+/// The limits, the host and the cancellation of one run.
 pub(crate) struct Job<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) host: &'a dyn ToolHost,
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// From the moment at which the worker has accepted the program.
+/// Drives a run from the moment the worker has accepted the program until it ends.
 pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
     let begun = Instant::now();
     let mut deadline = begun + job.limits.wall;
     let mut processor = Processor::start(worker.pid(), job.limits.processor());
     let (mut calls, mut spoken) = (Calls::default(), Spoken::default());
     let outbox = worker.outbox();
-    // An answer that waits until the worker has taken those before it.
+    // An answer for which the outbox has no room yet.
     let mut unsent = None;
     loop {
         tokio::select! {
@@ -79,7 +78,7 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
             () = sleep_until(deadline) => {
                 let due = begun + job.limits.wall + job.host.stood_still();
                 if due > Instant::now() {
-                    // It moves on while somebody is asked: not to be looked at without a pause.
+                    // While the run is paused for a user's answer, `due` moves on: check it at intervals only.
                     deadline = due.max(Instant::now() + GLANCE);
                     continue;
                 }
@@ -151,14 +150,14 @@ fn on_frame(
                 && let calls = calls.pending()
                 && !calls.is_empty()
             {
-                // What nobody waits for may have had its effect, or half of it.
+                // A cancelled call may have had its effect, or part of it.
                 let text = format!(
                     "the program returned before {} had ended, which was cancelled; await it",
                     limits::shortened(&calls)
                 );
                 job.host.console(Level::Warn, text);
             }
-            // A limit that was hit may have left the process fat or strange.
+            // After one of these the state of the process is not trusted.
             const UNCLEAN: [Kind; 3] = [Kind::Memory, Kind::Limit, Kind::Internal];
             let clean = !matches!(&outcome, Err(fault) if UNCLEAN.contains(&fault.kind));
             Ok(Some(Ended {
@@ -174,7 +173,7 @@ fn on_frame(
     }
 }
 
-/// What a check finds, asked of a worker that is ready.
+/// Checks a program on a worker that is ready.
 pub(crate) async fn check(
     worker: &mut Worker,
     source: String,
@@ -190,10 +189,10 @@ pub(crate) async fn check(
     }
 }
 
-/// A fault that came from a worker, made safe to pass on.
+/// Limits the size of a fault that came from a worker.
 fn trusted(mut fault: Fault) -> Fault {
     if fault.message.is_empty() {
-        fault.message = "the program failed and said nothing of it".into();
+        fault.message = "the program failed without a message".into();
     }
     for text in [
         Some(&mut fault.message),
@@ -221,8 +220,8 @@ pub(crate) fn fault_of(error: WorkerError) -> Fault {
         Cause::Memory => Fault::new(
             Kind::Memory,
             format!(
-                "the program used more memory than it may ({} MiB of heap, {} MiB of buffers), and its \
-                 isolate had to be killed",
+                "the program exceeded its memory limits ({} MiB of heap, {} MiB of buffers), and its \
+                 worker process ended",
                 death.memory.heap, death.memory.buffers
             ),
         )
@@ -231,7 +230,7 @@ pub(crate) fn fault_of(error: WorkerError) -> Fault {
              config.toml allow more",
         ),
         Cause::Depth => limits::reached(
-            "the program, or a value of its, nests deeper than the worker's stack".into(),
+            "the program, or one of its values, nests deeper than the worker's stack".into(),
             "this limit is fixed: break the expression or the data into parts",
         ),
         Cause::Processor => limits::reached(
@@ -240,7 +239,7 @@ pub(crate) fn fault_of(error: WorkerError) -> Fault {
         ),
         Cause::Forbidden => Fault::new(
             Kind::Internal,
-            "the worker was killed because it asked the system for what no program may have",
+            "the worker was killed because it made a system call that no program may make",
         )
         .hint("only this run is lost; please report the program that did this"),
         Cause::Killed | Cause::Unknown => {

@@ -1,8 +1,8 @@
-//! Snapshots of the guest's world, kept between starts: made once for each build of the worker, by a
-//! process that runs nothing else, and given to the workers that start afterwards.
+//! Snapshots of the guest's realm, kept between starts: made once for each build of the worker, by a process that does
+//! nothing else, and used by the workers that start afterwards.
 //!
-//! Invariant: nothing ever waits for one. Whatever goes wrong with a snapshot, workers start without it,
-//! and this daemon does not try again.
+//! Invariant: nothing ever waits for a snapshot. If one fails, workers start without it, and this daemon does not try
+//! again.
 
 mod files;
 
@@ -27,12 +27,12 @@ use crate::{
     worker_process::{Launch, Spawner, Worker, WorkerError},
 };
 
-/// The process that makes one may take this long.
+/// How long the process that makes a snapshot may take.
 const MAKE: Duration = Duration::from_secs(10);
-/// So much of what it complains about is kept.
+/// The maximum bytes of its standard error that are kept.
 const MAX_WORDS: u64 = 2_000;
 
-/// Starts workers, from a snapshot where there is one.
+/// Starts workers, from a snapshot if there is one.
 #[derive(Clone)]
 pub(crate) struct Snapshots(Arc<Inner>);
 
@@ -42,38 +42,38 @@ struct Inner {
     state: Mutex<State>,
 }
 
-/// Guarded by `Inner::state`.
+/// The state of the snapshot, guarded by `Inner::state`.
 enum State {
-    /// Nobody has made it yet.
+    /// Not made yet.
     Wanted(PathBuf),
     Making,
     Usable(PathBuf),
-    /// There will be none while this daemon lives.
+    /// This daemon uses no snapshot.
     Never,
 }
 
 /// Why there is no snapshot.
 #[derive(Debug, thiserror::Error)]
 enum MakeError {
-    #[error("the engine has none")]
+    #[error("the engine does not support snapshots")]
     NoneToHave,
-    #[error("it took longer than {MAKE:?}")]
+    #[error("making it took longer than {MAKE:?}")]
     TooSlow,
     #[error("it is longer than the limit of {MAX_SNAPSHOT} bytes")]
     TooLong,
-    #[error("the process that makes it failed ({status}), saying: {words}")]
+    #[error("the process that makes it failed ({status}), standard error: {words}")]
     Failed { status: String, words: String },
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
 impl Snapshots {
-    /// `folder` is where they are kept; without one there are none. Looks at two files, at the start of
-    /// the daemon only, so that its first workers are quick already.
+    /// `folder` is where snapshots are kept; without one there are none. Accesses two files synchronously, so it is to
+    /// be called at the start of the daemon only. Even the first workers can then use a snapshot.
     pub(crate) fn new(folder: Option<&Path>, spawner: Spawner, worker: PathBuf) -> Self {
         let path = folder.and_then(|folder| {
             files::path(folder, &worker)
-                .inspect_err(|error| debug!(%error, "no snapshot without the worker's identity"))
+                .inspect_err(|error| debug!(%error, "cannot read the worker's file: no snapshot"))
                 .ok()
         });
         let state = match path {
@@ -88,7 +88,7 @@ impl Snapshots {
         }))
     }
 
-    /// A worker whose isolate is ready. If it cannot be had from the snapshot, it is had without.
+    /// Starts a worker whose isolate is ready. If it does not start from the snapshot, it is started without.
     pub(crate) async fn worker(
         &self,
         memory: Memory,
@@ -110,11 +110,11 @@ impl Snapshots {
         match started {
             Ok(worker) => {
                 if !worker.snapshot {
-                    self.give_up(path, &"the worker did not take it");
+                    self.give_up(path, &"the worker did not use it");
                 }
                 Ok(worker)
             }
-            // The snapshot was not looked at.
+            // The snapshot is not the cause.
             Err(error @ (WorkerError::Start { .. } | WorkerError::OtherBuild(_))) => Err(error),
             Err(error) => {
                 self.give_up(path, &error);
@@ -127,8 +127,8 @@ impl Snapshots {
         }
     }
 
-    /// Makes the snapshot in the background if it is missing. To be called when nobody waits for a
-    /// worker: it takes a processor for a moment.
+    /// Makes the snapshot in the background if it is missing. To be called when no run waits for a worker: it uses a
+    /// processor for a moment.
     pub(crate) fn make_in_background(&self) {
         let path = match &mut *self.state() {
             state @ State::Wanted(_) => match std::mem::replace(state, State::Making) {
@@ -158,7 +158,7 @@ impl Snapshots {
         });
     }
 
-    /// Makes it, keeps it, and says how long it is.
+    /// Makes the snapshot, stores it, and returns its length in bytes.
     async fn make(&self, path: &Path) -> Result<usize, MakeError> {
         let made = timeout(MAKE, self.made()).await;
         let bytes = made.map_err(|_| MakeError::TooSlow)??;
@@ -172,7 +172,7 @@ impl Snapshots {
         Ok(length)
     }
 
-    /// What the process for it writes. It is killed if this is dropped.
+    /// Runs the process that makes the snapshot and returns its output. The process is killed if this is dropped.
     async fn made(&self) -> Result<Vec<u8>, MakeError> {
         let mut command = Command::new(&self.0.worker);
         command
@@ -204,13 +204,13 @@ impl Snapshots {
         }
     }
 
-    /// The snapshot in this file is no good. Said once, however many workers were started from it.
+    /// Disables the snapshot in this file and removes it. Logged once, however many workers were started from it.
     fn give_up(&self, path: &Path, why: &dyn std::fmt::Display) {
         let was = std::mem::replace(&mut *self.state(), State::Never);
         if !matches!(was, State::Usable(_)) {
             return;
         }
-        warn!(path = %path.display(), "the snapshot is not used any more: {why}");
+        warn!(path = %path.display(), "snapshot disabled: {why}");
         let path = path.to_owned();
         // The next daemon makes a new one.
         drop(spawn_blocking(move || drop(std::fs::remove_file(path))));
@@ -221,7 +221,7 @@ impl Snapshots {
     }
 }
 
-/// Everything that comes out of the pipe, up to so many bytes; then it is closed.
+/// Reads the pipe to its end or up to `most` bytes, then closes it.
 async fn all_of(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {

@@ -1,7 +1,7 @@
-//! One worker process: started, spoken to in frames, and ended.
+//! One worker process: starts it, exchanges frames with it, and ends it.
 //!
-//! Invariant: a [`Worker`] that is dropped is killed. Only [`crate::pool`] keeps one for another run,
-//! and only after a clean end.
+//! Invariant: a [`Worker`] that is dropped is killed. Only [`crate::pool`] keeps one for another run, and only after a
+//! clean end.
 
 mod death;
 mod outbox;
@@ -41,13 +41,13 @@ pub(crate) use self::{
 };
 use crate::limits::Memory;
 
-/// How long a dying worker may take until its exit status is known.
+/// How long to wait for the exit status and the last output of a worker that is ending.
 const REAP: Duration = Duration::from_secs(1);
-/// How long a waiting worker may take to accept a program.
+/// How long a ready worker may take to accept a program.
 const ACCEPT: Duration = Duration::from_secs(5);
-/// A frame of so many bytes is read in less time than it takes to have another thread do it.
+/// Frames up to this many bytes are decoded inline: handing them to another thread takes longer.
 const LONG: usize = 256 << 10;
-/// What is kept of its standard error.
+/// How many lines of its standard error are kept, and how many bytes of each.
 const STDERR_LINES: usize = 20;
 const STDERR_LINE: u64 = 4 << 10;
 
@@ -82,7 +82,7 @@ impl Spawner {
             .spawn(move || {
                 let _entered = runtime.enter();
                 for (mut command, reply) in requests {
-                    // The one who asked may have gone; the child is then killed by its drop.
+                    // If the requester has gone, dropping the child kills it.
                     drop(reply.send(command.spawn()));
                 }
             })?;
@@ -97,7 +97,7 @@ impl Spawner {
     }
 }
 
-/// What a worker process is started with.
+/// The program and the options to start a worker process with.
 #[derive(Clone, Copy)]
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Path,
@@ -124,12 +124,12 @@ impl Launch<'_> {
     }
 }
 
-/// What can be said of a program without running it.
+/// The findings of a check, which does not run the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked {
-    /// Why it cannot run: it does not parse, or nests too deep.
+    /// Why the program cannot run: it does not parse, or nests too deep.
     pub errors: Vec<Fault>,
-    /// What will probably go wrong if it does: calls that nobody awaits, names that are missing here.
+    /// What will probably fail if it runs: calls that are not awaited, names that do not exist in the sandbox.
     pub warnings: Vec<Fault>,
 }
 
@@ -138,24 +138,24 @@ pub(crate) struct Worker {
     child: Child,
     memory: Memory,
     frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
-    /// A long frame that another thread reads.
+    /// A long frame that another thread is decoding.
     decoding: Option<JoinHandle<Result<FromWorker, WorkerError>>>,
     outbox: Outbox,
     _writer: AbortOnDropHandle<()>,
     stderr: Arc<Mutex<VecDeque<String>>>,
-    /// Ends when standard error does, and with this at the latest.
+    /// The task that reads standard error until its end. Aborted when this is dropped.
     drained: Option<AbortOnDropHandle<()>>,
     /// Cancelled when standard error ends.
     over: CancellationToken,
     pub(crate) engine: String,
     pub(crate) engine_version: Option<String>,
-    /// What holds the process back beside the engine, as it says itself.
+    /// The sandbox layers of the process, as it reports them.
     pub(crate) layers: Vec<String>,
     /// Whether its isolates are built from a snapshot.
     pub(crate) snapshot: bool,
     /// Runs served so far.
     pub(crate) runs: u32,
-    /// Whose runs they were.
+    /// The owner of these runs.
     pub(crate) owner: Option<String>,
 }
 
@@ -234,7 +234,7 @@ impl Worker {
         self.ready().await
     }
 
-    /// Waits until a fresh isolate stands ready.
+    /// Waits until a fresh isolate is ready.
     pub(crate) async fn ready(&mut self) -> Result<(), WorkerError> {
         match self.receive().await? {
             FromWorker::Ready => Ok(()),
@@ -242,7 +242,7 @@ impl Worker {
         }
     }
 
-    /// Hands a program over. An error means that the program has not begun.
+    /// Sends a program and waits until it is accepted. On an error, the program has not started.
     pub(crate) async fn begin(&mut self, program: &ToWorker) -> Result<(), WorkerError> {
         self.send(program)?;
         match timeout(ACCEPT, self.receive()).await {
@@ -253,9 +253,9 @@ impl Worker {
         }
     }
 
-    /// The next frame. Cancel-safe.
+    /// Receives the next frame. Cancel-safe.
     pub(crate) async fn receive(&mut self) -> Result<FromWorker, WorkerError> {
-        // A worker that sends many short frames would have a thread of the runtime for as long as it likes.
+        // Without this, a worker that sends many short frames could occupy a thread of the runtime.
         consume_budget().await;
         if self.decoding.is_some() {
             return self.decoded().await;
@@ -269,12 +269,12 @@ impl Worker {
             Some(Err(e)) if e.kind() == io::ErrorKind::InvalidData => {
                 Err(WorkerError::Protocol(e.to_string()))
             }
-            // A process that was killed may leave half a frame, or a socket that is reset.
+            // A process that was killed may leave a partial frame or a reset socket.
             Some(Err(_)) | None => Err(WorkerError::Ended(self.death().await)),
         }
     }
 
-    /// The long frame that another thread reads. Cancel-safe.
+    /// Waits for the long frame that another thread is decoding. Cancel-safe.
     async fn decoded(&mut self) -> Result<FromWorker, WorkerError> {
         let Some(decoding) = &mut self.decoding else {
             return Err(WorkerError::Protocol("no frame is read".into()));
@@ -284,17 +284,17 @@ impl Worker {
         decoded.unwrap_or_else(|lost| Err(WorkerError::Protocol(lost.to_string())))
     }
 
-    /// Queues a frame for a worker that has taken all the others.
+    /// Queues a frame. The worker must have taken all previous ones.
     fn send(&self, frame: &ToWorker) -> Result<(), WorkerError> {
         self.outbox.send(frame)
     }
 
-    /// The way to the worker for whoever must not wait for it.
+    /// A handle that queues frames for the worker without waiting.
     pub(crate) fn outbox(&self) -> Outbox {
         self.outbox.clone()
     }
 
-    /// Asks a worker that is ready what it can say of a program without running it.
+    /// Checks a program without running it. The worker must be ready.
     pub(crate) async fn check(&mut self, source: String) -> Result<Checked, WorkerError> {
         self.send(&ToWorker::Check { source })?;
         match self.receive().await? {
@@ -314,8 +314,8 @@ impl Worker {
         self.child.id()
     }
 
-    /// Cancelled when the process has ended, or this is dropped. One that closes its standard error has
-    /// ended for us.
+    /// Cancelled when the process has ended or this is dropped. A process that closes its standard error counts as
+    /// ended.
     pub(crate) fn over(&self) -> CancellationToken {
         self.over.clone()
     }
@@ -329,7 +329,7 @@ impl Worker {
             Ok(Ok(status)) => Some(status),
             _ => None,
         };
-        // The pipe closes with the process; what was written last is read by then.
+        // The pipe closes with the process: wait until its last output has been read.
         if let Some(drained) = self.drained.take() {
             drop(timeout(REAP, drained).await);
         }
@@ -359,8 +359,7 @@ fn codec() -> LengthDelimitedCodec {
         .new_codec()
 }
 
-/// Keeps the last lines of the engine's complaints and passes them to the log. A line that is too long
-/// comes in pieces.
+/// Logs the standard error of a worker and keeps its last lines. Long lines are split.
 async fn drain(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();

@@ -1,6 +1,6 @@
-//! The agents' own files: `mux install` writes into them, `mux import` reads them.
+//! The configuration files of agents: `mux install` writes to them, `mux import` reads them.
 //!
-//! Invariant: nothing outside of a temporary home is read or written.
+//! Invariant: nothing outside a temporary home is read or written.
 
 mod import;
 mod install;
@@ -14,7 +14,7 @@ use std::{
 
 use mux_tests::TestEnv;
 
-/// An agent, a file as it may have it, and where that stands in its home.
+/// Each agent, with the test data for its configuration file and the path of that file in the home.
 const FILES: &[(&str, &str, &str)] = &[
     ("claude", "claude.json", ".claude.json"),
     (
@@ -43,7 +43,7 @@ fn data(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap()
 }
 
-/// A home in which all agents have their files.
+/// A home with the configuration files of all agents.
 fn with_all() -> TestEnv {
     let env = TestEnv::new();
     for (_, name, place) in FILES {
@@ -59,7 +59,7 @@ fn write(env: &TestEnv, place: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
     path
 }
 
-/// Every file of a home but those of the daemon, with what is in it.
+/// Every file of a home, except those of the daemon, with its content.
 fn contents(env: &TestEnv) -> Vec<(PathBuf, Vec<u8>)> {
     fn walk(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
         for entry in fs::read_dir(folder).unwrap().flatten() {

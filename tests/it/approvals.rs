@@ -1,6 +1,6 @@
-//! Calls that somebody has to approve: held, answered from anywhere, and gone on with when nobody answered in time.
+//! Calls that need approval: they are held, answered by any client, and resumed later if not answered in time.
 //!
-//! Invariant of all of it: what was not approved is never sent, and what was sent is never sent again.
+//! Invariant: a call that was not approved is never sent, and no call is sent twice.
 
 mod agents;
 mod defaults;
@@ -16,7 +16,7 @@ use std::{fs, path::PathBuf};
 use mux_tests::{Running, TestEnv};
 use serde_json::Value;
 
-/// A home with the fixture server `fix`, of which `counter` has to be approved.
+/// A home with the fixture server `fix`, whose tool `counter` needs approval.
 struct Home {
     env: TestEnv,
     log: PathBuf,
@@ -28,7 +28,7 @@ impl Home {
         Self::with("")
     }
 
-    /// `more` stands behind the rule in the configuration.
+    /// A home with `more` configuration after the rule.
     fn with(more: &str) -> Self {
         let env = TestEnv::new();
         let (log, marks) = (env.path("calls"), env.path("marks"));
@@ -50,25 +50,25 @@ impl Home {
         self.env.write_config(&format!("{fix}{rule}{more}"));
     }
 
-    /// How often the server was asked for this tool.
+    /// How often the server was sent a call of this tool.
     fn called(&self, tool: &str) -> usize {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         log.matches(&format!("\"tool\":\"{tool}\"")).count()
     }
 
-    /// What was written by `fix.side_effect`.
+    /// The lines that `fix.side_effect` wrote.
     fn marks(&self) -> Vec<String> {
         let text = fs::read_to_string(&self.marks).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The code of a call that leaves a mark.
+    /// Code that appends a line to the marks through `fix.side_effect`.
     fn mark(&self, line: &str) -> String {
         let file = self.marks.to_str().unwrap();
         format!("await mux.fix.side_effect({{ file: {file:?}, line: {line:?} }});\n")
     }
 
-    /// Begins a program and waits until one of its calls waits.
+    /// Begins a program and waits until one of its calls is held.
     fn held(&self, code: &str, approval: &str) -> Running {
         let mut run = self.env.begin(["run", "--no-check", "-e", code]);
         run.hear(&format!("waiting for approval {approval}"));
@@ -84,7 +84,7 @@ impl Home {
             .collect()
     }
 
-    /// Files of runs that wait.
+    /// The number of saved records of runs that wait for approval.
     fn records(&self) -> usize {
         let folder = self.env.dirs.state.join("approvals");
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

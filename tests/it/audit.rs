@@ -1,4 +1,4 @@
-//! What was called and decided, as `mux audit` tells it.
+//! The audit log of calls and decisions, as `mux audit` prints it.
 
 use std::{fs, io::Write as _};
 
@@ -11,7 +11,7 @@ fn entries(env: &TestEnv, args: &[&str]) -> Vec<Value> {
     list["entries"].as_array().unwrap().clone()
 }
 
-/// The lines, once the daemon has ended and all of them are written.
+/// The entries after the daemon is stopped and has written all of them.
 fn settled(env: &TestEnv, args: &[&str]) -> Vec<Value> {
     env.stop();
     entries(env, args)
@@ -25,7 +25,7 @@ fn kinds(entries: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn every_way_to_a_tool_leaves_one_line_with_one_path_and_one_hash() {
+fn calls_by_all_means_are_audited_with_same_path_and_hash() {
     let env = TestEnv::with_fixtures(&[("my-fix", &[])]);
     for program in [
         "return mux.my_fix.add({ a: 1, b: 2 })",
@@ -73,7 +73,7 @@ fn every_way_to_a_tool_leaves_one_line_with_one_path_and_one_hash() {
 }
 
 #[test]
-fn calls_that_fail_are_told_by_how_they_ended() {
+fn failed_calls_are_audited_with_their_outcome() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}[[policy]]\nmatch = \"fix.env\"\naction = \"deny\"\n[[policy]]\nmatch = \"fix.*\"\naction = \"allow\"\n",
@@ -89,7 +89,7 @@ fn calls_that_fail_are_told_by_how_they_ended() {
     env.mux(["call", "none.nope"]).fails(1, &["not_found"]);
     env.mux(["call", "fix.sleep", "ms=60000", "--timeout", "50ms"])
         .fails(124, &["timeout"]);
-    // Its end is that of the run which waits for it.
+    // The end of the run cancels its calls.
     let program = "mux.fix.sleep({ ms: 60000 }); await mux.fix.add({ a: 1, b: 2 }); return 1";
     env.mux(["run", "-e", program]).ok();
     let calls = settled(&env, &["--tool", "*"]);
@@ -127,7 +127,7 @@ fn calls_that_fail_are_told_by_how_they_ended() {
 }
 
 #[test]
-fn what_was_typed_for_a_call_that_a_rule_denies_has_the_hash_of_the_same_values() {
+fn denied_call_with_typed_arguments_has_the_hash_of_its_values() {
     let env = TestEnv::new();
     let rule = "[[policy]]\nmatch = \"fix.add\"\naction = \"deny\"\n";
     env.write_config(&(env.fixture("fix", &[]) + rule));
@@ -142,7 +142,7 @@ fn what_was_typed_for_a_call_that_a_rule_denies_has_the_hash_of_the_same_values(
 }
 
 #[test]
-fn every_answer_to_a_call_that_waits_is_told_and_what_a_grant_lets_pass_is_told_apart() {
+fn approval_answers_and_granted_calls_are_audited() {
     let env = TestEnv::new();
     let rule = "[[policy]]\nmatch = \"fix.counter\"\naction = \"ask\"\n";
     env.write_config(&(env.fixture("fix", &[]) + rule));
@@ -199,7 +199,7 @@ fn every_answer_to_a_call_that_waits_is_told_and_what_a_grant_lets_pass_is_told_
 }
 
 #[test]
-fn decisions_that_are_no_calls_are_told_too() {
+fn administrative_events_are_audited() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
     env.mux_with_input(["secrets", "set", "TOKEN"], b"s3cret-value")
@@ -253,7 +253,7 @@ fn decisions_that_are_no_calls_are_told_too() {
 }
 
 #[test]
-fn a_line_that_a_crash_tore_is_skipped_and_costs_no_other() {
+fn torn_line_is_skipped_without_losing_others() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
     env.stop();
@@ -266,7 +266,7 @@ fn a_line_that_a_crash_tore_is_skipped_and_costs_no_other() {
     torn.write_all(b"{\"at\":\"2026-11-22T0").unwrap();
     env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
     let pid = env.daemon().unwrap();
-    // What is written is with the system, and outlives whoever wrote it.
+    // Written lines are in the kernel's page cache and survive the daemon.
     for _ in 0..2000 {
         if entries(&env, &["--tool", "fix.add"]).len() == 2 {
             break;
@@ -283,7 +283,7 @@ fn a_line_that_a_crash_tore_is_skipped_and_costs_no_other() {
 }
 
 #[test]
-fn where_it_cannot_be_written_calls_go_on_and_status_counts_what_is_lost() {
+fn unwritable_audit_log_does_not_stop_calls_and_lost_lines_are_counted() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.dirs.prepare().unwrap();
     fs::write(env.dirs.audit(), "in the way").unwrap();
@@ -308,10 +308,10 @@ fn where_it_cannot_be_written_calls_go_on_and_status_counts_what_is_lost() {
 }
 
 #[test]
-fn it_is_followed_while_it_is_written_and_can_be_switched_off() {
+fn audit_log_can_be_followed_and_disabled() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
-    // The first line makes the file.
+    // The first entry creates the file.
     assert!((0..2000).any(|_| env.mux(["audit"]).code == 0));
     let mut follower = env.begin(["audit", "-f", "--tool", "fix.echo"]);
     env.mux(["call", "fix.echo", "text=x"]).ok();

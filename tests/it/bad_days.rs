@@ -1,8 +1,7 @@
-//! Days on which the machine gives less than a daemon needs: no descriptors, no room, no forks, no home, a clock that
-//! leaps, a process that stands still.
+//! Degraded operation: no free descriptors, a full disk, no forks, no home, a clock that jumps, a suspended process.
 //!
-//! Invariant of all of it: nothing crashes or hangs, what does not work says so with its fix, `status` names the mode
-//! as long as it is so, and with its cause it is gone.
+//! Invariant: nothing crashes or hangs, errors name a fix, and `status` lists a degraded mode exactly as long as its
+//! cause lasts.
 
 mod clock;
 mod descriptors;
@@ -24,7 +23,7 @@ use std::{
 use mux_tests::{Output, Running, TestEnv, env::output, left_out};
 use serde_json::Value;
 
-/// The modes that a status names.
+/// The degraded modes in a status.
 fn modes(status: &Value) -> Vec<&str> {
     let degraded = status["degraded"].as_array();
     let degraded = degraded.into_iter().flatten();
@@ -33,7 +32,7 @@ fn modes(status: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Asks for the status until it is so. What the daemon does beside it is as quick as that, or is never done.
+/// Requests the status until it satisfies `is_so`. Fails after 600 requests.
 #[track_caller]
 fn until(mut status: impl FnMut() -> Value, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
@@ -46,14 +45,14 @@ fn until(mut status: impl FnMut() -> Value, what: &str, is_so: impl Fn(&Value) -
     panic!("{what}: {last:#}");
 }
 
-/// A mount namespace of its own in which a home stands, so that its disks can be full or protected also for root.
+/// A private mount namespace with a home, whose disks can be full or read-only even for root.
 struct Elsewhere<'a> {
     env: &'a TestEnv,
     holder: Running,
 }
 
 impl<'a> Elsewhere<'a> {
-    /// Runs `script` in it, with the home as `$1`. Why there is none, where the system lets nobody have one.
+    /// Creates the namespace and runs `script` in it, with the home as `$1`. Fails if the system does not permit it.
     fn new(env: &'a TestEnv, script: &str) -> Result<Self, String> {
         let script = format!("set -e; {script}; echo ready; read end");
         let mut command = Command::new("unshare");
@@ -71,7 +70,7 @@ impl<'a> Elsewhere<'a> {
         }
     }
 
-    /// The same, or a word to whoever reads the results.
+    /// Creates the namespace, or reports the test as left out.
     fn or_told(env: &'a TestEnv, script: &str) -> Option<Self> {
         match Self::new(env, script) {
             Ok(elsewhere) => Some(elsewhere),
@@ -82,7 +81,7 @@ impl<'a> Elsewhere<'a> {
         }
     }
 
-    /// A file of it, as it is seen from here.
+    /// The path of a file in the namespace, as seen from outside.
     fn path(&self, path: &Path) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.pid()));
         root.join(path.strip_prefix("/").unwrap())
@@ -110,7 +109,7 @@ impl<'a> Elsewhere<'a> {
         output(&mut self.command(&inner))
     }
 
-    /// A script, with the home as `$1`.
+    /// Runs a script in the namespace, with the home as `$1`.
     fn sh(&self, script: &str) -> Output {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", script, "sh"]).arg(self.env.home());
@@ -122,7 +121,7 @@ impl<'a> Elsewhere<'a> {
         self.mux(&["--json", "status"]).ok().json()
     }
 
-    /// All that the daemon logged.
+    /// The whole log of the daemon.
     fn log(&self) -> String {
         fs::read_to_string(self.path(&self.env.dirs.logs().join("muxd.log"))).unwrap()
     }
@@ -130,7 +129,7 @@ impl<'a> Elsewhere<'a> {
 
 impl Drop for Elsewhere<'_> {
     fn drop(&mut self) {
-        // From outside nobody would find it.
+        // `TestEnv` cannot find this daemon from outside.
         drop(self.mux(&["stop", "--now"]));
     }
 }

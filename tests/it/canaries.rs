@@ -1,17 +1,17 @@
-//! Every secret that muxd can be told stands where it belongs, and nowhere else.
+//! Every kind of secret is planted once, and found only where it may be.
 //!
 //! | planted in | may be in |
 //! |---|---|
 //! | environment of the process that starts the daemon | the daemon and its keeper |
 //! | environment of the login shell, the file `env` | the daemon; servers whose entries name it |
-//! | `env` and `args` of a server, written out, `${VAR}`, `${cmd:…}`, `${keyring:…}` | the daemon; that server; its own log, if it says it |
+//! | `env` and `args` of a server, literal, `${VAR}`, `${cmd:…}`, `${keyring:…}` | the daemon; that server; its own log, if it says it |
 //! | `headers`, password and query of a `url` | the daemon; that server |
 //! | OAuth client secret, access and refresh tokens | the daemon; the store; that server and its authorization server |
-//! | `auth` and `headers` of a source | the daemon; that API, which may repeat them: then nobody sees them |
-//! | named secrets | the daemon; the store; whoever names them |
+//! | `auth` and `headers` of a source | the daemon; that API, which may repeat them: then they are masked |
+//! | named secrets | the daemon; the store; entries that name them |
 //!
-//! `oauth/canaries` does the same to each step of a login, `remote/secrets` to each way in which a server behind a URL
-//! fails, `config/told` to commands.
+//! `oauth/canaries` does the same for each step of a login, `remote/secrets` for each failure of a server behind a URL,
+//! `config/told` for commands.
 
 mod memory;
 mod mirror;
@@ -30,7 +30,7 @@ use self::{
     planted::Planted,
 };
 
-/// What programs do, well and badly.
+/// Programs that succeed and that fail.
 const PROGRAMS: [&str; 14] = [
     "return mux.fix.add({ a: 1, b: 2 })",
     "return mux.far.add({ a: 1, b: 2 })",
@@ -48,7 +48,7 @@ const PROGRAMS: [&str; 14] = [
     "const x: = 1",
 ];
 
-/// What people ask for.
+/// The commands whose output is searched.
 const COMMANDS: [&[&str]; 27] = [
     &["status"],
     &["servers"],
@@ -79,7 +79,7 @@ const COMMANDS: [&[&str]; 27] = [
     &["reload"],
 ];
 
-/// What clients ask for that have no command.
+/// Requests that no command sends.
 fn requests() -> Vec<Value> {
     vec![
         json!({ "Status": {} }),
@@ -99,7 +99,7 @@ fn requests() -> Vec<Value> {
 }
 
 #[test]
-fn secrets_are_where_they_belong_and_in_nothing_that_is_said_kept_or_held_by_a_worker() {
+fn secrets_are_in_no_output_file_or_worker_memory() {
     let planted = Planted::new();
     let env = &planted.env;
     are_told(&planted);
@@ -128,13 +128,13 @@ fn secrets_are_where_they_belong_and_in_nothing_that_is_said_kept_or_held_by_a_w
         let text = format!("{output:?}");
         assert_eq!(planted.found_in(text.as_bytes()), None, "{text}");
     }
-    // What a server said before it failed is told, without what it may not tell.
+    // The output of a server that failed is shown, with secrets masked.
     let told = said
         .iter()
         .any(|output| output.stderr.contains("argument ***"));
     assert!(told, "the last words of `echoes` are shown");
 
-    // It was sent all of them, and said all of them, in ok and in error.
+    // The mirror was sent all of them, and repeated all of them, in results and in errors.
     for word in ["you sent", "it is refused"] {
         let told = said.iter().any(|output| {
             let text = format!("{output:?}");
@@ -184,7 +184,7 @@ fn secrets_are_where_they_belong_and_in_nothing_that_is_said_kept_or_held_by_a_w
     }
 }
 
-/// They are where they belong, or else finding nothing says nothing.
+/// Checks that the secrets reach their places. Otherwise finding none elsewhere would prove nothing.
 fn are_told(planted: &Planted) {
     let env = &planted.env;
     for (name, secret) in [
@@ -197,7 +197,7 @@ fn are_told(planted: &Planted) {
         let told = env.mux(["call", "fix.env", &format!("name={name}")]).ok();
         assert_eq!(told.stdout.trim(), planted.secret(secret));
     }
-    // The daemon lets nobody but root look at this.
+    // Only root can read this.
     if let Ok(environment) = fs::read(format!("/proc/{}/environ", env.daemon().unwrap())) {
         assert!(holds(&environment, planted.secret("daemon").as_bytes()));
     }
@@ -218,7 +218,7 @@ fn are_told(planted: &Planted) {
     }
 }
 
-/// Everything that two agents hear.
+/// Everything that two agents receive.
 fn agents(planted: &Planted) -> Vec<Value> {
     let mut heard = Vec::new();
     let mut agent = Agent::legacy(&planted.env, &[], json!({}));
@@ -236,7 +236,7 @@ fn agents(planted: &Planted) -> Vec<Value> {
     heard
 }
 
-/// Workers are looked at while they hold something, and while one dies.
+/// Checks the workers while they hold a known text, and while one dies.
 fn are_in_no_worker(planted: &Planted) {
     let env = &planted.env;
     let narrow = planted.control();
@@ -254,7 +254,7 @@ fn are_in_no_worker(planted: &Planted) {
     );
     let mut holder = env.begin(["run", "-e", &program]);
     holder.hear("it is held");
-    // One dies meanwhile, of its own doing.
+    // Another worker runs out of memory meanwhile.
     let greedy = "const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()))";
     let dead = env.mux(["--json", "run", "-e", greedy]);
     assert_eq!(
@@ -297,7 +297,7 @@ fn are_in_no_worker(planted: &Planted) {
     }
 }
 
-/// Every file below a folder, but for those.
+/// Every file below a folder, except those in `but`.
 fn files(folder: &Path, but: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -312,7 +312,7 @@ fn files(folder: &Path, but: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// The words before a secret, for whoever has to find out who wrote it.
+/// The text before a secret, for the failure message.
 fn around(bytes: &[u8], found: Option<&str>) -> String {
     let text = String::from_utf8_lossy(bytes);
     let at = found

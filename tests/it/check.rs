@@ -1,10 +1,8 @@
-//! The two sets of programs by which checking is judged, on the real servers: `tests/data/check/right`
-//! runs to a good end and must be told no error; each program of `tests/data/check/wrong` holds one
-//! mistake, and must be told of it on its line.
+//! Two sets of programs that measure the type checker, with real servers: those in `tests/data/check/right` succeed and
+//! must have no errors; those in `tests/data/check/wrong` have one mistake each, which must be reported on its line.
 //!
-//! Invariant: the programs are as agents write them, never changed to suit the checker. A right one
-//! finds in `mux.input` a copy of `tests/data/check/files` of its own (`dir`), a repository (`repo`)
-//! and the handle of a long text (`handle`).
+//! Invariant: the programs are as agents write them, never changed to suit the checker. `mux.input` of a right one has
+//! its own copy of `tests/data/check/files` (`dir`), a repository (`repo`) and the handle of a long text (`handle`).
 
 mod right;
 mod wrong;
@@ -20,7 +18,7 @@ use serde_json::Value;
 
 use crate::real;
 
-/// A home with the compiler and all the real servers, each of which has told its tools.
+/// A home with the compiler and all real servers, whose tools are known.
 fn home() -> TestEnv {
     let env = TestEnv::new();
     let servers = [
@@ -40,7 +38,7 @@ fn home() -> TestEnv {
     env
 }
 
-/// The programs of one set, in their order.
+/// The programs of one set, sorted.
 fn programs(set: &str) -> Vec<PathBuf> {
     let mut programs: Vec<PathBuf> = fs::read_dir(data().join(set))
         .unwrap()
@@ -60,7 +58,7 @@ fn name(program: &Path) -> &str {
     program.file_stem().unwrap().to_str().unwrap()
 }
 
-/// What `mux check` tells of a program as errors.
+/// The errors that `mux check` reports for a program.
 fn errors(env: &TestEnv, program: &Path) -> Vec<Value> {
     let output = env.mux([OsStr::new("--json"), OsStr::new("check"), program.as_ref()]);
     let errors = output.json()["errors"].take();
@@ -69,7 +67,7 @@ fn errors(env: &TestEnv, program: &Path) -> Vec<Value> {
     errors
 }
 
-/// One paragraph for each program that was judged wrongly.
+/// Fails with one paragraph for each program with a wrong verdict, if there are any.
 #[track_caller]
 fn none(failures: &[String], of: usize) {
     let number = failures.len();

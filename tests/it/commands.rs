@@ -1,7 +1,7 @@
 //! The command line: what each command prints, where, and how it exits.
 //!
-//! Invariant: data goes to standard output and everything else to standard error; with `--json`
-//! there is one document on standard output and nothing beside it.
+//! Invariant: data goes to standard output and everything else to standard error; with `--json` the only output is one
+//! document on standard output.
 
 mod call;
 mod daemonless;
@@ -20,7 +20,7 @@ mod terminal;
 
 use mux_tests::Output;
 
-/// Fails unless a command printed just this as data, and nothing else.
+/// Fails unless a command succeeded and printed exactly `data`, with an empty standard error.
 #[track_caller]
 fn prints(output: Output, data: &str) {
     let output = output.ok();
@@ -28,7 +28,7 @@ fn prints(output: Output, data: &str) {
     assert_eq!(output.stderr, "", "{output:#?}");
 }
 
-/// Fails unless a command printed no data, and no colours for a terminal that is not there.
+/// Fails unless a command exited with this code, with these texts, without data, and without colors.
 #[track_caller]
 fn complains(output: Output, code: i32, parts: &[&str]) -> Output {
     let output = output.fails(code, parts);

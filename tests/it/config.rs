@@ -1,4 +1,4 @@
-//! Bad input: every mistake gets an error that says what to do, and nothing else suffers from it.
+//! Invalid configuration and input: every mistake gets an error with a fix, and affects nothing else.
 
 mod edited;
 mod file;
@@ -14,12 +14,12 @@ mod watched;
 use mux_tests::{TestEnv, env::binary};
 use serde_json::Value;
 
-/// A line `command = …` for the fixture server, to be put under some header.
+/// A line `command = …` for the fixture server.
 fn command() -> String {
     format!("command = {:?}\n", binary("mux-fixture-server"))
 }
 
-/// What is wrong, as `mux status` has it.
+/// The problems in `mux status`.
 pub(super) fn problems(env: &TestEnv) -> Vec<String> {
     // The first command waits until the configuration was read.
     env.mux(["servers"]).ok();
@@ -31,7 +31,7 @@ pub(super) fn problems(env: &TestEnv) -> Vec<String> {
         .collect()
 }
 
-/// Asks until the answer is this, as a user would who has saved a file.
+/// Repeats `look` until `is_so` holds for its result.
 #[track_caller]
 fn until<T>(what: &str, mut look: impl FnMut() -> T, is_so: impl Fn(&T) -> bool) -> T {
     for _ in 0..2000 {
@@ -43,7 +43,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> T, is_so: impl Fn(&T) -> bool)
     panic!("it never was so: {what}");
 }
 
-/// The names of the servers that are listed.
+/// The names of the servers in `mux servers`.
 fn names(env: &TestEnv) -> Vec<String> {
     let servers = env.mux(["servers", "--json"]).ok().json();
     let names = servers.as_array().unwrap().iter();
@@ -52,7 +52,7 @@ fn names(env: &TestEnv) -> Vec<String> {
         .collect()
 }
 
-/// What `mux servers` knows of one of them.
+/// The entry of one server in `mux servers`.
 fn server(env: &TestEnv, name: &str) -> Value {
     let servers = env.mux(["servers", "--json"]).ok().json();
     let found = servers

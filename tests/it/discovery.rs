@@ -8,10 +8,10 @@ use mux_client::{Identity, Session, within_seconds};
 use mux_proto::{Inventory, InventoryRequest};
 use mux_tests::{TestEnv, env::binary};
 
-/// Longer than anything here takes.
+/// The timeout of each request, in seconds.
 const PATIENCE: u64 = 60;
 
-/// A client that works for an agent, or for none.
+/// A client with or without an agent name.
 async fn client(env: &TestEnv, agent: Option<&str>) -> Session {
     let identity = Identity {
         agent: agent.map(str::to_owned),

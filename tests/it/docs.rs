@@ -1,4 +1,4 @@
-//! The documentation: its links resolve, its commands parse, and what is generated is current.
+//! The documentation: its links resolve, its commands parse, and its generated parts are current.
 
 mod config_reference;
 
@@ -20,7 +20,7 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every Markdown page that a user reads, with its text.
+/// Every Markdown page for users, with its text.
 fn pages() -> Vec<(PathBuf, String)> {
     let root = root();
     let mut files: Vec<PathBuf> = ["", "docs", "docs/guides", "docs/reference", "docs/explain"]
@@ -38,7 +38,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     files.into_iter().map(read).collect()
 }
 
-/// The lines outside of code blocks.
+/// The lines outside code blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {
@@ -48,7 +48,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The anchor of a heading, as the hosts of Markdown make it.
+/// The anchor of a heading, as Markdown hosts generate it.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .trim()
@@ -64,7 +64,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The targets of the links in a line. Code in it has none.
+/// The targets of the links in a line, except those in inline code.
 fn links(line: &str) -> Vec<String> {
     let text: String = line.split('`').step_by(2).collect();
     let mut links = Vec::new();
@@ -79,7 +79,7 @@ fn links(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn links_of_the_documentation_resolve() {
+fn documentation_links_resolve() {
     let mut broken = Vec::new();
     for (page, text) in pages() {
         for link in prose(&text).flat_map(links) {
@@ -105,12 +105,12 @@ fn links_of_the_documentation_resolve() {
 }
 
 #[test]
-fn the_readme_can_be_read_in_one_go() {
+fn readme_is_short() {
     let text = fs::read_to_string(root().join("README.md")).unwrap();
     assert!(text.lines().count() <= MAX_README_LINES);
 }
 
-/// The commands of `mux` in the blocks of shell code, as words.
+/// The words of each `mux` command in shell code blocks.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let mut commands = Vec::new();
     let mut is_shell = false;
@@ -123,7 +123,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
         let Some(start) = line.find("mux ").filter(|_| is_shell) else {
             continue;
         };
-        // A command begins the line, behind variables that are set for it.
+        // A command is at the start of a line, possibly after environment variables.
         let is_variable = |word: &str| word.contains('=');
         if !line[..start].split_whitespace().all(is_variable) {
             continue;
@@ -143,7 +143,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// The words of one command of a shell, up to what ends it; `None` while a quote is open or a line goes on.
+/// The words of the first shell command in a text; `None` while a quote is open or a line is continued.
 fn split(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut letters = text.chars().peekable();
@@ -160,7 +160,7 @@ fn split(text: &str) -> Option<Vec<String>> {
                 }
             }
             '$' if letters.next_if_eq(&'(').is_some() => {
-                // What another command prints.
+                // A command substitution is replaced by `1`.
                 letters.by_ref().find(|letter| *letter == ')')?;
                 word.get_or_insert_default().push('1');
             }
@@ -181,13 +181,13 @@ fn split(text: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn commands_in_the_documentation_parse() {
+fn documentation_commands_parse() {
     let env = TestEnv::new();
     let mut count = 0;
     let mut wrong = Vec::new();
     for (page, text) in pages() {
         for command in commands(&text) {
-            // What stands behind `--` is the command line of a server.
+            // The words after `--` are the command line of a server.
             let own = command.iter().skip(1).take_while(|word| *word != "--");
             let args: Vec<&str> = own.map(String::as_str).chain(["--help"]).collect();
             let output = env.mux(&args);
@@ -203,7 +203,7 @@ fn commands_in_the_documentation_parse() {
 }
 
 #[test]
-fn the_reference_of_commands_is_current() {
+fn command_reference_is_current() {
     let env = TestEnv::new();
     let mut text = String::from(
         "# Commands\n\n\
@@ -214,7 +214,7 @@ fn the_reference_of_commands_is_current() {
     golden::compare(&root().join("docs/reference/cli.md"), &text).unwrap();
 }
 
-/// The help of a command, and of those below it.
+/// Appends the help of a command and of its subcommands.
 fn describe(env: &TestEnv, path: &[&str], text: &mut String) {
     let args: Vec<&str> = path.iter().copied().chain(["--help"]).collect();
     let help = env.mux(&args).ok().stdout;
@@ -229,7 +229,7 @@ fn describe(env: &TestEnv, path: &[&str], text: &mut String) {
     .unwrap();
     let below = help.iter().skip_while(|line| **line != "Commands:").skip(1);
     for line in below.take_while(|line| !line.is_empty()) {
-        // A description that goes on in the next line is indented further.
+        // Continued descriptions are indented further.
         let Some(name) = line
             .strip_prefix("  ")
             .filter(|line| !line.starts_with(' '))

@@ -1,7 +1,7 @@
-//! What editors have: the package for Node, the extension for VS Code, and the document of the contract.
+//! The packages for editors (the Node client and the VS Code extension), and the protocol document.
 //!
-//! The tests of both packages are TypeScript and stand beside them; here each file of them has a home with a daemon
-//! of its own. Invariant: no test of a package is run by nobody.
+//! The packages have their own tests in TypeScript. Each test file is run here in a home with its own daemon.
+//! Invariant: every test file of a package is run.
 
 mod client;
 mod document;
@@ -10,7 +10,7 @@ mod types;
 
 use mux_tests::{TestEnv, env::compiler};
 
-/// A home with the fixture server `fix`, of which `counter` has to be approved, and with the type checker.
+/// A home with the fixture server `fix`, whose tool `counter` needs approval, and with the type checker.
 fn home() -> TestEnv {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &[]);
@@ -21,7 +21,7 @@ fn home() -> TestEnv {
     env
 }
 
-/// Fails unless the files of tests in this folder are these.
+/// Fails unless the test files in a folder are exactly these.
 #[track_caller]
 fn all_are_run(folder: &str, files: &[&str]) {
     let mut found: Vec<String> = std::fs::read_dir(mux_tests::editors::source(folder))

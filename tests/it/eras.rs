@@ -1,7 +1,6 @@
-//! Servers of both eras of MCP, behind one socket: a client cannot tell them apart.
+//! Servers of both eras of MCP: legacy (2025-11-25) and modern (2026-07-28). Clients cannot tell them apart.
 //!
-//! Invariant of all of it: what works with a server of one era works with one of the other, by whatever
-//! words it is said there.
+//! Invariant: what works with a server of one era works with one of the other.
 
 mod back_channel;
 mod changes;
@@ -19,7 +18,7 @@ const LEGACY: &str = "legacy";
 const MODERN: &str = "modern";
 const BOTH: [&str; 2] = [LEGACY, MODERN];
 
-/// A fixture server `fix` of this era with everything, which logs what it is asked.
+/// A home with a fixture server `fix` of this era, and the path of its call log.
 fn home(era: &str, more: &[&str]) -> (TestEnv, PathBuf) {
     let env = TestEnv::new();
     let log = env.path("calls");

@@ -1,7 +1,7 @@
-//! Everything that can go wrong on the far side of the daemon: servers, their output, workers.
+//! Faults of servers, of their output, and of workers.
 //!
-//! Invariant of all of it: the call or the run that met the fault gets one error that says what is
-//! known, nothing is sent twice, and everybody else goes on.
+//! Invariant: the affected call or run gets one error that says what is known, nothing is sent twice, and everything
+//! else continues.
 
 mod output;
 mod runs;
@@ -15,10 +15,10 @@ use std::{fs, time::Duration};
 use mux_tests::{TestEnv, process};
 use serde_json::Value;
 
-/// What is promised within 2 s is waited for this long: the machine may be busy.
+/// How long to wait for what is promised within 2 s, because the machine may be busy.
 const PROMISE: Duration = Duration::from_secs(5);
 
-/// How often a tool was called, by the server's own log of calls.
+/// How often a tool was called, from the server's call log.
 fn calls_of(log: &std::path::Path, tool: &str) -> usize {
     let log = fs::read_to_string(log).unwrap_or_default();
     let calls = log
@@ -27,7 +27,7 @@ fn calls_of(log: &std::path::Path, tool: &str) -> usize {
     calls.filter(|call| call["tool"] == tool).count()
 }
 
-/// What `status` says of one server.
+/// The entry of one server in `mux status`.
 fn server(env: &TestEnv, name: &str) -> Value {
     let mut status = env.mux(["--json", "status"]).ok().json();
     let servers = status["servers"].as_array_mut().unwrap();
@@ -35,7 +35,7 @@ fn server(env: &TestEnv, name: &str) -> Value {
     found.unwrap().take()
 }
 
-/// Does something that must not make the daemon grow by more than this.
+/// Runs `act`, which must not make the daemon grow by `most` bytes or more.
 fn without_growth_over(env: &TestEnv, most: u64, act: impl FnOnce()) {
     let daemon = env.daemon().unwrap();
     let before = process::resident_bytes(daemon);

@@ -1,10 +1,10 @@
-//! Values by chance, given to everything that reads what a stranger wrote: the frames of workers and of
-//! clients, programs and what they are given, the configuration, the schemas of servers.
+//! Random input for everything that reads untrusted data: frames of workers and of clients, programs and their values,
+//! the configuration, schemas of servers.
 //!
-//! Short here, and the same every time; `scripts/fuzz` looks for as long as one likes. A value that
-//! failed is kept in `tests/data/proptest-regressions` and tried first from then on.
+//! Here the tests are short and deterministic; `scripts/fuzz` runs them longer with new values. Values that failed are
+//! stored in `tests/data/proptest-regressions` and tried first.
 //!
-//! Invariant: a property says what must hold for every value, not only that nothing panics.
+//! Invariant: a property checks what must hold for every value, not only that nothing panics.
 
 mod clients;
 mod configs;
@@ -24,10 +24,10 @@ use mux_tests::pool;
 use mux_wire::Fault;
 use tokio::{runtime::Runtime, time::timeout};
 
-/// A program that has not ended by then hangs.
+/// A program that runs longer hangs.
 const HANG: Duration = Duration::from_secs(60);
 
-/// A pool whose workers serve many values.
+/// A pool whose workers run many programs.
 fn pool_in(runtime: &Runtime) -> Pool {
     let settings = PoolSettings {
         runs_per_worker: 1000,
@@ -36,7 +36,7 @@ fn pool_in(runtime: &Runtime) -> Pool {
     runtime.block_on(async { Pool::start(settings).unwrap() })
 }
 
-/// How a program ends, if it does.
+/// Runs a program. `None` if it does not end in time.
 fn run(
     runtime: &Runtime,
     pool: &Pool,

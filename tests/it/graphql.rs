@@ -1,4 +1,4 @@
-//! GraphQL APIs as sources: what functions they become, and how these behave on a real server.
+//! GraphQL APIs as sources: the functions that they become, and calls of a real server.
 
 mod calls;
 mod failures;
@@ -10,7 +10,7 @@ mod schemas;
 
 use mux_tests::{GraphqlServer, TestEnv, env::compiler};
 
-/// A home with the server as the source `blog`, and a checker of programs.
+/// A home with the server as the source `blog`, and with the type checker.
 fn home(options: &[&str], more: &str) -> (TestEnv, GraphqlServer) {
     let env = TestEnv::new();
     let server = GraphqlServer::start(&env, options);

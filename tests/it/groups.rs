@@ -1,9 +1,9 @@
-//! Tools whose names have dots, along every way: they stand in groups, and are found however they are written.
+//! Tools whose names have dots are members of groups, and are found however their names are written.
 
 use mux_tests::{Agent, TestEnv, env::compiler};
 use serde_json::{Value, json};
 
-/// A home with a checker and a server of such tools, which is known already, and more of a configuration.
+/// A home with the type checker, a server with dotted tools that is known already, and `more` configuration.
 fn home(more: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write_config(&format!(
@@ -16,7 +16,7 @@ fn home(more: &str) -> TestEnv {
 }
 
 #[test]
-fn groups_are_checked_and_what_is_missing_in_them_is_told() {
+fn type_errors_in_groups_name_the_right_tool() {
     let env = home("");
     for (code, words) in [
         (
@@ -41,7 +41,7 @@ fn groups_are_checked_and_what_is_missing_in_them_is_told() {
         ),
         (
             "await mux.api.my_store({})",
-            &["not callable", "call what is in it: `order`"],
+            &["not callable", "call one of these: `order`"],
         ),
     ] {
         let error = env.error(code);
@@ -56,7 +56,7 @@ fn groups_are_checked_and_what_is_missing_in_them_is_told() {
 }
 
 #[test]
-fn programs_of_former_times_run_with_a_warning() {
+fn flat_names_of_grouped_tools_work_with_a_warning() {
     let env = home("");
     let code = "return (await mux.api.pet_list_all({ id: 'a' })).tool";
     assert_eq!(env.result(code), "pet.list-all");
@@ -65,7 +65,7 @@ fn programs_of_former_times_run_with_a_warning() {
         output.stderr.contains("write `mux.api.pet.list_all`"),
         "{output:#?}"
     );
-    // These are right, and nothing is said of them.
+    // These are valid and give no warning.
     for code in [
         "return (await mux.api.pet.list_all({ id: 'a' })).tool",
         "return (await mux.api.pet['list-all']({ id: 'a' })).tool",
@@ -82,9 +82,9 @@ fn programs_of_former_times_run_with_a_warning() {
 }
 
 #[test]
-fn a_server_that_nobody_knows_yet_has_all_groups() {
+fn unknown_server_accepts_any_group() {
     let env = home("");
-    // The checker asks servers that a program names; this one is found out by the call.
+    // The checker connects to servers that a program names literally; this one is connected by the call.
     env.write_config(&format!(
         "{}{}",
         env.fixture("api", &["--dotted"]),
@@ -115,7 +115,7 @@ fn a_server_that_nobody_knows_yet_has_all_groups() {
 }
 
 #[test]
-fn commands_find_a_tool_in_a_group_however_it_is_written() {
+fn commands_find_a_grouped_tool_in_every_spelling() {
     let env = home("");
     for path in ["api.pet.getPetById", "api.pet_getPetById"] {
         let called = env.mux(["--json", "call", path, "id=1"]).ok().json();
@@ -187,7 +187,7 @@ fn commands_find_a_tool_in_a_group_however_it_is_written() {
 }
 
 #[test]
-fn what_results_of_a_tool_in_a_group_look_like_is_learned() {
+fn result_types_of_grouped_tools_are_learned() {
     let env = home("");
     env.result(
         "await mux.api.pet.list_all({ id: 'a' }); return await mux.api.x['a_b']({ id: 'b' })",
@@ -205,7 +205,7 @@ fn what_results_of_a_tool_in_a_group_look_like_is_learned() {
 }
 
 #[test]
-fn rules_hold_however_a_tool_in_a_group_is_called() {
+fn rules_apply_however_a_grouped_tool_is_called() {
     let env = home(
         "[[policy]]\nmatch = \"api.pet.list-all\"\naction = \"deny\"\n[agents.small]\nexclude = [\"api.pet_get*\"]\n",
     );
@@ -235,7 +235,7 @@ fn rules_hold_however_a_tool_in_a_group_is_called() {
 }
 
 #[test]
-fn agents_get_names_that_models_take() {
+fn agents_get_tool_names_that_models_accept() {
     let env = home("");
     env.write_config(&format!(
         "{}tools = {{ direct = [\"pet.get*\", \"x.*\"] }}\n",

@@ -1,7 +1,6 @@
-//! What a program sees and what comes of it, as data: `tests/data/guest/<case>.ts` is run, and
-//! `<case>.out` is its console and its outcome.
+//! Recorded guest programs: `tests/data/guest/<case>.ts` is run, and `<case>.out` is its console and its outcome.
 //!
-//! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second.
+//! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second one.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,7 +12,7 @@ use std::{
 use mux_tests::{Output, TestEnv, golden};
 use serde_json::Value;
 
-/// A line of a case with the JSON that it is given.
+/// The prefix of the line of a case with its input as JSON.
 const INPUT: &str = "// input: ";
 
 #[test]
@@ -22,12 +21,12 @@ fn guest_programs_end_as_recorded() {
 }
 
 #[test]
-fn guest_programs_end_as_recorded_in_a_world_from_a_snapshot() {
+fn guest_programs_end_as_recorded_with_a_snapshot() {
     check_all(TestEnv::restart_with_snapshot);
 }
 
 #[test]
-fn guest_programs_are_run_again_from_their_recordings() {
+fn guest_programs_replay_with_the_same_outcome() {
     let (env, other) = (home(), TestEnv::new());
     let engine = env.engine();
     let file = env.path("case.muxrec");
@@ -91,8 +90,7 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// Where a case is recorded: V8's words in `<case>.out`, and what the other engine says differently
-/// in `<case>.quickjs.out`.
+/// The recording of a case: `<case>.out` for V8, and `<case>.quickjs.out` where the other engine differs.
 fn recording(case: &Path, outcome: &str, engine: &str) -> PathBuf {
     let common = case.with_extension("out");
     let special = case.with_extension("quickjs.out");
@@ -113,7 +111,7 @@ fn args(case: &Path) -> Vec<OsString> {
     args
 }
 
-/// Console lines, then the result or the error.
+/// The outcome of a case as text: console lines, then the result or the error.
 fn told(env: &TestEnv, output: Output) -> String {
     let document = output.json();
     let mut text = String::new();
@@ -127,12 +125,12 @@ fn told(env: &TestEnv, output: Output) -> String {
         Some(error) => describe(error, &mut text),
     }
     let text = text.replace(env.home().to_str().unwrap(), "[HOME]");
-    // An editor that trims the ends of lines must not break a recording.
+    // Trimmed, so that editors that trim lines do not break a recording.
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n"
 }
 
-/// `error KIND LINE:COLUMN MESSAGE`, and what else it says.
+/// Appends `error KIND LINE:COLUMN MESSAGE` and the other fields of an error.
 fn describe(error: &Value, text: &mut String) {
     let place = match (error["line"].as_u64(), error["column"].as_u64()) {
         (Some(line), Some(column)) => format!(" {line}:{column}"),

@@ -1,16 +1,15 @@
-//! Programs that mean harm, as data: `tests/data/hostile/<group>_<number>_<name>.ts`, where the number
-//! is the case's in the list of attacks (`reliability.md` §1.3). The head of a file says what must
-//! happen to it, and around every one the same is asked of everybody else.
+//! Hostile programs: `tests/data/hostile/<group>_<number>_<name>.ts`, where the number identifies the attack. The
+//! head of a file says how it must end; the checks around it are the same for all.
 //!
-//! What of that list is elsewhere: 2 in [`realm`]; 20 in the tests of type generation; 26 in
-//! [`strace`]; 27 in `canaries`; 29 and 31 in [`rogue`]; 32 in [`process`]; 53 in `lifecycle/clients`
-//! and `runs/cancel`; 64, 77, 81 and 82 in [`crowd`]; 71 to 75 in `faults`; 83 in [`killed`], in [`rogue`]
-//! and in `faults/workers`; 85 in the tests of the daemon's `rpc`. 61 and 63, free there, are `mux.emit`
-//! and `mux.read` here. 4, 69 and 70 are about parts that do not exist yet.
+//! Numbers that are tested elsewhere: 2 in [`realm`]; 20 in the tests of type generation; 26 in [`strace`]; 27 in
+//! `canaries`; 29 and 31 in [`rogue`]; 32 in [`process`]; 53 in `lifecycle/clients` and `runs/cancel`; 64, 77, 81 and
+//! 82 in [`crowd`]; 71 to 75 in `faults`; 83 in [`killed`], in [`rogue`] and in `faults/workers`; 85 in the tests of
+//! the daemon's `rpc`. 61 and 63 are `mux.emit` and `mux.read` here. 4, 69 and 70 are about features that do not exist
+//! yet.
 //!
-//! After each case the same six things hold: the daemon is the same process and answered all along (1),
-//! so are the servers (2), an innocent program beside it was right (3), it ended as its head says (4),
-//! the daemon holds no more than before ([`vitals`], 5), and the next program finds nothing of it (6).
+//! After each case, six checks hold: the daemon is the same process and answered all the time (1), the servers are the
+//! same processes (2), a concurrent innocent program succeeded (3), the case ended as its head says (4), the daemon
+//! holds no more resources than before ([`vitals`], 5), and the next program finds no trace of it (6).
 //!
 //! Invariant: a new case is one file and no Rust.
 
@@ -34,12 +33,12 @@ use self::{
     vitals::{Pulse, Vitals},
 };
 
-/// What an innocent program computes while a hostile one runs.
+/// The innocent program that runs at the same time as a hostile one.
 const INNOCENT: &str = "const sums = await Promise.all([1, 2, 3].map((n) => mux.fix.add({ a: n, b: n })));\n\
                         return sums.map((s) => s.sum);";
 
-/// What a program can see of the one before it: every global and built-in prototype with all its
-/// properties, and what the engine remembers by itself.
+/// Returns the traces that an earlier program could leave: every global and built-in prototype with all its properties,
+/// and state that the engine itself keeps.
 const TRACES: &str = "const seen = {};\n\
     const native = (f) => { try { return String(f).includes('[native code]'); } catch { return 'unknown'; } };\n\
     const note = (name, value) => { seen[name] = Reflect.ownKeys(value).map(String).sort().join(); };\n\
@@ -60,7 +59,7 @@ const TRACES: &str = "const seen = {};\n\
     return seen;";
 
 #[test]
-fn programs_that_want_out() {
+fn programs_that_try_to_escape() {
     check_all("escape");
 }
 
@@ -71,12 +70,12 @@ fn programs_that_do_not_end() {
 }
 
 #[test]
-fn programs_that_nest() {
+fn programs_that_nest_deeply() {
     check_all("cpu_5");
 }
 
 #[test]
-fn programs_that_take_all_memory() {
+fn programs_that_exhaust_memory() {
     check_all("memory");
 }
 
@@ -86,18 +85,18 @@ fn programs_that_misuse_the_bridge() {
 }
 
 #[test]
-fn programs_that_leave_something_behind() {
+fn programs_that_try_to_leave_state_behind() {
     check_all("state");
 }
 
-/// Runs every case whose name begins so on one daemon.
+/// Runs every case whose name begins with `group` on one daemon.
 fn check_all(group: &str) {
     let arena = Arena::new();
     let mut failures = Vec::new();
     for file in files(group) {
         let case = Case::read(&file);
         failures.extend(arena.check(&case).err());
-        // A daemon that does not come to rest spoils, and holds up, all that follow.
+        // A daemon that does not become idle would fail and delay all following cases.
         if let Err(problem) = arena.vitals.again(arena.daemon, &arena.pulse) {
             failures.push(format!("after {}: {problem}", case.name));
             break;
@@ -122,7 +121,7 @@ fn files(group: &str) -> Vec<PathBuf> {
     files
 }
 
-/// One daemon and what must stay as it is, whoever attacks.
+/// One daemon, and the state that no attack may change.
 struct Arena {
     engine: String,
     pulse: Pulse,
@@ -131,7 +130,7 @@ struct Arena {
     daemon: i32,
     server: Vec<i32>,
     traces: Value,
-    /// The last to go: the others talk to its daemon.
+    /// Dropped last, because the other fields are connected to its daemon.
     env: TestEnv,
 }
 
@@ -163,7 +162,7 @@ impl Arena {
         self.env.mux(["metrics"]).ok().stdout
     }
 
-    /// Runs the case beside an innocent program, then asks how everybody is.
+    /// Runs the case and an innocent program at the same time, then checks both, the daemon and the servers.
     fn check(&self, case: &Case) -> Result<(), String> {
         if !case.is_for(&self.engine) {
             return Ok(());
@@ -172,7 +171,7 @@ impl Arena {
         fs::write(&source, &case.program).unwrap();
         let mut args: Vec<&OsStr> = vec!["--json".as_ref(), "run".as_ref(), source.as_os_str()];
         args.extend(case.args.iter().map(OsStr::new));
-        // Where memory or the processor is slow, taking it all takes long.
+        // Exhausting the memory can take long on a slow machine.
         if !case.may_time_out() && case.args.is_empty() {
             args.extend(["--timeout", "120s"].map(OsStr::new));
         }

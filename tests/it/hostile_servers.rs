@@ -1,10 +1,10 @@
-//! Servers that mean harm, as data: one row is what the server does, what its caller sees, and no Rust.
+//! Hostile servers, as data: a row is what the server does and what its caller gets, without more Rust.
 //!
-//! Around every row the same is asked of everybody else: the daemon is the same process, another server
-//! was called all along and was right, its process and its session are the same, and the daemon has not
-//! grown. After it the server that did harm can be started again, and works.
+//! The checks around every row are the same: the daemon is the same process, another server answered all calls
+//! correctly and its process and session are the same, and the daemon has not grown. Afterwards the hostile server can
+//! be restarted, and works.
 //!
-//! Cases 71 to 75 of the list of attacks; the rest of what can go wrong with servers is in `faults`.
+//! These are the attacks 71 to 75; other faults of servers are in `faults`.
 
 mod arena;
 mod rows;
@@ -12,41 +12,41 @@ mod rows;
 use self::{arena::Arena, rows::Row};
 
 #[test]
-fn that_write_what_nobody_asked_for() {
+fn servers_with_unrequested_output() {
     check_all(rows::OUTPUT);
 }
 
 #[test]
-fn that_tell_a_million_times_what_nobody_asked_for() {
+fn servers_with_a_million_unknown_notifications() {
     check_all(rows::MILLION);
 }
 
 #[test]
-fn that_change_all_the_time() {
+fn servers_whose_lists_change_all_the_time() {
     check_all(rows::CHANGES);
 }
 
 #[test]
-fn that_answer_in_their_own_way() {
+fn servers_with_invalid_answers() {
     check_all(rows::ANSWERS);
 }
 
 #[test]
-fn that_list_without_measure() {
+fn servers_with_endless_lists() {
     check_all(rows::LISTS);
 }
 
 #[test]
-fn that_make_work() {
+fn servers_that_cause_expensive_work() {
     check_all(rows::WORK);
 }
 
 #[test]
-fn that_do_not_read() {
+fn servers_that_do_not_read_their_input() {
     check_all(rows::INPUT);
 }
 
-/// Every row on one daemon.
+/// Checks every row on one daemon.
 fn check_all(rows: &[Row]) {
     let arena = Arena::new(rows);
     let mut failures = Vec::new();

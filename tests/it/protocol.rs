@@ -21,7 +21,7 @@ fn unharmed(env: &TestEnv, daemon: Option<i32>) {
     assert_eq!(env.daemon(), daemon);
     env.stop();
     let log = env.log();
-    assert!(log.contains("over"), "{log}");
+    assert!(log.contains("shutdown complete"), "{log}");
     let panics: Vec<&str> = log
         .lines()
         .filter(|line| line.contains("panicked"))

@@ -1,7 +1,6 @@
-//! An agent that talks to `mux mcp` in plain JSON-RPC lines, in either era of the protocol.
+//! An agent that talks to `mux mcp` in plain JSON-RPC lines, in either era of MCP.
 //!
-//! Invariant: every line on the server's standard output is JSON-RPC. An agent that hears anything else
-//! fails its test.
+//! Invariant: every line on the server's standard output is JSON-RPC. Any other line fails the test.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{TestEnv, process};
 
-/// Whoever does not answer by then never will.
+/// How long to wait for a message or for the end of the server before the test fails.
 const HANG: Duration = Duration::from_secs(90);
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
@@ -25,16 +24,16 @@ pub struct Agent {
     stdin: Option<ChildStdin>,
     inbox: Receiver<Value>,
     next: u64,
-    /// Travels with each request, in the second era.
+    /// The `_meta` of each request, in the modern era.
     meta: Option<Value>,
-    /// What came meanwhile and was no answer.
+    /// Received requests and notifications that were not taken yet.
     pub heard: Vec<Value>,
-    /// Answers that came before somebody waited for them.
+    /// Received responses that were not taken yet.
     answers: Vec<Value>,
 }
 
 impl Agent {
-    /// Of the first era: it shakes hands, and can do what `capabilities` says.
+    /// Starts an agent of the legacy era, which sends `initialize` with these capabilities.
     pub fn legacy(env: &TestEnv, args: &[&str], capabilities: Value) -> Self {
         let mut agent = Self::start(env.command("mux").arg("mcp").args(args));
         agent.ask(
@@ -49,7 +48,7 @@ impl Agent {
         agent
     }
 
-    /// Of the second era: every request says who asks and what it can do.
+    /// Starts an agent of the modern era, which sends its client info and capabilities with every request.
     pub fn modern(env: &TestEnv, args: &[&str], capabilities: Value) -> Self {
         let mut agent = Self::start(env.command("mux").arg("mcp").args(args));
         agent.meta = Some(json!({
@@ -74,7 +73,7 @@ impl Agent {
                 let line = line.unwrap_or_default();
                 let message = serde_json::from_str(&line)
                     .unwrap_or_else(|error| json!({ "rubbish": line, "error": error.to_string() }));
-                // A test that is over hears nothing more.
+                // The test may be over.
                 drop(sender.send(message));
             }
         });
@@ -93,14 +92,14 @@ impl Agent {
         i32::try_from(self.child.id()).unwrap()
     }
 
-    /// The result of a request.
+    /// Sends a request and returns its result.
     #[track_caller]
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
         self.result(id)
     }
 
-    /// The error of a request, which must fail.
+    /// Sends a request, which must fail, and returns its error.
     #[track_caller]
     pub fn refused(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
@@ -109,7 +108,7 @@ impl Agent {
         answer["error"].take()
     }
 
-    /// The result of a tool.
+    /// Calls a tool and returns its result.
     #[track_caller]
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask(
@@ -118,7 +117,7 @@ impl Agent {
         )
     }
 
-    /// What a program returned, which must succeed.
+    /// Runs a program, which must succeed, and returns its result.
     #[track_caller]
     pub fn run(&mut self, code: &str) -> Value {
         let mut result = self.call("run", json!({ "code": code }));
@@ -126,7 +125,7 @@ impl Agent {
         result["structuredContent"]["result"].take()
     }
 
-    /// The names that it is offered.
+    /// The names of the tools that the server offers.
     #[track_caller]
     pub fn tools(&mut self) -> Vec<String> {
         let listed = self.ask("tools/list", json!({}));
@@ -136,7 +135,7 @@ impl Agent {
             .collect()
     }
 
-    /// Sends a request and does not wait.
+    /// Sends a request without waiting, and returns its id.
     pub fn begin(&mut self, method: &str, mut params: Value) -> u64 {
         self.next += 1;
         let id = self.next;
@@ -167,7 +166,7 @@ impl Agent {
         answer["result"].take()
     }
 
-    /// The whole answer to a request.
+    /// Waits for the whole response to a request.
     #[track_caller]
     pub fn answer(&mut self, id: u64) -> Value {
         let is_it = |message: &Value| message["id"] == id && message.get("method").is_none();
@@ -183,7 +182,7 @@ impl Agent {
         }
     }
 
-    /// The first request or notification of this method that was not taken yet.
+    /// Waits for the next request or notification of this method that was not taken yet.
     #[track_caller]
     pub fn hear(&mut self, method: &str) -> Value {
         loop {
@@ -196,7 +195,7 @@ impl Agent {
         }
     }
 
-    /// Whether a request has been answered by now; what came is kept.
+    /// Returns whether a request has been answered by now. Received messages are kept.
     pub fn has_answer(&mut self, id: u64) -> bool {
         while let Ok(message) = self.inbox.try_recv() {
             self.keep(message);
@@ -204,7 +203,7 @@ impl Agent {
         self.answers.iter().any(|message| message["id"] == id)
     }
 
-    /// Something that no client should send.
+    /// Sends a raw line, which may be invalid.
     pub fn say(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(line.as_bytes()).unwrap();
@@ -212,7 +211,7 @@ impl Agent {
         stdin.flush().unwrap();
     }
 
-    /// Closes its end, and waits for the server to leave.
+    /// Closes the server's input, waits for the server to exit, and returns its exit code.
     #[track_caller]
     pub fn close(mut self) -> i32 {
         drop(self.stdin.take());
@@ -250,7 +249,7 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        // It may have gone already.
+        // It may have exited already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,8 +1,9 @@
-//! An authorization server and an MCP server behind it, for the time of one test.
+//! An authorization server and an MCP server behind it, which run for one test.
 //!
-//! It checks what clients have to do (PKCE, `resource`, exact redirects, rotation) as strictly as a good one,
-//! and has faults that a test can switch on.
-//! Invariant: whatever a client got wrong is a complaint, which [`Authority::complaints`] tells.
+//! It strictly checks what clients have to do (PKCE, `resource`, exact redirects, rotation), and has faults that a
+//! test can switch on.
+//!
+//! Invariant: every mistake of a client is in [`Authority::complaints`].
 
 mod browser;
 mod issuer;
@@ -35,7 +36,7 @@ pub struct Authority {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the two servers share.
+/// The state that both servers share.
 struct Shared {
     issuer: String,
     resource: String,
@@ -61,7 +62,7 @@ impl Authority {
         Self::named(rules, "127.0.0.1")
     }
 
-    /// Both servers say that they are at this host. They listen on 127.0.0.1, with the ports that they name.
+    /// Starts servers whose URLs name this host. They listen on 127.0.0.1, on the ports of those URLs.
     pub fn named(rules: Rules, host: &str) -> Self {
         let bind = || {
             let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -112,7 +113,7 @@ impl Authority {
         &self.shared.issuer
     }
 
-    /// `[servers.NAME]` for the MCP server, with more lines if need be.
+    /// `[servers.NAME]` for the MCP server, with `more` lines.
     pub fn server(&self, name: &str, more: &str) -> String {
         format!("[servers.{name}]\nurl = {:?}\n{more}\n", self.url())
     }
@@ -121,28 +122,28 @@ impl Authority {
         change(&mut self.shared.state().rules);
     }
 
-    /// How often this happened: `register`, `authorize`, `code`, `refresh`, `revoke`, `call`, `refused`.
+    /// How often an event happened: `register`, `authorize`, `code`, `refresh`, `revoke`, `call`, `refused`.
     pub fn count(&self, what: &str) -> usize {
         let state = self.shared.state();
         state.happened.iter().filter(|one| *one == what).count()
     }
 
-    /// What clients got wrong.
+    /// The mistakes of clients.
     pub fn complaints(&self) -> Vec<String> {
         self.shared.state().complaints.clone()
     }
 
-    /// Every access token ends; refresh tokens live on.
+    /// Expires every access token. Refresh tokens stay valid.
     pub fn expire(&self) {
         self.shared.state().expire();
     }
 
-    /// Everything that nobody else may ever see: tokens, codes, secrets of clients.
+    /// Every text that must not leak: tokens, codes, client secrets.
     pub fn secrets(&self) -> Vec<String> {
         self.shared.state().secrets.clone()
     }
 
-    /// From now on a token that is used must stand in this file, with the refresh token that came with it.
+    /// Complains from now on about a token that is used before its refresh token is stored in this file.
     pub fn watch(&self, tokens: &Path) {
         self.shared.state().watched = Some(tokens.to_owned());
     }
@@ -153,7 +154,7 @@ impl Authority {
         self.shared.released.notify_waiters();
     }
 
-    /// A client that somebody has registered by hand.
+    /// Registers a client by hand.
     pub fn preregister(&self, id: &str, secret: Option<&str>, redirect: &str) {
         self.shared.state().preregister(id, secret, redirect);
     }

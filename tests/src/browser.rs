@@ -1,7 +1,8 @@
 //! A real browser, driven by Node, for the page of `mux ui`.
 //!
-//! The tests of the page are JavaScript and stand in `tests/browser`; here each file of them is given a page of its own.
-//! Invariant: a file of tests that is run has passed some and failed none.
+//! The tests of the page are the JavaScript files in `tests/browser`; each is run against its own page.
+//!
+//! Invariant: of each test file that is run, some tests pass and none fail.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,7 +16,7 @@ use crate::{
 };
 
 const PROGRAM: &str = "MUX_TEST_BROWSER";
-/// What drives it.
+/// Playwright, which drives the browser.
 const DRIVER: &str = "MUX_TEST_PLAYWRIGHT";
 
 pub struct Browser {
@@ -24,7 +25,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Why there is none, where there is none.
+    /// Finds the installed browser, or returns the reason why there is none.
     pub fn here() -> Result<Self, String> {
         let told = |name: &str| variable(name).map(PathBuf::from);
         match (told(PROGRAM), told(DRIVER)) {
@@ -35,7 +36,7 @@ impl Browser {
         }
     }
 
-    /// Runs one file of tests against a page.
+    /// Runs one test file against a page.
     #[track_caller]
     pub fn tests(&self, file: &str, env: &TestEnv, page: &Page) {
         let ran = output(
@@ -58,10 +59,10 @@ impl Browser {
     }
 }
 
-/// `mux ui`, which serves.
+/// A running `mux ui`.
 pub struct Page {
     pub running: Running,
-    /// With the token.
+    /// The URL of the page, with the token.
     pub url: String,
 }
 
@@ -78,7 +79,7 @@ impl Page {
         Self { running, url }
     }
 
-    /// Where it is, without the token.
+    /// The URL of the page, without the token.
     pub fn origin(&self) -> &str {
         self.url
             .split_once("/#")
@@ -92,7 +93,7 @@ impl Page {
     }
 }
 
-/// The files of tests of the page.
+/// The names of the test files in `tests/browser`, without `.test.mjs`.
 pub fn files() -> Vec<String> {
     let folder = source("tests/browser");
     let mut found: Vec<String> = std::fs::read_dir(Path::new(&folder))

@@ -1,27 +1,25 @@
-//! What a hostile case may cost the daemon: how long a thread of its runtime computes at a time, and how much
-//! memory the daemon takes.
+//! Limits of what a hostile case may cost the daemon: the longest poll of its runtime, and its peak memory.
 //!
-//! The exception to the rule that no test asserts a time, asked for by who owns the product: what counts is the
-//! processor time of the daemon's own threads (`MUX_WATCH_POLLS`), which does not depend on what else the
-//! machine does.
+//! This is the only exception to the rule that no test asserts a time: it measures the CPU time of the daemon's own
+//! threads (`MUX_WATCH_POLLS`), which does not depend on the load of the machine.
 //!
-//! Invariant: a case costs no more than the limits here, or stands in [`EXCEPTIONS`] with the reason.
+//! Invariant: a case stays within the limits here, or is listed in [`EXCEPTIONS`] with a reason.
 
 use std::{fs, io::Write as _, time::Duration};
 
 use crate::process;
 
-/// A daemon that computes for longer without a pause is noticed by its clients.
+/// The maximum CPU time of one poll. Clients would notice a longer one.
 const LONGEST_POLL: Duration = Duration::from_millis(250);
-/// Above what the daemon had before the first case.
+/// The maximum growth of the daemon's resident memory since before the first case.
 const PEAK_BYTES: u64 = 64 << 20;
 
-/// Cases that may cost more.
+/// A case with its own limits.
 struct Exception {
     case: &'static str,
     longest_poll: Duration,
     peak_bytes: u64,
-    /// Why that is right.
+    /// Why the case may cost more.
     _reason: &'static str,
 }
 
@@ -46,7 +44,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
 ];
 
-/// What one daemon is measured by.
+/// Measures one daemon.
 #[derive(Debug)]
 pub struct Canary {
     daemon: i32,
@@ -54,7 +52,7 @@ pub struct Canary {
 }
 
 impl Canary {
-    /// For a daemon that is warm and at rest.
+    /// Starts to measure a daemon that is warm and idle.
     pub fn of(daemon: i32) -> Self {
         Self {
             daemon,
@@ -62,15 +60,14 @@ impl Canary {
         }
     }
 
-    /// From here on a case counts. `metrics` is the daemon's text, which is read for its side effect: the longest
-    /// poll is forgotten.
+    /// Begins a case. Reading the daemon's metrics, whose text is `metrics`, has reset its longest poll.
     pub fn begin(&self, metrics: &str) {
         longest_poll(metrics);
-        // A system that does not let us shows the peak since the start.
+        // Where this is not permitted, the peak is the one since the daemon's start.
         drop(fs::write(format!("/proc/{}/clear_refs", self.daemon), "5"));
     }
 
-    /// Whether what the case has cost is within its limits, in words if not.
+    /// Ends a case, and returns what exceeds its limits as an error.
     pub fn end(&self, case: &str, metrics: &str) -> Result<(), String> {
         let poll = longest_poll(metrics);
         let peak = process::peak_bytes(self.daemon).saturating_sub(self.resident);
@@ -100,7 +97,7 @@ impl Canary {
     }
 }
 
-/// As the daemon's metrics tell it.
+/// The daemon's longest poll, as in its metrics.
 fn longest_poll(metrics: &str) -> Duration {
     const NAME: &str = "muxd_runtime_longest_poll_seconds ";
     let sample = metrics.lines().find_map(|line| line.strip_prefix(NAME));

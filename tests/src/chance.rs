@@ -1,7 +1,7 @@
-//! Properties that must hold for whatever comes, tried with values by chance.
+//! Property tests with random values.
 //!
-//! Invariant: without `MUX_FUZZ_SECONDS` every run tries the same values, those that failed once first,
-//! so that a test that was green yesterday is red today for a reason in the code.
+//! Invariant: without `MUX_FUZZ_SECONDS` every run tries the same values, past failures first, so that a test only
+//! begins to fail because of a change of the code.
 
 use std::{
     env,
@@ -16,13 +16,13 @@ use proptest::{
     },
 };
 
-/// For how long `scripts/fuzz` looks at one target, with other values each time.
+/// For how many seconds `scripts/fuzz` tries one target, with different values each time.
 const SECONDS: &str = "MUX_FUZZ_SECONDS";
 /// Where the seeds of failures are kept; they are checked in.
 const FAILURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/proptest-regressions");
 const SEED: u64 = 0x6d75_7864;
 
-/// Tries so many values, or other ones until the time is up. Fails with the smallest that was found.
+/// Tries `cases` values, or new ones until the time of `scripts/fuzz` is up. Fails with the smallest value found.
 #[track_caller]
 pub fn holds<S: Strategy>(
     target: &str,
@@ -41,7 +41,7 @@ pub fn holds<S: Strategy>(
                 Some(_) => RngSeed::Random,
                 None => RngSeed::Fixed(SEED),
             },
-            // A value takes a process in some targets.
+            // Some targets start a process for each value.
             max_shrink_iters: 400,
             ..Config::default()
         });
@@ -60,7 +60,7 @@ pub fn holds<S: Strategy>(
     }
 }
 
-/// A property does not hold, and why.
+/// The failure of a property.
 pub fn broken(why: impl Into<String>) -> TestCaseError {
     TestCaseError::fail(why.into())
 }

@@ -1,21 +1,21 @@
-//! Chance with a seed, for tests that kill things at random: the seed goes into what they fail with.
+//! Seeded random numbers for tests that kill processes at random. Their failures name the seed.
 //!
-//! Invariant: the same seed gives the same numbers. What processes make of them is up to the machine.
+//! Invariant: the same seed gives the same numbers. The timing of processes still varies.
 
 use std::{
     env,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Set to the number that a failure named, it has the same choices made again.
+/// Set it to the seed of a failure to repeat the same choices.
 const SEED: &str = "MUX_TEST_SEED";
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Of the one seed of this run and a number of one's own.
+    /// A generator from the seed of this run and the number of a stream.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut dice = Self(seed ^ stream.wrapping_mul(0xa076_1d64_78bd_642f));
         dice.draw();
@@ -30,7 +30,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 on that is less than this.
+    /// A number from 0 to below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.draw() % limit as u64) as usize
     }
@@ -39,13 +39,13 @@ impl Dice {
         &from[self.below(from.len())]
     }
 
-    /// Whether one in so many.
+    /// True with the probability 1 in `many`.
     pub fn one_in(&mut self, many: usize) -> bool {
         self.below(many) == 0
     }
 }
 
-/// Another one in each run, unless the environment says which.
+/// A new seed for each run, unless the environment sets one.
 #[expect(
     clippy::disallowed_methods,
     reason = "a switch for the developer who looks at a failure again, not a setting"

@@ -1,6 +1,6 @@
 //! The packages for editors, compiled by `scripts/editors`, and their tests, run by Node.
 //!
-//! Invariant: each test has a folder of its own, so that tests of other processes compile beside it.
+//! Invariant: each test has its own folder, so that tests can compile in parallel.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,13 +10,13 @@ use crate::{
     env::{binary, compiler, output, told},
 };
 
-/// What the packages are compiled against and packaged with.
+/// The npm packages that they are compiled against and packaged with.
 const MODULES: &str = "MUX_TEST_EDITORS";
 
 /// A folder with both packages, compiled.
 pub struct Editors {
     folder: tempfile::TempDir,
-    /// What the tests are told beside what all are.
+    /// More environment variables for the tests.
     told: Vec<(&'static str, PathBuf)>,
 }
 
@@ -34,7 +34,7 @@ impl Editors {
         Self { folder, told }
     }
 
-    /// The tests find this in a variable.
+    /// Gives the tests a path in an environment variable.
     pub fn tell(&mut self, name: &'static str, path: &Path) {
         self.told.push((name, path.to_owned()));
     }
@@ -43,7 +43,7 @@ impl Editors {
         self.folder.path().join(name)
     }
 
-    /// Runs one file of tests of a package in a home, and fails unless some have passed and none have failed.
+    /// Runs one test file of a package in a home. Fails unless some tests pass and none fail.
     #[track_caller]
     pub fn tests(&self, package: &str, file: &str, env: &TestEnv) {
         let file = self.path(&format!("tests/{package}/test/{file}.test.js"));
@@ -70,7 +70,7 @@ impl Editors {
         assert!(passed > 0, "{ran:#?}");
     }
 
-    /// What TypeScript's compiler says of one more file beside the client's sources.
+    /// Type-checks one more file next to the client's sources.
     pub fn compile(&self, name: &str, text: &str) -> Output {
         let file = self.path(name);
         std::fs::write(&file, text).unwrap();
@@ -99,7 +99,7 @@ pub fn source(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// One of `scripts/`, with what it needs to know.
+/// One of `scripts/`, with its environment.
 pub fn script(name: &str) -> Command {
     let mut command = Command::new(source("scripts").join(name));
     command

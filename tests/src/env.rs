@@ -18,13 +18,13 @@ use serde_json::Value;
 
 use crate::{Running, process};
 
-/// Where `scripts/setup` put the servers from npm and from PyPI.
+/// The folders where `scripts/setup` installs servers from npm and from PyPI.
 const NPM: &str = "MUX_TEST_SERVERS_NPM";
 const PYPI: &str = "MUX_TEST_SERVERS_PY";
-/// Where it put TypeScript's native compiler.
+/// The folder of API descriptions and the path of TypeScript's native compiler.
 const APIS: &str = "MUX_TEST_APIS";
 const COMPILER: &str = "MUX_TEST_TSC";
-/// Another `mux-worker`, such as the one with the second engine.
+/// A different `mux-worker`, such as one with another engine.
 const WORKER: &str = "MUX_TEST_WORKER";
 
 pub struct TestEnv {
@@ -33,7 +33,7 @@ pub struct TestEnv {
     watches_polls: bool,
 }
 
-/// What a command said.
+/// The output and exit code of a command.
 #[derive(Debug)]
 pub struct Output {
     pub stdout: String,
@@ -47,14 +47,14 @@ impl Output {
         serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {self:#?}"))
     }
 
-    /// The same, if the command succeeded.
+    /// Fails unless the command succeeded.
     #[track_caller]
     pub fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{self:#?}");
         self
     }
 
-    /// Fails unless the command exited so and said all of this, anywhere.
+    /// Fails unless the command exited with this code and its output contains all of these texts.
     #[track_caller]
     pub fn fails(self, code: i32, parts: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
@@ -73,9 +73,9 @@ impl Default for TestEnv {
 }
 
 impl TestEnv {
-    /// An empty home; nothing runs yet.
+    /// An empty home without a daemon.
     pub fn new() -> Self {
-        // Short, because a socket's path has little room.
+        // Short, because the path of a socket is limited.
         let home = tempfile::Builder::new()
             .prefix("mux-")
             .tempdir_in("/tmp")
@@ -106,7 +106,7 @@ impl TestEnv {
         env
     }
 
-    /// A daemon that a command starts here measures what a [`Canary`](crate::Canary) judges.
+    /// Makes daemons that are started here measure what a [`Canary`](crate::Canary) checks.
     #[must_use]
     pub fn watching_polls(mut self) -> Self {
         self.watches_polls = true;
@@ -126,7 +126,7 @@ impl TestEnv {
         fs::write(self.dirs.config_file(), config).unwrap();
     }
 
-    /// `[servers.NAME]` for a fixture server. It notes each of its starts in `NAME.pids`.
+    /// `[servers.NAME]` for a fixture server, which appends its pid to `NAME.pids` at each start.
     pub fn fixture(&self, name: &str, args: &[&str]) -> String {
         let pids = self.pid_file(name);
         let mut all = vec!["--pid-file", pids.to_str().unwrap()];
@@ -138,7 +138,7 @@ impl TestEnv {
         self.path(&format!("{name}.pids"))
     }
 
-    /// The processes that a fixture server has had so far.
+    /// The pids of a fixture server's processes so far.
     pub fn starts(&self, name: &str) -> Vec<i32> {
         let text = fs::read_to_string(self.pid_file(name)).unwrap_or_default();
         text.lines()
@@ -146,7 +146,7 @@ impl TestEnv {
             .collect()
     }
 
-    /// A program of ours, in this home and with nothing else in its environment.
+    /// A program of this workspace, in this home and with a clean environment.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(binary(program));
         command
@@ -175,7 +175,7 @@ impl TestEnv {
         output(self.command("mux").args(args))
     }
 
-    /// Runs `mux` with something on its standard input.
+    /// Runs `mux` with `input` on its standard input.
     pub fn mux_with_input<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -188,12 +188,12 @@ impl TestEnv {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // A command that refuses its arguments reads nothing.
+        // A command that rejects its arguments reads nothing.
         drop(child.stdin.take().unwrap().write_all(input));
         finish(child.wait_with_output().unwrap())
     }
 
-    /// The engine of the workers, which is known when one of them has run something.
+    /// The engine of the workers. Runs a program first, because the daemon learns it from a worker.
     #[track_caller]
     pub fn engine(&self) -> String {
         self.result("return null");
@@ -220,13 +220,12 @@ impl TestEnv {
         output.json()["error"].take()
     }
 
-    /// Starts `mux` and does not wait for it.
+    /// Starts `mux` without waiting for its end.
     pub fn begin<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Running {
         Running::start(self.command("mux").args(args))
     }
 
-    /// Starts a daemon as a client does and returns when it serves. It is a child of the test, which
-    /// can see how it ends.
+    /// Starts a daemon as a client does and returns when it is ready. It is a child of the test, which can see its end.
     pub fn serve(&self) -> Running {
         self.dirs.prepare().unwrap();
         let lock = fs::File::create(self.dirs.startup_lock()).unwrap();
@@ -239,7 +238,7 @@ impl TestEnv {
         daemon
     }
 
-    /// The daemon that holds the lock of this home.
+    /// The pid of the daemon that holds the lock of this home.
     pub fn daemon(&self) -> Option<i32> {
         let text = fs::read_to_string(self.dirs.instance_lock()).ok()?;
         let word: Value = serde_json::from_str(&text).ok()?;
@@ -248,8 +247,8 @@ impl TestEnv {
             .filter(|pid| process::is_alive(*pid))
     }
 
-    /// Waits until a fixture server has noted so many calls of this tool in its `--call-log`. Between
-    /// two looks the tool `probe` is called, so that it waits for the daemon and not for the clock.
+    /// Waits until a fixture server has logged this many calls of a tool in its `--call-log`. Calls the tool `probe`
+    /// between two checks instead of sleeping.
     #[track_caller]
     pub fn until_called(&self, log: &Path, tool: &str, times: usize, probe: &str) {
         let name = format!("\"tool\":\"{tool}\"");
@@ -263,7 +262,7 @@ impl TestEnv {
         panic!("{tool} was not called {times} times");
     }
 
-    /// Waits until the daemon's log holds this text.
+    /// Waits until the daemon's log contains a text.
     #[track_caller]
     pub fn until_logged(&self, text: &str) {
         for _ in 0..2000 {
@@ -275,7 +274,7 @@ impl TestEnv {
         panic!("{text:?} was not logged");
     }
 
-    /// Ends the daemon and waits until its process is gone; its log is complete then.
+    /// Stops the daemon and waits until its process is gone. Its log is complete then.
     pub fn stop(&self) {
         if let Some(pid) = self.daemon() {
             self.mux(["stop", "--now"]).ok();
@@ -315,7 +314,7 @@ impl Drop for TestEnv {
             let log = self.log();
             let lines: Vec<&str> = log.lines().collect();
             let tail = &lines[lines.len().saturating_sub(60)..];
-            // Tests print what they fail with.
+            // Shown with the test's failure.
             drop(writeln!(
                 std::io::stderr(),
                 "--- the daemon's log ---\n{}",
@@ -330,12 +329,12 @@ pub fn server(name: &str, program: &Path, args: &[&str]) -> String {
     format!(
         "[servers.{name}]\ncommand = {:?}\nargs = {}\n",
         program.to_str().unwrap(),
-        // As JSON, whose escapes TOML knows, too.
+        // JSON, whose escapes are valid in TOML, too.
         serde_json::json!(args)
     )
 }
 
-/// A rule that lets a server use the model of whoever calls it.
+/// A rule that allows a server to sample from the model of its caller.
 pub fn may_sample(name: &str) -> String {
     format!("[[policy]]\nmatch = \"{name}.sampling/createMessage\"\naction = \"allow\"\n")
 }
@@ -360,7 +359,7 @@ pub fn compiler() -> PathBuf {
     path
 }
 
-/// The published descriptions of large APIs, which `scripts/setup` fetched.
+/// The published descriptions of large APIs, which `scripts/setup` downloaded.
 pub fn apis() -> PathBuf {
     let folder = PathBuf::from(told(APIS, "--apis"));
     assert!(
@@ -390,7 +389,7 @@ pub(crate) fn installed_at(path: impl Into<PathBuf>) -> PathBuf {
     path
 }
 
-/// A program of this workspace, built beside the tests.
+/// The path of a program of this workspace, built in the same target folder as the tests.
 pub fn binary(name: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
     let folder = test
@@ -405,12 +404,12 @@ pub fn binary(name: &str) -> PathBuf {
     path
 }
 
-/// The `mux-worker` that tests run: the one beside them, or another engine's.
+/// The `mux-worker` that tests run: that of this workspace, or the one that the environment sets.
 pub fn worker() -> PathBuf {
     variable(WORKER).map_or_else(|| binary("mux-worker"), PathBuf::from)
 }
 
-/// Runs a program to its end, with nothing to read on standard input.
+/// Runs a program to its end, with an empty standard input.
 pub fn output(command: &mut Command) -> Output {
     Running::start(command).wait()
 }

@@ -1,7 +1,7 @@
-//! A daemon that answers each request with a message that was made before.
+//! A daemon that answers each request with a prepared message.
 //!
-//! Clients take it for a real one: it holds the lock of its home, listens on the home's socket, and speaks the
-//! frames of the contract.
+//! To clients it looks like a real one: it holds the lock of its home, listens on the home's socket, and implements the
+//! frame protocol.
 
 use std::{
     collections::BTreeMap,
@@ -15,12 +15,12 @@ use std::{
 use mux_proto::endpoint::{Dirs, Signature};
 use serde_json::{Value, json};
 
-/// What is answered to each method, by its name on the wire.
+/// The response to each method, by its name on the wire.
 pub type Answers = BTreeMap<String, Value>;
 
 /// Accepts connections until the process ends.
 pub struct FakeDaemon {
-    /// Held so that no client starts a daemon.
+    /// Keeps clients from starting a daemon.
     _lock: File,
     lock_path: PathBuf,
 }
@@ -52,16 +52,16 @@ impl FakeDaemon {
 
 impl Drop for FakeDaemon {
     fn drop(&mut self) {
-        // The lock names this process, and `TestEnv` kills the process that it names.
+        // The lock names this process, and `TestEnv` would kill it.
         fs::remove_file(&self.lock_path).unwrap();
     }
 }
 
-/// Until the client goes.
+/// Answers requests until the client disconnects.
 fn serve(mut stream: UnixStream, answers: &Answers) {
     while let Some(frame) = receive(&mut stream) {
         let request: Value = serde_json::from_slice(&frame).unwrap();
-        // Anything else takes a request back that was answered already.
+        // Any other frame cancels a request that was answered already.
         let Some(message) = request["Request"]["message"].as_object() else {
             continue;
         };

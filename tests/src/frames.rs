@@ -1,4 +1,4 @@
-//! The socket as a client in another language sees it: frames of JSON, or of anything else.
+//! A client of the daemon's socket without the client library: frames of JSON, or of arbitrary bytes.
 
 use std::{
     io::{self, Read, Write},
@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// What would hang otherwise: longer than every promise of the daemon about a connection, on a busy machine too.
+/// The timeout of one read or write. Longer than every timeout of the daemon for a connection, on a busy machine too.
 const HANG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One connection to a daemon, without the client library.
@@ -19,17 +19,17 @@ pub struct Wire {
     next: u64,
 }
 
-/// What came instead of a frame.
+/// The end of the stream instead of a frame.
 #[derive(Debug, PartialEq)]
 pub enum Silence {
     /// The daemon has closed the connection.
     Closed,
-    /// It was closed in the middle of a frame.
+    /// The connection was closed in the middle of a frame.
     Torn,
 }
 
 impl Wire {
-    /// Connects and says nothing.
+    /// Connects without sending anything.
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(HANG_TIMEOUT)).unwrap();
@@ -37,7 +37,7 @@ impl Wire {
         Self { stream, next: 1 }
     }
 
-    /// Connects and says hello.
+    /// Connects and sends `Hello`.
     pub fn greeted(socket: &Path) -> Self {
         let mut wire = Self::connect(socket);
         let answer = wire.call(&hello(1));
@@ -61,25 +61,25 @@ impl Wire {
         self.send(request.to_string().as_bytes()).unwrap();
     }
 
-    /// One frame with its length before it.
+    /// Sends one frame, preceded by its length.
     pub fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         let length = u32::try_from(frame.len()).unwrap();
         self.send_bytes(&length.to_be_bytes())?;
         self.send_bytes(frame)
     }
 
-    /// Bytes as they are. The daemon may close the connection before it has read them all.
+    /// Sends raw bytes. Fails if the daemon closes the connection before it has read them all.
     pub fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Says nothing more, and listens.
+    /// Shuts down the sending side.
     pub fn finish(&mut self) {
         // The daemon may have closed it already.
         drop(self.stream.shutdown(Shutdown::Write));
     }
 
-    /// The next frame.
+    /// Waits for the next frame.
     pub fn answer(&mut self) -> Result<Value, Silence> {
         let bytes = self.answer_bytes()?;
         Ok(serde_json::from_slice(&bytes).unwrap())
@@ -100,7 +100,7 @@ impl Wire {
         }
     }
 
-    /// Everything that still comes, until the daemon closes the connection.
+    /// All remaining frames until the daemon closes the connection.
     #[track_caller]
     pub fn rest(&mut self) -> Vec<Value> {
         let mut frames = Vec::new();
@@ -113,14 +113,14 @@ impl Wire {
         }
     }
 
-    /// How many bytes came before the end of the stream.
+    /// Fills the buffer, and returns how many bytes were read before the end of the stream.
     fn fill(&mut self, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.stream.read(&mut buffer[filled..]) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
-                // What we sent was not read to its end before the daemon closed.
+                // The daemon closed the connection before it had read everything.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionReset => break,
                 Err(e) => panic!("the daemon neither answered nor hung up: {e}"),
             }
@@ -145,7 +145,7 @@ pub fn request(id: u64, message: &Value) -> Value {
     }})
 }
 
-/// The first message of a client that speaks this contract.
+/// The first message of a client of this protocol version.
 pub fn hello(contract: u32) -> Value {
     let client = json!({ "name": "test", "version": "0" });
     json!({ "Hello": { "hello": { "contract": contract, "build": "test", "client": client } } })

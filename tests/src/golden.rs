@@ -1,8 +1,8 @@
-//! Recorded text beside its case. `UPDATE_GOLDEN=1` records what is there now.
+//! Comparison with recorded text. `UPDATE_GOLDEN=1` records the current text.
 
 use std::{env, fs, path::Path};
 
-/// Compares with the file, or writes it. A difference comes back in words.
+/// Compares a text with a file, or writes the file. A difference is returned as an error.
 #[expect(
     clippy::disallowed_methods,
     reason = "a switch for the developer who records, not a setting"
@@ -19,7 +19,7 @@ pub fn compare(file: &Path, actual: &str) -> Result<(), String> {
     }
 }
 
-/// Both texts from the line on which they part, without what is the same at their ends.
+/// The lines in which the texts differ, without their common beginning and end.
 fn difference(expected: &str, actual: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), actual.lines().collect());
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_shown() {
+    fn difference_omits_common_start_and_end() {
         assert_eq!(
             difference("a\nb\nc\n", "a\nx\ny\nc\n"),
             "line 2:\n- b\n+ x\n+ y"

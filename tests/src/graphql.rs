@@ -1,4 +1,4 @@
-//! A real GraphQL server, the one of `tests/graphql`, and published schemas.
+//! A real GraphQL server (`tests/graphql/server.mjs`), and published schemas.
 //!
 //! Invariant: when a [`GraphqlServer`] is dropped its process is gone.
 
@@ -16,7 +16,7 @@ use crate::{
     process,
 };
 
-/// Where `scripts/setup` put what it needs, and the schemas.
+/// The folders where `scripts/setup` installs the server's dependencies and the schemas.
 const FOLDER: &str = "MUX_TEST_GRAPHQL";
 const APIS: &str = "MUX_TEST_GRAPHQL_APIS";
 
@@ -27,7 +27,7 @@ pub struct GraphqlServer {
 }
 
 impl GraphqlServer {
-    /// Its options stand in `server.mjs`.
+    /// Starts the server. `server.mjs` documents its options.
     pub fn start(env: &TestEnv, options: &[&str]) -> Self {
         let journal = env.path("graphql.journal");
         let script = here("graphql/server.mjs");
@@ -49,21 +49,21 @@ impl GraphqlServer {
         }
     }
 
-    /// What it was sent: `method`, `headers` and `text`.
+    /// The requests that the server received: `method`, `headers` and `text`.
     pub fn requests(&self) -> Vec<Value> {
         let journal = fs::read_to_string(&self.journal).unwrap_or_default();
         let lines = journal.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()
     }
 
-    /// How many of them hold this text.
+    /// How many requests contain a text.
     pub fn heard(&self, text: &str) -> usize {
         let requests = self.requests();
         let hold = |request: &&Value| request["text"].as_str().is_some_and(|it| it.contains(text));
         requests.iter().filter(hold).count()
     }
 
-    /// `[sources.blog]`, with more of the entry.
+    /// `[sources.blog]` for the server, with `more` lines.
     pub fn source(&self, more: &str) -> String {
         format!("[sources.blog]\ngraphql = \"{}\"\n{more}\n", self.url)
     }
@@ -75,12 +75,12 @@ impl Drop for GraphqlServer {
     }
 }
 
-/// The schema that it answers for.
+/// The schema of the server.
 pub fn schema() -> PathBuf {
     here("data/graphql/blog.graphql")
 }
 
-/// GitHub's, as SDL or as the answer to an introspection.
+/// A file of GitHub's published schema: SDL, or the result of an introspection.
 pub fn github(file: &str) -> PathBuf {
     let folder = told(APIS, "--apis");
     installed_at(

@@ -1,13 +1,13 @@
-//! A test, or a part of one, that cannot run for want of a tool or a right.
+//! Tests, or parts of tests, that are skipped because a tool or a permission is missing.
 //!
-//! Invariant: with `MUX_TEST_COMPLETE=1`, which `.ci/run` sets, nothing is left out: what is missing fails the test.
+//! Invariant: with `MUX_TEST_COMPLETE=1`, which `.ci/run` sets, nothing is skipped: the test fails instead.
 
 use crate::env::variable;
 
-/// Set to `1` where everything has to be there.
+/// Set to `1` where nothing may be skipped.
 const COMPLETE: &str = "MUX_TEST_COMPLETE";
 
-/// Says that `what` is not tested here, and why. The caller returns then.
+/// Prints that `what` is skipped, and why. The caller returns then.
 ///
 /// # Panics
 /// If `MUX_TEST_COMPLETE=1`.

@@ -1,18 +1,19 @@
-//! What the end-to-end tests use: a hermetic `MUX_HOME` with a daemon of its own.
+//! The support library of the end-to-end tests: a hermetic `MUX_HOME` with its own daemon, and more.
 //!
-//! It knows every crate that the tests drive, and is the only one that may. The tests themselves are in `it/`, those of
-//! the page in a browser in `browser/`; `bin/` has the fixture server (`fixture`), the rogue worker, the bench
-//! (`bench`), the bill (`bill`), the soak test and the conformance programs, `data/` the golden data.
+//! This is the only crate that may depend on all crates that the tests drive. The tests themselves are in `it/`, those
+//! of the web page in `browser/`; `bin/` has the fixture server (`fixture`), the rogue worker, the benchmarks
+//! (`bench`), the token bill (`bill`), the soak test and the conformance programs; `data/` has the golden data.
 //!
-//! - `env` is one home and the commands run in it; `process`, `running` and `pool` are processes, programs and pools as
-//!   a test sees them; `agent` speaks MCP to `mux mcp`, `frames` the socket, `clients` and `editors` other programs'
-//!   clients, `fake_daemon` answers as a daemon would.
-//! - `authority`, `web`, `proxy` and `graphql` are servers of the outside world; `browser` drives a real browser;
-//!   `golden` and `snapshot` compare with recorded text and worlds.
-//! - `canary` holds the daemon's longest poll and growth within limits, `chance` and `dice` are seeded randomness,
-//!   `left_out` is a test that cannot run for want of a tool.
+//! - `env` is one home and the commands run in it; `process` inspects processes, `running` is a program in the
+//!   background, and `pool` a pool of workers without a daemon.
+//! - `agent` speaks MCP to `mux mcp`, `frames` speaks to the daemon's socket, `clients` and `editors` run third-party
+//!   clients and the editor packages, `fake_daemon` gives clients prepared responses.
+//! - `authority`, `web`, `proxy` and `graphql` are servers; `browser` drives a real browser.
+//! - `golden` compares with recorded text; `snapshot` makes homes with or without V8 snapshots.
+//! - `canary` limits the daemon's longest poll and memory growth, `chance` and `dice` are seeded randomness, `left_out`
+//!   skips tests whose tools are missing.
 //!
-//! Invariants: a daemon is gone when its home is dropped, and no test sleeps to wait.
+//! Invariants: a daemon is gone when its home is dropped. No test waits by sleeping.
 
 pub mod agent;
 pub mod authority;

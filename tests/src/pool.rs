@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::env::worker;
 
-/// A world in which every call gives `null`.
+/// A tool host in which every call returns `null`.
 pub struct Nothing;
 
 impl ToolHost for Nothing {
@@ -24,7 +24,7 @@ impl ToolHost for Nothing {
     fn emit(&self, _: String) {}
 }
 
-/// One worker that waits and two at most, without snapshots; a test changes what it is about.
+/// Settings for one idle worker and two at most, without snapshots.
 pub fn settings() -> PoolSettings {
     settings_of(worker())
 }
@@ -65,7 +65,7 @@ pub fn turn(owner: &str, client: u64) -> Turn {
     }
 }
 
-/// Runs a program that nobody cancels.
+/// Runs a program without cancellation.
 pub async fn run(pool: &Pool, request: RunRequest) -> Result<String, Fault> {
     let never = CancellationToken::new();
     pool.run(request, Arc::new(Nothing), &never).await

@@ -1,4 +1,4 @@
-//! Processes as a test sees them, from outside.
+//! Inspection of processes from outside.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use nix::{
     unistd::Pid,
 };
 
-/// Whether a process runs; one that has ended and was not reaped does not.
+/// Whether a process runs. A zombie does not.
 pub fn is_alive(pid: i32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
@@ -24,7 +24,7 @@ pub fn is_alive(pid: i32) -> bool {
         .unwrap_or(false)
 }
 
-/// `kill -9`. A process that has gone already is no error.
+/// Sends `SIGKILL`. Ignores a process that is gone already.
 pub fn kill(pid: i32) {
     send(pid, Signal::SIGKILL);
 }
@@ -33,7 +33,7 @@ pub fn send(pid: i32, signal: Signal) {
     _ = signal::kill(Pid::from_raw(pid), signal);
 }
 
-/// Waits for the end of any process, not only of a child. False if it still runs after the time.
+/// Waits for the end of any process, not only of a child. Returns false if it still runs after the time.
 pub fn wait_for_end(pid: i32, within: Duration) -> bool {
     pidfd(pid).is_none_or(|fd| ends(&fd, within))
 }
@@ -47,14 +47,14 @@ fn ends(process: &OwnedFd, within: Duration) -> bool {
 /// A descriptor that becomes readable when the process ends.
 #[expect(unsafe_code, reason = "no safe wrapper of pidfd_open is at hand")]
 fn pidfd(pid: i32) -> Option<OwnedFd> {
-    // SAFETY: the call takes two integers and gives a new descriptor, or -1.
+    // SAFETY: the call takes two integers and returns a new descriptor, or -1.
     let fd = unsafe { nix::libc::syscall(nix::libc::SYS_pidfd_open, pid, 0) };
     let fd = i32::try_from(fd).ok().filter(|fd| *fd >= 0)?;
-    // SAFETY: the kernel has just given this descriptor to us alone.
+    // SAFETY: the kernel has just created this descriptor, and nothing else owns it.
     Some(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Every process whose environment or command line holds this text.
+/// Every process whose environment or command line contains a text.
 pub fn mentioning(text: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -72,7 +72,7 @@ pub fn mentioning(text: &str) -> Vec<i32> {
     found
 }
 
-/// Children of a process, and theirs.
+/// The direct and indirect children of a process.
 pub fn descendants(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let mut parents = vec![pid];
@@ -96,11 +96,11 @@ pub fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
-/// Processes that were seen once and are watched from then on, whoever gets their numbers later.
+/// Processes that are watched through pidfds, so that reused pids do not matter.
 pub struct Tree(Vec<(i32, OwnedFd)>);
 
 impl Tree {
-    /// A process and everything below it.
+    /// A process and its descendants.
     pub fn of(pid: i32) -> Self {
         Self::watch(std::iter::once(pid).chain(descendants(pid)))
     }
@@ -114,7 +114,7 @@ impl Tree {
         self.0.iter().map(|(pid, _)| *pid).collect()
     }
 
-    /// Those that still run after the time, each with its command line.
+    /// The processes that still run after the time, each as its pid and command line.
     pub fn left_after(&self, within: Duration) -> Vec<String> {
         let until = Instant::now() + within;
         self.0
@@ -125,7 +125,7 @@ impl Tree {
     }
 }
 
-/// The words with which a process was started.
+/// The command line of a process.
 pub fn command_line(pid: i32) -> String {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&words).replace('\0', " ")
@@ -136,7 +136,7 @@ pub fn resident_bytes(pid: i32) -> u64 {
     memory(pid, "VmRSS:")
 }
 
-/// The most resident memory that a process has had, in bytes.
+/// Peak resident memory in bytes.
 pub fn peak_bytes(pid: i32) -> u64 {
     memory(pid, "VmHWM:")
 }
@@ -148,17 +148,17 @@ fn memory(pid: i32, field: &str) -> u64 {
     kibibytes.unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// How long a process has computed.
+/// The CPU time of a process.
 pub fn cpu_time(pid: i32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let words: Vec<&str> = after_name.split_whitespace().collect();
-    // In and out of the kernel, in hundredths of a second.
+    // User and kernel time, in hundredths of a second.
     let ticks = |index: usize| words.get(index).and_then(|word| word.parse::<u64>().ok());
     Duration::from_millis(10 * (ticks(11).unwrap_or(0) + ticks(12).unwrap_or(0)))
 }
 
-/// Its parent, the parent of that, and so on up to the first process.
+/// The parent of a process, its parent, and so on up to the first process.
 pub fn ancestors(pid: i32) -> Vec<i32> {
     let parent = |pid: &i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -169,7 +169,7 @@ pub fn ancestors(pid: i32) -> Vec<i32> {
     std::iter::successors(parent(&pid), parent).collect()
 }
 
-/// The session that a process belongs to: the number of the process that leads it.
+/// The session of a process, as the pid of its leader.
 pub fn session(pid: i32) -> i32 {
     let pid = Pid::from_raw(pid);
     nix::unistd::getsid(Some(pid)).unwrap().as_raw()

@@ -1,4 +1,4 @@
-//! A forward proxy for plain HTTP, as a company has one.
+//! A forward proxy for plain HTTP.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-/// A forward proxy that notes the heads of what it is asked, and answers `refuse` if it is set.
+/// A forward proxy that records the heads of requests, and answers with `refuse` if it is set.
 pub struct Proxy {
     pub port: u16,
     heads: Arc<Mutex<Vec<String>>>,
@@ -18,7 +18,7 @@ impl Proxy {
         Self::open(refuse, str::to_owned)
     }
 
-    /// What is asked of a host goes to the address that `route` gives for it, as `host:port`.
+    /// Starts a proxy that connects to `route(host)` for requests to a host. Both are `host:port`.
     pub fn routed(route: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self::open(None, route)
     }
@@ -35,7 +35,7 @@ impl Proxy {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (noted, route) = (Arc::clone(&noted), Arc::clone(&route));
-                // Whoever hangs up ends his own thread.
+                // A client that disconnects ends its own thread.
                 thread::spawn(move || forward(client, &noted, refuse, &*route));
             }
         });
@@ -47,7 +47,7 @@ impl Proxy {
     }
 }
 
-/// One request; then bytes go both ways until one side ends.
+/// Forwards one request; then copies bytes both ways until one side ends.
 fn forward(
     client: TcpStream,
     noted: &Mutex<Vec<String>>,

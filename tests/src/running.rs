@@ -1,6 +1,6 @@
-//! A program that runs beside the test, and what it says meanwhile.
+//! A program that runs in the background of a test, and its output.
 //!
-//! Invariant: waiting is always for a line, or for an end; never for a time.
+//! Invariant: a test waits for a line or for the end of a program, never for a time.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -14,24 +14,24 @@ use nix::sys::signal::Signal;
 
 use crate::{Output, env, process};
 
-/// Whoever does not end by then never will. Before nextest ends the test, which then could not say who it was.
+/// After this time a program is killed. Shorter than nextest's timeout, which would hide the program that hangs.
 const HANG: Duration = Duration::from_secs(100);
 
 pub struct Running {
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
     stderr: Option<BufReader<ChildStderr>>,
-    /// What of standard error was read already.
+    /// The part of standard error that was read already.
     heard: String,
 }
 
 impl Running {
-    /// With nothing to read on standard input.
+    /// Starts a program with an empty standard input.
     pub fn start(command: &mut Command) -> Self {
         Self::start_as_is(command.stdin(Stdio::null()))
     }
 
-    /// With the standard input that the command has.
+    /// Starts a program with the standard input that the command sets.
     pub fn start_as_is(command: &mut Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -47,7 +47,7 @@ impl Running {
         i32::try_from(self.child.id()).unwrap()
     }
 
-    /// Waits until it has said this on standard error, where `mux run` prints what a program logs.
+    /// Waits until standard error, where `mux run` prints what a program logs, contains a text.
     #[track_caller]
     pub fn hear(&mut self, text: &str) {
         while !self.heard.contains(text) {
@@ -57,26 +57,26 @@ impl Running {
         }
     }
 
-    /// Waits until it says this again.
+    /// Waits until the program prints a text again.
     #[track_caller]
     pub fn hear_more(&mut self, text: &str) {
         self.heard.clear();
         self.hear(text);
     }
 
-    /// What of standard error was read so far.
+    /// The part of standard error that was read so far.
     pub fn heard(&self) -> &str {
         &self.heard
     }
 
-    /// The next line on standard output; empty at its end.
+    /// The next line of standard output; empty at its end.
     pub fn next_line_of_output(&mut self) -> String {
         let mut line = String::new();
         self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
         line
     }
 
-    /// Reads nothing more that it says, as a terminal that was closed.
+    /// Closes the pipes of its output, like a terminal that is closed.
     pub fn close_output(&mut self) {
         (self.stdout, self.stderr) = (None, None);
     }
@@ -85,10 +85,10 @@ impl Running {
         process::send(self.pid(), signal);
     }
 
-    /// Its end and all that it said. One that does not end is killed, as its code tells.
+    /// Waits for the end, and returns the exit code and all output. Kills a program that does not end in time.
     pub fn wait(mut self) -> Output {
         let _watched = watch(self.pid());
-        // Both pipes at once: a program that fills one would not end while we read the other.
+        // Read both pipes at once: a program that fills one pipe would block while the other is read.
         let stderr = self.stderr.take();
         let rest = thread::spawn(move || everything(stderr));
         let stdout = everything(self.stdout.take());
@@ -102,14 +102,14 @@ impl Running {
         })
     }
 
-    /// Its end, whatever it says.
+    /// Waits for the end, and ignores the output.
     pub fn end(mut self) -> ExitStatus {
         self.close_output();
         self.child.wait().unwrap()
     }
 }
 
-/// Kills a process that has not ended in time, unless this is dropped before.
+/// Kills a process that has not ended in time, unless the returned sender is dropped before.
 fn watch(pid: i32) -> Sender<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

@@ -1,14 +1,14 @@
-//! Homes whose workers build isolates from a snapshot, or never do.
+//! Homes whose workers always, or never, build isolates from a snapshot.
 //!
-//! Invariant: after each of these, the home's workers are all of one kind.
+//! Invariant: after each of these functions, all workers of the home are of one kind.
 
 use std::fs;
 
 use crate::TestEnv;
 
 impl TestEnv {
-    /// Has the snapshot made and starts another daemon, which uses it from its first worker on. An
-    /// engine that has none is left as it is.
+    /// Waits until the snapshot exists and starts a new daemon, which uses it from its first worker on. Does nothing if
+    /// the engine has no snapshots.
     #[track_caller]
     pub fn restart_with_snapshot(&self) {
         let folder = self.dirs.cache.join("snapshots");
@@ -26,7 +26,7 @@ impl TestEnv {
             if made() {
                 break;
             }
-            // It is made between runs; this waits for the daemon and not for the clock.
+            // The snapshot is made between runs, so a run waits for it without sleeping.
             self.run("return 1").ok();
         }
         self.stop();
@@ -35,7 +35,7 @@ impl TestEnv {
         assert_eq!(status["workers"]["snapshot"], true, "{status:#}");
     }
 
-    /// Must come before the first daemon: there is no place where a snapshot could be kept.
+    /// Blocks the folder of the snapshots with a file. Must be called before the first daemon starts.
     pub fn prevent_snapshots(&self) {
         self.dirs.prepare().unwrap();
         fs::write(self.dirs.cache.join("snapshots"), "no folder").unwrap();

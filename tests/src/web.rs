@@ -1,4 +1,4 @@
-//! A web server of a test, in a thread of its own, which ends with the value.
+//! A web server for a test. Its thread ends when the value is dropped.
 
 use std::{future::IntoFuture, net::TcpListener, thread::JoinHandle};
 
@@ -6,7 +6,7 @@ use axum::Router;
 use tokio::sync::oneshot;
 
 pub struct Web {
-    /// Without a slash at its end.
+    /// The URL of the server, without a slash at its end.
     pub url: String,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,

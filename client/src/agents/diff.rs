@@ -1,17 +1,16 @@
-//! What an edit changes, for people to look at.
+//! Diffs of configuration edits, for users.
 
 use mux_secrets::mask_config_line;
 use similar::{ChangeTag, TextDiff};
 
 const AROUND: usize = 2;
 
-/// A unified diff. The lines around an edit belong to the user, and may hold his secrets: those are not
-/// shown.
+/// A unified diff. Secrets are masked, because the context lines are the user's and may contain some.
 pub(crate) fn unified(old: &str, new: &str, path: &str) -> String {
     between(old, new, path, mask_config_line)
 }
 
-/// The same of a file whose every word is to be judged: nothing of it is left out.
+/// A unified diff without masking, for a file that the user must review completely.
 pub(crate) fn unified_whole(old: &str, new: &str, path: &str) -> String {
     between(old, new, path, str::to_owned)
 }

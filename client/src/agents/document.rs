@@ -1,22 +1,22 @@
-//! The text of an agent's file: read, and edited in one place.
+//! The parsed text of an agent's file, and edits of one entry.
 //!
-//! Invariant: what comes out reads as what went in but for the one entry, or nothing comes out.
+//! Invariant: an edited text parses to the same values as before, except for the one entry; otherwise the edit fails.
 
 use serde_json::Value;
 
 use super::{endings, json, toml};
 
-/// Marks UTF-8 for some programs on Windows.
+/// The byte order mark, which some programs on Windows write.
 const BOM: &str = "\u{feff}";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Format {
-    /// With comments and trailing commas, whether its program reads them or not.
+    /// JSON with comments and trailing commas, whether the agent accepts them or not.
     Json,
     Toml,
 }
 
-/// Why a file is left alone.
+/// Why a file is not edited.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
     #[error("it is not UTF-8 text")]
@@ -29,11 +29,11 @@ pub(crate) enum DocumentError {
     },
     #[error("`{0}` is not a table of servers")]
     Shape(String),
-    #[error("the entry cannot be written without a change to something else")]
+    #[error("the entry cannot be written without changing something else")]
     Entangled,
 }
 
-/// One file that could be read.
+/// The text of a file, with its parsed values.
 #[derive(Debug)]
 pub(crate) struct Document {
     bom: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// An empty file is one without servers.
+    /// Parses a file. An empty file has no servers.
     pub(crate) fn parse(bytes: &[u8], format: Format) -> Result<Self, DocumentError> {
         let whole = std::str::from_utf8(bytes).map_err(|_| DocumentError::NotText)?;
         let text = whole.strip_prefix(BOM);
@@ -58,18 +58,18 @@ impl Document {
         })
     }
 
-    /// The whole of it, as it was read.
+    /// The whole text as it was read, including a byte order mark.
     pub(crate) fn text(&self) -> String {
         let bom = if self.bom { BOM } else { "" };
         format!("{bom}{}", self.text)
     }
 
-    /// Everything in it.
+    /// The values of the whole file.
     pub(crate) fn values(&self) -> &Value {
         &self.values
     }
 
-    /// What stands in one of its sections, in the file's order.
+    /// The entries of a section, in the order of the file.
     pub(crate) fn servers(&self, section: &[&str]) -> Vec<(&str, &Value)> {
         let entries = inside(&self.values, section)
             .and_then(Value::as_object)
@@ -87,7 +87,7 @@ impl Document {
             .find_map(|(known, entry)| (known == name).then_some(entry))
     }
 
-    /// The text with this entry. Where there is one of this name, keys that ours does not have stay.
+    /// The text with this entry added. If an entry of this name exists, its other keys are kept.
     pub(crate) fn put(
         &self,
         section: &[&str],
@@ -107,7 +107,7 @@ impl Document {
         self.finished(edited, &expected)
     }
 
-    /// The text without this entry.
+    /// The text with this entry removed.
     pub(crate) fn take(&self, section: &[&str], name: &str) -> Result<String, DocumentError> {
         let edited = match self.format {
             Format::Json => json::take(&self.text, section, name)?,
@@ -116,7 +116,7 @@ impl Document {
         let mut expected = self.values.clone();
         remove(&mut expected, section, name);
         if self.format == Format::Toml {
-            // A table is there by its entries alone.
+            // A TOML table exists only through its entries.
             for depth in (0..section.len()).rev() {
                 let now = read(&edited, self.format)?;
                 if inside(&now, &section[..=depth]).is_none() {
@@ -171,7 +171,7 @@ fn merge(old: &mut Value, new: &Value) {
     }
 }
 
-/// Where in a text a byte stands: line and column from one, in UTF-16 units as all our places are.
+/// The line and column of a byte offset, counted from 1. Columns count UTF-16 units, as in all our positions.
 pub(super) fn position(text: &str, offset: usize) -> (u32, u32) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;

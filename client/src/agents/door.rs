@@ -1,4 +1,4 @@
-//! Our own entry in an agent's file: `mux mcp`, as each program writes it.
+//! The entry for `mux mcp` in an agent's file, in the format of each agent.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Agent;
 
-/// How an agent starts `mux mcp`.
+/// The command with which an agent starts `mux mcp`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Door {
     pub(crate) command: String,
@@ -15,13 +15,13 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// How an entry starts `mcp` of some program, if that is what it does.
+    /// Parses an entry. `None` unless its first argument is `mcp`.
     pub(crate) fn read(entry: &Value) -> Option<Self> {
         let command = &entry["command"];
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut words: Vec<String> = match command {
             Value::Array(words) => words.iter().filter_map(text).collect(),
-            // Zed's older way.
+            // Zed's older format.
             Value::Object(_) => std::iter::once(text(&command["path"])?)
                 .chain(
                     command["args"]
@@ -56,12 +56,12 @@ impl Door {
         })
     }
 
-    /// Whether it is this program, wherever it stands: by its own name, or by ours for the entry.
+    /// Whether the entry starts `mux`: by the name of the entry, or by the program's file name.
     pub(crate) fn is_ours(&self, entry: &str) -> bool {
         entry == "mux" || is_mux(&self.command)
     }
 
-    /// As the program documents it; `section` is where it will stand.
+    /// The entry as the agent documents it; `section` is where it will be written.
     pub(crate) fn entry(&self, agent: Agent, section: &[&str]) -> Value {
         let (command, args) = (&self.command, &self.args);
         let mut entry = match agent {
@@ -94,7 +94,7 @@ impl Door {
         entry
     }
 
-    /// What one writes by hand where we may not.
+    /// The text for the user to insert by hand, if the file cannot be edited.
     pub(crate) fn by_hand(&self, agent: Agent, section: &[&str], name: &str) -> String {
         let entry = self.entry(agent, section);
         if agent == Agent::Codex {
@@ -109,7 +109,7 @@ impl Door {
     }
 }
 
-/// Whether a command is this program, wherever it stands and on whatever system.
+/// Whether a command's file name is `mux` or `mux.exe`, in any directory.
 fn is_mux(command: &str) -> bool {
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
     Path::new(name)

@@ -1,9 +1,8 @@
-//! Line ends, which editors of structured text tend to make all alike.
+//! Line endings, which TOML and JSON editors normalize.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// `new`, in which every line that `old` has too ends as it does there, and every other line as most
-/// of the old ones.
+/// `new` with the line endings of `old`: unchanged lines keep theirs, other lines get the most frequent one.
 pub(super) fn keep(old: &str, new: &str) -> String {
     if !old.contains('\r') {
         return new.to_owned();
@@ -35,7 +34,7 @@ pub(super) fn keep(old: &str, new: &str) -> String {
     kept
 }
 
-/// Each line and its end.
+/// Each line with its line ending.
 fn lines(text: &str) -> Vec<(&str, &str)> {
     text.split_inclusive('\n')
         .map(

@@ -1,7 +1,7 @@
-//! An agent's file on the disk: read whole, replaced whole, with what stood there kept beside it.
+//! An agent's file on disk: read whole, replaced atomically, with a backup next to it.
 //!
-//! Invariant: at no moment is there half a file, and a backup is never overwritten. A file that
-//! changed since it was read is not replaced.
+//! Invariant: the file is never partially written, and a backup is never overwritten. A file that changed since it was
+//! read is not replaced.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -11,33 +11,33 @@ use std::{
 };
 
 const BACKUP: &str = ".mux-backup-";
-/// One reads these files whole. Claude Code's grows with its history, but not to this.
+/// The maximum size of a file. Claude Code's file grows with its history, but stays far below this.
 const MOST: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
     #[error("cannot read {0:?}: {1}")]
     Read(PathBuf, io::Error),
-    #[error("{0:?} is no file")]
+    #[error("{0:?} is not a file")]
     NoFile(PathBuf),
     #[error("{0:?} is longer than {MOST} bytes")]
     TooLong(PathBuf),
     #[error("{0:?} is write-protected")]
     Protected(PathBuf),
-    #[error("{0:?} was changed by another program meanwhile; try again")]
+    #[error("{0:?} was changed by another program in the meantime; try again")]
     Changed(PathBuf),
     #[error("cannot write {0:?}: {1}")]
     Write(PathBuf, io::Error),
 }
 
-/// A file as it was found.
+/// A file as it was read.
 #[derive(Debug)]
 pub(crate) struct AgentFile {
-    /// As its program names it.
+    /// The path before symbolic links are followed.
     path: PathBuf,
-    /// Behind all links.
+    /// The path after symbolic links are followed.
     target: PathBuf,
-    /// `None`: there is no such file.
+    /// `None` if the file does not exist.
     bytes: Option<Vec<u8>>,
 }
 
@@ -63,17 +63,17 @@ impl AgentFile {
         self.bytes.is_some()
     }
 
-    /// Nothing of a file that does not exist.
+    /// The content; empty if the file does not exist.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or_default()
     }
 
-    /// Copies what stands there to a new file beside it; nothing if there is no file.
+    /// Copies the content to a new file next to it; `None` if the file does not exist.
     pub(crate) fn back_up(&self, now: SystemTime) -> Result<Option<PathBuf>, FileError> {
         let Some(bytes) = &self.bytes else {
             return Ok(None);
         };
-        // Without colons, which Windows does not have in names.
+        // Windows does not allow colons in file names.
         let time = humantime::format_rfc3339_seconds(now).to_string();
         let time = time.replace([':', '-'], "");
         for number in 1.. {
@@ -93,7 +93,7 @@ impl AgentFile {
         unreachable!("numbers do not end")
     }
 
-    /// Puts other bytes in its place at one stroke, with the same mode and owner.
+    /// Replaces the file atomically, with the same mode and owner.
     pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), FileError> {
         self.look_again()?;
         let failed = |error| FileError::Write(self.target.clone(), error);
@@ -110,7 +110,7 @@ impl AgentFile {
         })
     }
 
-    /// Removes it.
+    /// Removes the file, unless it changed since it was read.
     pub(crate) fn remove(&self) -> Result<(), FileError> {
         self.look_again()?;
         fs::remove_file(&self.target).map_err(|e| FileError::Write(self.target.clone(), e))
@@ -129,7 +129,7 @@ impl AgentFile {
     }
 }
 
-/// What was kept of a file, the latest first.
+/// The backups of a file, the latest first.
 pub(crate) fn backups(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Vec::new();
@@ -145,7 +145,7 @@ pub(crate) fn backups(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The file that a path leads to in the end, even if it does not exist yet.
+/// The path after following symbolic links, even if it does not exist yet.
 fn behind_links(path: &Path) -> PathBuf {
     const MOST_LINKS: usize = 40;
     let mut target = path.to_owned();
@@ -164,7 +164,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A new file that only its owner can read, since there may be secrets in it.
+/// Creates a file that only its owner can read, because it may contain secrets.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -173,14 +173,14 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Writes all of it, and makes the file like `model` if that exists.
+/// Writes the content, and copies owner and mode from `model` if that exists.
 fn fill(mut file: File, bytes: &[u8], model: &Path) -> io::Result<()> {
     file.write_all(bytes)?;
     if let Ok(model) = fs::metadata(model) {
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, fchown};
-            // Who may not give a file away keeps it.
+            // Without the right to change the owner, the file stays ours.
             drop(fchown(&file, Some(model.uid()), Some(model.gid())));
         }
         file.set_permissions(model.permissions())?;

@@ -1,6 +1,6 @@
-//! JSON with comments: its values, and one property put in or taken out of the text.
+//! JSON with comments: its values, and edits of one property in the text.
 //!
-//! Invariant: the text is never printed anew. An edit is one piece put in, replaced or cut out.
+//! Invariant: the text is never reformatted. An edit inserts, replaces or removes one piece.
 
 mod layout;
 
@@ -15,8 +15,7 @@ use serde_json::Value;
 use self::layout::Layout;
 use super::document::{DocumentError, position};
 
-/// Comments and trailing commas are what some of the programs accept; the rest of what the parser
-/// could take is no JSON for any of them.
+/// Some agents accept comments and trailing commas; none accepts the parser's other extensions.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -39,7 +38,7 @@ pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
     })
 }
 
-/// The text with the entry, whose keys are put one by one into an entry that is there.
+/// The text with the entry added. The keys of an existing entry are set one by one.
 pub(super) fn put(
     text: &str,
     section: &[&str],
@@ -78,7 +77,7 @@ pub(super) fn take(text: &str, section: &[&str], name: &str) -> Result<String, D
     ))
 }
 
-/// Sets what the path leads to, and makes the objects on the way.
+/// Sets the value at a path, and creates missing objects on the way.
 fn set(text: &mut String, path: &[&str], value: &Value) -> Result<(), DocumentError> {
     let root = parse(text)?;
     let mut object = &root;
@@ -86,7 +85,7 @@ fn set(text: &mut String, path: &[&str], value: &Value) -> Result<(), DocumentEr
         let last = depth + 1 == path.len();
         match property(object, key).map(|property| &property.value) {
             None => {
-                // Whatever is missing of the path goes in as one piece.
+                // The missing part of the path is inserted as one piece.
                 let mut whole = value.clone();
                 for key in path[depth + 1..].iter().rev() {
                     whole = serde_json::json!({ *key: whole });
@@ -130,7 +129,7 @@ fn parse_any(text: &str) -> Result<Option<ast::Value<'_>>, DocumentError> {
         .map_err(|error| syntax(text, &error))
 }
 
-/// The property of this name; of several the last, which is the one that counts.
+/// The property of this name. Of duplicates, the last one, which takes effect.
 fn property<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
     let mut properties = object.properties.iter().rev();
     properties.find(|property| property.name.as_str() == name)

@@ -1,4 +1,4 @@
-//! Where the agents' files stand. Pure but for one look at which of opencode's two files is there.
+//! The paths of the agents' files. Pure, except for a check which of opencode's two files exists.
 
 use std::path::{Path, PathBuf};
 
@@ -23,13 +23,13 @@ impl System {
     }
 }
 
-/// What decides on their places.
+/// The directories from which the paths are derived.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     home: PathBuf,
-    /// `~/.config`, for what follows XDG on every Unix.
+    /// `~/.config`, for agents that follow XDG on every Unix.
     xdg: PathBuf,
-    /// Where the system's desktop programs keep their settings.
+    /// The directory in which the system's desktop programs keep their settings.
     desktop: PathBuf,
     codex: PathBuf,
     claude: Option<PathBuf>,
@@ -37,9 +37,9 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// `variable` reads the environment. Without a home directory there are no places.
+    /// `variable` reads the environment. `None` without a home directory.
     pub(crate) fn new(system: System, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
-        // What is not absolute means nothing here, as XDG has it.
+        // XDG: relative paths are ignored.
         let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
         let home = match system {
             System::Windows => absolute("USERPROFILE").or_else(|| absolute("HOME")),
@@ -63,7 +63,7 @@ impl Places {
         })
     }
 
-    /// The file with an agent's servers, whether it exists or not.
+    /// The path of the file with an agent's servers, whether it exists or not.
     pub(crate) fn file(&self, agent: Agent) -> PathBuf {
         let folder = self.folder(agent);
         match agent {
@@ -87,12 +87,12 @@ impl Places {
         }
     }
 
-    /// Whether the agent seems to be on this machine.
+    /// Whether the agent seems to be installed on this machine.
     pub(crate) fn found(&self, agent: Agent) -> bool {
         self.file(agent).exists() || self.folder(agent).is_dir()
     }
 
-    /// The directory that the agent makes for itself.
+    /// The directory that the agent creates.
     fn folder(&self, agent: Agent) -> PathBuf {
         match agent {
             Agent::Claude => match &self.claude {
@@ -112,7 +112,7 @@ impl Places {
         }
     }
 
-    /// A path as people write it.
+    /// A path for users, with `~` for the home directory.
     pub(crate) fn short(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
             Ok(rest) => Path::new("~").join(rest).display().to_string(),

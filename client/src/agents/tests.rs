@@ -2,7 +2,7 @@ use std::{fs, path::PathBuf};
 
 use super::*;
 
-/// Real-looking files, and what installing makes of each.
+/// Realistic files of agents; `installed/` has the expected result of each.
 const FILES: &[(Agent, &str)] = &[
     (Agent::Claude, "claude.json"),
     (Agent::ClaudeDesktop, "claude-desktop.json"),
@@ -44,7 +44,7 @@ fn undo(agent: Agent, text: &str) -> String {
 }
 
 #[test]
-fn agents_files_get_the_entry_and_nothing_else() {
+fn agents_install_adds_only_the_entry_and_undo_restores_the_file() {
     for (agent, name) in FILES {
         let text = fs::read_to_string(data(name)).unwrap();
         let installed = install(*agent, &text, &door());
@@ -60,7 +60,7 @@ fn agents_files_get_the_entry_and_nothing_else() {
             text,
             "{name}: undone without a backup"
         );
-        // Anything more that our entry says goes in beside what is there.
+        // Additional keys of our entry are added to the existing entry.
         let more = Door {
             args: vec!["mcp".into(), "--agent".into(), "größe".into()],
             env: vec![("MUX_HOME".into(), "/a \"b\"".into())],
@@ -80,7 +80,7 @@ fn agents_files_get_the_entry_and_nothing_else() {
 }
 
 #[test]
-fn agents_files_of_every_shape_are_edited_in_place() {
+fn agents_entry_is_added_in_the_layout_of_the_file() {
     for (before, after) in [
         (
             "",
@@ -152,7 +152,7 @@ fn agents_files_of_every_shape_are_edited_in_place() {
 }
 
 #[test]
-fn agents_entries_are_taken_out_wherever_they_stand() {
+fn agents_entry_is_removed_without_a_gap() {
     for (before, after) in [
         (
             "{\"mcpServers\":{\"mux\":{},\"b\":{}}}",
@@ -207,7 +207,7 @@ fn agents_entries_are_taken_out_wherever_they_stand() {
 }
 
 #[test]
-fn agents_files_that_cannot_be_read_say_where() {
+fn agents_syntax_errors_have_line_and_column() {
     let failure = |agent: Agent, bytes: &[u8]| {
         let error = Document::parse(bytes, agent.format()).unwrap_err();
         error.to_string()
@@ -234,7 +234,7 @@ fn agents_files_that_cannot_be_read_say_where() {
 }
 
 #[test]
-fn agents_places_follow_the_system_and_its_variables() {
+fn agents_paths_follow_the_system_and_environment_variables() {
     let places = |system, pairs: &[(&str, &str)]| {
         let find = |name: &str| {
             let found = pairs.iter().find(|(known, _)| *known == name)?;
@@ -307,7 +307,7 @@ fn agents_places_follow_the_system_and_its_variables() {
 }
 
 #[test]
-fn agents_diffs_show_no_secrets() {
+fn agents_diffs_mask_secrets() {
     let diff = unified(
         "a\n\"K_TOKEN\": \"1\"\nb\n",
         "a\n\"K_TOKEN\": \"1\",\nc\nb\n",
@@ -321,7 +321,7 @@ fn agents_diffs_show_no_secrets() {
 }
 
 #[test]
-fn agents_entries_that_lead_to_us_are_known() {
+fn agents_entries_that_start_mux_are_recognized() {
     use serde_json::json;
     let leads = |name: &str, entry: serde_json::Value| {
         Door::read(&entry).is_some_and(|door| door.is_ours(name))

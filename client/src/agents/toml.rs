@@ -1,7 +1,7 @@
-//! TOML: its values, and one table put in or taken out.
+//! TOML: its values, and edits of one table.
 //!
-//! Tables with headers are put into the text and cut out of it, because a comment above a header is the
-//! user's and not the table's.
+//! Tables with headers are inserted into and removed from the text directly, because a comment above a header belongs
+//! to the user and not to the table.
 
 mod blocks;
 
@@ -27,7 +27,7 @@ fn open(text: &str) -> Result<DocumentMut, DocumentError> {
     })
 }
 
-/// The text with the entry, whose keys are put one by one into an entry that is there.
+/// The text with the entry added. The keys of an existing entry are set one by one.
 pub(super) fn put(
     text: &str,
     section: &[&str],
@@ -62,7 +62,7 @@ pub(super) fn take(text: &str, section: &[&str], name: &str) -> Result<String, D
     Ok(document.to_string())
 }
 
-/// The table of entries, made if it is not there.
+/// The table of entries, created if it does not exist.
 fn entries<'a>(
     document: &'a mut DocumentMut,
     section: &[&str],
@@ -102,7 +102,7 @@ fn set(old: &mut dyn TableLike, new: &Map<String, Value>) {
     }
 }
 
-/// A table with a header of its own.
+/// Creates a table with its own header.
 fn new_table(entry: &Value) -> Item {
     let mut table = Table::new();
     for (key, entry) in entry.as_object().into_iter().flatten() {
@@ -111,7 +111,7 @@ fn new_table(entry: &Value) -> Item {
     Item::Table(table)
 }
 
-/// What we write ourselves holds no nulls; they would be empty texts.
+/// Converts a JSON value. Null becomes an empty string, but our own entries contain none.
 fn inline(value: &Value) -> toml_edit::Value {
     match value {
         Value::Null => "".into(),

@@ -1,28 +1,28 @@
-//! What `mux audit` is asked for.
+//! Arguments of `mux audit`.
 
 use clap::Args as ClapArgs;
 
 #[derive(Debug, Default, ClapArgs)]
 pub(crate) struct Audit {
-    /// Only what is not older, such as 1h; or since a date, such as 2026-11-22 or 2026-11-22T08:00:00Z
+    /// Print entries since an age such as 1h, or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME|DATE")]
     pub(crate) since: Option<String>,
-    /// Only calls of these tools
+    /// Print only calls of matching tools
     #[arg(long, value_name = "GLOB")]
     pub(crate) tool: Option<String>,
-    /// Only this agent's
+    /// Print only entries of this agent
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Only this run's: its id, or the number behind the dash
+    /// Print only entries of this run: its id, or the number after the dash
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Only calls that ended so: ok, denied, timeout …; failed is everything but ok
+    /// Print only calls with this outcome: ok, denied, timeout …; `failed` matches all but ok
     #[arg(long, value_name = "KIND")]
     pub(crate) outcome: Option<String>,
-    /// Go on showing what is added
+    /// Continue to print new entries
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// At most so many, the latest; all with --since
+    /// The maximum number of entries, the latest; unlimited with --since
     #[arg(short = 'n', long, value_name = "LINES")]
     pub(crate) lines: Option<usize>,
 }

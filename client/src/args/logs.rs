@@ -1,14 +1,14 @@
-//! What `mux logs` and `mux servers logs` are asked for.
+//! Arguments of `mux logs` and `mux servers logs`.
 
 use clap::{Args as ClapArgs, ValueEnum};
 
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
 pub(crate) struct Logs {
-    /// Only what this server says; may stand several times
+    /// Print only lines of this server; can be repeated
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
-    /// Only what the daemon says
+    /// Print only lines of the daemon
     #[arg(long, conflicts_with = "servers")]
     pub(crate) daemon: bool,
     #[command(flatten)]
@@ -18,24 +18,24 @@ pub(crate) struct Logs {
 #[derive(Debug, Default, ClapArgs)]
 #[group(skip)]
 pub(crate) struct Lines {
-    /// Go on showing what is added
+    /// Continue to print new lines
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// How many lines to begin with, the latest; 50, or all with --since
+    /// The number of latest lines to print first [default: 50, or all with --since]
     #[arg(short = 'n', long, value_name = "LINES")]
     pub(crate) lines: Option<usize>,
-    /// Only this run's: its id, or the number behind the dash; with what servers said while it called them
+    /// Print only lines of this run (its id, or the number after the dash) and of servers during its calls
     #[arg(long, value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Only what is as grave as this, or graver; what servers write counts as info
+    /// Print only lines of at least this level; servers' stderr counts as info
     #[arg(long, value_name = "LEVEL")]
     pub(crate) level: Option<Level>,
-    /// Only what is not older, such as 1h; or since a date, such as 2026-11-22 or 2026-11-22T08:00:00Z
+    /// Print lines since an age such as 1h, or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME|DATE")]
     pub(crate) since: Option<String>,
 }
 
-/// The least first.
+/// Log levels, from the least severe to the most severe.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
 pub(crate) enum Level {
     Trace,

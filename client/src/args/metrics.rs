@@ -1,17 +1,17 @@
-//! Numbers of the daemon: for a Prometheus, and for the eye.
+//! Arguments of `mux metrics` and `mux top`.
 
 use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Metrics {
-    /// Print what whoever reads the port of [metrics] listen must send as a Bearer token
+    /// Print the Bearer token that the port of [metrics] listen requires
     #[arg(long)]
     pub(crate) token: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Top {
-    /// Print what is so now and end, as without a terminal
+    /// Print the current figures once and exit, as without a terminal
     #[arg(long)]
     pub(crate) once: bool,
 }

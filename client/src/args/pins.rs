@@ -1,4 +1,4 @@
-//! What `mux servers pins` and `mux servers accept` are asked for.
+//! Arguments of `mux servers pins` and `mux servers accept`.
 
 use clap::Args as ClapArgs;
 
@@ -10,10 +10,10 @@ pub(crate) struct Pins {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Accept {
     pub(crate) server: String,
-    /// Only these, as the server spells them; otherwise all that changed or came later
+    /// The tools to accept, as the server names them [default: all that are new or changed]
     #[arg(value_name = "TOOL")]
     pub(crate) tools: Vec<String>,
-    /// Accept what is shown without asking
+    /// Accept without asking for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }

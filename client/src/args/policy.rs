@@ -1,4 +1,4 @@
-//! What `mux policy` and `mux config` are asked for.
+//! Arguments of `mux policy` and `mux config`.
 
 use std::path::PathBuf;
 
@@ -15,21 +15,21 @@ pub(crate) struct Policy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// List the rules in the order in which they are asked (the default)
+    /// List the rules in evaluation order (the default)
     #[command(after_help = "Example: mux policy list --agent small-model")]
     List(ListPolicy),
-    /// Say which rule decides a call, and why; the call is not made
-    #[command(after_help = "Without arguments it says what depends on them.\n\
+    /// Explain which rule decides a call, without making the call
+    #[command(after_help = "Without arguments, shows what depends on them.\n\
         Examples:\n  mux policy explain github.delete_repo\n  \
         mux policy explain files.write_file path=/etc/hosts --agent small-model")]
     Explain(ExplainPolicy),
 }
 
-// Without its own group, whose name would be that of the subcommand it is flattened into.
+// Without its own group, because the group's name would collide with the subcommand that flattens it.
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
 pub(crate) struct ListPolicy {
-    /// The rules that hold for this agent
+    /// List the rules that apply to this agent
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 }
@@ -41,13 +41,13 @@ pub(crate) struct ExplainPolicy {
     /// key=value pairs, one JSON object, or - for a JSON object on standard input
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
-    /// As if this agent asked
+    /// Evaluate the rules for this agent
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// As if a client asked that calls itself so
+    /// Evaluate the rules for a client of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
-    /// As if it worked there
+    /// Evaluate the rules for a client in this workspace
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 }
@@ -60,10 +60,10 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the settings that are in force, each with where it comes from
+    /// Print the settings in force, each with its origin
     #[command(after_help = "Example: mux config show --agent small-model")]
     Show {
-        /// Those that hold for this agent
+        /// Print the settings that apply to this agent
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
@@ -73,10 +73,10 @@ pub(crate) enum ConfigCommand {
     /// Print where config.toml is
     #[command(after_help = "Example: $EDITOR $(mux config path)")]
     Path,
-    /// Say what is wrong with config.toml, or another file, without putting it in force
-    #[command(after_help = "It exits with 1 if something is.\nExample: mux config check new.toml")]
+    /// Check config.toml, or another file, without applying it
+    #[command(after_help = "Exits with 1 on an error.\nExample: mux config check new.toml")]
     Check {
-        /// In place of config.toml; - for standard input
+        /// The file to check [default: config.toml]; - for standard input
         file: Option<PathBuf>,
     },
 }

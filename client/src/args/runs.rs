@@ -1,4 +1,4 @@
-//! Programs and runs.
+//! Arguments of `mux run`, `mux replay` and `mux runs`.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,13 +14,13 @@ pub(crate) struct Source {
     /// A file, or - for standard input
     #[arg(required_unless_present = "eval")]
     pub(crate) file: Option<PathBuf>,
-    /// The program itself
+    /// The program's code
     #[arg(short = 'e', long, value_name = "CODE", conflicts_with = "file")]
     pub(crate) eval: Option<String>,
 }
 
 impl Source {
-    /// The program itself comes from there.
+    /// Whether the program is read from standard input.
     pub(crate) fn is_stdin(&self) -> bool {
         self.eval.is_none()
             && self
@@ -37,16 +37,16 @@ pub(crate) struct Run {
     /// JSON for `mux.input`
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// Wall time, 1s to 300s
+    /// The maximum wall time, 1s to 300s
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Run it whatever its types are
+    /// Run the program without type checking
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Print the run's id and do not wait for its end
+    /// Print the run's id and do not wait for the result
     #[arg(long, conflicts_with = "save_parts")]
     pub(crate) detach: bool,
-    /// Keep all of it in a file: code, input, every call with its result, times
+    /// Record the run to a file: code, input, every call with its result, times
     #[arg(long, value_name = "FILE", conflicts_with = "detach")]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
@@ -57,9 +57,9 @@ pub(crate) struct Run {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Replay {
-    /// What `mux run --record` wrote
+    /// A recording written by `mux run --record`
     pub(crate) file: PathBuf,
-    /// Exit with 1 if it does not end as it was recorded
+    /// Exit with 1 if the outcome differs from the recorded one
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(crate) struct Replay {
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
 pub(crate) struct Parts {
-    /// Write what the program emits (images, audio, texts, resources) to new files there, at its end
+    /// Write the parts that the program emits (images, audio, texts, resources) to new files in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) save_parts: Option<PathBuf>,
 }
@@ -85,26 +85,26 @@ pub(crate) struct Runs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
-    /// List those that run and those that are kept (the default)
+    /// List active runs and recent runs (the default)
     #[command(after_help = "Example: mux runs list --limit 100 --json")]
     List(ListRuns),
-    /// Show one: what it is, its calls, its console, its result
+    /// Show a run: its state, calls, console and result
     #[command(after_help = "Example: mux runs show 12")]
     Show {
-        /// Its id, or the number behind the dash
+        /// The run's id, or the number after the dash
         run: String,
     },
-    /// Show one as `mux run` would, until its end, and exit as it does
+    /// Follow a run until its end, with the output and exit code of `mux run`
     #[command(after_help = "Ctrl-C stops watching; the run goes on.\nExample: mux runs watch 12")]
     Watch(Watch),
-    /// Stop them, with the calls that are on their way
+    /// Cancel runs and their calls in flight
     #[command(after_help = "Example: mux runs cancel 12 13")]
     Cancel {
-        /// Their ids, or the numbers behind the dashes
+        /// The runs' ids, or the numbers after the dashes
         #[arg(required = true, value_name = "RUN")]
         runs: Vec<String>,
     },
-    /// Print a value that was too long for a message, or a part of it
+    /// Print a stored value, which was too long for a message, or a part of it
     #[command(
         after_help = "The value is JSON text, and offsets count its bytes. With --json one page is \
         printed;\nits `next` is the offset of the next one.\n\
@@ -113,23 +113,23 @@ pub(crate) enum RunsCommand {
     Read(Read),
 }
 
-// Without its own group, whose name would be that of the subcommand it is flattened into.
+// Without its own group, because the group's name would collide with the subcommand that flattens it.
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
 pub(crate) struct ListRuns {
-    /// Only those that have not ended
+    /// List only runs that have not ended
     #[arg(long)]
     pub(crate) running: bool,
-    /// At most so many, the latest first
+    /// The maximum number of runs to list, the latest first
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Watch {
-    /// Its id, or the number behind the dash
+    /// The run's id, or the number after the dash
     pub(crate) run: String,
-    /// Leave out the events up to this number
+    /// Skip the events up to this number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) after: u64,
     #[command(flatten)]
@@ -138,12 +138,12 @@ pub(crate) struct Watch {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Read {
-    /// What stands in place of the value: h_…
+    /// The handle of the value: h_…
     pub(crate) handle: String,
-    /// Begin at this byte
+    /// The byte offset to start at
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) offset: u64,
-    /// Read so many bytes
+    /// The number of bytes to read
     #[arg(long, value_name = "N")]
     pub(crate) length: Option<u64>,
 }

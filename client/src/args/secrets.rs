@@ -1,4 +1,6 @@
-//! What `mux secrets` is asked for. No value ever stands on the command line, which others can see.
+//! Arguments of `mux secrets`.
+//!
+//! Invariant: a secret's value is never an argument, because other users can see command lines.
 
 use clap::{Args as ClapArgs, Subcommand};
 
@@ -10,19 +12,19 @@ pub(crate) struct Secrets {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// List their names, where each is kept, and which entries name it (the default)
+    /// List the names of the secrets, where each is stored, and which entries use it (the default)
     #[command(after_help = "Example: mux secrets list --json")]
     List,
-    /// Keep a secret; its value is typed, or read from standard input
+    /// Store a secret; its value is prompted for, or read from standard input
     #[command(
-        after_help = "What uses it is put in force again. One line end at the end of the input is not part of it.\n\
+        after_help = "Entries that use the secret are reloaded. One trailing newline of the input is removed.\n\
         Examples:\n  mux secrets set GITHUB_TOKEN\n  pass show github | mux secrets set GITHUB_TOKEN"
     )]
     Set {
-        /// Letters, digits, `_`, `-` and `.`
+        /// The name: letters, digits, `_`, `-` and `.`
         name: String,
     },
-    /// Forget a secret
+    /// Remove a secret
     #[command(after_help = "Example: mux secrets remove GITHUB_TOKEN")]
     Remove { name: String },
 }

@@ -1,4 +1,4 @@
-//! `mux servers` with all that it does, and `mux project`.
+//! Arguments of `mux servers` and `mux project`.
 
 use std::path::PathBuf;
 
@@ -14,48 +14,48 @@ pub(crate) struct Servers {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServersCommand {
-    /// List them (the default)
+    /// List the configured servers (the default)
     #[command(after_help = "Example: mux servers list --json")]
     List,
-    /// Close a server's session and start it again
+    /// Restart a server's session
     #[command(after_help = "Example: mux servers restart files")]
     Restart { server: String },
-    /// Write a server into config.toml
+    /// Add a server to config.toml
     #[command(
-        after_help = "Secrets go into the file `env` beside it. ${NAME} is a variable, ${cmd:…} what a command tells.\n\
+        after_help = "Secrets go into the file `env` next to it. ${NAME} is a variable, ${cmd:…} the output of a command.\n\
         Examples:\n  mux servers add files -- mcp-server-filesystem /home/me/notes\n  \
         mux servers add docs --url https://example.com/mcp --header 'Authorization=Bearer ${cmd:pass docs}'"
     )]
     Add(AddServer),
-    /// Take a server out of config.toml
+    /// Remove a server from config.toml
     #[command(after_help = "Example: mux servers remove files")]
     Remove(ChangeServer),
-    /// Offer a server again that was switched off
+    /// Enable a disabled server
     #[command(after_help = "Example: mux servers enable files")]
     Enable(ChangeServer),
-    /// Keep a server's entry, and offer nothing of it
+    /// Disable a server, and keep its entry
     #[command(after_help = "Example: mux servers disable files")]
     Disable(ChangeServer),
-    /// List its tools beside what was pinned of them
+    /// List the tools of a server with their pinned definitions
     #[command(after_help = "Example: mux servers pins github")]
     Pins(Pins),
-    /// Show what its tools have become since they were first trusted, and accept it
+    /// Show how a server's tools have changed since they were first trusted, and accept the changes
     #[command(
-        after_help = "It asks before it accepts; without a terminal, --yes says so. What changes while you look is not \
+        after_help = "Asks for confirmation; without a terminal, pass --yes. A change made after the list was shown is not \
         accepted.\nExamples:\n  mux servers accept github\n  mux servers accept github create_issue --yes"
     )]
     Accept(Accept),
-    /// Sign in to a server that wants to know its users
+    /// Sign in to a server that requires authorization
     #[command(
-        after_help = "A browser opens, and the daemon keeps what it brings back. Where no browser can reach this\n\
-        machine, --paste takes the address at which it ends.\n\
+        after_help = "Opens a browser, and the daemon stores the tokens. If no browser can reach this machine,\n\
+        --paste reads the address of the page at which the browser ends.\n\
         Examples:\n  mux servers login docs\n  mux servers login docs --paste"
     )]
     Login(Login),
-    /// Sign out: the tokens are revoked and forgotten
+    /// Sign out: revoke the tokens and delete them
     #[command(after_help = "Example: mux servers logout docs")]
     Logout { server: String },
-    /// Show what a server wrote to its standard error
+    /// Show a server's standard error
     #[command(after_help = "Example: mux servers logs files -n 20")]
     Logs {
         server: String,
@@ -67,10 +67,10 @@ pub(crate) enum ServersCommand {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Login {
     pub(crate) server: String,
-    /// Only print the address
+    /// Print the address, and open no browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Read the address that the browser was sent to from standard input
+    /// Read the address to which the browser was redirected from standard input
     #[arg(long)]
     pub(crate) paste: bool,
     /// Open the address with this program
@@ -80,33 +80,33 @@ pub(crate) struct Login {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AddServer {
-    /// What programs call it: mux.NAME
+    /// The name in programs: mux.NAME
     pub(crate) name: String,
-    /// Reach it over HTTP
+    /// Connect over HTTP to this address
     #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env", "cwd"], required_unless_present = "command")]
     pub(crate) url: Option<String>,
-    /// Send this header with each request; may stand several times
+    /// Send this header with each request; can be repeated
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, requires = "url")]
     pub(crate) headers: Vec<(String, String)>,
-    /// auto, streamable-http or sse
+    /// The transport: auto, streamable-http or sse
     #[arg(long, value_name = "TRANSPORT", requires = "url")]
     pub(crate) transport: Option<String>,
-    /// Give it this variable; may stand several times
+    /// Set this environment variable for the server; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     pub(crate) env: Vec<(String, String)>,
-    /// Start it in this directory
+    /// Start the server in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Who shares one session: user, workspace, client or run
+    /// The scope of a session: user, workspace, client or run
     #[arg(long, value_name = "WHO")]
     pub(crate) share: Option<String>,
-    /// Write over the entry of this name
+    /// Overwrite the entry of this name
     #[arg(long)]
     pub(crate) replace: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// The program and its arguments
+    /// The command that starts the server, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -127,31 +127,31 @@ pub(crate) struct Project {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectCommand {
-    /// List those that are approved, and those in which somebody works (the default)
+    /// List approved projects, and projects that clients work in (the default)
     #[command(after_help = "Example: mux project list --json")]
     List,
-    /// Show what a project's files would start, and what is new since it was approved
+    /// Show what a project's files would start, and what has changed since they were approved
     #[command(after_help = "Example: mux project show ~/src/shop")]
     Show {
-        /// In it, or below it; the current directory if absent
+        /// The project's directory, or one below it [default: the current directory]
         dir: Option<PathBuf>,
     },
-    /// Let those who work in a project have its servers, as its files are now
+    /// Approve a project's files as they are now, so that clients in the project get its servers
     #[command(
-        after_help = "It shows the files and asks. Without a terminal, name what you saw by its digest.\n\
+        after_help = "Shows the files and asks for confirmation. Without a terminal, pass the digest of the files.\n\
         Examples:\n  mux project approve\n  mux project approve --hash 5f0c93a1d2b47e8806c1f4a39d5be217"
     )]
     Approve {
-        /// In it, or below it; the current directory if absent
+        /// The project's directory, or one below it [default: the current directory]
         dir: Option<PathBuf>,
         /// The digest that `mux project show` printed, or its first 32 digits
         #[arg(long, value_name = "DIGEST")]
         hash: Option<String>,
     },
-    /// Take an approval back; the project's servers end
+    /// Revoke an approval; the project's servers are stopped
     #[command(after_help = "Example: mux project revoke ~/src/shop")]
     Revoke {
-        /// In it, or below it; the current directory if absent
+        /// The project's directory, or one below it [default: the current directory]
         dir: Option<PathBuf>,
     },
 }
@@ -159,7 +159,7 @@ pub(crate) enum ProjectCommand {
 pub(super) fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        // It is not repeated: a secret may have been given alone.
+        // The text is not quoted in the message: it may be a secret.
         _ => Err("it must be NAME=VALUE".into()),
     }
 }

@@ -1,4 +1,4 @@
-//! What `mux service` is asked for.
+//! Arguments of `mux service`.
 
 use clap::{Args as ClapArgs, Subcommand};
 
@@ -10,20 +10,20 @@ pub(crate) struct Service {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServiceCommand {
-    /// Let the system listen for clients, start muxd for the first one, and watch over it
+    /// Install the service: the system listens for clients, starts muxd for the first one, and supervises it
     #[command(after_help = "Example: mux service install --dry-run")]
     Install(ChangeService),
-    /// Take it out again; the first client starts muxd, as it did before
+    /// Remove the service; the first client then starts muxd
     #[command(after_help = "Example: mux service uninstall")]
     Uninstall(ChangeService),
-    /// Show what is installed and in force; exits with 3 if nothing is
+    /// Show whether the service is installed and active; exits with 3 if it is not
     #[command(after_help = "Example: mux service status --json")]
     Status,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ChangeService {
-    /// Only show what would be written and run
+    /// Show what would be written and run, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

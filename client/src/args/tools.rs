@@ -1,4 +1,4 @@
-//! Tools, one by one, as types, and for agents.
+//! Arguments of `mux call`, `mux mcp`, `mux tools` and `mux types`.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -13,10 +13,10 @@ pub(crate) struct Call {
     /// key=value pairs, one JSON object, or - for a JSON object on standard input
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
-    /// Print the whole result as the server gave it
+    /// Print the whole result as the server returned it
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Wait at most this long
+    /// The maximum time to wait
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
@@ -28,13 +28,13 @@ pub(crate) struct Mcp {
     /// Apply the overrides of [agents.NAME]
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Where the agent works; its roots, or the current directory, if absent
+    /// The agent's workspace [default: its roots, or the current directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Offer every tool as an ordinary one instead of programs; with a server's name, that server as it is
+    /// Serve every tool directly instead of programs; with a server's name, serve only that server, unchanged
     #[arg(long, value_name = "SERVER", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) passthrough: Option<String>,
-    /// The most that the list of tools in the description of `run` may take
+    /// The maximum size of the list of tools in the description of `run`
     #[arg(
         long,
         value_name = "TOKENS",
@@ -46,33 +46,33 @@ pub(crate) struct Mcp {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Tools {
-    /// Words of the name, the server, the arguments or the description
+    /// Words to search for in names, servers, arguments and descriptions
     pub(crate) query: Vec<String>,
-    /// Only this server's
+    /// List only tools of this server
     #[arg(long, value_name = "SERVER")]
     pub(crate) server: Option<String>,
-    /// Also those for the pages of MCP Apps, which no model is shown
+    /// Include tools that are only for the pages of MCP Apps
     #[arg(long, conflicts_with = "query")]
     pub(crate) all: bool,
-    /// At most so many
+    /// The maximum number of tools to list
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// The next page of the same words, as the page before names it
+    /// The cursor of the next page, as printed by the previous page of the same search
     #[arg(long, value_name = "CURSOR", requires = "query")]
     pub(crate) cursor: Option<String>,
-    /// With their JSON schemas; goes with --json
+    /// Include the JSON schemas; requires --json
     #[arg(long, requires = "json")]
     pub(crate) schemas: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Types {
-    /// SERVER, SERVER.GROUP or SERVER.TOOL; everything without
+    /// SERVER, SERVER.GROUP or SERVER.TOOL [default: all tools]
     pub(crate) paths: Vec<String>,
-    /// Keep DIR/mux.d.ts, and a tsconfig.json beside it, as they should be until Ctrl-C
+    /// Keep DIR/mux.d.ts, and a tsconfig.json next to it, up to date until Ctrl-C
     #[arg(long, value_name = "DIR", conflicts_with_all = ["paths", "forget", "json"])]
     pub(crate) watch: Option<PathBuf>,
-    /// Forget what was learned of their results
+    /// Forget the result types inferred from past calls
     #[arg(long)]
     pub(crate) forget: bool,
 }

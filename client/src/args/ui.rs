@@ -1,4 +1,4 @@
-//! What `mux ui` is asked for.
+//! Arguments of `mux ui`.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Ui {
-    /// Listen on this port of 127.0.0.1; without it, on a free one
+    /// The port of 127.0.0.1 to listen on [default: a free one]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
     /// Print the address, and open no browser
     #[arg(long)]
     pub(crate) no_open: bool,
-    /// The program that opens addresses
+    /// The program that opens the address
     #[arg(long, value_name = "PROGRAM", conflicts_with = "no_open")]
     pub(crate) browser: Option<PathBuf>,
 }

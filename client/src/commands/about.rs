@@ -1,7 +1,7 @@
-//! `mux --version`: this program, the engine that runs programs, which only the worker knows, and whether the daemon
-//! is built with OpenTelemetry.
+//! `mux --version`: the version of this program, the engine that the worker reports, and whether the daemon is built
+//! with OpenTelemetry.
 //!
-//! Invariant: no daemon is asked, and none is started.
+//! Invariant: no running daemon is asked, and none is started.
 
 use std::{
     env, fs,
@@ -18,9 +18,9 @@ use mux_proto::{variables, version};
 use super::variable;
 use crate::render::Version;
 
-/// They only have to print a line.
+/// How long `--version` of the worker or the daemon may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longer than that line.
+/// Maximum bytes read of the version line.
 const MOST: u64 = 1024;
 
 pub(crate) fn about() -> Version {
@@ -32,7 +32,7 @@ pub(crate) fn about() -> Version {
     }
 }
 
-/// The worker that a daemon started by us would start.
+/// The worker that a daemon started by this program would use.
 fn worker() -> Option<PathBuf> {
     let file = format!("mux-worker{}", env::consts::EXE_SUFFIX);
     let beside = |program: PathBuf| program.with_file_name(&file);
@@ -46,7 +46,7 @@ fn worker() -> Option<PathBuf> {
         .filter(|worker| worker.exists())
 }
 
-/// The daemon that would be started by us.
+/// The daemon that this program would start.
 fn daemon() -> Option<PathBuf> {
     let file = format!("muxd{}", env::consts::EXE_SUFFIX);
     let own = || {
@@ -58,7 +58,7 @@ fn daemon() -> Option<PathBuf> {
     daemon.filter(|daemon| daemon.exists())
 }
 
-/// What it says of itself.
+/// The output of `PROGRAM --version`; `None` if it fails or takes too long.
 fn said_by(program: PathBuf) -> Option<String> {
     let mut child = Command::new(program)
         .arg("--version")
@@ -73,12 +73,12 @@ fn said_by(program: PathBuf) -> Option<String> {
     thread::spawn(move || {
         let mut text = String::new();
         if stdout.take(MOST).read_to_string(&mut text).is_ok() {
-            // Nobody may wait for it any more.
+            // The receiver may have timed out.
             drop(sender.send(text));
         }
     });
     let said = line.recv_timeout(PATIENCE).ok();
-    // It has ended, or never will.
+    // It has exited, or it hangs.
     drop(child.kill());
     drop(child.wait());
     said
@@ -104,14 +104,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_daemon_is_built_with_is_read_from_its_line() {
+    fn otel_support_is_parsed_from_the_version_line() {
         assert_eq!(otel_in("muxd 0.1.0 (contract 5, otel)\n"), Some(true));
         assert_eq!(otel_in("muxd 0.1.0 (contract 5)"), Some(false));
         assert_eq!(otel_in("muxd"), None);
     }
 
     #[test]
-    fn the_engine_is_read_from_the_workers_line_and_from_no_other() {
+    fn engine_is_parsed_only_from_a_worker_version_line() {
         let engine = |line| engine_in(line);
         assert_eq!(
             engine("mux-worker 0.1.0 (engine v8 15.0.245.4)\n").as_deref(),

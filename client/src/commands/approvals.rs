@@ -54,7 +54,7 @@ async fn list(session: &Session, request: ApprovalsRequest) -> Result<ApprovalLi
     list.map_err(Failure::from)
 }
 
-/// Shows what there is, and each change, until somebody has seen enough.
+/// Shows the pending approvals now and after each change, until Ctrl-C.
 async fn watch(session: &Session, mut list: ApprovalList, json: bool) -> Outcome {
     render::approvals_now(&list, json);
     loop {
@@ -87,7 +87,7 @@ pub(super) async fn deny(args: args::Deny, json: bool) -> Outcome {
     decide(args.approvals, Decision::Deny, args.reason, json).await
 }
 
-/// Each of them. One that cannot be answered is told, and the others are answered.
+/// Decides each approval. A failure is reported, and the others are still decided.
 async fn decide(
     approvals: Vec<String>,
     decision: Decision,
@@ -107,7 +107,7 @@ async fn decide(
         let decided = session.client.decide(within_seconds(10), request).await?;
         match decided {
             Ok(mut decided) => {
-                // They are answered next.
+                // These are decided later in this loop.
                 decided
                     .unshown
                     .retain(|id| !approvals[place..].contains(id));
@@ -146,8 +146,8 @@ pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {
     let finished = tokio::select! {
         finished = watched => finished,
         never = approver.answer(&session) => match never {},
-        // The daemon ends what this connection began, and keeps what waits.
-        () = interrupted() => return Ok(view.interrupted("what waits still waits: see `mux approvals`")),
+        // The daemon cancels the run with this connection, and keeps its pending approvals.
+        () = interrupted() => return Ok(view.interrupted("pending approvals are kept: see `mux approvals`")),
     };
     match finished {
         Ok(finished) => finish(&session, view, finished.outcome, &at_end, json).await,

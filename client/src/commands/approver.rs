@@ -1,8 +1,8 @@
-//! Whoever sits at the terminal of `mux run` and `mux call` is asked there whether a call may be made.
+//! Asks the user at the terminal of `mux run` and `mux call` to approve calls.
 //!
-//! Invariant: nobody is asked where standard input is no terminal: what stands there is data. An answer that is not
-//! one of those that are offered decides nothing, and one that covers more than the call it was given for takes effect
-//! only after all that it covers was listed and confirmed.
+//! Invariant: nothing is asked if standard input is not a terminal, because it is data then. An answer that was not
+//! offered decides nothing. An answer that covers more than the call that was shown takes effect only after everything
+//! that it covers was listed and confirmed.
 
 use std::{
     collections::VecDeque,
@@ -25,22 +25,22 @@ use crate::render::{self, Choice, RunView, Spinner, Waiting};
 
 /// Milliseconds that the daemon holds a request before it answers with nothing.
 const POLL: u64 = 25_000;
-/// How long calls that come together are gathered before they are shown, and what is typed before is thrown away.
+/// How long calls are collected before they are shown together. Input typed before that is discarded.
 const SETTLING: Duration = Duration::from_millis(50);
 
-/// Listens for what a connection is asked.
+/// Receives and answers the approval requests of a connection.
 pub(super) struct Approver {
-    /// Somebody sits there.
+    /// A user is at the terminal.
     asks: bool,
-    /// Says what waits, where no view of a run does.
+    /// Prints pending approvals itself, because no view of a run does.
     tells: bool,
-    /// There is something that outlives the call, and ends with this command.
+    /// The calls are made by a run, so that they can be allowed for the rest of it.
     in_run: bool,
     spinner: Option<Spinner>,
 }
 
 impl Approver {
-    /// For a run, whose view says what waits. `mute`: nobody is asked.
+    /// For a run, whose view shows pending approvals. `mute`: nothing is asked.
     pub(super) fn of(mute: bool, view: &mut RunView) -> Self {
         let asks = !mute && is_somebody_there();
         Self {
@@ -61,7 +61,7 @@ impl Approver {
         }
     }
 
-    /// For a run that this command only starts: its calls are held as if they were asked here.
+    /// For a run that this command only starts: its calls are held as if they could be approved at this terminal.
     pub(super) fn of_detached(mute: bool) -> Self {
         Self {
             asks: !mute && is_somebody_there(),
@@ -71,12 +71,12 @@ impl Approver {
         }
     }
 
-    /// From here on the daemon knows who may be asked. To come before whatever it may ask for.
+    /// Tells the daemon that this connection answers approvals. Must precede the request that may need one.
     pub(super) async fn listen(&self, session: &Session) {
         if self.is_idle(session) {
             return;
         }
-        // Without it nobody is asked here, and `mux approve` answers as ever.
+        // If this fails nothing is asked here, and `mux approve` still works.
         drop(
             session
                 .client
@@ -85,7 +85,7 @@ impl Approver {
         );
     }
 
-    /// Asks, one after the other, for as long as the connection lasts.
+    /// Asks for one approval after the other, until the connection ends.
     pub(super) async fn answer(&self, session: &Session) -> Infallible {
         if self.is_idle(session) {
             return std::future::pending().await;
@@ -100,7 +100,7 @@ impl Approver {
             tokio::select! {
                 page = &mut polling => {
                     let Ok(Ok(page)) = page else {
-                        // The run or the call says what became of the connection.
+                        // The run or the call reports the lost connection.
                         return std::future::pending().await;
                     };
                     for notice in page.notices {
@@ -155,15 +155,15 @@ impl Approver {
     }
 }
 
-/// What waits for an answer, what stands on the terminal, and what is typed.
+/// The queue of pending approvals, the question on the terminal, and the input.
 struct Prompt {
     in_run: bool,
     spinner: Option<Spinner>,
     line: VecDeque<Waits>,
     shown: Shown,
-    /// How many were answered of those that waited together.
+    /// How many approvals of the current batch were answered.
     answered: usize,
-    /// When what has changed is shown.
+    /// When changes of the queue are shown.
     due: Option<Instant>,
     typed: Option<mpsc::UnboundedReceiver<String>>,
     /// Standard input has ended.
@@ -175,14 +175,14 @@ struct Waits {
     asked: ApprovalAsked,
 }
 
-/// What stands on the terminal, of the first that waits.
+/// What the terminal shows of the first pending approval.
 enum Shown {
     Nothing,
-    /// Whether it may be called, as one of so many.
+    /// Whether the call may be made; `of` is the size of the batch.
     Question {
         of: usize,
     },
-    /// Whether these approvals may go with it.
+    /// Whether the decision also applies to the approvals in `others`.
     Confirmation {
         decision: Decision,
         others: Vec<String>,
@@ -213,7 +213,7 @@ impl Prompt {
         self.settle_soon();
     }
 
-    /// Somebody else has answered, or nobody waits for it any more.
+    /// Removes an approval that was answered elsewhere or is no longer needed.
     fn remove(&mut self, ask: u64) {
         let first = self.line.front().is_some_and(|first| first.ask == ask);
         let before = self.line.len();
@@ -233,7 +233,7 @@ impl Prompt {
         self.due.get_or_insert_with(|| Instant::now() + SETTLING);
     }
 
-    /// The first of those that wait, or how many there are now.
+    /// Shows the first pending approval, or how many there are now.
     fn show(&mut self) {
         self.due = None;
         let Some(first) = self.line.front() else {
@@ -244,7 +244,7 @@ impl Prompt {
         let all = self.answered + self.line.len();
         match &mut self.shown {
             Shown::Nothing => {
-                // What was typed before a question is no answer to it, nor is a line that was begun before.
+                // Input typed before the question, even an unfinished line, does not answer it.
                 _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
                 if let Some(typed) = &mut self.typed {
                     while typed.try_recv().is_ok() {}
@@ -256,7 +256,7 @@ impl Prompt {
                 render::ask_to_approve(&first.asked, place, self.in_run);
                 self.shown = Shown::Question { of: all };
             }
-            // What was typed so far stays typed.
+            // The line typed so far is kept.
             Shown::Question { of } if *of < all => {
                 *of = all;
                 render::more_wait(all - self.answered, self.in_run);
@@ -265,7 +265,7 @@ impl Prompt {
         }
     }
 
-    /// A line that was typed.
+    /// Handles a line of input.
     async fn take(&mut self, session: &Session, line: &str) {
         let Some(first) = self.line.front() else {
             return;
@@ -306,7 +306,7 @@ impl Prompt {
         }
     }
 
-    /// Of the first, and of the others that were shown with it.
+    /// Sends the decision for the first approval and for the others that were shown with it.
     async fn decide(&mut self, session: &Session, decision: Decision, shown: Vec<String>) {
         let Some(first) = self.line.pop_front() else {
             return;
@@ -321,7 +321,7 @@ impl Prompt {
         self.answered += 1;
         match session.client.decide(within_seconds(10), request).await {
             Ok(Ok(decided)) => {
-                // What is left of the others is asked, or withdrawn in a moment.
+                // If fewer were released, the rest is asked next or withdrawn by the daemon.
                 if decided.released == others {
                     self.line
                         .retain(|waits| !shown.contains(&waits.asked.approval));
@@ -331,12 +331,12 @@ impl Prompt {
                     render::holds_for_less(warning);
                 }
             }
-            // Somebody else was faster, or nobody waits for it any more.
+            // It was decided elsewhere, or is no longer needed.
             Ok(Err(error)) => render::not_decided(&error),
-            // The run or the call says what became of the connection.
+            // The run or the call reports the lost connection.
             Err(_) => {}
         }
-        // What happened meanwhile is told first.
+        // Prints what was held back during the question, before the next one.
         self.give_back();
         self.settle_soon();
     }
@@ -347,7 +347,7 @@ impl Prompt {
         }
     }
 
-    /// Standard input has ended: nothing is decided, and what waits can be answered elsewhere.
+    /// Standard input has ended: nothing is decided, and pending approvals can be answered elsewhere.
     fn close(&mut self) {
         (self.typed, self.is_closed, self.due) = (None, true, None);
         if !matches!(self.shown, Shown::Nothing) {
@@ -360,21 +360,21 @@ impl Prompt {
         }
     }
 
-    /// That it waits for an answer from elsewhere.
+    /// Prints that the approval must be answered elsewhere.
     fn tell(&self, asked: ApprovalAsked) {
         if let Some(spinner) = &self.spinner {
             spinner.aside(move || render::waits(&asked));
         }
     }
 
-    /// Reads what is typed, from the first question on.
+    /// Starts to read the terminal, at the first question.
     fn read(&mut self) {
         if self.typed.is_some() {
             return;
         }
         let (sender, typed) = mpsc::unbounded_channel();
         self.typed = Some(typed);
-        // It ends with the process: nothing else can end a read of a terminal.
+        // The thread ends with the process: a blocking read of a terminal cannot be interrupted.
         std::thread::spawn(move || {
             for line in io::stdin().lock().lines().map_while(Result::ok) {
                 if sender.send(line).is_err() {

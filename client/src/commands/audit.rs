@@ -1,6 +1,6 @@
-//! `mux audit`: what was called and decided, read from the files, so that it works without a daemon.
+//! `mux audit`: calls and decisions, read from the audit log's files, so that it works without a daemon.
 //!
-//! Invariant: a line that is none, such as one that a crash tore, is counted and costs nothing else.
+//! Invariant: an invalid line, such as one torn by a crash, is counted and skipped.
 
 mod files;
 mod wanted;
@@ -17,9 +17,9 @@ use self::{
 use super::{Outcome, dirs, interrupted, usage};
 use crate::{args, render};
 
-/// How often a followed file is looked at.
+/// How often a followed file is polled.
 const TICK: Duration = Duration::from_millis(200);
-/// Shown of a log that may be long.
+/// How many entries are shown by default.
 const LINES: usize = 50;
 
 pub(super) async fn audit(args: &args::Audit, json: bool) -> Outcome {
@@ -64,11 +64,11 @@ pub(super) async fn audit(args: &args::Audit, json: bool) -> Outcome {
     }
 }
 
-/// What stands there already.
+/// The entries that are in the log already.
 struct Past {
-    /// The latest that are wanted, in their order.
+    /// The latest matching entries, the oldest first.
     entries: Vec<Value>,
-    /// Lines that are none.
+    /// How many lines were invalid.
     torn: usize,
     /// Bytes of the latest file that were read.
     read: u64,
@@ -78,7 +78,7 @@ fn past(files: &[AuditFile], wanted: &Wanted, most: usize) -> std::io::Result<Pa
     let (mut pieces, mut found, mut torn, mut read) = (Vec::new(), 0, 0, None);
     let mut later: Option<&AuditFile> = None;
     for file in files.iter().rev() {
-        // Nothing was written into it after the next one was begun.
+        // A file gets no entries after the next one was created.
         if later.is_some_and(|later| found >= most || !wanted.reaches(later.began)) {
             break;
         }

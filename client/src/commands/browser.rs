@@ -9,8 +9,8 @@ use tokio::process::{Child, Command};
 use super::variable;
 use crate::render;
 
-/// Starts `wanted`, or what opens addresses here; `None` if nobody would see it. Some browsers stay: it is
-/// not waited for.
+/// Starts `wanted`, or the system's opener of addresses; `None` if there is no display or it does not start. Some
+/// browsers keep running, so do not wait for the child.
 pub(super) fn open(wanted: Option<PathBuf>, url: &str) -> Option<Child> {
     let command = opener(wanted)?;
     let (program, before) = command.split_first()?;
@@ -30,7 +30,7 @@ pub(super) fn open(wanted: Option<PathBuf>, url: &str) -> Option<Child> {
     }
 }
 
-/// The program, with what comes before the address.
+/// The program and the arguments before the address.
 fn opener(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
     if let Some(program) = wanted {
         return Some(vec![program]);
@@ -44,7 +44,7 @@ fn opener(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
             "url.dll,FileProtocolHandler".into(),
         ]);
     }
-    // Without a screen `xdg-open` would put a browser into this terminal.
+    // Without a display `xdg-open` would start a text browser in this terminal.
     let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
         .into_iter()
         .find_map(variable);

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::{Failure, Outcome, approver::Approver, ask, stored, trace, usage};
 use crate::{args, render};
 
-/// Arguments on standard input.
+/// Maximum bytes of arguments on standard input.
 const MOST: u64 = 4 << 20;
-/// Longer than the daemon's own limit for a call, which is the one that should speak.
+/// Longer than the daemon's own limit for a call, so that the daemon reports the timeout.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// The arguments as they were given.
@@ -35,7 +35,7 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
         arguments,
         typed,
         raw: args.raw,
-        // What the server gave, whole.
+        // The server's whole result.
         lean: false,
         timeout_ms: args
             .timeout
@@ -53,7 +53,7 @@ pub(super) async fn call(args: args::Call, json: bool) -> Outcome {
             answer = session.client.call(context, request.clone()) => answer,
             never = approver.answer(session) => match never {},
         };
-        // A call that was sent and lost may have happened.
+        // A call that was sent may have happened although the connection was lost.
         let value = answer.map_err(mux_client::lost)??;
         Ok((session.clone(), value))
     })

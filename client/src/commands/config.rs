@@ -1,4 +1,4 @@
-//! `mux config`: what is in force and where it comes from, and what is wrong with a file.
+//! `mux config`: the effective settings with their origins, and the problems of a configuration file.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use crate::{
     render,
 };
 
-/// A longer file is none that somebody wrote.
+/// Maximum bytes of a configuration file, far more than anyone writes by hand.
 const MOST: u64 = 4 << 20;
 /// Generated from the types that the daemon reads.
 const CONFIG_SCHEMA: &str = include_str!("../../../docs/reference/config.schema.json");
@@ -57,7 +57,7 @@ async fn check(file: Option<PathBuf>, json: bool) -> Outcome {
     let request = CheckConfigRequest { text, file };
     let report = ask(async |session| {
         session.require("check_config")?;
-        // The login shell may have to tell its variables first.
+        // The daemon may have to read the login shell's variables first.
         let answer = session
             .client
             .check_config(within_seconds(60), request.clone());

@@ -8,7 +8,7 @@ use mux_proto::{Kind, StopRequest};
 use super::{Failure, Outcome, dirs, running, session, upgrade};
 use crate::{args, exit, render};
 
-/// The drain, and the end of all servers.
+/// Covers the drain and the shutdown of all servers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn reload(json: bool) -> Outcome {
@@ -52,7 +52,7 @@ pub(super) async fn restart(args: &args::Restart, json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks for the end and waits until the daemon has let go of its lock.
+/// Stops the daemon and waits until it has released its lock.
 async fn end(session: Session, now: bool) -> Result<(), Failure> {
     let request = StopRequest { now };
     session
@@ -65,12 +65,12 @@ async fn end(session: Session, now: bool) -> Result<(), Failure> {
     wait_for_end(pid).await
 }
 
-/// A daemon that drains takes no more requests, but a second signal means now.
+/// Sends SIGTERM to a daemon that drains and takes no more requests: a second signal ends it at once.
 fn hurry(pid: u32, now: bool) {
     #[cfg(unix)]
     if now {
         use nix::sys::signal::{Signal, kill};
-        // One that has gone meanwhile needs none.
+        // It may have exited already.
         _ = kill(
             nix::unistd::Pid::from_raw(pid.cast_signed()),
             Signal::SIGTERM,
@@ -79,7 +79,7 @@ fn hurry(pid: u32, now: bool) {
 }
 
 fn lock_failure(error: std::io::Error) -> Failure {
-    exit::machinery(format!("cannot see its lock: {error}")).into()
+    exit::machinery(format!("cannot read the lock: {error}")).into()
 }
 
 async fn wait_for_end(pid: u32) -> Result<(), Failure> {

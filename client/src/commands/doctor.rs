@@ -1,6 +1,6 @@
-//! `mux doctor`: looks for what a user can get wrong, one file a group of checks.
+//! `mux doctor`: checks the installation for common mistakes. One file per group of checks.
 //!
-//! Invariant: it starts nothing, and whatever it complains of, it names what to do.
+//! Invariant: it starts nothing, and every warning and failure comes with a fix.
 
 mod agents;
 mod checker;
@@ -76,7 +76,7 @@ async fn all() -> Vec<Check> {
         Ok(dirs) => dirs,
         Err(error) => {
             let mut group = Group::new(places::NAME);
-            group.fail(error.to_string(), "nothing works before that");
+            group.fail(error.to_string(), "mux cannot work until this is fixed");
             return group.checks;
         }
     };
@@ -103,7 +103,7 @@ async fn all() -> Vec<Check> {
             }
             Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
             Err(error) => group.fail(
-                format!("it does not tell its state: {error}"),
+                format!("it does not report its status: {error}"),
                 "`mux logs` shows more, `mux restart` starts another",
             ),
         }

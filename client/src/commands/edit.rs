@@ -1,8 +1,7 @@
-//! The user's configuration and its file of secrets, edited as he would: one entry at a time, with comments and
-//! order kept.
+//! Edits config.toml and the `env` file with the secrets: one entry at a time, with comments and order kept.
 //!
-//! Invariant: the files are edited here and by no request to the daemon, so that nobody who can only call tools can
-//! add a program or an address.
+//! Invariant: the files are edited here and never by a request to the daemon, so that a client that can only call
+//! tools cannot add a program or an address.
 
 use std::{path::PathBuf, time::SystemTime};
 
@@ -21,7 +20,7 @@ use crate::{
     render::ServerEdit,
 };
 
-/// They share one space of names.
+/// The sections that share one namespace, each with the word for its entries.
 const SECTIONS: &[(&[&str], &str)] = &[(&["servers"], "server"), (&["sources"], "source")];
 
 pub(super) fn added(replaced: bool) -> &'static str {
@@ -31,9 +30,9 @@ pub(super) fn added(replaced: bool) -> &'static str {
     }
 }
 
-/// Our two files, as they were and as they become.
+/// config.toml and the `env` file, as they were read and with the edits.
 pub(super) struct Files {
-    /// Of the entries that are edited.
+    /// The section of the entries that are edited.
     section: &'static [&'static str],
     pub(super) dirs: Dirs,
     file: AgentFile,
@@ -60,14 +59,14 @@ impl Files {
         })
     }
 
-    /// The entry that has this name, or one that programs could not tell from it.
+    /// The entry that has this name, or one that is the same identifier in programs.
     fn name_of(&self, section: &[&str], name: &str) -> Option<&str> {
         let servers = self.config.servers(section);
         let mut names = servers.into_iter().map(|(known, _)| known);
         names.find(|known| clash(known, name))
     }
 
-    /// The entry that a new one of this name takes the place of, if it may.
+    /// The entry that a new one of this name replaces. Fails if there is one that it may not replace.
     pub(super) fn replaced(&self, name: &str, replace: bool) -> Result<Option<String>, Failure> {
         for (section, what) in SECTIONS {
             let Some(known) = self.name_of(section, name) else {
@@ -78,9 +77,9 @@ impl Files {
             }
             let message = format!("there is a {what} `{known}` already");
             let hint = match *section == self.section {
-                true => "--replace writes over it".to_owned(),
+                true => "--replace overwrites it".to_owned(),
                 false => format!(
-                    "servers and sources share their names; `mux {what}s remove {known}` frees it"
+                    "servers and sources share one namespace; `mux {what}s remove {known}` frees the name"
                 ),
             };
             return Err(Error::new(Kind::Validation, message).hint(hint).into());
@@ -94,7 +93,7 @@ impl Files {
             if !self.env.set(variable, value.expose()) {
                 let message = format!("the value of {variable} has a line break");
                 return Err(Error::new(Kind::Validation, message)
-                    .hint("the file `env` cannot hold it; let a command tell it: ${cmd:…}")
+                    .hint("the file `env` cannot hold it; get it from a command: ${cmd:…}")
                     .into());
             }
         }
@@ -143,7 +142,7 @@ impl Files {
         parsed.map_err(|error| config_failure(&error, &self.dirs.config_file()))
     }
 
-    /// Writes what has changed, and lets the daemon that runs say what it makes of it.
+    /// Writes the changes, and asks a running daemon for the resulting state of the server.
     pub(super) async fn finish(
         self,
         mut edit: ServerEdit,
@@ -165,7 +164,7 @@ impl Files {
         Ok(edit)
     }
 
-    /// The secrets first: an entry whose secret is missing would be refused. What is lost is kept beside.
+    /// Writes the secrets first: an entry whose secret is missing would be refused. Text that is lost is backed up.
     fn write(&self, config: &str, loses: bool) -> Result<Option<PathBuf>, Failure> {
         import::prepare(&self.dirs)?;
         let now = SystemTime::now();
@@ -191,8 +190,8 @@ impl Files {
     }
 }
 
-/// What the daemon that runs makes of a server: nothing if it does not know it any more. `None`: no daemon
-/// runs.
+/// The state of a server in the running daemon, after a refresh: `None` if no daemon runs, `Some(None)` if it does not
+/// know the server.
 async fn verdict(server: &str) -> Result<Option<Option<ServerInfo>>, Error> {
     let Some(session) = running().await.map_err(|failure| failure.error)? else {
         return Ok(None);

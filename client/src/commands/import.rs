@@ -1,7 +1,7 @@
-//! `mux import`: takes over the servers that the agents have, into our own configuration.
+//! `mux import`: copies the servers of the agents into config.toml.
 //!
-//! Invariant: a secret that stands in an agent's file goes into the `env` file and nowhere else, and an
-//! entry of ours is written over only when that was asked for.
+//! Invariant: a secret in an agent's file goes into the `env` file and nowhere else, and an existing entry is
+//! overwritten only with `--replace`.
 
 mod definition;
 mod env_file;
@@ -64,7 +64,7 @@ pub(super) async fn import(args: &args::Import, json: bool) -> Outcome {
     Ok(render::imported(&import, json))
 }
 
-/// What the agents have. One whose file cannot be read costs its own servers only.
+/// Reads the servers of the agents. A file that cannot be read is reported, and the others are still read.
 fn read_all(
     args: &args::Import,
     places: &Places,
@@ -107,8 +107,8 @@ fn read_all(
     Ok(sources)
 }
 
-/// The secrets first: an entry whose secret is missing would be refused, the other way round nothing is
-/// wrong.
+/// Writes the secrets first: an entry whose secret is missing would be refused, and a secret without an entry does no
+/// harm.
 fn write(
     dirs: &Dirs,
     config: &AgentFile,
@@ -141,14 +141,14 @@ pub(super) fn prepare(dirs: &Dirs) -> Result<(), Failure> {
     prepared.map_err(|error| exit::machinery(error.to_string()).into())
 }
 
-/// Nobody else may read the file with the secrets, from before there are any of ours in it.
+/// Closes the file with the secrets to other users. Must precede the write of any secret.
 #[cfg(unix)]
 pub(super) fn close(path: &Path) -> Result<(), Failure> {
     use std::{fs, io, os::unix::fs::PermissionsExt as _};
 
     match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(exit::machinery(format!(
-            "cannot close {} to others: {error}",
+            "cannot close {} to other users: {error}",
             path.display()
         ))
         .into()),
@@ -156,13 +156,13 @@ pub(super) fn close(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Files in a user's own directories are closed to others there.
+/// Does nothing: other users cannot read files in a user's directories on this platform.
 #[cfg(not(unix))]
 pub(super) fn close(_path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A daemon that runs reads the configuration again; none is started.
+/// Makes a running daemon reload the configuration; starts none.
 async fn reload() -> Result<Option<ReloadReport>, Error> {
     let Some(session) = running().await.map_err(|failure| failure.error)? else {
         return Ok(None);
@@ -182,7 +182,7 @@ pub(super) fn config_failure(error: &DocumentError, path: &Path) -> Failure {
         Kind::Validation,
         format!("{} was left alone: {error}", path.display()),
     )
-    .hint("mend it, then try again");
+    .hint("fix it, then try again");
     if let DocumentError::Syntax { line, column, .. } = error {
         (told.line, told.column) = (Some(*line), Some(*column));
     }

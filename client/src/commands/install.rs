@@ -1,6 +1,6 @@
-//! `mux install`: puts `mux mcp` into the agents' configuration, and takes it out again.
+//! `mux install`: adds `mux mcp` to the agents' configuration, and removes it.
 //!
-//! Invariant: what goes wrong with one agent's file leaves the others' as if it were alone.
+//! Invariant: a failure with one agent's file does not affect the others.
 
 mod ours;
 mod plan;
@@ -47,7 +47,7 @@ pub(super) fn install(args: &args::Install, json: bool) -> Outcome {
     Ok(render::edits(&edits, &args.name, args.dry_run, json))
 }
 
-/// Where the agents' files are, by this process's environment.
+/// The locations of the agents' files, from this process's environment.
 pub(super) fn places() -> Result<Places, Failure> {
     Places::new(System::current(), variable).ok_or_else(|| {
         exit::machinery("cannot find a home directory".into())
@@ -56,7 +56,7 @@ pub(super) fn places() -> Result<Places, Failure> {
     })
 }
 
-/// Those that were named, or those that are here.
+/// The agents that were named, or all that are found on this machine.
 fn chosen(named: &[Agent], project: bool, places: &Places) -> Result<Vec<Agent>, Error> {
     let mut agents = named.to_vec();
     agents.sort_unstable();
@@ -68,9 +68,9 @@ fn chosen(named: &[Agent], project: bool, places: &Places) -> Result<Vec<Agent>,
         return match agents.iter().find(|agent| in_project(**agent).is_none()) {
             Some(other) => Err(Error::new(
                 Kind::Validation,
-                format!("{} has no file of a project that mux knows", other.title()),
+                format!("{} has no project file that mux knows", other.title()),
             )
-            .hint("--project goes with claude, cursor and vscode")),
+            .hint("--project works with claude, cursor and vscode")),
             None => Ok(agents),
         };
     }
@@ -88,7 +88,7 @@ fn chosen(named: &[Agent], project: bool, places: &Places) -> Result<Vec<Agent>,
     Ok(agents)
 }
 
-/// The file of a project, from its directory.
+/// An agent's file in a project, relative to the project's directory.
 fn in_project(agent: Agent) -> Option<&'static str> {
     match agent {
         Agent::Claude => Some(".mcp.json"),
@@ -105,11 +105,11 @@ fn project_file(agent: Agent) -> Result<PathBuf, Failure> {
     )]
     let folder = std::env::current_dir();
     let folder = folder
-        .map_err(|error| exit::machinery(format!("cannot see the current directory: {error}")))?;
+        .map_err(|error| exit::machinery(format!("cannot get the current directory: {error}")))?;
     Ok(folder.join(in_project(agent).unwrap_or_default()))
 }
 
-/// What became of one agent's file.
+/// Edits one agent's file, unless this is a dry run.
 fn edit(
     agent: Agent,
     path: &Path,
@@ -145,7 +145,7 @@ fn edit(
     })
 }
 
-/// Does it, and returns what was kept of the file.
+/// Carries out a step, and returns the backup of the file, if one was made.
 fn carry_out(file: &AgentFile, step: Step) -> Result<Option<PathBuf>, Error> {
     let done = match step {
         Step::Nothing => Ok(None),
@@ -154,7 +154,7 @@ fn carry_out(file: &AgentFile, step: Step) -> Result<Option<PathBuf>, Error> {
             Ok(backup)
         }),
         Step::Restore { text, backup } => file.replace(text.as_bytes()).map(|()| {
-            // It is the file now.
+            // Its content is the file's now.
             drop(std::fs::remove_file(backup));
             None
         }),
@@ -189,7 +189,7 @@ fn machinery(error: &crate::agents::FileError) -> Error {
     exit::machinery(error.to_string())
 }
 
-/// A file that is left alone, with what to write by hand.
+/// The error for a file that was left alone, with the edit to make by hand.
 fn unusable(
     error: &plan::PlanError,
     agent: Agent,
@@ -206,11 +206,11 @@ fn unusable(
         (told.line, told.column) = (Some(*line), Some(*column));
     }
     if args.undo {
-        return told.hint(format!("take the entry `{}` out by hand", args.name));
+        return told.hint(format!("remove the entry `{}` by hand", args.name));
     }
     let section = plan::usual_section(agent);
     let entry = door.by_hand(agent, section, &args.name);
     told.hint(format!(
-        "mend the file and try again, or add this by hand:\n{entry}"
+        "fix the file and try again, or add this by hand:\n{entry}"
     ))
 }

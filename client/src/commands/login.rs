@@ -12,15 +12,15 @@ use mux_proto::{
 use super::{Failure, Outcome, browser, session, show::STARTS};
 use crate::{args, exit, render};
 
-/// One long poll; the daemon waits no longer.
+/// Milliseconds of one long poll; the daemon waits no longer.
 const POLL: u64 = 30_000;
-/// The authorization server is found and asked, and may be slow.
+/// Seconds for requests that discover and ask the authorization server, which may be slow.
 const BEGINNING: u64 = 180;
 
 pub(super) async fn login(args: args::Login, json: bool) -> Outcome {
     let session = session().await?;
     session.require("login").map_err(Failure::from)?;
-    let waiting = render::Waiting::begin("finding out who signs its users in", json);
+    let waiting = render::Waiting::begin("looking for the authorization server", json);
     let server = args.server.clone();
     let request = LoginRequest {
         server: args.server,
@@ -35,14 +35,14 @@ pub(super) async fn login(args: args::Login, json: bool) -> Outcome {
         let message = "the authorization server gave an address that is not http or https";
         return Err(exit::machinery(message.into()).into());
     }
-    // Before anything is opened: it may not be where the user thinks that he signs in.
+    // Shown before anything is opened: the user may expect another place to sign in.
     render::sign_in_at(&server, started.issuer.as_deref(), &started.url);
     let opened = match args.no_browser || args.paste {
         true => None,
         false => browser::open(args.browser, &started.url),
     };
     render::open_this(&started.url, opened.is_some());
-    // Nobody could say where the browser has ended, if no terminal is there.
+    // Without a terminal the user cannot paste the final address of the browser.
     let paste = args.paste || (opened.is_none() && io::stdin().is_terminal());
     let state = match paste {
         true => pasted(&session, &started).await?,
@@ -60,14 +60,14 @@ pub(super) async fn logout(server: String, json: bool) -> Outcome {
     Ok(render::logged_out(&ended, json))
 }
 
-/// Waits for the browser.
+/// Waits until the login has ended in the browser.
 async fn outcome(session: &Session, started: &LoginStarted) -> Result<LoginState, Failure> {
     loop {
         let request = LoginWaitRequest {
             login: started.login.clone(),
             wait_ms: POLL,
         };
-        // Opening the server is a part of it, and no poll waits longer than its own time.
+        // A login includes connecting to the server, but a poll never takes longer than `wait_ms`.
         let state = session.client.login_wait(within_seconds(60), request);
         let state = state.await?.map_err(Failure::from)?;
         if !state.pending {
@@ -76,7 +76,7 @@ async fn outcome(session: &Session, started: &LoginStarted) -> Result<LoginState
     }
 }
 
-/// Waits for the browser, and for somebody who hands in by hand what it would bring.
+/// Waits for the browser, or for the user to paste the address that the browser would deliver.
 async fn pasted(session: &Session, started: &LoginStarted) -> Result<LoginState, Failure> {
     render::paste_this();
     let waited = outcome(session, started);
@@ -87,7 +87,7 @@ async fn pasted(session: &Session, started: &LoginStarted) -> Result<LoginState,
             line = line() => line,
         };
         let Some(line) = line else {
-            // Nothing more will come by hand.
+            // Standard input has ended: only the browser can finish the login.
             return waited.await;
         };
         if line.trim().is_empty() {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_the_web_are_opened() {
+    fn only_http_and_https_urls_are_opened() {
         for (address, openable) in [
             ("https://issuer.test/authorize?x=1", true),
             ("http://127.0.0.1:1/authorize", true),

@@ -1,5 +1,5 @@
-//! `mux logs` and `mux servers logs`: what the daemon and the servers wrote, in the order in which it happened. It is read
-//! from the files, so that it works without a daemon.
+//! `mux logs` and `mux servers logs`: the logs of the daemon and the servers, merged by time. They are read from the
+//! files, so that this works without a daemon.
 //!
 //! Invariant: the lines of one log stay in their order, whatever their times are.
 
@@ -26,9 +26,9 @@ use crate::{
     render,
 };
 
-/// How often followed files are looked at.
+/// How often followed files are polled.
 const TICK: Duration = Duration::from_millis(200);
-/// Shown of logs that may be long.
+/// How many lines are shown by default.
 const LINES: usize = 50;
 
 pub(super) async fn all(args: &args::Logs, json: bool) -> Outcome {
@@ -70,7 +70,7 @@ async fn show(of: Of<'_>, args: &args::Lines, json: bool) -> Outcome {
     }
     loop {
         for family in families(&dirs, of) {
-            // A server may have none before its first start.
+            // A server may have no log before its first start.
             if !tails.iter().any(|tail| tail.family == family) {
                 tails.push(Tail::behind(family, None, Default::default()));
             }
@@ -89,7 +89,7 @@ async fn show(of: Of<'_>, args: &args::Lines, json: bool) -> Outcome {
     }
 }
 
-/// Whether there is anything to show, or may be later.
+/// Fails if there is nothing to show, now or later.
 fn found(dirs: &Dirs, of: Of<'_>, follows: bool) -> Result<(), Error> {
     let there: Vec<_> = families(dirs, of)
         .into_iter()
@@ -118,7 +118,7 @@ fn found(dirs: &Dirs, of: Of<'_>, follows: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// By their times. A clock that was set back puts none of a log's lines before an earlier one.
+/// Merges logs by time. Each log keeps its order, even if the clock was set back.
 fn merged(logs: Vec<Vec<Line>>) -> Vec<Line> {
     let mut logs: Vec<_> = logs
         .into_iter()

@@ -21,7 +21,7 @@ pub(super) async fn mcp(args: args::Mcp) -> Outcome {
         Ok(workspace) => workspace,
         Err(error) => {
             return usage(
-                format!("--workspace is no directory: {error}"),
+                format!("--workspace is not a directory: {error}"),
                 "give the path of a directory",
                 false,
             );

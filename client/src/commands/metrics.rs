@@ -1,6 +1,6 @@
-//! `mux metrics`: what happened in the daemon, in numbers.
+//! `mux metrics`: prints the metrics of the daemon.
 //!
-//! Invariant: no look at them starts a daemon, because a new one has none.
+//! Invariant: it starts no daemon, because a new one has no metrics.
 
 use std::{io, process::ExitCode};
 
@@ -28,7 +28,7 @@ pub(super) async fn metrics(args: &args::Metrics, json: bool) -> Outcome {
     Ok(render::metrics_document(&families))
 }
 
-/// The file is the daemon's; it needs none to be read.
+/// Reads the daemon's token file, which works without a daemon.
 fn token(json: bool) -> Outcome {
     let file = dirs()?.metrics_token();
     let shown = file.display();

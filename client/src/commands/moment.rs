@@ -1,23 +1,23 @@
-//! What somebody types for a time, or for a run. Pure, but for the clock.
+//! Parses times and matches runs given on the command line. Pure, except for the clock.
 
 use std::time::SystemTime;
 
-/// So long ago, or a date, in UTC where nothing else is said.
+/// Parses `--since`: a duration before now, or a date, in UTC by default.
 pub(super) fn since(text: &str) -> Result<SystemTime, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
         let then = SystemTime::now().checked_sub(ago);
-        return then.ok_or_else(|| format!("--since {text} is before all times"));
+        return then.ok_or_else(|| format!("--since {text} is too long ago"));
     }
     let whole = match text.len() {
         10 => format!("{text}T00:00:00Z"),
         _ => text.to_owned(),
     };
     humantime::parse_rfc3339_weak(&whole).map_err(|_| {
-        format!("--since {text:?} is no time such as 1h and no date such as 2026-11-22")
+        format!("--since {text:?} is neither a duration such as 1h nor a date such as 2026-11-22")
     })
 }
 
-/// A run has its id, and the number behind the dash for short.
+/// Whether `wanted` is the run's id, or the number after the dash of the id.
 pub(super) fn is_run(id: &str, wanted: &str) -> bool {
     let number = id.rsplit_once('-').map(|(_, number)| number);
     !id.is_empty() && (id == wanted || number == Some(wanted))
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_times_and_dates() {
+    fn since_accepts_durations_and_dates() {
         let day = since("2026-11-22").unwrap();
         assert_eq!(day, since("2026-11-22T00:00:00Z").unwrap());
         assert!(since("1h").unwrap() < SystemTime::now());
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_known_by_its_number_too() {
+    fn run_is_matched_by_its_id_or_number() {
         assert!(is_run("f3a-12", "12") && is_run("f3a-12", "f3a-12"));
         assert!(!is_run("f3a-12", "2") && !is_run("f3a-12", "f3a") && !is_run("", ""));
     }

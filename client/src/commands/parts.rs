@@ -1,6 +1,6 @@
-//! Parts of a run as files.
+//! Saves the parts of a run as files.
 //!
-//! Invariant: no file that was there is written to.
+//! Invariant: no existing file is written to.
 
 use std::{
     fs::{self, OpenOptions},
@@ -14,8 +14,7 @@ use serde_json::Value;
 
 use crate::part::Part;
 
-/// Makes the directory before the program runs, so that a wrong name costs nothing. Fails in words:
-/// message and hint.
+/// Creates the directory, before the program runs, so that a wrong name fails early. The error is message and hint.
 pub(super) fn prepare(folder: &Path) -> Result<(), (String, String)> {
     fs::create_dir_all(folder).map_err(|error| {
         let message = format!("cannot make the directory {}: {error}", folder.display());
@@ -23,7 +22,7 @@ pub(super) fn prepare(folder: &Path) -> Result<(), (String, String)> {
     })
 }
 
-/// Writes each part to a file of its own, and says how far it came.
+/// Writes each part to its own file. Returns the files written, and the error that stopped it.
 pub(super) async fn save(
     session: &Session,
     folder: &Path,
@@ -65,7 +64,7 @@ async fn block(session: &Session, part: &Held) -> Result<Value, Error> {
     }
 }
 
-/// To the first file `part-N` from this number on that does not exist, whatever its extension.
+/// Writes to the first file `part-N.EXTENSION` that does not exist, from `number` on.
 fn write(folder: &Path, number: &mut usize, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     loop {
         let file = folder.join(format!("part-{number}.{extension}"));
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_are_there_are_left_alone() {
+    fn existing_files_are_not_written_to() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("part-1.png"), "mine").unwrap();
         fs::write(folder.path().join("part-2.png"), "mine").unwrap();

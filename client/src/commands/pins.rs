@@ -1,6 +1,6 @@
 //! `mux servers pins`, `mux servers accept`.
 //!
-//! Invariant: what is accepted is what was shown, by its digest.
+//! Invariant: only what was shown is accepted, identified by its digest.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
@@ -30,7 +30,7 @@ pub(super) async fn accept(args: args::Accept, json: bool) -> Outcome {
     let agreed = args.yes || (!json && asked(wanted.len()));
     if !agreed {
         let (server, count) = (&list.server, wanted.len());
-        let message = format!("nothing was accepted: {count} of the tools of `{server}` wait");
+        let message = format!("nothing was accepted: {count} tools of `{server}` are pending");
         let error = Error::new(Kind::Pending, message);
         return Err(error.hint("--yes accepts what is shown").into());
     }
@@ -73,7 +73,7 @@ async fn pins(
     answer?.map_err(Failure::from)
 }
 
-/// Those that were named, or all of which somebody should take note.
+/// The tools that are new, changed or refused, limited to `names` unless that is empty.
 fn wanted(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Failure> {
     let waits = |tool: &PinInfo| {
         matches!(
@@ -96,7 +96,7 @@ fn wanted(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Failure> {
     Ok(wanted.cloned().collect())
 }
 
-/// Asks whoever sits there. Nobody does where there is no terminal.
+/// Asks the user at the terminal; `false` without a terminal.
 fn asked(count: usize) -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;

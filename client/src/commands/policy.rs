@@ -15,7 +15,7 @@ use crate::{
     render,
 };
 
-/// A disk on which a project lies may be slow.
+/// Seconds. The disk of a project may be slow.
 const PATIENCE: u64 = 30;
 
 pub(super) async fn policy(args: args::Policy, json: bool) -> Outcome {
@@ -70,7 +70,7 @@ async fn explain(args: args::ExplainPolicy, json: bool) -> Outcome {
     Ok(render::policy_explanation(&explanation, json))
 }
 
-/// The daemon does not stand where the user does.
+/// An absolute path: the daemon has another working directory.
 fn whole(dir: &std::path::Path) -> PathBuf {
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
 }

@@ -1,6 +1,6 @@
 //! `mux project`: servers that a project's own files define, shown and approved.
 //!
-//! Invariant: what is approved is named by the digest of what was shown.
+//! Invariant: an approval names the digest of what was shown.
 
 use std::{
     io::{IsTerminal as _, Write as _, stdin},
@@ -16,7 +16,7 @@ use crate::{
     render,
 };
 
-/// Fewer digits could be made to fit.
+/// Minimum digits of `--hash`. Files that match fewer could be crafted.
 const FEWEST_DIGITS: usize = 32;
 
 pub(super) async fn project(args: args::Project, json: bool) -> Outcome {
@@ -35,7 +35,7 @@ async fn approve(dir: Option<PathBuf>, hash: Option<String>, json: bool) -> Outc
     let project = one(dir).await?;
     let root = project.root.display();
     let Some(digest) = project.digest.clone() else {
-        let message = format!("{root} cannot be approved: a file of it cannot be read");
+        let message = format!("{root} cannot be approved: one of its files cannot be read");
         return Err(Error::new(Kind::Validation, message).into());
     };
     match hash {
@@ -44,16 +44,16 @@ async fn approve(dir: Option<PathBuf>, hash: Option<String>, json: bool) -> Outc
             return Err(Error::new(Kind::Validation, message).into());
         }
         Some(hash) if !digest.starts_with(&hash.to_ascii_lowercase()) => {
-            let message = format!("the files in {root} are others than those that you saw");
+            let message = format!("the files in {root} are not those that you saw");
             return Err(Error::new(Kind::Validation, message)
                 .hint("see `mux project show`")
                 .into());
         }
         Some(_) => {}
         None if json || !stdin().is_terminal() => {
-            let message = "nobody can be asked here";
+            let message = "cannot ask for confirmation here";
             return Err(Error::new(Kind::Validation, message)
-                .hint("look at `mux project show`, then name what you saw: --hash DIGEST")
+                .hint("see `mux project show`, then pass the digest that it shows: --hash DIGEST")
                 .into());
         }
         None => {
@@ -81,7 +81,7 @@ async fn revoke(dir: Option<PathBuf>, json: bool) -> Outcome {
     let found = ProjectsRequest {
         dir: Some(dir.clone()),
     };
-    // One whose files are gone is still approved.
+    // A project whose files were deleted may still be approved.
     let root = match find(found).await?.into_iter().next() {
         Some(project) => project.root,
         None => std::fs::canonicalize(&dir).unwrap_or(dir),
@@ -110,7 +110,7 @@ async fn one(dir: Option<PathBuf>) -> Result<ProjectInfo, Failure> {
         );
         Error::new(Kind::NotFound, message)
             .hint(
-                "directories above it are looked at up to that of its git repository, or your home",
+                "parent directories are searched up to the root of the git repository, or your home",
             )
             .into()
     })
@@ -140,7 +140,7 @@ fn absolute(dir: Option<PathBuf>) -> Result<PathBuf, Failure> {
 fn agreed(question: &str) -> bool {
     render::question(question);
     let mut answer = String::new();
-    // No answer is none.
+    // If the question is not shown, there is no answer.
     drop(std::io::stderr().flush());
     let read = stdin().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")

@@ -1,6 +1,6 @@
-//! Recordings of runs as files.
+//! Saves recordings of runs as files, and compares runs with them.
 //!
-//! Invariant: no file is written over that is not a recording, and one is whole or as it was.
+//! Invariant: only recordings are overwritten, and atomically.
 
 use std::{
     fs::{self, File},
@@ -15,7 +15,7 @@ use serde_json::Value;
 /// How every recording begins.
 const HEAD: &str = "{\"muxd_recording\":";
 
-/// Whether a recording may go there. Fails in words: message and hint.
+/// Checks whether a recording can be written to `file`. The error is message and hint.
 pub(super) fn prepare(file: &Path) -> Result<(), (String, String)> {
     let shown = file.display();
     let fails = |what: String| (what, "name a new file".to_owned());
@@ -34,7 +34,7 @@ pub(super) fn prepare(file: &Path) -> Result<(), (String, String)> {
         Err(error) => Err(fails(format!("cannot write {shown}: {error}"))),
         Ok(_) if is_recording(file) => Ok(()),
         Ok(_) => Err(fails(format!(
-            "{shown} is no recording, and is not written over"
+            "{shown} is no recording, and is not overwritten"
         ))),
     }
 }
@@ -45,7 +45,7 @@ fn is_recording(file: &Path) -> bool {
     read.is_ok_and(|mut file| file.read_to_end(&mut head).is_ok()) && head == HEAD.as_bytes()
 }
 
-/// Gives its length in bytes.
+/// Writes the recording to `file`, and returns its length in bytes.
 pub(super) async fn save(
     session: &Session,
     file: &Path,
@@ -53,7 +53,7 @@ pub(super) async fn save(
 ) -> Result<u64, Error> {
     let Some(handle) = recording else {
         let message = "the run was not recorded";
-        return Err(Error::new(Kind::Internal, message).hint("the warning before says why"));
+        return Err(Error::new(Kind::Internal, message).hint("see the warning above"));
     };
     let failed = |error: io::Error| {
         let message = format!("cannot write the recording to {}: {error}", file.display());
@@ -63,7 +63,7 @@ pub(super) async fn save(
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    // For its owner alone, as it may hold what his tools told.
+    // Only the owner can read a temporary file: a recording may hold private results of tools.
     let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
     let mut pages = Pages::new(session, &handle.handle, 0, None);
     while let Some(page) = pages.next().await? {
@@ -74,7 +74,7 @@ pub(super) async fn save(
     Ok(handle.bytes)
 }
 
-/// Whether a run ended as a recording says: with this result, or an error of this kind and these words.
+/// Whether a run ended as recorded: with the same result, or an error of the same kind and message.
 pub(super) async fn is_same(session: &Session, recorded: &Value, outcome: &Outcome) -> bool {
     let same = |value: Value| {
         let recorded = recorded.get("result").cloned();
@@ -95,7 +95,7 @@ pub(super) async fn is_same(session: &Session, recorded: &Value, outcome: &Outco
     }
 }
 
-/// The summary of a program of steps tells how long each took.
+/// Removes the durations in the summary of a program of steps.
 fn without_times(mut value: Value) -> Value {
     if let Some(Value::Array(steps)) = value.get_mut("steps") {
         for step in steps.iter_mut().filter_map(Value::as_object_mut) {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_recording_is_written_over() {
+    fn only_recordings_are_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.muxrec");
         prepare(&file).unwrap();

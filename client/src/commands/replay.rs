@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{args, render::Listing};
 
-/// A recording goes to the daemon in one message.
+/// Maximum bytes of a recording, which goes to the daemon in one message.
 const MOST: u64 = 13 << 20;
 
-/// What this program has to know of a recording; the daemon reads the rest.
+/// The parts of a recording that this program reads; the daemon reads the rest.
 #[derive(Deserialize)]
 struct Recording {
     program: Script,
@@ -58,7 +58,7 @@ fn read(file: &Path) -> Result<(Value, Recording), String> {
     let length = std::fs::metadata(file).map(|meta| meta.len());
     let length = length.map_err(|error| format!("cannot read {shown}: {error}"))?;
     if length > MOST {
-        return Err(format!("{shown} is over {MOST} bytes, and no recording"));
+        return Err(format!("{shown} is no recording: it is over {MOST} bytes"));
     }
     let text =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;

@@ -50,11 +50,11 @@ pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
 /// What is done with a run at its end.
 #[derive(Debug, Default)]
 pub(super) struct AtEnd {
-    /// Its parts go to files there.
+    /// The directory to which its parts are written.
     pub(super) parts: Option<PathBuf>,
-    /// Its recording goes to that file.
+    /// The file to which its recording is written.
     pub(super) recording: Option<PathBuf>,
-    /// It must have ended so.
+    /// The recorded outcome that it must have.
     pub(super) expected: Option<Value>,
 }
 
@@ -66,7 +66,7 @@ impl AtEnd {
         }
     }
 
-    /// Before the program runs, so that a wrong name costs nothing. Fails in words: message and hint.
+    /// Checks the paths before the program runs, so that a wrong name fails early. The error is message and hint.
     pub(super) fn prepare(&self) -> Result<(), (String, String)> {
         if let Some(folder) = &self.parts {
             parts::prepare(folder)?;
@@ -75,7 +75,7 @@ impl AtEnd {
     }
 }
 
-/// The value of `--input`, or wrong usage in words: message and hint.
+/// The value of `--input`. The error is message and hint.
 pub(super) fn input(text: Option<&str>) -> Result<Value, (String, String)> {
     let input = text.map(serde_json::from_str).transpose();
     input.map(Option::unwrap_or_default).map_err(|error| {

@@ -1,6 +1,6 @@
-//! `mux runs`: what runs or ran in the daemon, whoever asked for it.
+//! `mux runs`: the current and past runs of the daemon, started by any client.
 //!
-//! Invariant: no look at runs starts a daemon, because a new one has none. Kept values outlive it.
+//! Invariant: only `mux runs read` starts a daemon: a new one has no runs, but stored values outlive a daemon.
 
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ async fn info(session: &Session, run: String) -> Result<RunInfo, Failure> {
 }
 
 async fn show(session: &Session, run: String, json: bool) -> Outcome {
-    // What it is may not be older than what happened in it.
+    // Requested after the events, so that it is not older than they are.
     let mut events = events_so_far(session, &run).await?;
     let info = info(session, run).await?;
     let is_over = matches!(info.state, RunState::Succeeded | RunState::Failed);
@@ -98,7 +98,7 @@ async fn watch(session: &Session, args: args::Watch, json: bool) -> Outcome {
     if let Err((message, hint)) = at_end.prepare() {
         return usage(message, hint, json);
     }
-    // The whole id, which the daemon knows by the number.
+    // The daemon resolves the number of a run to its whole id.
     let run = info(session, args.run).await?.run;
     let mut view = RunView::new(json, at_end.parts.is_some(), None);
     view.accepted(&run);
@@ -116,9 +116,9 @@ async fn watch(session: &Session, args: args::Watch, json: bool) -> Outcome {
     }
 }
 
-/// Returns when they have ended.
+/// Cancels the runs, and returns when they have ended.
 async fn cancel(session: &Session, runs: Vec<String>, json: bool) -> Outcome {
-    // A run that does not exist is found before any is stopped.
+    // A run that does not exist is reported before any is cancelled.
     let mut found = Vec::new();
     for run in runs {
         found.push(info(session, run).await?);

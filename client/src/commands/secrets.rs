@@ -1,6 +1,6 @@
 //! `mux secrets`: the secrets that entries name as `${keyring:NAME}`.
 //!
-//! Invariant: a value comes from the terminal, unseen, or from standard input, and goes to the daemon.
+//! Invariant: a value is read from the terminal without echo, or from standard input, and only sent to the daemon.
 
 mod prompt;
 
@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 use super::{Failure, Outcome, ask, interrupted, session};
 use crate::{args, args::SecretsCommand, exit, render};
 
-/// A keyring may ask its user to unlock it.
+/// Seconds. A keyring may ask the user to unlock it.
 const PATIENCE: u64 = 60;
-/// Far more than the daemon takes.
+/// Maximum bytes read of a value, far more than the daemon accepts.
 const LONGEST: u64 = 1 << 20;
 
 pub(super) async fn secrets(args: args::Secrets, json: bool) -> Outcome {
@@ -46,7 +46,7 @@ async fn set(name: String, json: bool) -> Outcome {
         true => {
             let shown = name.clone();
             let (told, typed) = oneshot::channel();
-            // Nobody waits for a thread that still reads when the command ends.
+            // The thread is not joined: it may still read when the command ends.
             thread::spawn(move || told.send(prompt::typed(&shown)));
             tokio::select! {
                 typed = typed => typed.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
@@ -85,7 +85,7 @@ async fn remove(name: String, json: bool) -> Outcome {
     Ok(render::secret_removed(&removed, json))
 }
 
-/// All of standard input, without the line end that most programs put behind it.
+/// All of standard input, without a line break at its end.
 fn piped() -> io::Result<String> {
     let mut text = String::new();
     io::stdin().lock().take(LONGEST).read_to_string(&mut text)?;

@@ -1,7 +1,7 @@
-//! `mux servers add`, `remove`, `enable`, `disable`: the user's configuration, edited as he would.
+//! `mux servers add`, `remove`, `enable` and `disable`: edit config.toml.
 //!
-//! Invariant: the file is edited here and by no request to the daemon, so that nobody who can only call
-//! tools can add a program. An edit touches one entry, and secrets go into the `env` file.
+//! Invariant: the file is edited here and never by a request to the daemon, so that a client that can only call tools
+//! cannot add a program. An edit touches one entry, and secrets go into the `env` file.
 
 mod entry;
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 const SECTION: &[&str] = &["servers"];
-/// What `--replace` takes away with the old entry.
+/// Other keys that `--replace` removes with the old entry.
 const REPLACED: &[&str] = &["transport", "socket", "oauth"];
 
 pub(super) async fn add(args: &args::AddServer, json: bool) -> Outcome {
@@ -30,7 +30,7 @@ pub(super) async fn add(args: &args::AddServer, json: bool) -> Outcome {
     let (open, secrets) = withhold(&definition(args)?, &name);
     let mut entry = entry(&open, args);
     if let Some(old) = files.config.server(SECTION, &name) {
-        // Whether it is used is not said anew.
+        // The old entry's `enabled` stays.
         entry.remove("enabled");
         let old = old.as_object().into_iter().flatten();
         let stale = old.map(|(key, _)| key.clone());

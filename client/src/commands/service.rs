@@ -1,7 +1,7 @@
-//! `mux service`: the system listens for clients, starts muxd for the first one, and watches over it.
+//! `mux service`: the service manager listens for clients, starts muxd for the first one, and restarts it.
 //!
-//! Invariant: of a user's daemons one serves. Between the end of the one that a client started and the
-//! moment in which the system listens, nobody can start another.
+//! Invariant: one daemon of a user serves. From the end of the daemon that a client started until the service manager
+//! listens, no client can start another.
 
 mod files;
 mod place;
@@ -41,7 +41,7 @@ impl From<Unwritable> for Failure {
 impl From<ToolError> for Failure {
     fn from(error: ToolError) -> Self {
         exit::machinery(error.to_string())
-            .hint("`mux service status` shows what is in force; muxd needs no service to work")
+            .hint("`mux service status` shows its state; muxd needs no service to work")
             .into()
     }
 }
@@ -63,7 +63,7 @@ pub(super) async fn service(args: args::Service, json: bool) -> Outcome {
 
 fn current() -> Result<System, Error> {
     System::current().ok_or_else(|| {
-        exit::machinery("muxd can be a service of systemd or launchd, and here is neither".into())
+        exit::machinery("muxd can be a service of systemd or launchd, and neither is here".into())
             .hint("muxd needs no service: the first client starts it")
     })
 }
@@ -100,7 +100,7 @@ async fn install(dirs: &Dirs, dry_run: bool, json: bool) -> Outcome {
         file.write()?;
     }
     if !steps.is_empty() {
-        let waiting = render::Waiting::begin("asking the muxd that runs to make room", json);
+        let waiting = render::Waiting::begin("stopping the running muxd", json);
         let room = room::make(dirs).await;
         waiting.end();
         let (pid, held) = room?;
@@ -133,7 +133,7 @@ async fn uninstall(dirs: &Dirs, dry_run: bool, json: bool) -> Outcome {
         socket: dirs.socket(),
     };
     if !dry_run {
-        let waiting = render::Waiting::begin("asking muxd to end", json);
+        let waiting = render::Waiting::begin("stopping muxd", json);
         let ended = run(&before).await;
         waiting.end();
         ended?;
@@ -155,7 +155,7 @@ async fn run(steps: &[Step]) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// What there is of a service, for `mux service status` and for the doctor.
+/// The state of the service, for `mux service status` and `mux doctor`.
 pub(super) async fn look(dirs: &Dirs) -> Result<ServiceReport, Failure> {
     let system = current()?;
     let (name, folder) = (place::name(dirs.home()), place::folder(system)?);
@@ -174,7 +174,7 @@ pub(super) async fn look(dirs: &Dirs) -> Result<ServiceReport, Failure> {
         daemon: None,
     };
     if report.installed {
-        // What cannot be said of this program is no reason to say nothing of the others.
+        // If muxd cannot be found, the rest is still reported.
         if let Ok(described) = place::described(dirs) {
             let wanted = files::planned(system.files(&described, &folder)?)?;
             let stale = wanted.into_iter().filter(Planned::changes);
@@ -192,7 +192,7 @@ pub(super) async fn look(dirs: &Dirs) -> Result<ServiceReport, Failure> {
     Ok(report)
 }
 
-/// The daemon that runs, and how it was started, if it tells.
+/// The pid of the running daemon, and how it was started, if it reports that.
 async fn daemon() -> Option<(u32, Option<Started>)> {
     let session = running().await.ok()??;
     let status = session.client.status(within_seconds(10)).await;

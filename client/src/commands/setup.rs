@@ -1,7 +1,7 @@
-//! `mux setup`: puts TypeScript's compiler where the daemon looks for it.
+//! `mux setup`: installs TypeScript's compiler where the daemon looks for it.
 //!
-//! Invariant: nothing is unpacked, and nothing run, whose checksum is not the one built in here. A
-//! half-done installation is never seen: a folder that bears the version is whole.
+//! Invariant: nothing is unpacked or run unless its checksum is the one built in here. A partial installation is never
+//! visible: a folder named after the version is complete.
 
 mod download;
 mod error;
@@ -57,7 +57,7 @@ pub(super) async fn setup(args: args::Setup, json: bool) -> Outcome {
     Ok(render::installed(&compiler, Some(&from), json))
 }
 
-/// The one that was asked for, the one that npm itself would use, or npm's own.
+/// The registry that was asked for, the one that npm is configured to use, or npm's default.
 fn registry(asked: Option<String>) -> String {
     let of_npm = || {
         let mut set = variables::REGISTRY.iter().filter_map(|name| variable(name));

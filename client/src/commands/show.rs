@@ -13,7 +13,7 @@ use crate::{
     render,
 };
 
-/// Every server may have to be started for an answer.
+/// The timeout of requests for which every server may have to be started.
 pub(super) const STARTS: Duration = Duration::from_secs(300);
 
 pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
@@ -21,7 +21,7 @@ pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
     let query = args.query.join(" ");
     let request = ToolsRequest {
         server: args.server.clone(),
-        // With words it is asked for what is missing, and so that all servers are there.
+        // With a query, this only starts all servers and reports which are missing.
         limit: if query.is_empty() {
             args.limit
         } else {
@@ -53,7 +53,7 @@ pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
     Ok(render::found(&list, next.as_deref(), json))
 }
 
-/// Puts the tools that fit into the list, the best first. Gives the cursor of the next page.
+/// Puts the matching tools into the list, the best first. Returns the cursor of the next page.
 async fn found(
     session: &Session,
     list: &mut ToolList,
@@ -97,7 +97,7 @@ async fn found(
     Ok(page.next)
 }
 
-/// Whether somebody asked for just this one, by a whole name.
+/// Whether the query is the full name of this tool.
 fn is_meant(tool: &ToolInfo, query: &[String]) -> bool {
     let [name] = query else { return false };
     *name == tool.path || *name == format!("{}.{}", tool.server, tool.name)
@@ -112,7 +112,7 @@ pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
                 .servers(within_seconds(10))
                 .await?
                 .map_err(Failure::from)?;
-            // A file that was refused is why a server is missing.
+            // A file that was refused explains why a server is missing.
             let status = session.client.status(within_seconds(10)).await?;
             let problems = status
                 .map(|status| status.all_problems())

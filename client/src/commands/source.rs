@@ -1,4 +1,4 @@
-//! A program from a file, standard input or the command line.
+//! Reads a program from a file, standard input or the command line.
 
 use std::{
     io::{self, Read},
@@ -10,10 +10,10 @@ use mux_proto::Error;
 use super::Failure;
 use crate::{args, exit, render::Listing};
 
-/// The daemon takes a program of 1 MiB; what is far beyond would not even fit into a message.
+/// Maximum bytes read of a program. The daemon accepts 1 MiB; a much longer one would not fit into a message.
 const MOST: u64 = 2 << 20;
 
-/// The source with its name, or wrong usage in words: message and hint.
+/// The source with its name. The inner error is wrong usage: message and hint.
 pub(super) fn read(args: &args::Source) -> Result<Result<Listing, (String, String)>, Failure> {
     let (name, read) = match (&args.eval, args.file.as_deref()) {
         (Some(code), _) => {

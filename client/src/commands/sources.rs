@@ -24,11 +24,11 @@ use crate::{
 };
 
 const SECTION: &[&str] = &["sources"];
-/// The keys that say what a source is, and how it is called.
+/// The keys that identify a source, and how it is called.
 const IDENTITY: &[&str] = &[
     "openapi", "graphql", "schema", "base_url", "origins", "headers", "auth", "scopes", "rate",
 ];
-/// Functions that are named after one was added.
+/// How many functions are listed after a source was added.
 const NAMED: usize = 5;
 
 pub(super) async fn sources(args: args::Sources, json: bool) -> Outcome {
@@ -79,12 +79,12 @@ async fn remove(args: &args::ChangeServer, json: bool) -> Outcome {
     Ok(render::server_edit(&edit, json))
 }
 
-/// What was asked for, in the configuration's own syntax, with references in the places of secrets.
+/// The entry that the arguments define, in the syntax of config.toml, with references in place of secrets.
 fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<WithheldSecret>), Error> {
     let near = allowed(name);
     if near != name {
         let message = format!("a source cannot be called {name:?}");
-        return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` would do")));
+        return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
     }
     let place = |written: &Option<String>| written.as_deref().map(described).transpose();
     let (openapi, schema) = (place(&args.openapi)?, place(&args.schema)?);
@@ -152,7 +152,7 @@ fn list(words: &[String]) -> Option<Value> {
     (!words.is_empty()).then(|| json!(words))
 }
 
-/// An address as it is; a file by its whole path, for the daemon does not stand where the user stands.
+/// An address as it is; a file as an absolute path, since the daemon has another working directory.
 fn described(written: &str) -> Result<String, Error> {
     if written.contains("://") || written.starts_with('$') {
         return Ok(written.to_owned());
@@ -167,7 +167,7 @@ fn described(written: &str) -> Result<String, Error> {
     Ok(absolute(&escaped(written), here.as_deref()))
 }
 
-/// How many functions there are, and some of their names.
+/// The number of functions of a source, and some of their names.
 async fn offered(name: &str, json: bool) -> Result<Offered, Failure> {
     let session = session().await?;
     let found = refreshed(&session, name, json)

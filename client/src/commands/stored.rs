@@ -1,4 +1,4 @@
-//! A value that the daemon keeps, on standard output.
+//! Prints a value that the daemon stores.
 
 use std::{io, process::ExitCode};
 
@@ -8,7 +8,7 @@ use mux_proto::Handle;
 use super::Outcome;
 use crate::render::{self, StoredValue};
 
-/// All of it, as a value that was short enough for a message is printed.
+/// Prints the whole value, in the format of a value that fits into a message.
 pub(super) async fn print(session: &Session, handle: &Handle) -> Outcome {
     let mut pages = Pages::new(session, &handle.handle, 0, None);
     let mut value = StoredValue::new(handle);
@@ -20,7 +20,7 @@ pub(super) async fn print(session: &Session, handle: &Handle) -> Outcome {
     Ok(render::printed(value.end()))
 }
 
-/// Its JSON text or a part of it, to the byte.
+/// Prints the JSON text of a value or a part of it, byte for byte.
 pub(super) async fn print_text(mut pages: Pages<'_>) -> Outcome {
     let mut printed: io::Result<()> = Ok(());
     while printed.is_ok()

@@ -1,7 +1,6 @@
-//! `mux top`: what the daemon does, as it changes.
+//! `mux top`: a live view of the daemon.
 //!
-//! Invariant: it asks and never starts a daemon; while none is there it waits for one. Keys are heard whatever the daemon
-//! does.
+//! Invariant: it never starts a daemon; if the daemon exits, it waits for another. Keys work whatever the daemon does.
 
 use std::{
     process::ExitCode,
@@ -23,9 +22,9 @@ use crate::{
     top::{Figures, History, Reading, Screen, Wish},
 };
 
-/// How often the daemon is asked.
+/// How often the daemon is polled.
 const BEAT: Duration = Duration::from_secs(1);
-/// Runs that are listed.
+/// Maximum number of runs that are listed.
 const RUNS: usize = 200;
 
 pub(super) async fn top(args: &args::Top, json: bool) -> Outcome {
@@ -40,22 +39,22 @@ pub(super) async fn top(args: &args::Top, json: bool) -> Outcome {
     }
     match Figures::of(&history) {
         Some(figures) => Ok(render::top_once(&figures, json)),
-        None => Err(machinery("muxd tells no numbers".to_owned()).into()),
+        None => Err(machinery("muxd reports no metrics".to_owned()).into()),
     }
 }
 
-/// What one look at the daemon gave, and the connection for the next one.
+/// The connection for the next poll, and the result of this one.
 type Looked = (Option<Session>, Result<Reading, String>);
 
 struct Live {
     history: History,
     screen: Screen,
-    /// What is shown; while it is paused, of an earlier time.
+    /// The figures that are shown; while the view is paused, older ones.
     figures: Option<Figures>,
     session: Option<Session>,
     /// Why there are no newer figures.
     trouble: Option<String>,
-    /// What was asked of the daemon, and will tell what became of it.
+    /// Requests in flight; each resolves to a note about its result.
     errands: FuturesUnordered<BoxFuture<'static, String>>,
 }
 
@@ -76,7 +75,7 @@ async fn live(session: Session, history: History) -> Outcome {
     let code = loop {
         let (figures, trouble) = (live.figures.as_ref(), live.trouble.as_deref());
         if terminal.draw(figures, &live.screen, trouble).is_err() {
-            // Nobody looks any more.
+            // The terminal is gone.
             break 0;
         }
         tokio::select! {
@@ -93,7 +92,7 @@ async fn live(session: Session, history: History) -> Outcome {
                         Wish::Cancel(run) => live.cancel(run),
                     }
                 }
-                // The next picture has the new size.
+                // The next draw has the new size.
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => break 0,
             },
@@ -118,7 +117,7 @@ impl Live {
         }
     }
 
-    /// Shows what is newest, unless somebody looks at what was.
+    /// Shows the newest figures, unless the view is paused.
     fn follow(&mut self) {
         if !self.screen.paused {
             self.figures = Figures::of(&self.history);
@@ -127,7 +126,7 @@ impl Live {
 
     fn cancel(&mut self, run: String) {
         let Some(session) = self.session.clone() else {
-            self.screen.note = Some("there is no muxd to ask".into());
+            self.screen.note = Some("no muxd is running".into());
             return;
         };
         let errand = async move {
@@ -135,21 +134,21 @@ impl Live {
             match told.await {
                 Ok(Ok(())) => format!("{run} is being stopped"),
                 Ok(Err(error)) => error.message,
-                Err(error) => format!("muxd was not reached: {error}"),
+                Err(error) => format!("cannot reach muxd: {error}"),
             }
         };
         self.errands.push(errand.boxed());
     }
 }
 
-/// In a moment, on the connection that there is or on another one.
+/// Polls the daemon after [`BEAT`], on the existing connection or a new one.
 async fn look(session: Option<Session>) -> Looked {
     sleep(BEAT).await;
     let session = match session {
         Some(session) => session,
         None => match running().await {
             Ok(Some(session)) => session,
-            Ok(None) => return (None, Err("no muxd is running; it is waited for".into())),
+            Ok(None) => return (None, Err("no muxd is running; waiting for one".into())),
             Err(failure) => return (None, Err(failure.error.message)),
         },
     };
@@ -175,7 +174,7 @@ async fn read(session: &Session) -> Result<Reading, Failure> {
     Ok(Reading::new(Instant::now(), daemon, &families, runs))
 }
 
-/// Those that end a program, as exit codes.
+/// The signals that end the program, as exit codes.
 #[cfg(unix)]
 struct Signals([tokio::signal::unix::Signal; 3]);
 

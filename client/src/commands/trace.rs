@@ -1,13 +1,13 @@
-//! The trace in which a command is started.
+//! The trace context in which a command is started.
 //!
-//! Invariant: whether it is one is seen by the daemon, and nothing fails for it.
+//! Invariant: the daemon validates the context, and an invalid one fails nothing.
 
 use mux_proto::variables;
 
 use super::variable;
 use crate::args;
 
-/// `traceparent` and `tracestate`: what was asked for, or else what the environment says. The two belong together.
+/// `traceparent` and `tracestate`, both from the options or both from the environment.
 pub(super) fn context(asked: args::Trace) -> (Option<String>, Option<String>) {
     if asked.traceparent.is_some() {
         return (asked.traceparent, asked.tracestate);

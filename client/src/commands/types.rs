@@ -1,4 +1,4 @@
-//! `mux types`: the declarations, once or kept fresh, and the end of what was learned.
+//! `mux types`: prints the declarations, keeps them up to date in files, or forgets learned types.
 
 use std::{
     fs, io,
@@ -15,15 +15,15 @@ use mux_proto::{
 use super::{Failure, Outcome, ask, interrupted, session, show::STARTS};
 use crate::{args, render};
 
-/// How long one question waits for news.
+/// How long one request waits for a change.
 const POLL: Duration = Duration::from_secs(25);
-/// Between two attempts to reach a daemon.
+/// The delay between two attempts to reach a daemon.
 const AGAIN: Duration = Duration::from_secs(1);
 
 const DECLARATIONS: &str = "mux.d.ts";
 const PROJECT: &str = "tsconfig.json";
 
-/// What an editor must know of scripts: as much as the check before a run knows.
+/// The compiler options for editors, the same as in the check before a run.
 const PROJECT_TEXT: &str = include_str!("types/tsconfig.json");
 
 pub(super) async fn types(args: args::Types, json: bool) -> Outcome {
@@ -53,17 +53,17 @@ pub(super) async fn types(args: args::Types, json: bool) -> Outcome {
     Ok(render::types(&types, json))
 }
 
-/// Writes the files whenever they should be others, over restarts of the daemon, until Ctrl-C.
+/// Writes the files on every change, across restarts of the daemon, until Ctrl-C.
 async fn watch(folder: &Path) -> Outcome {
     let folder = folder.to_owned();
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
     let project = folder.join(PROJECT);
-    // Somebody may have a project of his own.
+    // An existing tsconfig.json is kept.
     if !project.exists() {
         write(&project, PROJECT_TEXT)?;
     }
     let follow = async {
-        // Servers that were never asked are asked now; later changes come by themselves.
+        // Asks servers that were never asked for their tools; later changes are reported by the daemon.
         let session = session().await?;
         let everything = TypesRequest::default();
         let all = session.client.types(transport::within(STARTS), everything);
@@ -72,7 +72,7 @@ async fn watch(folder: &Path) -> Outcome {
         loop {
             let page = match next(known.clone()).await {
                 Ok(page) => page,
-                // The daemon was stopped, and the next question starts another.
+                // The daemon was stopped, and the next request starts another.
                 Err(failure) if known.is_some() && failure.error.kind != Kind::Limit => {
                     render::note(&failure.error.message);
                     tokio::time::sleep(AGAIN).await;
@@ -83,7 +83,7 @@ async fn watch(folder: &Path) -> Outcome {
             if let Some(text) = page.text {
                 let file = folder.join(DECLARATIONS);
                 write(&file, &text)?;
-                render::note(&format!("{} is fresh", file.display()));
+                render::note(&format!("{} is up to date", file.display()));
             }
             known = Some(page.name);
         }
@@ -104,7 +104,7 @@ async fn next(known: Option<String>) -> Result<TypesPage, Failure> {
     page.map_err(Failure::from)
 }
 
-/// In one step, so that an editor never reads half of it.
+/// Writes a file atomically, so that an editor never reads half of it.
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let mut beside: PathBuf = file.to_owned();
     beside.set_extension("new");

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Failure, Outcome, browser, dirs, me, session_of};
 use crate::{args, exit, render, ui};
 
-/// What a browser that still loads a page is given, once nobody wants it any more.
+/// How long open connections are still served at the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 pub(super) async fn ui(args: &args::Ui, json: bool) -> Outcome {
@@ -20,9 +20,9 @@ pub(super) async fn ui(args: &args::Ui, json: bool) -> Outcome {
     let session = session_of(&me).await?;
     let bound = ui::Server::bind(args.port.unwrap_or(0)).await;
     let server = bound.map_err(|error| unbound(args.port, &error))?;
-    // Whoever has read the address may end us.
+    // Listens before the address is printed: its reader may send a signal at once.
     let ended = ending();
-    // What a browser is started with can be read by others, so that it opens the page once.
+    // Other users can read the arguments of the browser, so this address opens the page only once.
     let opened = match args.no_open {
         true => None,
         false => browser::open(args.browser.clone(), &server.address_for_once()),
@@ -37,7 +37,7 @@ pub(super) async fn ui(args: &args::Ui, json: bool) -> Outcome {
         }
         () = ended => {
             over.cancel();
-            // Whoever is slower than that reads to nobody.
+            // A browser that is slower than that is cut off.
             drop(tokio::time::timeout(FAREWELL, served).await);
         }
     }
@@ -51,20 +51,20 @@ fn unbound(port: Option<u16>, error: &std::io::Error) -> Failure {
         None => format!("cannot listen on 127.0.0.1: {error}"),
     });
     if port.is_some() {
-        failure = failure.hint("without --port a free one is taken");
+        failure = failure.hint("without --port, a free port is used");
     }
     failure.kind = Kind::Unavailable;
     failure.into()
 }
 
-/// Resolves when somebody presses Ctrl-C, or asks this process to end. Listens from the call on.
+/// Resolves on SIGINT or SIGTERM. Listens from the call on, not from the first poll.
 #[cfg(unix)]
 fn ending() -> impl Future<Output = ()> {
     use tokio::signal::unix::{Signal, SignalKind, signal};
     async fn heard(listening: std::io::Result<Signal>) {
         match listening {
             Ok(mut signals) => _ = signals.recv().await,
-            // Then it ends the process, as without us.
+            // Then the signal ends the process, as by default.
             Err(_) => std::future::pending().await,
         }
     }

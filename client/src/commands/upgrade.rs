@@ -11,10 +11,10 @@ use mux_proto::{Error, Kind, UpgradeRequest, variables, version::CONTRACT};
 use super::{Failure, Outcome, dirs, me, running, variable};
 use crate::render;
 
-/// In seconds: longer than all limits of the two daemons together.
+/// Seconds, more than all limits of the two daemons together.
 const PATIENCE: u64 = 120;
 
-/// The daemon that runs may be of another contract: it is asked if it lists the method, whose messages only grow.
+/// The running daemon may have another contract: it is asked if it lists the method, whose messages only grow.
 pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> Outcome {
     let binary = program(binary)?;
     let Some(session) = running().await? else {
@@ -36,7 +36,7 @@ pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An absolute path: the daemon works elsewhere.
+/// An absolute path: the daemon has another working directory.
 fn program(binary: Option<&Path>) -> Result<PathBuf, Failure> {
     let given = binary.map(Path::to_owned);
     let given = given.or_else(|| variable(variables::DAEMON));

@@ -1,6 +1,6 @@
-//! What an agent reads: values, failures and kept values as the result of a tool.
+//! Tool results for the agent: values, errors and stored values.
 //!
-//! Invariant: whatever came is there, or the answer says where it is.
+//! Invariant: a result is complete, or says where the rest can be read.
 
 use mux_proto::{Error, Handle, Held};
 use rmcp::{
@@ -9,10 +9,10 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Of what a server puts beside an error, in characters.
+/// The maximum length of an error's `data`, in characters.
 const DATA: usize = 2_000;
 
-/// A value as text: text as it is, everything else as JSON without spaces.
+/// A value as text: a string as it is, everything else as compact JSON.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -24,12 +24,12 @@ pub(super) fn text(text: impl Into<String>) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text)])
 }
 
-/// A failure that the agent can act on.
+/// An error result, which the model can read and act on.
 pub(super) fn failure(error: &Error) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(told(error))])
 }
 
-/// In a few lines: what, where, and what to do.
+/// Renders an error in a few lines: kind and message, position, hint, data.
 pub(super) fn told(error: &Error) -> String {
     let mut told = format!("{}: {}", error.kind, error.message);
     if let Some(line) = error.line {
@@ -54,7 +54,7 @@ pub(super) fn told(error: &Error) -> String {
     told
 }
 
-/// How to get at a value that is too long for a message.
+/// Explains how to read a value that is too long for a message.
 pub(super) fn kept(what: &str, handle: &Handle) -> String {
     let Handle {
         handle,
@@ -68,7 +68,7 @@ pub(super) fn kept(what: &str, handle: &Handle) -> String {
     )
 }
 
-/// A part that a program handed over, as the content block that it is.
+/// A part that a program emitted, as a content block.
 pub(super) fn block(part: &Held) -> ContentBlock {
     match part {
         Held::Value(block) => serde_json::from_value(block.clone())
@@ -77,19 +77,20 @@ pub(super) fn block(part: &Held) -> ContentBlock {
     }
 }
 
-/// A server's `CallToolResult`, whole.
+/// A server's complete `CallToolResult`, or the handle of a stored one.
 pub(super) fn passed(held: Held) -> CallToolResult {
     match held {
         Held::Value(result) => match serde_json::from_value(result.clone()) {
             Ok(result) => as_clients_read(result),
-            // Newer than we are.
+            // A format that this build does not know.
             Err(_) => text(result.to_string()),
         },
         Held::Stored(handle) => text(kept("The result", &handle)),
     }
 }
 
-/// Structured content of a client is an object; an API's may be anything.
+/// Moves structured content that is not an object to the text content: MCP clients accept only objects, but an API's
+/// result may be any value.
 fn as_clients_read(mut result: CallToolResult) -> CallToolResult {
     if let Some(other) = result
         .structured_content
@@ -101,8 +102,7 @@ fn as_clients_read(mut result: CallToolResult) -> CallToolResult {
     result
 }
 
-/// What a server answered with an error of the protocol comes as one again; everything else is for the
-/// model to read.
+/// Passes a protocol error of the server on as a protocol error; any other error becomes an error result.
 pub(super) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
     let details = error.details.as_ref();
     match details.and_then(|details| details["code"].as_i64()) {
@@ -116,7 +116,7 @@ pub(super) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
     }
 }
 
-/// For requests whose result has no place for a failure.
+/// An error as a protocol error, for requests whose result cannot express a failure.
 pub(super) fn protocol(error: &Error) -> ErrorData {
     match refused(error) {
         Err(error) => error,
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_object_goes_as_text() {
+    fn structured_content_that_is_not_an_object_becomes_text() {
         for (given, expected) in [
             (
                 json!({ "content": [], "structuredContent": 7 }),

@@ -1,5 +1,5 @@
-//! Who hears what happens without having asked: the agent of the first era, and the subscriptions of
-//! the second.
+//! The receivers of notifications that belong to no request: the agent in the legacy era, and subscriptions in the
+//! modern era.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::subscriptions::Update;
 
-/// How much a word of a server weighs, from the least on.
+/// MCP's log levels, from the least severe on.
 const LEVELS: &[&str] = &[
     "debug",
     "info",
@@ -27,14 +27,14 @@ const LEVELS: &[&str] = &[
     "emergency",
 ];
 
-/// Cheap to clone.
+/// The receivers of notifications. Cheap to clone.
 #[derive(Clone, Default)]
 pub(super) struct Audience(Arc<Mutex<Inner>>);
 
 struct Inner {
-    /// In the first era, from its initialization on.
+    /// The agent, in the legacy era, once it is initialized.
     agent: Option<Peer<RoleServer>>,
-    /// What weighs less is not told.
+    /// The minimum level of log messages for the agent.
     level: usize,
     sinks: Vec<(u64, SubscriptionSink)>,
 }
@@ -49,7 +49,7 @@ impl Default for Inner {
     }
 }
 
-/// What may change in the pool.
+/// Which lists have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Changed {
     pub(super) tools: bool,
@@ -57,10 +57,10 @@ pub(super) struct Changed {
     pub(super) prompts: bool,
 }
 
-/// As long as it lives, the subscription hears.
+/// A guard: while it lives, the subscription receives notifications.
 pub(super) struct Subscribed {
     audience: Audience,
-    /// No other subscription of this process has it.
+    /// A number that is unique among the subscriptions of this process.
     pub(super) number: u64,
 }
 
@@ -91,7 +91,7 @@ impl Audience {
         self.inner().level = rank(level);
     }
 
-    /// Who is gone hears nothing; nothing here waits for the others because of it.
+    /// Announces changed lists. A receiver that is gone is skipped.
     pub(super) async fn changed(&self, changed: Changed) {
         let (agent, sinks) = self.listeners();
         if let Some(agent) = agent {
@@ -118,19 +118,19 @@ impl Audience {
         }
     }
 
-    /// What its user was asked to do on a page is done. The second era has no word for that.
+    /// Tells the agent that a URL elicitation is complete. The modern era has no notification for that.
     pub(super) async fn page_done(&self, id: &str) {
         let (agent, _) = self.listeners();
         if let Some(agent) = agent {
             let params = json!({ "elicitationId": id });
             let method = "notifications/elicitation/complete";
             let done = CustomNotification::new(method, Some(params));
-            // Who is gone hears nothing.
+            // A receiver that is gone is skipped.
             drop(agent.send_notification(done.into()).await);
         }
     }
 
-    /// A subscription of the second era knows only what it named.
+    /// Announces a changed resource. A subscription is sent the uris that it named.
     pub(super) async fn resource_updated(&self, update: &Update) {
         let (agent, sinks) = self.listeners();
         if let Some(agent) = agent {
@@ -144,7 +144,7 @@ impl Audience {
         }
     }
 
-    /// A word of a server, if the agent wants to hear words of this weight.
+    /// Passes on a server's log message if its level is high enough for the agent.
     pub(super) async fn log(&self, level: &str, logger: &str, data: Value) {
         let agent = {
             let inner = self.inner();
@@ -167,7 +167,7 @@ impl Audience {
     }
 }
 
-/// Whether a word of this level is to be told to somebody who wants to hear from `least` on.
+/// Whether `level` is at least `least`.
 pub(super) fn weighs(level: &str, least: &str) -> bool {
     rank(level) >= rank(least)
 }
@@ -177,13 +177,13 @@ pub(super) async fn send_log(agent: &Peer<RoleServer>, level: &str, logger: &str
         "method": "notifications/message",
         "params": { "level": level, "logger": logger, "data": data },
     });
-    // A word that the protocol has no place for stays in the server's log.
+    // A message that the protocol cannot express is only in the server's log.
     if let Ok(message) = serde_json::from_value::<ServerNotification>(message) {
         drop(agent.send_notification(message).await);
     }
 }
 
-/// A level that nobody has named yet is heard by everybody.
+/// The rank of a level. An unknown level ranks highest.
 fn rank(level: &str) -> usize {
     let known = LEVELS.iter().position(|known| *known == level);
     known.unwrap_or(LEVELS.len())

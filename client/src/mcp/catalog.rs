@@ -1,8 +1,7 @@
-//! The tools that this server lists: its own with the inventory, and those of servers that stand beside
-//! them or in their place.
+//! The tools that this server lists: the built-in ones with the inventory, and tools of servers.
 //!
-//! Invariant: an agent hears of a change only if the list is another one than it has seen. A list that
-//! changes for nothing costs every agent its cached prompt.
+//! Invariant: a change is announced only if the list differs from the one that the agent has seen, because every change
+//! invalidates the agent's prompt cache.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +14,8 @@ use tarpc::client::RpcError;
 
 use super::{Options, Show, link::Link, names::Names, own};
 
-/// Milliseconds that an answer waits for servers that nobody has ever seen the tools of. What comes later
-/// is told with a change of the list.
+/// Milliseconds that a listing waits for servers whose tools were never listed before. Later results are announced as a
+/// list change.
 pub(super) const FIRST_SIGHT: u64 = 5_000;
 
 #[derive(Clone)]
@@ -32,7 +31,7 @@ struct Inner {
 #[derive(Default)]
 struct Seen {
     names: Names,
-    /// Of the list that the agent has.
+    /// The digest of the list that the agent has.
     digest: Option<[u8; 32]>,
 }
 
@@ -46,27 +45,26 @@ impl Catalog {
         }))
     }
 
-    /// For the agent, which has seen it now.
+    /// Lists the tools for the agent, and remembers the list as seen.
     pub(super) async fn list(&self) -> Result<Vec<Tool>, Error> {
         let tools = self.tools().await?;
         self.seen().digest = Some(digest(&tools));
         Ok(tools)
     }
 
-    /// Whether the agent would see another list than it has. What it has never asked for it need not
-    /// hear of.
+    /// Whether the list differs from the one that the agent has seen. False if it has never asked for the list.
     pub(super) async fn has_changed(&self) -> bool {
         let Some(known) = self.seen().digest else {
             return false;
         };
         match self.tools().await {
             Ok(tools) => digest(&tools) != known,
-            // It will be told by its next request.
+            // The agent's next request reports the error.
             Err(_) => false,
         }
     }
 
-    /// The path of a tool of some server, by the name that it has here.
+    /// The path of a server's tool, by its name in this list.
     pub(super) async fn path(&self, name: &str) -> Result<Option<String>, Error> {
         if let Some(path) = self.known(name) {
             return Ok(Some(path));
@@ -78,12 +76,12 @@ impl Catalog {
         if own.is_some() && self.has_listed() {
             return Ok(own);
         }
-        // A client may call what it remembers from another session.
+        // An agent may call a tool that it remembers from another session.
         self.tools().await?;
         Ok(self.known(name).or(own))
     }
 
-    /// What the one server that is shown here says of itself.
+    /// The instructions of the server, if only one is shown.
     pub(super) async fn instructions(&self) -> Option<String> {
         let Show::Server(server) = &self.0.show else {
             return None;
@@ -95,11 +93,11 @@ impl Catalog {
             ..ToolsRequest::default()
         };
         let listed = self.0.link.request("tools", request, ask_tools).await;
-        // The session is of use without them.
+        // Instructions are optional.
         Some(listed.ok()?.instructions.pop()?.text)
     }
 
-    /// What somebody who got a name wrong may have meant.
+    /// All names of tools, for the error about an unknown one.
     pub(super) fn names(&self) -> Vec<String> {
         let own = match self.0.show {
             Show::Programs => own::NAMES,
@@ -189,7 +187,7 @@ async fn ask_tools(
     client.tools(within_seconds(60), request).await
 }
 
-/// A server's tool as it is, under the name that it has here.
+/// A server's tool definition, with its name in this list.
 fn definition(info: &ToolInfo, name: String) -> Tool {
     let whole = info.definition.clone();
     let mut tool = whole
@@ -199,7 +197,7 @@ fn definition(info: &ToolInfo, name: String) -> Tool {
             Tool::new(name.clone(), description, Arc::new(any_object()))
         });
     tool.name = name.into();
-    // Clients read no list that holds another one: results of an API may be arrays.
+    // Clients reject a list with any other output schema, but results of an API may be arrays.
     let describes_an_object =
         |schema: &Arc<JsonObject>| schema.get("type").is_some_and(|it| it == "object");
     tool.output_schema = tool.output_schema.filter(describes_an_object);
@@ -210,9 +208,9 @@ fn any_object() -> JsonObject {
     JsonObject::from_iter([("type".to_owned(), "object".into())])
 }
 
-/// Tells lists apart.
+/// A digest that identifies a list.
 pub(super) fn digest(list: &impl Serialize) -> [u8; 32] {
-    // A list that cannot be written down is none that could be sent.
+    // A list that cannot be serialized could not be sent either.
     let text = serde_json::to_vec(list).unwrap_or_default();
     Sha256::digest(text).into()
 }

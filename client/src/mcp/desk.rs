@@ -1,6 +1,6 @@
-//! Brings what the daemon tells of a call or a run to the request of the agent that caused it.
+//! Routes the daemon's notices about a call or run to the agent's request that caused it.
 //!
-//! Invariant: a question is answered once, by whoever takes it; one that nobody takes is refused.
+//! Invariant: a question is answered once, by the request that receives it; a question without a request is refused.
 
 use std::{
     collections::HashMap,
@@ -19,32 +19,32 @@ use super::{
     teller::Teller,
 };
 
-/// A question may come before the answer that says which run has begun.
+/// How long a question waits for its request: it may arrive before the response that names the run.
 const EARLY: Duration = Duration::from_secs(2);
 
-/// Something that a server wants to know of the agent.
+/// A question of a server, or of muxd, to the agent.
 pub(super) struct Question {
     pub(super) line: Arc<Line>,
     pub(super) ask: u64,
-    /// The server that asks; none if muxd itself does.
+    /// The server that asks; `None` if muxd itself does.
     pub(super) server: Option<String>,
-    /// What its server calls it, in the second era.
+    /// The server's key of the question, in the modern era.
     pub(super) key: Option<String>,
     pub(super) kind: AskKind,
-    /// As MCP has them.
+    /// The parameters of the MCP request.
     pub(super) params: Value,
-    /// Nobody waits for the answer any more.
+    /// Cancelled when the answer is no longer awaited.
     pub(super) withdrawn: CancellationToken,
 }
 
 impl Question {
-    /// Fails if this is no answer to what was asked; the question is still open then.
+    /// Answers the question. Fails if the result does not fit the question, which then stays open.
     pub(super) async fn answer(&self, result: Value) -> Result<(), Error> {
         self.send(Answer::Result(result)).await
     }
 
     pub(super) async fn refuse(&self, why: &str) {
-        // A reason is a reason.
+        // A refusal is never rejected as invalid.
         drop(self.send(Answer::Refused(why.to_owned())).await);
     }
 
@@ -54,14 +54,14 @@ impl Question {
         let client = &self.line.session.client;
         match client.answer(within_seconds(10), request).await {
             Ok(answered) => answered,
-            // The call that it was for is over, too.
+            // The call that the question was for has ended, too.
             Err(error) if is_broken(&error) => Ok(()),
             Err(error) => Err(lost(error)),
         }
     }
 }
 
-/// Who takes questions.
+/// The requests that receive questions and progress, by cause.
 #[derive(Clone, Default)]
 pub(super) struct Desk(Arc<Mutex<Inner>>);
 
@@ -69,19 +69,19 @@ pub(super) struct Desk(Arc<Mutex<Inner>>);
 struct Inner {
     jobs: HashMap<Cause, Place>,
     early: HashMap<Cause, Vec<Question>>,
-    /// By the line and the number that a question has on it.
+    /// Open questions, by connection and number.
     open: HashMap<(u64, u64), CancellationToken>,
     seats: u64,
 }
 
 struct Place {
-    /// Of the request that sits there.
+    /// The number of the registration.
     seat: u64,
     questions: mpsc::UnboundedSender<Question>,
     teller: Teller,
 }
 
-/// As long as it lives, what is caused by this goes to the request that holds it.
+/// A guard: while it lives, notices with this cause go to the request that holds it.
 pub(super) struct Seat {
     desk: Desk,
     cause: Cause,
@@ -91,7 +91,7 @@ pub(super) struct Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut inner = self.desk.inner();
-        // Another request may have sat down since.
+        // Another request may have registered since.
         let own = |place: &Place| place.seat == self.number;
         if inner.jobs.get(&self.cause).is_some_and(own) {
             inner.jobs.remove(&self.cause);
@@ -108,7 +108,7 @@ impl Desk {
     ) -> Seat {
         let mut inner = self.inner();
         for question in inner.early.remove(&cause).into_iter().flatten() {
-            // The request that has just sat down listens.
+            // The request that is being registered is receiving.
             drop(questions.send(question));
         }
         inner.seats += 1;
@@ -127,12 +127,12 @@ impl Desk {
         }
     }
 
-    /// Progress of what is caused by this goes there.
+    /// Where progress with this cause goes.
     pub(super) fn teller(&self, cause: &Cause) -> Option<Teller> {
         self.inner().jobs.get(cause).map(|job| job.teller.clone())
     }
 
-    /// Somebody takes it, soon, or it is refused.
+    /// Passes a question to its request. Without one, it is refused after a short wait.
     pub(super) fn put(&self, cause: Cause, question: Question) {
         let withdrawn = question.withdrawn.clone();
         let key = (question.line.number, question.ask);
@@ -150,7 +150,7 @@ impl Desk {
         }
     }
 
-    /// The daemon waits for the answer no more.
+    /// Closes a question whose answer the daemon no longer awaits.
     pub(super) fn withdraw(&self, line: &Line, ask: u64) {
         if let Some(token) = self.inner().open.remove(&(line.number, ask)) {
             token.cancel();

@@ -1,7 +1,7 @@
-//! Standard input that tells when it has ended, for what would otherwise go on.
+//! A reader that cancels a token when standard input ends.
 //!
-//! rmcp lets requests that are under way finish for a while when the agent has gone. One that listens has
-//! nothing to finish.
+//! rmcp lets pending requests finish for a while after the agent has closed the connection. A `subscriptions/listen`
+//! request would never finish, and uses the token.
 
 use std::{
     io,

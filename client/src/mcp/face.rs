@@ -1,6 +1,4 @@
-//! The MCP server itself: each request of the protocol is handed to whoever knows the answer.
-//!
-//! Invariant: no request is decided here.
+//! The MCP server itself, which dispatches each request of the protocol to the module that handles it.
 
 use std::sync::OnceLock;
 
@@ -37,7 +35,7 @@ use super::{
 
 pub(super) struct Face {
     show: Show,
-    /// Somebody said where the agent works.
+    /// A workspace was set on the command line.
     has_workspace: bool,
     link: Link,
     catalog: Catalog,
@@ -47,7 +45,7 @@ pub(super) struct Face {
     audience: Audience,
     follower: Follower,
     following: OnceLock<()>,
-    /// The agent has closed our standard input.
+    /// Cancelled when the agent has closed our standard input.
     over: CancellationToken,
 }
 
@@ -81,7 +79,7 @@ impl Face {
         }
     }
 
-    /// With the first request it is known who asks.
+    /// Introduces the agent to the daemon, on its first request.
     fn met(&self, client: Option<Implementation>, able: Option<ClientCapabilities>) {
         self.following.get_or_init(|| {
             if able.is_some_and(|able| questions::shows_forms(&able)) {
@@ -141,8 +139,7 @@ fn of_another_kind() -> ErrorData {
     ErrorData::invalid_params("this requestState belongs to another kind of request", None)
 }
 
-/// Servers of the first era do not say that a result is complete; towards an agent of that era it is not
-/// said either.
+/// Results of legacy servers have no `resultType`: it is added here, and rmcp strips it for legacy agents.
 impl ServerHandler for Face {
     #[expect(deprecated, reason = "agents of the first era hear logs")]
     fn get_info(&self) -> ServerConfig {
@@ -388,7 +385,7 @@ impl ServerHandler for Face {
             }
         }
         for uri in &uris {
-            // What cannot be told to a server that is gone need not be.
+            // Unsubscribing from a server that no longer exists may fail.
             drop(self.subscriptions.set(uri, holder, false).await);
         }
         refused

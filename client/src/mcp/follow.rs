@@ -1,7 +1,7 @@
-//! Hears what the daemon tells of its own accord, on each line as long as it is open.
+//! Receives the daemon's notices, on each connection while it is open.
 //!
-//! Invariant: while a daemon can be reached, somebody listens. None is started for it: a user who stops
-//! the daemon wants it stopped, until the agent asks for something.
+//! Invariant: notices are polled while a daemon is reachable. No daemon is started for this: if the user stops it, it
+//! stays stopped until the agent sends a request.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -24,10 +24,10 @@ use super::{
 
 /// Milliseconds that the daemon holds a request before it answers with nothing.
 const POLL: u64 = 25_000;
-/// Between attempts to find a daemon again.
+/// The delay before the second attempt to reconnect; later delays double up to the maximum below.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Servers become ready one after the other; an agent is told once.
+/// How long list changes are collected: servers become ready one after the other, but the agent is notified once.
 const SETTLING: Duration = Duration::from_millis(250);
 
 #[derive(Clone)]
@@ -42,7 +42,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Until the process ends.
+    /// Follows every connection until the process ends.
     pub(super) async fn forever(self) {
         let Some(mut lines) = self.link.lines() else {
             return;
@@ -50,7 +50,7 @@ impl Follower {
         tokio::spawn(self.clone().announce(self.changed.subscribe()));
         let mut first = true;
         while let Some(line) = lines.recv().await {
-            // What is asked on it is heard from the beginning, whatever takes its time below.
+            // In a task of its own, so that questions arrive at once, even while subscriptions are being renewed.
             tokio::spawn(self.clone().line(Arc::clone(&line)));
             if !first {
                 tokio::spawn(self.clone().resume(line));
@@ -59,7 +59,7 @@ impl Follower {
         }
     }
 
-    /// The daemon may be another one, and what it offers, too.
+    /// Renews subscriptions and checks all lists, because the daemon may be a new one.
     async fn resume(self, line: Arc<Line>) {
         self.subscriptions.renew(&line).await;
         self.changed.send_modify(|changed| {
@@ -86,7 +86,7 @@ impl Follower {
             let answer = tokio::select! {
                 biased;
                 answer = answer => answer,
-                // What was not heard is told again: the next request says how far we are.
+                // No notice is lost: the next request continues after the last one received.
                 Some(waiter) = waiters.recv(), if !hurry => {
                     waiting.push(waiter);
                     while let Ok(waiter) = waiters.try_recv() {
@@ -103,7 +103,7 @@ impl Follower {
                     }
                     if hurry {
                         for waiter in waiting.drain(..) {
-                            // It may have lost its patience.
+                            // The waiter may have timed out.
                             _ = waiter.send(());
                         }
                     }
@@ -111,7 +111,7 @@ impl Follower {
                 Ok(Err(error)) if error.is_ending() => sleep(FIRST_PAUSE).await,
                 Ok(Err(_)) | Err(_) => break,
             }
-            // Another line has taken its place, and nobody has anything under way on this one.
+            // Another connection has replaced this one, and no request uses it any more.
             if line.is_over() && Arc::strong_count(&line) == 1 {
                 return;
             }
@@ -123,7 +123,7 @@ impl Follower {
         while !self.link.reopen().await {
             tokio::select! {
                 () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-                // The agent has asked for something.
+                // A request of the agent has opened a connection.
                 _ = opened.changed() => return,
             }
         }
@@ -145,7 +145,7 @@ impl Follower {
                     self.audience.resource_updated(&update).await;
                 }
             }
-            // A run tells by its events.
+            // Progress of a run comes with its events.
             NoticeKind::Progress {
                 cause: cause @ Cause::Call(_),
                 progress,
@@ -193,7 +193,7 @@ impl Follower {
                 };
                 self.desk.put(cause, question);
             }
-            // A run tells by its events.
+            // Approvals of a run come with its events.
             NoticeKind::ApprovalAsked {
                 cause: cause @ Cause::Call(_),
                 asked,
@@ -208,7 +208,7 @@ impl Follower {
             }
             NoticeKind::ElicitationComplete { id, .. } => self.audience.page_done(&id).await,
             NoticeKind::Withdrawn { ask } => self.desk.withdraw(line, ask),
-            // What is under way here ends here; what comes next goes to the next daemon.
+            // Requests in flight finish on this connection; new ones go to the next daemon.
             NoticeKind::Leaving {} => {
                 self.link.lose(line);
                 let link = self.link.clone();
@@ -218,7 +218,7 @@ impl Follower {
         }
     }
 
-    /// Tells the agent once when several things have changed, and only if it would see a difference.
+    /// Announces list changes, several at once, and only if the agent would see a difference.
     async fn announce(self, mut news: watch::Receiver<Changed>) {
         while news.changed().await.is_ok() {
             sleep(SETTLING).await;

@@ -1,9 +1,9 @@
-//! One request of the agent that takes its time: it may be cancelled, and a server may ask back.
+//! A long request of the agent: it may be cancelled, and a server may ask questions.
 //!
-//! In the first era a question goes to the agent as a request of its own. In the second one the request
-//! is answered with the question; the work waits here until the agent asks again with the answer.
+//! In the legacy era a question is sent to the agent as a request of its own. In the modern era the response to the
+//! request is the question; the work is parked here until the agent repeats the request with the answer.
 //!
-//! Invariant: work that nobody waits for any more is dropped, which cancels it at the daemon.
+//! Invariant: abandoned work is dropped, which cancels it in the daemon.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -30,31 +30,31 @@ use super::{
     teller::Teller,
 };
 
-/// How long the work of a request waits for the answers of an agent that may have forgotten it.
+/// How long parked work waits for the agent's answers.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Between two questions that are asked together.
+/// The maximum delay between two questions that are asked together.
 const TOGETHER: Duration = Duration::from_millis(30);
 
-/// What a request ends with.
+/// The result of a request.
 pub(super) enum Output {
     Tool(CallToolResult),
     Prompt(GetPromptResult),
     Resource(ReadResourceResult),
 }
 
-/// For the work: where questions go, and who hears of progress.
+/// The context of a request's work: where questions and progress go.
 #[derive(Clone)]
 pub(super) struct Ear {
     pub(super) desk: Desk,
     pub(super) questions: mpsc::UnboundedSender<Question>,
     pub(super) teller: Teller,
-    /// The agent knows already why types are not checked.
+    /// Whether the agent was already told why types are not checked.
     pub(super) unchecked_told: Arc<AtomicBool>,
-    /// In which trace the agent asks.
+    /// The trace of the agent's request.
     pub(super) trace: Trace,
 }
 
-/// W3C's, as it came.
+/// A W3C trace context, unparsed.
 #[derive(Clone, Default)]
 pub(super) struct Trace {
     pub(super) parent: Option<String>,
@@ -71,7 +71,7 @@ impl Trace {
 }
 
 impl Ear {
-    /// A name for a request to the daemon, and the place to which what it causes comes.
+    /// Registers the request; returns a new token for the daemon, and the guard of the registration.
     pub(super) fn sit(self) -> (String, Seat) {
         let token = uuid::Uuid::new_v4().to_string();
         let cause = Cause::Call(token.clone());
@@ -82,10 +82,10 @@ impl Ear {
 
 pub(super) type Work = BoxFuture<'static, Result<Output, ErrorData>>;
 
-/// How far a request came.
+/// The state of a request: done, or waiting for input.
 pub(super) enum Step {
     Done(Output),
-    /// To be asked again with the answers.
+    /// The agent must repeat the request with answers.
     Asks(InputRequiredResult),
 }
 
@@ -93,9 +93,9 @@ struct Job {
     work: AbortOnDropHandle<Result<Output, ErrorData>>,
     questions: mpsc::UnboundedReceiver<Question>,
     teller: Teller,
-    /// By the name under which the agent answers them.
+    /// Open questions, by the key under which the agent answers them.
     asked: BTreeMap<String, Question>,
-    /// What the agent has answered before it was asked.
+    /// Answers that the agent sent before the question.
     brought: InputResponses,
 }
 
@@ -104,7 +104,7 @@ struct Parked {
     since: Instant,
 }
 
-/// All requests that wait for answers of the agent.
+/// Starts requests, and keeps those that wait for answers of the agent.
 #[derive(Default)]
 pub(super) struct Jobs {
     desk: Desk,
@@ -120,7 +120,7 @@ impl Jobs {
         }
     }
 
-    /// Begins the work and stays with it.
+    /// Starts the work, and waits until it is done or has a question.
     pub(super) async fn begin(
         &self,
         context: &RequestContext<RoleServer>,
@@ -147,7 +147,7 @@ impl Jobs {
         self.follow(job, context).await
     }
 
-    /// The agent asks again, with answers.
+    /// Continues parked work with the agent's answers.
     pub(super) async fn resume(
         &self,
         state: &str,
@@ -167,7 +167,7 @@ impl Jobs {
                 Some(result) => question.answer(result).await.is_ok(),
                 None => false,
             };
-            // What is no answer is asked again.
+            // A question with an invalid answer is asked again.
             if !answered {
                 unanswered.insert(key, question);
             }
@@ -196,7 +196,7 @@ impl Jobs {
                 done = &mut job.work => {
                     let done = done.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
                     return match (done, lacking.filter(|_| asks_back)) {
-                        // The server could not do without.
+                        // The call failed because the agent lacks the capability.
                         (Err(_), Some(needed)) => {
                             Err(ErrorData::missing_required_client_capability(needed))
                         }
@@ -225,7 +225,7 @@ impl Jobs {
     }
 
     fn park(&self, job: Job) -> Result<InputRequiredResult, ErrorData> {
-        // The request that was listening is answered.
+        // The request that received progress gets its response now.
         job.teller.rest();
         let requests = job
             .asked
@@ -246,8 +246,8 @@ impl Jobs {
 }
 
 impl Job {
-    /// Under the name that its server gave it, unless two have the same. What was answered already is not
-    /// asked.
+    /// Adds a question under the server's key, or a new key if that is taken. A question that the agent has already
+    /// answered is not added.
     async fn ask(&mut self, question: Question) {
         let own = question.key.clone();
         if let Some(answer) = own.as_ref().and_then(|key| self.brought.remove(key))
@@ -260,7 +260,7 @@ impl Job {
         self.asked.insert(key, question);
     }
 
-    /// A server may ask for several things at once, which come one after the other.
+    /// Collects further questions that arrive at almost the same time.
     async fn gather(&mut self, able: &ClientCapabilities) {
         while let Ok(Some(next)) = timeout(TOGETHER, self.questions.recv()).await {
             match questions::can_answer(able, &next) {

@@ -1,7 +1,7 @@
-//! The way to the daemon, which is opened when it is needed and again after the daemon was restarted.
+//! The connection to the daemon, opened on demand and reopened after the daemon was restarted.
 //!
-//! Invariant: a request is sent on one connection, once. Only one that a daemon refused because it was
-//! ending is asked of the next one.
+//! Invariant: a request is sent once. Only a request that a daemon refused because it is shutting down is sent to the
+//! next one.
 
 use std::{
     path::PathBuf,
@@ -25,20 +25,20 @@ use tokio_util::sync::CancellationToken;
 use super::Options;
 use crate::exit;
 
-/// How many daemons may be ending before an agent is told so.
+/// How many daemons in a row may refuse a request because they are shutting down.
 const REFUSALS: usize = 3;
 const HEARING: Duration = Duration::from_secs(1);
 
-/// An open connection, for as long as anybody holds it.
+/// An open connection to the daemon, closed when its last holder drops it.
 pub(super) struct Line {
-    /// No other line of this process has it.
+    /// A number that is unique among the connections of this process.
     pub(super) number: u64,
     pub(super) session: Session,
-    /// It broke, or another one has taken its place.
+    /// Cancelled when the connection broke or was replaced.
     over: CancellationToken,
-    /// Whoever waits until everything is heard that the daemon has told so far.
+    /// Sends waiters that are woken when all notices so far were received.
     waiting: mpsc::UnboundedSender<oneshot::Sender<()>>,
-    /// For the one who listens.
+    /// The receiver of `waiting`, for the follower.
     pub(super) waiters: Mutex<Option<Waiters>>,
 }
 
@@ -57,11 +57,11 @@ impl Line {
         })
     }
 
-    /// Resolves when everything is heard that the daemon has told so far. An answer may overtake it.
+    /// Resolves when all notices that the daemon sent so far were received: a response may overtake notices.
     pub(super) async fn all_heard(&self) {
         let (heard, all) = oneshot::channel();
         if self.waiting.send(heard).is_ok() {
-            // Nobody listens any more, or not in time: what is missing is a courtesy.
+            // Without a follower, or after a timeout, late notices are acceptable.
             _ = timeout(HEARING, all).await;
         }
     }
@@ -70,7 +70,7 @@ impl Line {
         self.over.is_cancelled()
     }
 
-    /// A value, even one that is too long for a message.
+    /// The complete value, even if it is stored because it is too long for a message.
     pub(super) async fn whole(&self, held: Held) -> Result<Value, Error> {
         let handle = match held {
             Held::Value(value) => return Ok(value),
@@ -82,26 +82,26 @@ impl Line {
     }
 }
 
-/// Makes lines. Cheap to clone.
+/// Opens connections to the daemon. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Link(Arc<Inner>);
 
 struct Inner {
     dirs: Dirs,
     program: Option<PathBuf>,
-    /// For the next request.
+    /// The connection for the next request.
     slot: Mutex<Arc<Slot>>,
-    /// To the one who listens on each line.
+    /// Sends each new connection to the follower.
     lines: mpsc::UnboundedSender<Arc<Line>>,
     listener: Mutex<Option<Lines>>,
     approves: AtomicBool,
-    /// How many lines were opened so far.
+    /// The number of connections opened so far.
     opened: watch::Sender<u64>,
 }
 
 pub(super) type Lines = mpsc::UnboundedReceiver<Arc<Line>>;
 
-/// A line that may not be open yet.
+/// A connection that may not be open yet.
 struct Slot {
     me: Identity,
     line: OnceCell<Arc<Line>>,
@@ -142,7 +142,7 @@ impl Link {
         }))
     }
 
-    /// An open line; a daemon is started if none runs.
+    /// An open connection; starts a daemon if none is running.
     pub(super) async fn open(&self) -> Result<Arc<Line>, Error> {
         let slot = self.slot();
         let Inner { dirs, program, .. } = &*self.0;
@@ -154,7 +154,7 @@ impl Link {
         line.cloned().map_err(refused)
     }
 
-    /// Opens the line if a daemon runs.
+    /// Opens a connection if a daemon is running.
     pub(super) async fn reopen(&self) -> bool {
         let slot = self.slot();
         let opening = || async {
@@ -164,8 +164,8 @@ impl Link {
         slot.line.get_or_try_init(opening).await.is_ok()
     }
 
-    /// Asks the daemon one thing. If it refuses because it is ending, nothing has happened, and the next
-    /// one is asked.
+    /// Sends a request to the daemon. If it refuses because it is shutting down, nothing has happened, and the request
+    /// goes to the next daemon.
     pub(super) async fn ask<T, F>(
         &self,
         mut question: impl FnMut(Arc<Line>) -> F + Send,
@@ -180,10 +180,10 @@ impl Link {
                 answer => return answer,
             }
         }
-        Err(exit::machinery("muxd is ending".into()).hint("try again"))
+        Err(exit::machinery("muxd is shutting down".into()).hint("try again"))
     }
 
-    /// The answer to one request, and the line on which it came.
+    /// Sends one request; returns the response and its connection.
     pub(super) async fn send<R, T, F>(
         &self,
         feature: &'static str,
@@ -208,7 +208,7 @@ impl Link {
         asked.await
     }
 
-    /// The answer to one request.
+    /// Sends one request; returns the response.
     pub(super) async fn request<R, T, F>(
         &self,
         feature: &'static str,
@@ -222,14 +222,13 @@ impl Link {
         Ok(self.send(feature, request, method).await?.1)
     }
 
-    /// This line is broken: the next request opens another.
+    /// Marks a connection as broken: the next request opens another one.
     pub(super) fn lose(&self, line: &Arc<Line>) {
         line.over.cancel();
         self.replace(|current| current.holds(line).then(|| current.me.clone()));
     }
 
-    /// What is asked from now on is asked by somebody else, or from another place. What is under way
-    /// goes on.
+    /// Changes the client's identity for future requests. Requests in flight are not affected.
     pub(super) fn introduce(&self, change: impl FnOnce(&mut Identity)) {
         self.replace(|current| {
             let mut me = current.me.clone();
@@ -241,13 +240,13 @@ impl Link {
         });
     }
 
-    /// Each line that is opened, for the one who asks first.
+    /// A receiver of each connection that is opened; `None` after the first call.
     pub(super) fn lines(&self) -> Option<Lines> {
         let listener = self.0.listener.lock();
         listener.unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Is told that a line was opened.
+    /// A receiver of the number of connections opened.
     pub(super) fn opened(&self) -> watch::Receiver<u64> {
         self.0.opened.subscribe()
     }
@@ -265,13 +264,13 @@ impl Link {
         Arc::clone(&slot)
     }
 
-    /// Its agent can ask its user whether a call may be made.
+    /// Records that the agent can ask its user for approvals.
     pub(super) fn can_approve(&self) {
         self.0.approves.store(true, Ordering::Relaxed);
     }
 
-    /// What is asked of the daemon in order to hear what comes behind this number. What a server asks and an agent cannot
-    /// answer is refused in its name, question by question.
+    /// The request that polls for notices after number `after`. It claims to answer all kinds of questions: one that
+    /// the agent cannot answer is refused individually.
     pub(super) fn listen(&self, after: u64, wait_ms: u64) -> NoticesRequest {
         let mut answers = vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
         if self.0.approves.load(Ordering::Relaxed) {
@@ -286,19 +285,19 @@ impl Link {
 
     async fn opened_line(&self, slot: &Slot, session: Session) -> Arc<Line> {
         if session.require("notices").is_ok() {
-            // Before anything else is asked: from here on a server's question has somewhere to go.
+            // Before any other request, so that the daemon can deliver servers' questions to us.
             let listening = self.listen(0, 0);
             drop(session.client.notices(within_seconds(5), listening).await);
         }
         let line = Line::new(session, slot.over.clone());
         self.0.opened.send_modify(|count| *count += 1);
-        // Nobody listens any more when the process is about to end.
+        // The follower is gone only when the process is about to end.
         drop(self.0.lines.send(Arc::clone(&line)));
         line
     }
 }
 
-/// Nothing will come on this line any more.
+/// Whether the error means that the connection is broken.
 pub(super) fn is_broken(error: &RpcError) -> bool {
     !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
 }

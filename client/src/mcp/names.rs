@@ -1,37 +1,36 @@
-//! What a server's tools, prompts and resources are called beside those of others.
+//! The names under which this server lists tools, prompts and resources of servers.
 //!
-//! Tools and prompts are `server__name`, and the tools of the only server `name`: models may use letters,
-//! digits, `_` and `-` in the name of a tool, and at most 64 of them. Resources are `mux://server/` and their
-//! own uri.
+//! Tools and prompts are `server__name`; if only one server is shown, its tools are `name`. Model APIs allow at most 64
+//! letters, digits, `_` and `-` in the name of a tool. Resources are `mux://server/` followed by their own uri.
 //!
-//! Invariant: a name leads back to one thing, by a table and never by taking it apart.
+//! Invariant: a name is resolved by a table, never by parsing, and to exactly one item.
 
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
 
-/// The longest that models take.
+/// The maximum length of a tool's name in model APIs.
 const LONGEST: usize = 64;
 const SCHEME: &str = "mux://";
 
-/// The names that were given out, and what they stand for.
+/// The assigned names, with the items that they stand for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(HashMap<String, Named>);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Named {
     pub(super) server: String,
-    /// As the server spells it.
+    /// The server's own name of the item.
     pub(super) name: String,
 }
 
 impl Names {
-    /// Gives the thing a name that nothing else has.
+    /// Assigns a unique name to a server's tool or prompt.
     pub(super) fn give(&mut self, server: &str, name: &str) -> String {
         self.give_as(&format!("{server}__{name}"), server, name)
     }
 
-    /// Gives the tools of the only server their own names, and to those that no model takes others.
+    /// Assigns names to the tools of the only server: their own ones, where those are valid for models.
     pub(super) fn give_own(&mut self, server: &str, names: &[&str]) -> Vec<String> {
         for name in names.iter().filter(|name| fits(name)) {
             self.give_as(name, server, name);
@@ -80,7 +79,7 @@ fn fits(name: &str) -> bool {
     name.len() <= LONGEST && name.chars().all(is_fit)
 }
 
-/// Cut, with something behind it that no other thing has.
+/// A name that is truncated and ends with a digest of server and name, which makes it unique.
 fn marked(plain: &str, server: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{server}\0{name}"));
     let mark: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
@@ -88,12 +87,12 @@ fn marked(plain: &str, server: &str, name: &str) -> String {
     format!("{}_{mark}", &plain[..kept])
 }
 
-/// The uri under which a server's resource stands here.
+/// The uri under which a server's resource is listed.
 pub(super) fn uri(server: &str, own: &str) -> String {
     format!("{SCHEME}{server}/{own}")
 }
 
-/// The server and its own uri.
+/// Splits a listed uri into the server and the resource's own uri.
 pub(super) fn own_uri(uri: &str) -> Option<(&str, &str)> {
     uri.strip_prefix(SCHEME)?.split_once('/')
 }
@@ -103,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_fits_a_model_and_leads_back() {
+    fn names_are_valid_for_models_unique_and_resolvable() {
         let mut names = Names::default();
         let long = "a".repeat(100);
         let given: Vec<String> = [
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_server_keeps_its_names_where_models_take_them() {
+    fn valid_names_of_the_only_server_are_kept() {
         let mut names = Names::default();
         let long = "a".repeat(100);
         let own = ["pet.get", "pet_get", "get-thing", long.as_str(), "a.b"];
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uri_keeps_the_servers_own() {
+    fn uri_contains_the_own_uri_of_the_resource() {
         for own in ["file:///a/b.txt", "test://x/{id}", "a", ""] {
             let given = uri("my-server", own);
             assert_eq!(own_uri(&given), Some(("my-server", own)), "{given}");

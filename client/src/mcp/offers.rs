@@ -1,4 +1,4 @@
-//! Resources and prompts of the servers, under their server's name, and the guide of our own.
+//! Resources and prompts of the servers, named after their server, and our own guide.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ use super::{
     names::{self, Names},
 };
 
-/// Every server may have to be started for a list.
+/// The timeout of a listing, in seconds: every server may have to be started first.
 const LISTS: u64 = 60;
 const ANSWERS: u64 = 60 * 60;
 
@@ -43,7 +43,7 @@ enum OfferKey {
     Prompts,
 }
 
-/// Cheap to clone.
+/// Lists and reads resources and prompts of the servers. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Offers(Arc<Inner>);
 
@@ -51,7 +51,7 @@ struct Inner {
     link: Link,
     show: Show,
     prompts: Mutex<Names>,
-    /// Of the lists that the agent has.
+    /// The digests of the lists that the agent has seen.
     seen: Mutex<BTreeMap<OfferKey, Digest>>,
 }
 
@@ -65,7 +65,7 @@ impl Offers {
         }))
     }
 
-    /// For the agent, which has seen it now; so are the others.
+    /// Lists the resources for the agent, and remembers the list as seen.
     pub(super) async fn resources(&self) -> Result<Vec<Resource>, Error> {
         self.saw(OfferKey::Resources, self.all_resources().await)
     }
@@ -78,7 +78,7 @@ impl Offers {
         self.saw(OfferKey::Prompts, self.all_prompts().await)
     }
 
-    /// Whether the agent would see other lists than it has.
+    /// Whether the resources or templates differ from the lists that the agent has seen.
     pub(super) async fn resources_have_changed(&self) -> bool {
         (self.has_seen(OfferKey::Resources)
             && self.differs(OfferKey::Resources, self.all_resources().await))
@@ -103,7 +103,7 @@ impl Offers {
     }
 
     fn differs<T: Serialize>(&self, key: OfferKey, list: Result<T, Error>) -> bool {
-        // A list that cannot be had now is told of when it can.
+        // A list that cannot be fetched now is announced when it can be.
         list.is_ok_and(|list| self.seen().get(&key) != Some(&digest(&list)))
     }
 
@@ -145,7 +145,7 @@ impl Offers {
         Ok(all)
     }
 
-    /// What the servers say of themselves. The guide is worth reading without it.
+    /// The servers' instructions; empty on failure, because the guide is useful without them.
     async fn instructions(&self) -> Vec<ServerInstructions> {
         let request = DescribeRequest {
             all_instructions: true,
@@ -160,7 +160,7 @@ impl Offers {
             .unwrap_or_default()
     }
 
-    /// What reads the resource, once its server is known.
+    /// The work that reads a resource. Fails if the uri names no server.
     pub(super) fn read(&self, uri: &str) -> Result<impl FnOnce(Ear) -> Work + use<>, ErrorData> {
         let guide = self.has_guide() && uri == guide::URI;
         let (server, own) = self.resource(uri)?;
@@ -241,7 +241,7 @@ impl Offers {
             Show::Server(server) => Some(server.clone()),
             _ => None,
         };
-        // Of several, those that come late are left out.
+        // With several servers, late ones are left out.
         let wait_ms = server.is_some().then_some(LISTS * 900);
         let request = OffersRequest {
             kind,
@@ -266,7 +266,7 @@ impl Offers {
             client.read_resource(within_seconds(ANSWERS), request).await
         };
         let (line, held) = self.0.link.send("read_resource", request, read).await?;
-        // The protocol has no other place for what is too long for a message.
+        // MCP has no handles for resources: the value is always sent whole.
         line.whole(held).await
     }
 
@@ -291,7 +291,7 @@ impl Offers {
         line.whole(held).await
     }
 
-    /// Server and name of a prompt.
+    /// The server and its own name of a listed prompt.
     async fn prompt_named(&self, shown: &str) -> Result<(String, String), ErrorData> {
         if let Show::Server(server) = &self.0.show {
             return Ok((server.clone(), shown.to_owned()));
@@ -308,7 +308,7 @@ impl Offers {
         Ok((named.server.clone(), named.name.clone()))
     }
 
-    /// Server and own uri of a resource.
+    /// The server and its own uri of a listed resource. Both are empty for the guide.
     pub(super) fn resource(&self, uri: &str) -> Result<(String, String), ErrorData> {
         match &self.0.show {
             Show::Server(server) => Ok((server.clone(), uri.to_owned())),
@@ -338,7 +338,7 @@ impl Offers {
         }
     }
 
-    /// One server stands here as itself.
+    /// Whether only one server is shown, under its own names.
     pub(super) fn is_single(&self) -> bool {
         matches!(self.0.show, Show::Server(_))
     }
@@ -355,7 +355,7 @@ impl Offers {
     }
 }
 
-/// The uris in what was read are the server's own.
+/// Replaces the server's own uris in a result with the listed ones.
 fn rename(result: &mut Value, server: &str) {
     for content in result["contents"].as_array_mut().into_iter().flatten() {
         if let Some(own) = content["uri"].as_str() {
@@ -365,7 +365,7 @@ fn rename(result: &mut Value, server: &str) {
 }
 
 fn understood<T: DeserializeOwned>(offer: Value) -> Option<T> {
-    // A server whose list is no list of the protocol loses that entry.
+    // An entry that is not valid MCP is dropped.
     serde_json::from_value(offer).ok()
 }
 

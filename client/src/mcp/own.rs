@@ -1,4 +1,4 @@
-//! The tools of this server itself: their definitions, and what they are given.
+//! The built-in tools of this server: their definitions and arguments.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(super) struct Describe {
 #[serde(deny_unknown_fields)]
 pub(super) struct Call {
     pub(super) path: String,
-    /// As signatures and steps name them; `arguments` is MCP's word.
+    /// Named as in signatures and steps; `arguments` is MCP's name.
     #[serde(default, alias = "arguments")]
     pub(super) args: JsonObject,
     #[serde(default)]
@@ -96,7 +96,7 @@ pub(super) struct RunProgram {
 }
 
 impl RunProgram {
-    /// The program as the daemon reads it.
+    /// The step program as JSON text for the daemon.
     pub(super) fn source(&self) -> String {
         let mut program = json!({ "steps": self.steps });
         if let Some(returns) = &self.returns {
@@ -106,7 +106,7 @@ impl RunProgram {
     }
 }
 
-/// Arguments of one of them, or what is wrong with them.
+/// Parses the arguments of a built-in tool.
 pub(super) fn read<T: DeserializeOwned>(
     tool: &str,
     arguments: Option<JsonObject>,
@@ -128,7 +128,7 @@ pub(super) fn read<T: DeserializeOwned>(
     })
 }
 
-/// All of them, with what there is to call.
+/// The definitions of all built-in tools; `inventory` goes into the description of `run`.
 pub(super) fn definitions(inventory: &str) -> Vec<Tool> {
     NAMES
         .iter()
@@ -260,14 +260,14 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
     Some(tool)
 }
 
-/// Of `run_program`: that of `run`, and how each step ended.
+/// The output schema of `run_program`: that of `run`, with the steps.
 fn steps_output() -> Value {
     let mut output = run_output();
     output["properties"]["steps"] = json!({ "type": "array", "items": { "type": "object" } });
     output
 }
 
-/// Of `run` and `resume`. What is empty is left out.
+/// The output schema of `run` and `resume`. Empty properties are left out of results.
 fn run_output() -> Value {
     json!({
         "type": "object",
@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_is_defined_and_takes_what_its_schema_requires() {
+    fn every_tool_has_definition_and_annotations() {
         let tools = definitions("COMPLETE: nothing");
         assert_eq!(tools.len(), NAMES.len());
         for tool in &tools {
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_a_call_have_either_name_and_not_both() {
+    fn call_takes_args_or_arguments_but_not_both() {
         for name in ["args", "arguments"] {
             let given = object(json!({ "path": "a.b", name: { "x": 1 } }));
             let call: Call = read("call", Some(given)).unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_argument_is_told_with_the_schema() {
+    fn invalid_argument_error_contains_the_schema() {
         let given = object(json!({ "code": "return 1", "cod": 1 }));
         let error = read::<Run>("run", Some(given)).unwrap_err();
         assert_eq!(error.kind, Kind::Validation);

@@ -1,4 +1,4 @@
-//! Where the agent works, by its roots.
+//! The agent's workspace, from its MCP roots.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_root_is_a_path_if_it_is_a_file_uri_of_this_machine() {
+    fn root_is_a_path_only_for_a_local_file_uri() {
         for (uri, path) in [
             ("file:///home/me/a%20b", Some("/home/me/a b")),
             ("file://localhost/srv", Some("/srv")),

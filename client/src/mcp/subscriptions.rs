@@ -1,6 +1,6 @@
-//! Resources that the agent wants to hear of.
+//! Subscriptions to resources of servers.
 //!
-//! Invariant: what was asked for outlives the daemon that was asked; the next one is asked again.
+//! Invariant: subscriptions survive a restart of the daemon; they are renewed with the next one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,32 +18,32 @@ use super::{
     offers::{Offers, not_found},
 };
 
-/// The server may have to be started.
+/// The timeout of a subscription, in seconds: the server may have to be started first.
 const PATIENCE: u64 = 60;
 
-/// Cheap to clone.
+/// The agent's subscriptions. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Subscriptions(Arc<Inner>);
 
 struct Inner {
     link: Link,
     offers: Offers,
-    /// Who wants to hear of a resource, by server and its own uri.
+    /// The subscribers of each resource, by server and own uri.
     wanted: Mutex<BTreeMap<(String, String), BTreeSet<Holder>>>,
 }
 
-/// On whose behalf a resource is followed: the agent's, or one subscription's of the second era.
+/// A subscriber of a resource: the agent (legacy era), or one subscription (modern era).
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Holder {
     Agent,
     Subscription(u64),
 }
 
-/// A resource that has changed, by the uris that the agent knows.
+/// A changed resource, with uris as the agent knows them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Update {
     pub(super) uri: String,
-    /// What was subscribed to, which may be more than what has changed.
+    /// The subscribed uris that cover the changed resource.
     pub(super) wanted: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Subscriptions {
         }))
     }
 
-    /// Begins or ends to tell of a resource.
+    /// Subscribes to a resource, or unsubscribes from it.
     pub(super) async fn set(
         &self,
         uri: &str,
@@ -64,7 +64,7 @@ impl Subscriptions {
         subscribe: bool,
     ) -> Result<(), ErrorData> {
         let offers = &self.0.offers;
-        // It never changes.
+        // The guide never changes.
         if offers.has_guide() && uri == guide::URI {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Whether nobody wants to hear of it any more.
+    /// Removes a subscriber; returns whether none is left.
     fn release(&self, key: &(String, String), holder: Holder) -> bool {
         let mut wanted = self.wanted();
         let Some(holders) = wanted.get_mut(key) else {
@@ -103,16 +103,16 @@ impl Subscriptions {
         free
     }
 
-    /// This daemon knows of none yet.
+    /// Repeats all subscriptions with a new daemon.
     pub(super) async fn renew(&self, line: &Arc<Line>) {
         let wanted: Vec<_> = self.wanted().keys().cloned().collect();
         for (server, uri) in wanted {
-            // A server that is gone has nothing to tell.
+            // A server that no longer exists sends no updates.
             drop(renew(line, server, uri).await);
         }
     }
 
-    /// A server's resource as the agent knows it, if it wants to hear of it.
+    /// A changed resource of a server as an update for the agent; `None` if it is not subscribed to.
     pub(super) fn shown(&self, server: &str, uri: &str) -> Option<Update> {
         let shown = |own: &str| match self.0.offers.is_single() {
             true => own.to_owned(),
@@ -134,7 +134,7 @@ impl Subscriptions {
     }
 }
 
-/// A server may tell of a part of what was subscribed to.
+/// Whether a subscribed uri covers a changed one, which may be a part of it.
 fn covers(wanted: &str, uri: &str) -> bool {
     uri.strip_prefix(wanted).is_some_and(|rest| {
         rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '#', '?'])

@@ -1,5 +1,4 @@
-//! What happens while a request is worked on, told to the agent as far as it asked for it: progress, and
-//! in the second era what servers log.
+//! Progress notifications of a request, and in the modern era servers' log messages, if the agent asked for them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,17 +11,17 @@ use serde_json::Value;
 
 use super::audience;
 
-/// Cheap to clone. A request that is asked again, with the answers to a server's questions, comes with
-/// another token.
+/// Sends progress of one request to the agent. Cheap to clone. A request that is repeated with answers has another
+/// progress token.
 #[derive(Clone, Default)]
 pub(super) struct Teller(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     listener: Option<(Peer<RoleServer>, ProgressToken)>,
-    /// It has to grow.
+    /// The last progress sent: MCP requires it to increase.
     told: f64,
-    /// In the second era each request says what it wants to hear of servers' logs.
+    /// The minimum log level, which each request sets in the modern era.
     logs: Option<(Peer<RoleServer>, String)>,
 }
 
@@ -37,13 +36,13 @@ impl Teller {
         state.logs = level.map(|level| (context.peer.clone(), level.to_owned()));
     }
 
-    /// Nobody listens until the request is asked again.
+    /// Stops notifications until the request is repeated.
     pub(super) fn rest(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.listener, state.logs) = (None, None);
     }
 
-    /// What a server logs meanwhile.
+    /// Passes on a server's log message.
     pub(super) async fn log(&self, level: &str, logger: &str, data: Value) {
         let logs = self
             .0
@@ -63,13 +62,13 @@ impl Teller {
         state.listener.is_some()
     }
 
-    /// One step further.
+    /// Sends a message, with progress increased by one.
     pub(super) async fn say(&self, message: String) {
         let next = self.told() + 1.0;
         self.tell(next, None, Some(message)).await;
     }
 
-    /// As the server counts.
+    /// Sends progress with the server's own numbers.
     pub(super) async fn tell(&self, progress: f64, total: Option<f64>, message: Option<String>) {
         let (peer, token) = {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +81,7 @@ impl Teller {
         let mut params = ProgressNotificationParam::new(token, progress);
         params.total = total;
         params.message = message;
-        // An agent that is gone hears nothing.
+        // An agent that is gone is ignored.
         drop(peer.notify_progress(params).await);
     }
 

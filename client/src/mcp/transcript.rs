@@ -1,6 +1,6 @@
-//! A run as its agent reads it: the result first, then what was printed and handed over.
+//! A run as a tool result for the agent: the result first, then console output and emitted parts.
 //!
-//! Invariant: nothing is left out without a word, and nothing is said twice.
+//! Invariant: omissions are stated, and nothing is repeated.
 
 use std::sync::{
     Arc,
@@ -17,21 +17,21 @@ use crate::{
     steps,
 };
 
-/// The most of the console that goes into a context, in bytes.
+/// The maximum size of the console output, in bytes.
 const CONSOLE: usize = 16 * 1024;
-/// Calls that failed and are named.
+/// The maximum number of failed calls that are listed.
 const FAILED: usize = 20;
 
-/// What happened in one run so far.
+/// The events of one run so far.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     console: Vec<String>,
     warnings: Vec<String>,
     parts: Vec<Held>,
     calls: Vec<EndedCall>,
-    /// It is a program of steps.
+    /// Whether the run executes a step program.
     of_steps: bool,
-    /// Why types are not checked is the same each time.
+    /// Whether the agent was already told why types are not checked.
     unchecked_told: Arc<AtomicBool>,
 }
 
@@ -68,7 +68,7 @@ impl Transcript {
         }
     }
 
-    /// The run goes on.
+    /// The result for a run that is still running.
     pub(super) fn running(&self, run: &str) -> CallToolResult {
         let text = format!(
             "Run {run} is still running; {} so far. Call `resume` with this id to wait for its result.",
@@ -154,7 +154,7 @@ impl Transcript {
         document
     }
 
-    /// The end of the console, which says the most, and how much came before it.
+    /// The end of the console output, preceded by the number of omitted lines.
     fn shown(&self) -> Vec<String> {
         let mut room = CONSOLE;
         let fits = |line: &&String| {
@@ -199,7 +199,7 @@ impl Transcript {
         failed
     }
 
-    /// What a program did before it failed may have to be known before it is run again.
+    /// Describes the calls before a failure, which matter before the program is repeated.
     fn came_before(&self, failure: &Error) -> String {
         let words = came_before::in_words(&self.calls, failure);
         words.map_or_else(String::new, |words| format!("\n  before that, {words}"))
@@ -218,7 +218,7 @@ fn first_line(error: &Error) -> &str {
     error.message.lines().next().unwrap_or_default()
 }
 
-/// What happened, in a few words for somebody who waits.
+/// A short progress message for an event.
 pub(super) fn news(event: &Event) -> Option<String> {
     match &event.event {
         EventKind::Started {} => Some("running".into()),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_comes_first_and_bare() {
+    fn result_comes_first_as_plain_json() {
         let result = happened(Vec::new()).ended("r-1", &Outcome::Result(json!({ "n": 1 })));
         assert_eq!(texts(&result), ["{\"n\":1}"]);
         let expected = json!({ "run": "r-1", "state": "succeeded", "result": { "n": 1 } });
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_passed_through() {
+    fn emitted_parts_become_content_blocks() {
         let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
         let emitted = EventKind::Emitted {
             part: Held::Value(image.clone()),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_what_was_printed_and_called() {
+    fn failure_includes_console_and_failed_calls() {
         let broken = Error::new(Kind::Tool, "no such file\nmore");
         let events = vec![said("hi"), call(None), call(Some(broken))];
         let error = Error::new(Kind::Runtime, "boom").hint("look");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_console_is_cut_with_a_word() {
+    fn long_console_is_truncated_with_a_note() {
         let lines = (0..1000)
             .map(|n| said(&format!("{n}{}", "x".repeat(100))))
             .collect();

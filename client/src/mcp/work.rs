@@ -1,6 +1,6 @@
-//! What the tools do: each asks the daemon, and makes of the answer what an agent reads.
+//! Executes the built-in tools: each sends a request to the daemon and renders the response for the agent.
 //!
-//! Invariant: a failure that an agent can act on is a result, and not an error of the protocol.
+//! Invariant: a failure that an agent can act on is an error result, not a protocol error.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,15 +27,15 @@ use super::{
     transcript::{Transcript, news},
 };
 
-/// The daemon limits every call by itself; this is for one that hangs altogether. While a server waits
-/// for an answer of the user, the time of a call stands still.
+/// The timeout of a request. The daemon limits each call itself, and pauses that limit while a server waits for the
+/// user; this is for a daemon that hangs.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
-/// What `read` gives at once: a context has less room than a program.
+/// The default length of a `read`, in bytes: a context has less room than a program.
 const READ: u64 = 32 * 1024;
 const WAIT: f64 = 30.0;
 const MOST_WAIT: f64 = 300.0;
 
-/// What a tool of ours does with its arguments.
+/// The work of a built-in tool; `None` if there is none of this name.
 pub(super) fn own(
     link: Link,
     name: &str,
@@ -73,7 +73,7 @@ async fn perform(
                 path,
                 arguments: Value::Object(args),
                 timeout_ms: timeout_seconds.map(millis),
-                // What is kept is read by a program or in parts, and holds nothing twice.
+                // A stored value is read by a program or in parts, and needs no duplicate content.
                 lean: true,
                 ..CallRequest::default()
             };
@@ -117,7 +117,7 @@ async fn run_program(
     to_its_end(link, request, ear).await
 }
 
-/// To the end of the run, or to its beginning if it is detached.
+/// Starts a run, and waits for its end unless it is detached.
 async fn to_its_end(link: &Link, request: RunRequest, ear: Ear) -> Result<CallToolResult, Error> {
     let detach = request.detach;
     let (line, run) = link
@@ -134,7 +134,7 @@ async fn to_its_end(link: &Link, request: RunRequest, ear: Ear) -> Result<CallTo
     }
     let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
     let result = follow(&line, &run, None, ear).await;
-    // A run that cannot be watched any more is stopped: the agent reads that it failed.
+    // A run that cannot be followed any more is cancelled: the agent is told that it failed.
     if result.is_ok() {
         cancel.0 = None;
     }
@@ -158,7 +158,7 @@ async fn resume(link: &Link, asked: own::Resume, ear: Ear) -> Result<CallToolRes
     follow(&line, &run, Some(wait), ear).await
 }
 
-/// Tells what happens until the run has ended, or for so long.
+/// Reports a run's progress until it has ended, or until `wait` is over.
 async fn follow(
     line: &Arc<Line>,
     run: &str,
@@ -174,7 +174,7 @@ async fn follow(
         let finished = mux_client::watch(&line.session, run, 0, |event| {
             transcript.add(event);
             if is_heard && let Some(words) = news(event) {
-                // The other half lives as long as this one.
+                // The receiver lives as long as this future.
                 drop(tell.send(words));
             }
         });
@@ -196,7 +196,7 @@ async fn follow(
     }
 }
 
-/// Calls one tool. Its `CallToolResult`, and the line on which the rest of it can be read.
+/// Calls one tool. Returns its `CallToolResult`, and the connection on which a stored result can be read.
 async fn call(link: &Link, asked: CallRequest, ear: Ear) -> Result<(Arc<Line>, Held), Error> {
     let trace = ear.trace.clone();
     let (token, _seat) = ear.sit();
@@ -211,15 +211,15 @@ async fn call(link: &Link, asked: CallRequest, ear: Ear) -> Result<(Arc<Line>, H
         client.call(transport::within(PATIENCE), request).await
     };
     let called = link.send("call", request, send).await;
-    // What the server said meanwhile comes before its answer.
+    // Notices about the call are delivered before its result.
     if let Ok((line, _)) = &called {
         line.all_heard().await;
     }
     called
 }
 
-/// The same for a tool that stands here under its own name: its server's errors stay what they are, and
-/// so does its result where there is nothing to read a kept one with.
+/// The work that calls a listed tool of a server. The server's protocol errors are passed on, and with `whole` a stored
+/// result is sent whole, for agents without the tool `read`.
 pub(super) fn passed_through(
     link: Link,
     path: String,
@@ -284,7 +284,7 @@ async fn search(link: &Link, asked: own::Search) -> Result<CallToolResult, Error
     Ok(answers::text(lines.join("\n")))
 }
 
-/// What to do where nothing matches.
+/// The message for a search without matches.
 fn nothing_found(words: &str, server: Option<&str>) -> String {
     let of = server.map_or_else(String::new, |server| format!(" of the server {server}"));
     let all = match server {
@@ -344,13 +344,13 @@ async fn read(link: &Link, asked: own::Read) -> Result<CallToolResult, Error> {
     Ok(result)
 }
 
-/// What is no time at all is refused by the daemon, which knows the limits.
+/// Seconds as milliseconds. The daemon rejects values outside its limits.
 fn millis(seconds: f64) -> u64 {
-    // A cast stops at the ends of what fits.
+    // The cast saturates.
     (seconds * 1000.0).round() as u64
 }
 
-/// Stops a run that nobody waits for any more.
+/// Cancels a run that is no longer awaited.
 struct CancelOnDrop(Option<(Arc<Line>, String)>);
 
 impl Drop for CancelOnDrop {
@@ -360,7 +360,7 @@ impl Drop for CancelOnDrop {
         };
         tokio::spawn(async move {
             let client = &line.session.client;
-            // A run that has ended is none that could be stopped.
+            // Cancelling a run that has ended is harmless.
             drop(client.cancel_run(within_seconds(10), run).await);
         });
     }

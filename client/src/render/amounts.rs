@@ -1,6 +1,6 @@
-//! Sizes and times in few characters.
+//! Short formats for sizes, times and counts.
 
-/// `12 B`, `12.3 KiB`, `1.5 MiB`.
+/// Formats a size: `12 B`, `12.3 KiB`, `1.5 MiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const KIB: f64 = 1024.0;
     let count = count as f64;
@@ -13,7 +13,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// How long something took: `0.4 ms`, `12 ms`, `1.2 s`, `2m 5s`.
+/// Formats a duration: `0.4 ms`, `12 ms`, `1.2 s`, `2m 5s`.
 pub(crate) fn took(ms: f64) -> String {
     if ms < 1.0 {
         format!("{ms:.1} ms")
@@ -27,7 +27,7 @@ pub(crate) fn took(ms: f64) -> String {
     }
 }
 
-/// The day, in UTC.
+/// Formats a Unix time in milliseconds as a date in UTC.
 pub(crate) fn date(ms: u64) -> String {
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms);
     let at = humantime::format_rfc3339_seconds(at).to_string();
@@ -35,7 +35,7 @@ pub(crate) fn date(ms: u64) -> String {
         .map_or(at.clone(), |(day, _)| day.to_owned())
 }
 
-/// How long ago something was: `now`, `5s ago`, `3m ago`, `2h ago`, `4d ago`.
+/// Formats an age in milliseconds: `now`, `5s ago`, `3m ago`, `2h ago`, `4d ago`.
 pub(crate) fn ago(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
@@ -47,7 +47,7 @@ pub(crate) fn ago(ms: u64) -> String {
     }
 }
 
-/// `1 call`, `2 calls`.
+/// Formats a count with its noun: `1 call`, `2 calls`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")

@@ -1,6 +1,6 @@
-//! Calls that wait for somebody, as a list, one by one, and as a question.
+//! Calls that wait for approval: as a list, one in full, and as a prompt.
 //!
-//! Invariant: what stands in a call's arguments is shown as JSON, without anything that a terminal obeys.
+//! Invariant: a call's arguments are shown as JSON, without control characters.
 
 use std::process::ExitCode;
 
@@ -17,9 +17,9 @@ use super::{
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
 };
 
-/// What of the arguments stands in a list, in characters.
+/// The maximum length of arguments in a list, in characters.
 const LISTED: usize = 60;
-/// What of them stands under a run.
+/// The maximum length of arguments below a run, in characters.
 const TOLD: usize = 200;
 const PATH: usize = 100;
 
@@ -27,7 +27,7 @@ pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
     if json {
         document(list);
     } else if list.approvals.is_empty() {
-        eprintln!("nothing waits for an approval");
+        eprintln!("no call is waiting for approval");
     } else {
         println!("{}", table(&list.approvals, now()));
         eprintln!("`mux approvals ID` shows all arguments; `mux approve ID`, `mux deny ID`");
@@ -35,12 +35,12 @@ pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The same again and again: with `--json` one document a line.
+/// Prints the list after each change; with `--json`, one document per line.
 pub(crate) fn approvals_now(list: &ApprovalList, json: bool) {
     if json {
         line_of(list);
     } else if list.approvals.is_empty() {
-        println!("nothing waits for an approval");
+        println!("no call is waiting for approval");
     } else {
         println!("{}\n", table(&list.approvals, now()));
     }
@@ -75,9 +75,9 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> String {
 fn state(approval: &ApprovalInfo) -> String {
     match (approval.state, approval.left_ms) {
         (ApprovalState::Waiting, Some(left)) => {
-            format!("waits, {} left", amounts::took(left as f64))
+            format!("waiting, {} left", amounts::took(left as f64))
         }
-        (ApprovalState::Waiting, None) => "waits".into(),
+        (ApprovalState::Waiting, None) => "waiting".into(),
         (ApprovalState::Pending, _) => "pending".into(),
         (ApprovalState::Approved, _) => "approved".into(),
         (ApprovalState::Denied, _) => "denied".into(),
@@ -107,7 +107,7 @@ fn because(rule: &str, reason: Option<&str>) -> String {
     }
 }
 
-/// One, with everything that is known of it.
+/// Prints one approval with all details.
 pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
     let Some(approval) = list.approvals.first() else {
         return ExitCode::SUCCESS;
@@ -157,7 +157,7 @@ pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if list.granted.is_empty() {
-        eprintln!("nothing is always allowed; `mux approve ID --always` does that");
+        eprintln!("there are no permanent grants; `mux approve ID --always` creates one");
         return ExitCode::SUCCESS;
     }
     let mut table = bare(["GRANT", "CALL", "AGENT", "RULE", "SINCE"]);
@@ -171,7 +171,7 @@ pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
         ]);
     }
     println!("{}", flush(&table));
-    eprintln!("a tool that is not what it was is asked again; `mux approvals revoke GRANT`");
+    eprintln!("a grant ends when its tool changes; `mux approvals revoke GRANT` revokes one");
     ExitCode::SUCCESS
 }
 
@@ -179,12 +179,12 @@ pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
     if json {
         document(grant);
     } else {
-        println!("{}: revoked; calls are asked again", named(&grant.path));
+        println!("{}: revoked; calls need approval", named(&grant.path));
     }
     ExitCode::SUCCESS
 }
 
-/// What an answer did.
+/// Prints the effect of a decision.
 pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> ExitCode {
     if json {
         document(decided);
@@ -206,12 +206,12 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
     );
     if decided.released > 0 {
         let others = amounts::count(decided.released, "other call");
-        println!("{others} that waited for the same went on, too");
+        println!("{others} waiting for the same approval went on, too");
     }
     if !decided.unshown.is_empty() {
         let others = decided.unshown.join(", ");
         super::note(&format!(
-            "{others}: also waiting for {path}; an answer is only for what it names, and for later calls"
+            "{others}: also waiting for {path}; the decision applies only to the named call and to later calls"
         ));
     }
     if let Some(warning) = &decided.warning {
@@ -219,13 +219,13 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
     }
     if !decided.live {
         super::note(&format!(
-            "its program waits no more; `mux resume {id}` goes on with it"
+            "its program no longer waits; `mux resume {id}` continues it"
         ));
     }
     ExitCode::SUCCESS
 }
 
-/// A call of a run waits.
+/// Prints that a call of a run waits for approval.
 pub(crate) fn waits(asked: &ApprovalAsked) {
     let id = &asked.approval;
     let call = call(asked, TOLD);
@@ -259,7 +259,7 @@ fn call(asked: &ApprovalAsked, most: usize) -> String {
     }
 }
 
-/// What can be typed behind a question.
+/// An answer typed at the prompt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Choice {
     Decide(Decision),
@@ -267,11 +267,11 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// `in_run`: there is a run, for the rest of which it can be allowed.
+    /// Parses an answer. `in_run`: the call belongs to a run, and can be allowed until the run ends.
     pub(crate) fn read(line: &str, in_run: bool) -> Option<Self> {
         Some(match line.trim().to_lowercase().as_str() {
             "y" | "yes" => Self::Decide(Decision::Once),
-            // The session of a run at a terminal is its connection, which ends with it.
+            // The session of a run at a terminal is its connection, which ends with the run.
             "r" | "run" if in_run => Self::Decide(Decision::Session),
             "a" | "always" => Self::Decide(Decision::Always),
             "n" | "no" => Self::Decide(Decision::Deny),
@@ -281,7 +281,7 @@ impl Choice {
     }
 }
 
-/// A question, whose answer is typed behind it. `place`: which one it is, of how many that wait together.
+/// Prints the prompt for an approval. `place`: its position, and the number of calls that wait together.
 pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_run: bool) {
     let because = because(&asked.rule, asked.reason.as_deref());
     eprintln!("{}", question(asked, place));
@@ -312,14 +312,14 @@ pub(crate) fn ask_again(in_run: bool) {
     );
 }
 
-/// Others have come while the question stands there.
+/// Prints that more calls are waiting, and the prompt again.
 pub(crate) fn more_wait(count: usize, in_run: bool) {
-    let told = format!("{count} calls wait for you now, this one first");
+    let told = format!("{count} calls are waiting for approval now, this one first");
     eprintln!("\n  {}", paint(DIM, told));
     ask_again(in_run);
 }
 
-/// What each answer is good for; then the question again.
+/// Prints what each answer does, and the prompt again.
 pub(crate) fn explain_answers(asked: &ApprovalAsked, in_run: bool) {
     for line in answers(asked, in_run) {
         eprintln!("  {line}");
@@ -340,13 +340,13 @@ fn answers(asked: &ApprovalAsked, in_run: bool) -> Vec<String> {
     }
     lines.extend([
         format!("a  allow {path} until you revoke it, with any arguments, to every client without --agent"),
-        "n  deny this call; its program is told so".to_owned(),
-        format!("Ctrl-D leaves it open: `mux approve {id}` or `mux deny {id}` answers it from elsewhere"),
+        "n  deny this call; its program gets an error".to_owned(),
+        format!("Ctrl-D leaves it open: answer it elsewhere with `mux approve {id}` or `mux deny {id}`"),
     ]);
     lines
 }
 
-/// What an answer lets go now and covers later, to be confirmed before it takes effect.
+/// Prints which calls an answer allows now and later, and asks for confirmation.
 pub(crate) fn confirm(asked: &ApprovalAsked, decision: Decision, others: &[&ApprovalAsked]) {
     for line in covered(asked, decision, others) {
         eprintln!("  {line}");
@@ -362,11 +362,11 @@ fn covered(asked: &ApprovalAsked, decision: Decision, others: &[&ApprovalAsked])
         let id = paint(STRONG, &other.approval);
         format!("  {id} {}", call(other, 5 * TOLD))
     }));
-    lines.push("and later, without a question:".to_owned());
+    lines.push("and later, without asking:".to_owned());
     lines.push(match decision {
         Decision::Always => format!(
             "  {path} with any arguments, for every client without --agent, until the tool or its server's entry \
-             changes or you say `mux approvals revoke`"
+             changes or you run `mux approvals revoke`"
         ),
         _ => format!("  {path} with any arguments, until this run ends"),
     });
@@ -377,27 +377,27 @@ pub(crate) fn confirm_again() {
     eprint!("{} [y]es, [n]o: ", paint(WARN, "allow all of this?"));
 }
 
-/// Nothing can be typed any more.
+/// Prints that standard input ended without an answer.
 pub(crate) fn left_open() {
-    eprintln!("\n{}", paint(DIM, "no answer: it is left open"));
+    eprintln!("\n{}", paint(DIM, "no answer: the approval stays open"));
 }
 
-/// Why an answer is good for less than was said.
+/// Warns that an answer covers less than requested.
 pub(crate) fn holds_for_less(why: &str) {
     super::warn(why);
 }
 
-/// An answer that came too late.
+/// Prints why an answer had no effect.
 pub(crate) fn not_decided(error: &Error) {
     eprintln!("{}", paint(DIM, one_line(&error.message, 4 * PATH)));
 }
 
-/// What was asked here needs no answer any more.
+/// Prints that the prompt needs no answer any more.
 pub(crate) fn answered_elsewhere() {
     eprintln!("\n{}", paint(DIM, "it needs no answer here any more"));
 }
 
-/// A path as one word. A server names its tools, and could name one so that it reads like a path with other arguments.
+/// A path as one word, quoted if needed: a server could name a tool so that it looks like a path with arguments.
 fn named(path: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
     let word = match path.chars().all(is_plain) {
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_tool_is_one_word_in_every_list() {
+    fn tool_name_is_one_word_in_every_list() {
         assert_eq!(named("github.repos.list-all"), "github.repos.list-all");
         assert_eq!(named("fix.a\nA9: x"), r#""fix.a\nA9: x""#);
         assert_eq!(named("fix.a {\"n\":1}"), r#""fix.a {\"n\":1}""#);
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_shown_is_named() {
+    fn truncated_arguments_name_the_command_that_shows_all() {
         let whole = call(&asked("{\"a\":1}", 7), TOLD);
         assert_eq!(whole, "github.delete_repo {\"a\":1}");
         let cut = call(&asked(&"x".repeat(300), 300), TOLD);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_says_what_it_is_good_for_and_none_is_offered_that_is_good_for_nothing() {
+    fn only_answers_that_apply_are_accepted_and_explained() {
         let asked = asked("{\"a\":1}", 7);
         let plain = |text: &str| anstream::adapter::strip_str(text).to_string();
         assert_eq!(
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_covered_is_listed_call_by_call() {
+    fn confirmation_lists_every_covered_call() {
         let (first, mut second) = (asked("{\"a\":1}", 7), asked("{\"b\":2}", 7));
         second.approval = "A8".into();
         let lines = |decision| -> Vec<String> {
@@ -513,7 +513,7 @@ mod tests {
                 "this allows now:",
                 "  A7 github.delete_repo {\"a\":1}",
                 "  A8 github.delete_repo {\"b\":2}",
-                "and later, without a question:",
+                "and later, without asking:",
                 "  github.delete_repo with any arguments, until this run ends",
             ]
         );
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_the_arguments_is_hidden_or_acts() {
+    fn control_and_invisible_characters_in_arguments_are_escaped() {
         assert_eq!(
             spelled_out("a\u{1b}[2J\u{202e}b\u{e0041}\n"),
             "a\\u001b[2J\\u202eb\\udb40\\udc41\n"

@@ -1,6 +1,6 @@
-//! The audit log, a line each.
+//! The audit log, one line per entry.
 //!
-//! Invariant: what clients and servers call themselves moves no cursor.
+//! Invariant: names of clients and servers are escaped for the terminal.
 
 use super::terminal::println;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(crate) fn audit(entries: &[Value], torn: usize, json: bool) {
     if torn > 0 {
         let lines = amounts::count(torn, "line");
         note(&format!(
-            "{lines} cannot be read: a crash tore them, or somebody wrote there"
+            "{lines} cannot be read: damaged by a crash or edited by hand"
         ));
     }
 }

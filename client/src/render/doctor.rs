@@ -1,4 +1,4 @@
-//! What `mux doctor` found.
+//! The output of `mux doctor`.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use super::{
     style::{DIM, ERROR, GOOD, STRONG, WARN, paint},
 };
 
-/// What became of one check.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Check {
     pub(crate) group: &'static str,
@@ -63,7 +63,7 @@ fn show(check: &Check) {
         Verdict::Warning => paint(WARN, "warning"),
         Verdict::Failure => paint(ERROR, "failure"),
     };
-    // What a server said may have several lines.
+    // A server's message may have several lines.
     let mut lines = check.message.lines();
     println!("  {mark} {}", lines.next().unwrap_or_default());
     for line in lines {

@@ -1,4 +1,4 @@
-//! Failures: what happened, where in the user's own source, and what to do.
+//! Errors: the message, the position in the user's source, and a hint.
 
 use std::process::ExitCode;
 
@@ -12,15 +12,15 @@ use super::{
 };
 use crate::exit;
 
-/// A program as the user knows it.
+/// The source of a program, for error positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
-    /// A file's name, or `program`.
+    /// The name of the file, or `program`.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// A command that failed, with the exit code of the failure's kind.
+/// Prints the error of a failed command; returns the exit code of the error's kind.
 pub(crate) fn failure(error: &Error, json: bool, listing: Option<&Listing>) -> ExitCode {
     if json {
         document(&error_document(error));
@@ -30,7 +30,7 @@ pub(crate) fn failure(error: &Error, json: bool, listing: Option<&Listing>) -> E
     ExitCode::from(exit::code(&error.kind))
 }
 
-/// Wrong usage.
+/// Prints a usage error.
 pub(crate) fn usage(error: &Error, json: bool) -> ExitCode {
     if json {
         document(&error_document(error));
@@ -41,7 +41,7 @@ pub(crate) fn usage(error: &Error, json: bool) -> ExitCode {
     ExitCode::from(exit::USAGE)
 }
 
-/// What a check found.
+/// Prints the errors and warnings of a check.
 pub(crate) fn diagnostics(found: &Diagnostics, listing: &Listing, json: bool) -> ExitCode {
     let errors = &found.errors;
     if json {
@@ -65,18 +65,18 @@ pub(crate) fn diagnostics(found: &Diagnostics, listing: &Listing, json: bool) ->
     ExitCode::from(errors.first().map_or(0, |first| exit::code(&first.kind)))
 }
 
-/// Why nobody looked at the types of a program.
+/// Notes why the types of a program were not checked.
 pub(super) fn unchecked(why: &str) {
     note(&format!("the types were not checked: {}", harmless(why)));
 }
 
-/// For a person, on standard error.
+/// Prints an error for a person, on standard error.
 pub(super) fn describe(error: &Error, listing: Option<&Listing>) {
     let kind = paint(ERROR, format!("error[{}]", error.kind));
     tell(&kind, error, listing);
 }
 
-/// The same for what may be no mistake.
+/// Prints a warning for a person, on standard error.
 pub(super) fn doubt(warning: &Error, listing: Option<&Listing>) {
     let kind = paint(WARN, format!("warning[{}]", warning.kind));
     tell(&kind, warning, listing);
@@ -91,7 +91,7 @@ fn tell(kind: &str, error: &Error, listing: Option<&Listing>) {
     }
     match (listing, error.line) {
         (Some(listing), Some(line)) => show_place(listing, line, error.column.unwrap_or(1)),
-        // The program is not at hand.
+        // The program's source is not available.
         (None, Some(line)) => {
             let column = error.column.unwrap_or(1);
             eprintln!("  {} program:{line}:{column}", paint(DIM, "-->"));
@@ -117,7 +117,7 @@ fn show_hint(error: &Error) {
     }
 }
 
-/// The line of the source with a mark under the column.
+/// Prints the line of the source, with a mark under the column.
 fn show_place(listing: &Listing, line: u32, column: u32) {
     eprintln!("  {} {}:{line}:{column}", paint(DIM, "-->"), listing.name);
     let Some(text) = listing.text.lines().nth(line as usize - 1) else {
@@ -125,7 +125,7 @@ fn show_place(listing: &Listing, line: u32, column: u32) {
     };
     let number = line.to_string();
     let bar = paint(DIM, "|");
-    // A window around the column: programs written by machines have long lines.
+    // A window around the column: generated programs have long lines.
     let (shown, before) = window(text, column.saturating_sub(1) as usize);
     eprintln!("  {} {bar} {shown}", paint(DIM, &number));
     let pad = " ".repeat(number.len());
@@ -133,10 +133,10 @@ fn show_place(listing: &Listing, line: u32, column: u32) {
     eprintln!("  {pad} {bar} {gap}{}", paint(ERROR, "^"));
 }
 
-/// At most so much of a line is shown.
+/// The maximum number of characters of a source line that are shown.
 const WIDTH: usize = 100;
 
-/// The part of the line around `offset` (UTF-16 units), and how many columns stand before it there.
+/// The part of the line around `offset` (UTF-16 units), and the number of columns before `offset` in it.
 fn window(text: &str, offset: usize) -> (String, usize) {
     let mut units = 0;
     let place = text
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_stands_under_the_column() {
+    fn mark_is_under_the_column() {
         assert_eq!(window("let y = ;", 8), ("let y = ;".into(), 8));
         assert_eq!(window("𝒳 = ;", 5), ("𝒳 = ;".into(), 4));
         let long = format!("{}x{}", "a".repeat(500), "b".repeat(500));

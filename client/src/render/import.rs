@@ -1,4 +1,4 @@
-//! What `mux import` took over, and what it could not. No value of a secret is in here.
+//! The output of `mux import`. It contains no values of secrets.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{agents::Agent, exit};
 
-/// The whole of one import.
+/// The result of an import.
 #[derive(Debug)]
 pub(crate) struct Import {
     dry_run: bool,
@@ -23,15 +23,15 @@ pub(crate) struct Import {
     agents: Vec<Read>,
     pub(crate) carried: Vec<Carried>,
     pub(crate) diff: String,
-    /// What was kept of config.toml and of `env`.
+    /// The backups of config.toml and of `env`.
     pub(crate) backup: Option<PathBuf>,
     pub(crate) env_backup: Option<PathBuf>,
-    /// What the daemon that runs made of it.
+    /// The reload report of the running daemon.
     pub(crate) reloaded: Option<ReloadReport>,
     pub(crate) not_reloaded: Option<String>,
 }
 
-/// An agent's file.
+/// An agent's file that was read, or could not be.
 #[derive(Debug)]
 struct Read {
     agent: Agent,
@@ -40,19 +40,19 @@ struct Read {
     error: Option<Error>,
 }
 
-/// One server of an agent.
+/// A server of an agent, and what was done with it.
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub(crate) agent: Agent,
-    /// As the agent calls it.
+    /// The server's name in the agent's file.
     pub(crate) name: String,
-    /// As we do.
+    /// The server's name in config.toml.
     pub(crate) server: Option<String>,
     pub(crate) fate: Fate,
     pub(crate) disabled: bool,
-    /// What could not be carried over.
+    /// Notes on what could not be imported.
     pub(crate) notes: Vec<String>,
-    /// The variables that hold its secrets.
+    /// The variables in `env` that hold its secrets.
     pub(crate) secrets: Vec<String>,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct Carried {
 pub(crate) enum Fate {
     Added,
     Replaced,
-    /// It is there already.
+    /// The same entry exists already.
     Same,
-    /// An entry of ours with that name is another server, and stays.
+    /// An entry of this name is another server, and is kept.
     Kept,
-    /// It is no server for us.
+    /// The entry cannot be imported.
     Skipped,
 }
 
@@ -96,7 +96,7 @@ impl Import {
         }
     }
 
-    /// An agent's file was read, or could not be.
+    /// Adds the result of reading an agent's file.
     pub(crate) fn read(&mut self, agent: Agent, file: PathBuf, notes: Result<Vec<String>, Error>) {
         let (notes, error) = match notes {
             Ok(notes) => (notes, None),
@@ -159,7 +159,7 @@ impl Carried {
     }
 }
 
-/// Exits with 1 if some agent's file could not be read.
+/// Prints the result of an import. Exits with 1 if an agent's file could not be read.
 pub(crate) fn imported(import: &Import, json: bool) -> ExitCode {
     if json {
         document(&import.document());
@@ -200,22 +200,22 @@ fn one(carried: &Carried, dry_run: bool) {
     let fate = match carried.fate {
         Fate::Added => paint(GOOD, format!("{would}added")) + &renamed,
         Fate::Replaced => paint(WARN, format!("{would}replaced")) + &renamed,
-        Fate::Same => format!("is there already{renamed}"),
+        Fate::Same => format!("already exists{renamed}"),
         Fate::Kept => {
             paint(
                 WARN,
                 format!("left alone: the `{server}` you have is another server"),
-            ) + " (--replace writes over it)"
+            ) + " (--replace overwrites it)"
         }
-        Fate::Skipped => paint(DIM, "left out"),
+        Fate::Skipped => paint(DIM, "skipped"),
     };
     println!("  {} {fate}", paint(NAME, harmless(&carried.name)));
     if matches!(carried.fate, Fate::Added | Fate::Replaced) {
         if carried.disabled {
-            println!("    switched off (enabled = false)");
+            println!("    disabled (enabled = false)");
         }
         for name in &carried.secrets {
-            println!("    a secret {would}kept in `env` as {name}");
+            println!("    a secret {would}stored in `env` as {name}");
         }
     }
     for line in &carried.notes {
@@ -239,7 +239,7 @@ fn end(import: &Import) {
     }
     println!("{} written to {config}", count(servers, "server"));
     if let Some(backup) = &import.backup {
-        println!("the file as it was: {}", shown(backup));
+        println!("backup: {}", shown(backup));
     }
     match (&import.reloaded, &import.not_reloaded) {
         (Some(report), _) => {

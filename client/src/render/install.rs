@@ -1,4 +1,4 @@
-//! What `mux install` did to the agents' files.
+//! The output of `mux install`.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -12,15 +12,15 @@ use super::{
 };
 use crate::{agents::Agent, exit};
 
-/// One agent's file.
+/// An agent's file, and what was done with it.
 #[derive(Debug)]
 pub(crate) struct Edit {
     pub(crate) agent: Agent,
-    /// Whether the agent seems to be here.
+    /// Whether the agent seems to be installed.
     pub(crate) found: bool,
     pub(crate) file: PathBuf,
     pub(crate) status: Status,
-    /// What was kept of the file.
+    /// The backup of the file.
     pub(crate) backup: Option<PathBuf>,
     pub(crate) diff: String,
     pub(crate) error: Option<Error>,
@@ -31,10 +31,10 @@ pub(crate) enum Status {
     Added,
     Updated,
     Unchanged,
-    /// The file is as it was before us.
+    /// The file was restored from the backup.
     Restored,
     Removed,
-    /// There was nothing to take out.
+    /// There was no entry to remove.
     Absent,
     Failed,
 }
@@ -83,18 +83,18 @@ impl Edit {
     }
 }
 
-/// An agent, and whether it leads to us.
+/// An agent, and its entries that start `mux`.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) agent: Agent,
     pub(crate) found: bool,
     pub(crate) file: PathBuf,
     pub(crate) shown: String,
-    /// The names of our entries there, or why they are not known.
+    /// The names of the entries that start `mux`, or why the file cannot be read.
     pub(crate) names: Result<Vec<String>, String>,
 }
 
-/// What was done; exits with 1 if some file had to be left alone, 3 if it could not be written.
+/// Prints the edits. Exits with 1 if a file could not be edited, with 3 if it could not be written.
 pub(crate) fn edits(edits: &[Edit], name: &str, dry_run: bool, json: bool) -> ExitCode {
     let mut failures = edits.iter().filter_map(|edit| edit.error.as_ref());
     let code = failures.next().map_or(0, |error| exit::code(&error.kind));
@@ -132,24 +132,24 @@ fn one(edit: &Edit, name: &str, dry_run: bool) {
         }
     }
     if !edit.found {
-        println!("{} seems not to be on this machine", edit.agent.title());
+        println!("{} does not seem to be installed", edit.agent.title());
     }
     let would = if dry_run { "would be " } else { "" };
     match edit.status {
         Status::Added => println!("`{name}` {would}added"),
-        Status::Updated => println!("`{name}` {would}brought up to date"),
-        Status::Unchanged => println!("`{name}` is there already; nothing to change"),
-        Status::Restored => println!("the file {would}restored to what it was before"),
-        Status::Removed => println!("`{name}` {would}taken out"),
-        Status::Absent => println!("no `{name}` is there; nothing to change"),
+        Status::Updated => println!("`{name}` {would}updated"),
+        Status::Unchanged => println!("`{name}` already exists; nothing to change"),
+        Status::Restored => println!("the file {would}restored from the backup"),
+        Status::Removed => println!("`{name}` {would}removed"),
+        Status::Absent => println!("there is no `{name}`; nothing to change"),
         Status::Failed => {}
     }
     if let Some(backup) = &edit.backup {
-        println!("the file as it was: {}", shown(backup));
+        println!("backup: {}", shown(backup));
     }
 }
 
-/// All agents that we know.
+/// Prints all supported agents.
 pub(crate) fn known(agents: &[Known], json: bool) -> ExitCode {
     if json {
         let agents: Vec<Value> = agents

@@ -1,4 +1,4 @@
-//! Tools and servers as lists.
+//! Lists of tools and servers.
 
 use std::{path::Path, process::ExitCode};
 
@@ -47,7 +47,7 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The tools that fit some words, the best first.
+/// Prints the results of a search, the best first.
 pub(crate) fn found(list: &ToolList, next: Option<&str>, json: bool) -> ExitCode {
     if json {
         let mut list = serde_json::to_value(list).unwrap_or_default();
@@ -62,7 +62,7 @@ pub(crate) fn found(list: &ToolList, next: Option<&str>, json: bool) -> ExitCode
     }
     match next {
         Some(next) => eprintln!(
-            "{} of {} tools; the same with --cursor {next} shows more",
+            "{} of {} tools; --cursor {next} shows the next page",
             list.tools.len(),
             list.total
         ),
@@ -104,15 +104,15 @@ fn print_tool(tool: &ToolInfo, pad: &str) {
     }
 }
 
-/// What a server says of itself, marked as its words.
+/// Prints a server's instructions, marked as a quotation.
 fn print_instructions(text: &str) {
-    println!("  {}", paint(DIM, "it says of itself:"));
+    println!("  {}", paint(DIM, "instructions of the server:"));
     for line in text.lines() {
         println!("  {} {}", paint(DIM, "|"), harmless(line));
     }
 }
 
-/// What is missing, unusual, or not asked for today.
+/// Prints which servers failed, warnings, and which lists are from the last session.
 fn remarks(list: &ToolList) {
     for missing in &list.missing {
         warn(format!("{}: {}", missing.server, missing.error.message));
@@ -122,13 +122,13 @@ fn remarks(list: &ToolList) {
     }
     if !list.remembered.is_empty() {
         note(&format!(
-            "as of the last session, and being asked again: {}",
+            "as of the last session, being refreshed: {}",
             list.remembered.join(", ")
         ));
     }
 }
 
-/// One tool with all that is known of it.
+/// Prints one tool with its types.
 pub(crate) fn tool(tool: &ToolInfo, types: &str) -> ExitCode {
     let mut traits = Vec::new();
     match (tool.destructive, tool.read_only) {
@@ -149,7 +149,7 @@ pub(crate) fn tool(tool: &ToolInfo, types: &str) -> ExitCode {
 }
 
 fn first_line(description: &str) -> Option<String> {
-    // Lines of a paragraph are broken where they were too long for somebody's editor.
+    // The first paragraph may be wrapped over several lines.
     let mut paragraphs = description.split("\n\n").map(str::trim);
     let paragraph = paragraphs.find(|paragraph| !paragraph.is_empty())?;
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -211,7 +211,7 @@ pub(crate) fn servers(
 pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a secret: it is shown as ***, and is readable in config.toml and in \
                                          the list of processes";
 
-/// Why it is as it is, and what a user should look at.
+/// The reason for a server's state, and what needs the user's attention.
 pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
     let retry = server
         .retry_in_ms
@@ -230,7 +230,7 @@ pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
         remarks.push(format!("one session for each {share}: {why}"));
     }
     for session in &server.sessions {
-        // That of the best one stands above.
+        // The reason of the best session is already shown above.
         if let Some(reason) = session
             .reason
             .as_deref()
@@ -253,7 +253,7 @@ pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
     remarks
 }
 
-/// A table without lines, as wide as its content or the terminal.
+/// A table without borders, at most as wide as the terminal.
 pub(super) fn bare<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table
@@ -263,7 +263,7 @@ pub(super) fn bare<const N: usize>(header: [&str; N]) -> Table {
     table
 }
 
-/// As text: the first column's padding is not content.
+/// Renders a table without the padding of the first column.
 pub(super) fn flush(table: &Table) -> String {
     let text = table.to_string();
     text.lines()
@@ -272,12 +272,12 @@ pub(super) fn flush(table: &Table) -> String {
         .join("\n")
 }
 
-/// One row a server, and one a session of those that may have several.
+/// The table of servers: one row for each server, and one for each session of servers that may have several.
 pub(super) fn table(servers: &[ServerInfo]) -> String {
     flush(&rows(servers))
 }
 
-/// The same, however wide the terminal is.
+/// The table of servers, independent of the terminal's width.
 pub(super) fn narrow(servers: &[ServerInfo]) -> String {
     let mut table = rows(servers);
     table.set_content_arrangement(ContentArrangement::Disabled);

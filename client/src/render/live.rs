@@ -1,6 +1,6 @@
-//! The calls of a run as lines under it, on a terminal.
+//! One line for each call of a run, on a terminal.
 //!
-//! Invariant: a thousand calls take a screen's worth of lines; the rest is counted, not lost.
+//! Invariant: the number of lines is bounded; further calls are counted.
 
 use mux_proto::Error;
 
@@ -9,14 +9,14 @@ use super::{
     style::{DIM, ERROR, one_line, paint},
 };
 
-/// Calls that get a line of their own.
+/// The maximum number of calls with a line of their own.
 const LINES: usize = 20;
-/// What of a failure's message fits beside its call.
+/// The maximum length of an error message, in characters.
 const MESSAGE: usize = 80;
-/// The longest name that is shown whole.
+/// The maximum length of a name, in characters.
 const NAME: usize = 60;
 
-/// Counts the calls that have ended and says what to print of them.
+/// Renders lines for ended calls, and counts the calls without a line.
 #[derive(Debug, Default)]
 pub(super) struct CallLines {
     shown: usize,
@@ -25,7 +25,7 @@ pub(super) struct CallLines {
 }
 
 impl CallLines {
-    /// The line for a call that has ended, while there is room.
+    /// The line for a call that has ended; `None` if the limit is reached.
     pub(super) fn ended(
         &mut self,
         path: &str,
@@ -42,7 +42,7 @@ impl CallLines {
         Some(line(path, ms, bytes, error))
     }
 
-    /// The line for a step that is skipped, while there is room.
+    /// The line for a skipped step; `None` if the limit is reached.
     pub(super) fn skipped(&mut self, step: &str, tool: &str, reason: &str) -> Option<String> {
         if self.shown == LINES {
             self.more += 1;
@@ -52,7 +52,7 @@ impl CallLines {
         Some(skipped(step, tool, reason))
     }
 
-    /// What stands for the calls that got no line.
+    /// The line that counts the calls without a line of their own.
     pub(super) fn rest(&self) -> Option<String> {
         if self.more == 0 {
             return None;
@@ -66,7 +66,7 @@ impl CallLines {
     }
 }
 
-/// One call that has ended.
+/// The line for a call that has ended.
 pub(super) fn line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> String {
     let path = one_line(path, NAME);
     let took = amounts::took(ms);
@@ -83,19 +83,19 @@ pub(super) fn line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> 
     }
 }
 
-/// What stands for a step in place of its call.
+/// The name of a step, in place of its call's path.
 pub(super) fn step(step: &str, tool: &str) -> String {
     format!("{}  {}", one_line(step, NAME), one_line(tool, NAME))
 }
 
-/// A step that never began.
+/// The line for a skipped step.
 pub(super) fn skipped(id: &str, tool: &str, reason: &str) -> String {
     let reason = one_line(reason, MESSAGE);
     let name = one_line(&step(id, tool), NAME);
     paint(DIM, format!("  \u{2013} {name}  skipped: {reason}"))
 }
 
-/// A call on its way, with how far its server says that it is.
+/// The line for a call in flight, with the server's progress.
 pub(super) fn moving(path: &str, progress: f64, total: Option<f64>, word: Option<&str>) -> String {
     let far = match total {
         Some(total) if total > 0.0 && progress.is_finite() => {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_one_line_whatever_its_server_says() {
+    fn ended_call_is_one_line_without_control_characters() {
         assert_eq!(
             plain(&line("files.read", 12.3, 3482, None)),
             "  ✓ files.read  12 ms  3.4 KiB"
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_on_its_way_is_one_line_too() {
+    fn call_in_flight_is_one_line_with_progress() {
         for (total, word, expected) in [
             (Some(8.0), None, "a.b  25 %"),
             (Some(0.0), None, "a.b  2"),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_one_line_with_its_tool() {
+    fn step_is_one_line_with_its_tool() {
         let name = step("list", "files.list");
         let shown = plain(&line(&name, 3.0, 10, None));
         assert_eq!(shown, "  \u{2713} list  files.list  3 ms  10 B");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn many_calls_end_in_a_count() {
+    fn calls_beyond_the_limit_are_counted() {
         let error = Error::new(Kind::Tool, "no");
         let mut lines = CallLines::default();
         for number in 0..LINES {

@@ -1,4 +1,4 @@
-//! Signing in to a server, and out of it.
+//! Output of `mux servers login` and `mux servers logout`.
 
 use std::process::ExitCode;
 
@@ -12,16 +12,16 @@ use super::{
     warn,
 };
 
-/// Where the user says yes. On standard error: it is no result.
+/// Prints the authorization address to standard error.
 pub(crate) fn open_this(url: &str, opened: bool) {
     match opened {
-        true => eprintln!("a browser opens; if none does, open this address:"),
+        true => eprintln!("opening a browser; if none opens, open this address:"),
         false => eprintln!("open this address in a browser:"),
     }
     eprintln!("\n{}\n", harmless(url));
 }
 
-/// Who will ask for the user's password: the origin of the issuer, and that of the page where it is another one.
+/// Prints where the user signs in: the origin of the issuer, and that of the page if it differs.
 pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
     let origin = |address: &str| {
         let url = url::Url::parse(address).ok()?;
@@ -44,7 +44,7 @@ pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
 
 pub(crate) fn paste_this() {
     eprintln!(
-        "if it ends at a page that cannot be shown (127.0.0.1), paste the address of that page here:"
+        "if the browser ends at a page that cannot be loaded (127.0.0.1), paste the address of that page here:"
     );
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
         println!("allowed: {}", harmless(&state.scopes.join(" ")));
     }
     match (&state.problem, state.tools) {
-        (Some(problem), _) => warn(format!("the server cannot be used yet: {problem}")),
-        (None, Some(tools)) => println!("{} to call", amounts::count(tools, "tool")),
+        (Some(problem), _) => warn(format!("the server is not usable yet: {problem}")),
+        (None, Some(tools)) => println!("{} available", amounts::count(tools, "tool")),
         (None, None) => {}
     }
     ExitCode::SUCCESS
@@ -74,12 +74,12 @@ pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
     }
     let name = paint(NAME, &ended.server);
     match ended.was_signed_in {
-        false => println!("nobody was signed in to {name}"),
+        false => println!("not signed in to {name}"),
         true if ended.revoked => println!("signed out of {name}; its tokens are revoked"),
-        true => println!("signed out of {name}; its tokens are forgotten"),
+        true => println!("signed out of {name}; its tokens are deleted"),
     }
     if let Some(problem) = &ended.problem {
-        note(&format!("they are not revoked: {problem}"));
+        note(&format!("the tokens were not revoked: {problem}"));
     }
     ExitCode::SUCCESS
 }

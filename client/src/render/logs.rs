@@ -1,6 +1,6 @@
-//! Lines of the daemon's log and of servers'.
+//! Lines of the daemon's log and of servers' logs.
 //!
-//! Invariant: whatever somebody wrote into a log, no terminal obeys it, also where it is JSON.
+//! Invariant: control characters in log lines are escaped, in JSON output, too.
 
 use std::{
     io::{Write as _, stdout},
@@ -19,10 +19,10 @@ use crate::{
     log_line::{Line, Source},
 };
 
-/// Of a line, for a person.
+/// The maximum length of a line that is shown to a person, in bytes.
 const SHOWN: usize = 4096;
 
-/// As JSON, one object a line: there may be no end.
+/// Prints lines; with `json`, one object per line, because the output may be endless.
 pub(crate) fn logs(lines: &[Line], json: bool) {
     for line in lines {
         match json {
@@ -31,7 +31,7 @@ pub(crate) fn logs(lines: &[Line], json: bool) {
         }
     }
     if !lines.is_empty() {
-        // Somebody may be waiting behind a pipe; one that is closed is no matter.
+        // A reader of a pipe may be waiting. A closed pipe is not an error.
         drop(stdout().flush());
     }
 }
@@ -114,7 +114,7 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// To the millisecond, in UTC.
+/// Formats a time in UTC, with milliseconds.
 fn shown(time: SystemTime) -> String {
     let time = humantime::format_rfc3339_millis(time).to_string();
     time.trim_end_matches('Z').replacen('T', " ", 1)
@@ -139,13 +139,13 @@ mod tests {
         }
     }
 
-    /// Without colours.
+    /// A row without colors.
     fn plain(line: &Line) -> String {
         anstream::adapter::strip_str(&row(line)).to_string()
     }
 
     #[test]
-    fn a_row_says_when_who_and_for_whom() {
+    fn row_has_time_level_source_and_run() {
         let server = Source::Server("files".into());
         assert_eq!(
             plain(&line(server.clone(), "a\tb")),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_acts_passes_through() {
+    fn control_and_invisible_characters_are_escaped() {
         let evil = "\u{1b}[2J\u{9b}1m\r\u{202e}\u{7}";
         let shown = plain(&line(Source::Daemon, evil));
         assert!(
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_and_says_so() {
+    fn long_line_is_truncated_with_its_length() {
         let mut long = line(Source::Daemon, &"é".repeat(SHOWN));
         let shown = plain(&long);
         assert!(

@@ -1,4 +1,4 @@
-//! Metrics: as they came, or as JSON.
+//! Metrics: as Prometheus' text, or as JSON.
 
 use std::process::ExitCode;
 
@@ -8,19 +8,19 @@ use serde_json::{Map, Value, json};
 use super::{data, document, printed};
 use crate::exposition::{Family, Sample};
 
-/// Prometheus' text, to the last byte.
+/// Prints Prometheus' text unchanged.
 pub(crate) fn metrics(text: &str) -> ExitCode {
     printed(data(text))
 }
 
-/// In the form that `prom2json` has, with numbers as numbers.
+/// Prints metrics in the format of `prom2json`, but with numbers as numbers.
 pub(crate) fn metrics_document(families: &[Family]) -> ExitCode {
     let families: Vec<Value> = families.iter().map(family).collect();
     document(&json!({ "metrics": families }));
     ExitCode::SUCCESS
 }
 
-/// What the port asks for, and how to use it is in docs/guides/observe.md.
+/// Prints the token of the metrics port. Its use is described in docs/guides/observe.md.
 pub(crate) fn metrics_token(token: &str, json: bool) -> ExitCode {
     if json {
         document(&json!({ "token": token }));
@@ -47,7 +47,7 @@ fn family(family: &Family) -> Value {
     })
 }
 
-/// The samples of one are neighbours.
+/// Groups the samples of a family into histograms. Samples of one histogram are adjacent.
 fn histograms(samples: &[Sample]) -> Vec<Value> {
     let mut histograms: Vec<(Value, Map<String, Value>)> = Vec::new();
     for sample in samples {
@@ -83,7 +83,7 @@ fn labels(sample: &Sample) -> Value {
         .into()
 }
 
-/// A whole number as such.
+/// A number as JSON, without a fraction if it is an integer.
 fn number(value: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {
@@ -99,7 +99,7 @@ mod tests {
     use crate::exposition;
 
     #[test]
-    fn a_histogram_is_one_value_for_each_set_of_labels() {
+    fn histogram_is_one_object_for_each_set_of_labels() {
         let text = "# HELP t_seconds T.\n# TYPE t_seconds histogram\nt_seconds_sum{s=\"a\"} 1.5\n\
                     t_seconds_count{s=\"a\"} 2\nt_seconds_bucket{s=\"a\",le=\"0.1\"} 1\n\
                     t_seconds_bucket{s=\"a\",le=\"+Inf\"} 2\nt_seconds_sum{s=\"b\"} 0\n\

@@ -1,4 +1,4 @@
-//! One run in full: what it is, and what happened in it.
+//! The output of `mux runs show`.
 
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -15,7 +15,7 @@ use super::{
     style::{DIM, ERROR, STRONG, WARN, harmless, one_line, paint},
 };
 
-/// One run with all that happened in it.
+/// Prints a run with its events.
 pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
     if json {
         document(&whole(info, events));
@@ -59,7 +59,7 @@ fn outcome(events: &[Event]) -> Option<&Outcome> {
     })
 }
 
-/// Calls that have not ended, with the last word on how far they are.
+/// Calls in flight, with their last progress.
 fn on_their_way(events: &[Event]) -> Vec<String> {
     let mut calls = BTreeMap::new();
     for event in events {
@@ -98,12 +98,12 @@ fn whole(info: &RunInfo, events: &[Event]) -> Value {
     if let Some(outcome) = outcome(events) {
         let outcome = record.ended(outcome.clone());
         whole.extend(record::ended(&outcome));
-        // The event has the details.
+        // The error of the event has details.
         if let Outcome::Error(error) = &outcome {
             whole.insert("error".into(), json!(error));
         }
     }
-    // `calls` of the list is their number.
+    // `calls` of a run's info is a number; the events have the list.
     whole.shift_remove("calls");
     whole.extend(record.happened());
     whole.into()
@@ -130,7 +130,7 @@ fn head(info: &RunInfo) {
     line("calls", calls(info));
 }
 
-/// What `mux run` shows while a run goes on, and each of its calls or steps.
+/// Prints an event like `mux run` does, with every call or step.
 fn happened(event: &Event, of_steps: bool) {
     match &event.event {
         EventKind::Console { level, text } => {
@@ -189,7 +189,7 @@ mod tests {
     };
 
     #[test]
-    fn a_call_on_its_way_is_shown_with_how_far_it_is() {
+    fn calls_in_flight_are_shown_with_progress() {
         let event = |event| Event {
             seq: 1,
             at_ms: 0,
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_of_a_run_has_what_it_is_and_what_happened() {
+    fn run_document_has_info_events_and_outcome() {
         let event = |event| Event {
             seq: 1,
             at_ms: 0,

@@ -1,4 +1,4 @@
-//! What a program handed over beside its result, for a person on standard error.
+//! Parts that a program emitted, for a person on standard error.
 
 use super::terminal::eprintln;
 use mux_proto::Held;
@@ -11,11 +11,10 @@ use super::{
 };
 use crate::part::Part;
 
-/// What of a uri or mime type is shown.
+/// The maximum length of a uri or MIME type, in characters.
 const NAME: usize = 100;
 
-/// A part that has just come: text as it is, of everything else what and how much it is. They are
-/// counted from 1.
+/// Prints an emitted part: text as it is, of others the type and size. Parts are numbered from 1.
 pub(super) fn emitted(number: usize, part: &Held) {
     match plain_text(part) {
         Some(text) => eprintln!("{}", harmless(&text)),
@@ -26,7 +25,7 @@ pub(super) fn emitted(number: usize, part: &Held) {
     }
 }
 
-/// Whether a person has not seen all of it.
+/// Whether `emitted` does not print the whole part.
 pub(super) fn needs_a_file(part: &Held) -> bool {
     plain_text(part).is_none()
 }
@@ -38,7 +37,7 @@ fn plain_text(part: &Held) -> Option<String> {
     }
 }
 
-/// `image/png, 12.3 KiB`.
+/// The type, size and uri of a part: `image/png, 12.3 KiB`.
 pub(super) fn described(part: &Held) -> String {
     match part {
         Held::Value(block) => {
@@ -57,7 +56,7 @@ pub(super) fn described(part: &Held) -> String {
     }
 }
 
-/// A part that was written to a file.
+/// Prints that a part was written to a file.
 pub(super) fn saved(number: usize, file: &std::path::Path) {
     let label = paint(DIM, format!("part {number}:"));
     eprintln!("{label} written to {}", shown(file));
@@ -70,7 +69,7 @@ mod tests {
     use super::{super::record::tests::handle, *};
 
     #[test]
-    fn a_part_is_told_by_what_and_how_much_it_is() {
+    fn part_is_described_by_type_size_and_uri() {
         for (part, text) in [
             (
                 json!({ "type": "image", "data": "A".repeat(16_792), "mimeType": "image/png" }),

@@ -1,7 +1,6 @@
-//! Tools beside what was pinned of them, and how the two differ.
+//! Tools with their pinned definitions, and the differences.
 //!
-//! Invariant: whatever a server wrote stands here as JSON, with its control sequences and all that nobody sees spelled
-//! out.
+//! Invariant: a server's text is shown as JSON, with control and invisible characters escaped.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -17,12 +16,12 @@ use super::{
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
 };
 
-/// For the shortest difference.
+/// The time limit for finding the shortest diff.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
-/// Lines around a difference.
+/// The number of context lines.
 const AROUND: usize = 3;
 const NAME_WIDTH: usize = 100;
-/// Digits of a digest that a person compares.
+/// The number of digits of a digest that are shown.
 const DIGITS: usize = 16;
 
 pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
@@ -30,7 +29,7 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
         document(list);
         return ExitCode::SUCCESS;
     }
-    let mut table = bare(["TOOL", "STANDING", "SINCE", "DIGEST"]);
+    let mut table = bare(["TOOL", "STATUS", "SINCE", "DIGEST"]);
     for tool in &list.tools {
         let digest = tool.digest.as_deref().unwrap_or("-");
         table.add_row([
@@ -54,7 +53,7 @@ fn standing(standing: PinStanding) -> Cell {
     }
 }
 
-/// What somebody is about to accept.
+/// Prints the differences that the user is about to accept.
 pub(crate) fn differences(server: &str, tools: &[PinInfo]) {
     for tool in tools {
         let path = format!("{server}.{}", one_line(&tool.name, NAME_WIDTH));
@@ -74,9 +73,9 @@ pub(crate) fn differences(server: &str, tools: &[PinInfo]) {
 fn summary(tool: &PinInfo) -> &'static str {
     match (tool.standing, &tool.before, &tool.now) {
         (PinStanding::New, ..) => "new since its server was first trusted",
-        (_, _, None) => "changed; it is too long to be shown",
-        (_, None, _) => "what was trusted of it is not known any more; this is what it is now",
-        _ => "not what was first trusted",
+        (_, _, None) => "changed; too long to show",
+        (_, None, _) => "the trusted definition is no longer stored; this is the current one",
+        _ => "differs from what was first trusted",
     }
 }
 
@@ -85,7 +84,7 @@ fn difference(tool: &PinInfo) -> String {
         return String::new();
     };
     let before = tool.before.as_deref().unwrap_or_default();
-    // A server chose both. What takes longer is shown as it is found, line by line.
+    // Both texts are chosen by the server. After the time limit, a longer diff is shown.
     let diff = TextDiff::configure()
         .timeout(DIFF_TIMEOUT)
         .diff_lines(before, now);
@@ -107,13 +106,13 @@ fn difference(tool: &PinInfo) -> String {
     shown
 }
 
-/// A question, whose answer is typed behind it.
+/// Prints the prompt for acceptance.
 pub(crate) fn ask_to_accept(count: usize) {
     let what = amounts::count(count, "tool");
     eprint!("{} {what} as shown? [y/N] ", paint(WARN, "accept"));
 }
 
-/// What was accepted.
+/// Prints which tools were accepted.
 pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool) -> ExitCode {
     if json {
         let tools: Vec<Value> = tools
@@ -130,7 +129,7 @@ pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool
         document(&json!({ "server": server, "accepted": count, "tools": tools }));
     } else if count == 0 {
         println!(
-            "{}: nothing waits; its tools are what was trusted",
+            "{}: nothing to accept; its tools are as trusted",
             paint(NAME, server)
         );
     } else {
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_shows_both_and_what_stands_around() {
+    fn difference_shows_both_versions_with_context() {
         let text = |word: &str| format!("{{\n  \"a\": 1,\n  \"description\": \"{word}\"\n}}");
         let mut tool = PinInfo {
             name: "x".into(),

@@ -1,4 +1,4 @@
-//! The rules, and why one of them decides.
+//! Policy rules, and explanations of decisions.
 
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use super::{
 };
 
 const TEXT_WIDTH: usize = 200;
-/// Rules about other paths that are named one by one.
+/// The maximum number of rules about other paths that are listed individually.
 const FEW: usize = 5;
 
 pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> ExitCode {
@@ -28,7 +28,7 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
     }
     if let (Some(agent), true) = (agent, list.own) {
         note(&format!(
-            "{agent} has its own rules, in place of [[policy]]"
+            "{agent} has its own rules, which replace [[policy]]"
         ));
     }
     if !list.rules.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
         println!("{}", flush(&table));
     }
     println!(
-        "{} allow; where somebody can answer, ask for what calls itself destructive",
+        "{} allow; ask for tools marked as destructive, if a user can answer",
         paint(STRONG, "otherwise")
     );
     let (allowed, destructive) = (list.allowed_by_default, list.destructive_by_default);
@@ -59,7 +59,7 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
     for rule in &list.rules {
         if let Some(mistake) = &rule.mistake {
             warn(format!(
-                "rule {} cannot be understood, so that it denies: {}",
+                "rule {} is invalid and therefore denies: {}",
                 number(rule),
                 plain(mistake)
             ));
@@ -76,13 +76,13 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
     let decided = match &told.rule {
         Some(rule) => format!("by rule {}", number(rule)),
         None if told.action == PolicyAction::Ask => {
-            "by default: it calls itself destructive; allowed where nobody can answer".into()
+            "by default: the tool is marked as destructive; allowed if no user can answer".into()
         }
         // Nothing else is denied without a rule.
         None if told.action == PolicyAction::Deny => {
             "by default: a server uses your model only if a rule allows it".into()
         }
-        None => "by default: no rule is about it".into(),
+        None => "by default: no rule matches".into(),
     };
     let unless = if told.depends {
         ", unless a rule before it applies to the arguments"
@@ -136,7 +136,7 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
     ExitCode::SUCCESS
 }
 
-/// As it is named: those of a project apart, with the text in which they stand.
+/// The name of a rule: its number, with the agent or the project and its version of the file.
 fn number(rule: &PolicyRule) -> String {
     match (&rule.project, &rule.agent) {
         (Some(_), _) => {

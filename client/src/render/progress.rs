@@ -1,7 +1,7 @@
-//! A spinner on standard error while something slow goes on. Silent where there is no terminal.
+//! A spinner on standard error during slow operations. Silent without a terminal.
 //!
-//! Invariant: while a question stands on the terminal nothing else is written there: neither the spinner, however early
-//! the question came, nor what is printed beside it, which follows the question.
+//! Invariant: while a prompt is on the terminal, nothing else is written there: the spinner is hidden, and other output
+//! is printed after the prompt.
 
 use std::{
     io::IsTerminal,
@@ -13,29 +13,29 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::terminal::spelled_in_one_line;
 
-/// Shorter waits show nothing: a flicker says less than silence.
+/// The delay before the spinner is shown, so that short waits do not flicker.
 const QUIET: Duration = Duration::from_millis(150);
 const TICK: Duration = Duration::from_millis(100);
 
-/// Something that is being waited for.
+/// A guard: the spinner is shown while it lives.
 pub(crate) struct Waiting {
     spinner: Spinner,
     starter: Option<tokio::task::JoinHandle<()>>,
 }
 
-/// Takes the terminal for a question, and gives it back.
+/// A handle to the spinner, which is hidden during a prompt.
 #[derive(Clone)]
 pub(crate) struct Spinner(Arc<Mutex<State>>);
 
-/// Guarded by `Spinner`.
+/// The state of the spinner.
 struct State {
-    /// None where nothing is shown.
+    /// `None` if nothing is shown.
     bar: Option<ProgressBar>,
-    /// It has been waited for long enough to show it.
+    /// The wait has been long enough to show the spinner.
     is_due: bool,
-    /// A question stands on the terminal.
+    /// A prompt is on the terminal.
     is_asking: bool,
-    /// What is to be printed behind the question.
+    /// Output that is printed after the prompt.
     later: Vec<Box<dyn FnOnce() + Send>>,
 }
 
@@ -70,7 +70,7 @@ impl Waiting {
         }
     }
 
-    /// For whoever asks the user beside it.
+    /// The handle for code that prompts the user.
     pub(crate) fn spinner(&self) -> Spinner {
         self.spinner.clone()
     }
@@ -92,7 +92,7 @@ impl Drop for Waiting {
         }
         let mut state = self.spinner.state();
         if state.is_asking {
-            // Its line is not ended by an answer any more.
+            // No answer will end the prompt's line.
             anstream::eprintln!();
         }
         state.give_back();
@@ -120,7 +120,7 @@ impl Spinner {
         }
     }
 
-    /// Prints without tearing it, and behind a question that stands there.
+    /// Prints without disturbing the spinner, and after a prompt.
     pub(crate) fn aside(&self, print: impl FnOnce() + Send + 'static) {
         let mut state = self.state();
         if state.is_asking {
@@ -133,7 +133,7 @@ impl Spinner {
         }
     }
 
-    /// From here on the terminal belongs to a question.
+    /// Hides the spinner for a prompt.
     pub(crate) fn hide(&self) {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_asking, true) {
@@ -141,13 +141,13 @@ impl Spinner {
         }
         if let Some(bar) = &state.bar {
             bar.disable_steady_tick();
-            // What stands there is wiped away.
+            // Clears the spinner's line.
             bar.suspend(|| ());
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
     }
 
-    /// No question stands there any more.
+    /// Shows the spinner again after a prompt.
     pub(crate) fn show(&self) {
         let mut state = self.state();
         state.give_back();
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// Prints what has waited.
+    /// Prints the deferred output.
     fn give_back(&mut self) {
         self.is_asking = false;
         for print in self.later.drain(..) {
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_while_a_question_stands_there_follows_it() {
+    fn output_during_a_prompt_is_printed_after_it() {
         let waiting = Waiting {
             spinner: Spinner::new(None),
             starter: None,

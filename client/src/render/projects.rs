@@ -1,6 +1,6 @@
-//! Projects: what their files define, whole, so that somebody can judge it.
+//! Projects, with the complete content of their files, so that a user can review them.
 //!
-//! Invariant: nothing of what is to be approved is cut, masked, or written so that a terminal hides it.
+//! Invariant: what is to be approved is not truncated or masked, and all characters are visible.
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::agents::unified_whole;
 
-/// So much of a digest names it for a person.
+/// The number of digits of a digest that identify it.
 const DIGITS: usize = 32;
 
 pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
@@ -26,7 +26,7 @@ pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
     }
     if projects.is_empty() {
         eprintln!(
-            "no project is approved, and nobody works in one that has .mux.toml or .mcp.json"
+            "no project is approved, and no client works in one that has .mux.toml or .mcp.json"
         );
     }
     for project in projects {
@@ -41,7 +41,7 @@ pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Everything that an approval would be of.
+/// Prints everything that an approval covers.
 pub(crate) fn project(project: &ProjectInfo, json: bool) -> ExitCode {
     if json {
         document(project);
@@ -57,7 +57,7 @@ pub(crate) fn approved(project: &ProjectInfo, json: bool) -> ExitCode {
     } else {
         let servers = count(project.servers.len(), "server");
         let root = plainly(&shown(&project.root));
-        println!("approved: {servers} for those who work in {root}");
+        println!("approved: {servers} for clients in {root}");
         for problem in &project.problems {
             warn(plainly(problem));
         }
@@ -75,7 +75,7 @@ pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) ->
     ExitCode::SUCCESS
 }
 
-/// How many rules deny, and those by the text that was approved.
+/// The number of rules that deny, and of those from the approved text.
 fn denials(project: &ProjectInfo) -> String {
     let (now, still) = (project.denied.len(), project.still_denied.len());
     match (now, still) {
@@ -140,19 +140,19 @@ fn described(project: &ProjectInfo) -> String {
         (Some(digest), _) => {
             let short = digest.get(..DIGITS).unwrap_or(digest);
             line(format!(
-                "\ndigest {digest}\nto approve just this: mux project approve --hash {short} {}",
+                "\ndigest {digest}\nto approve exactly this: mux project approve --hash {short} {}",
                 plainly(&shown(&project.root))
             ));
         }
         (None, ProjectState::Gone) => {
-            line("\nits files are gone; `mux project revoke` forgets it".into())
+            line("\nits files are gone; `mux project revoke` removes the approval".into())
         }
         (None, _) => line("\nit cannot be approved: a file cannot be read".into()),
     }
     text
 }
 
-/// The file as a difference from what was approved, or whole.
+/// The diff of a file against the approved version, or the whole file.
 fn change(file: &ProjectFile, state: ProjectState) -> Option<String> {
     if state == ProjectState::Approved {
         return None;
@@ -173,8 +173,7 @@ fn state(state: ProjectState) -> String {
     }
 }
 
-/// With every character to be seen: neither a control sequence nor one that turns the direction of writing
-/// may hide what stands beside it.
+/// Escapes control and invisible characters, which could hide other text.
 fn plainly(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
@@ -191,14 +190,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_file_can_hide() {
+    fn control_and_invisible_characters_are_escaped() {
         assert_eq!(plainly("a\u{1b}[2K\rb"), "a\\u{1b}[2K\\u{d}b");
         assert_eq!(plainly("rm \u{202e}txt"), "rm \\u{202e}txt");
         assert_eq!(plainly("größe\t検索"), "größe\t検索");
     }
 
     #[test]
-    fn a_changed_file_is_shown_by_its_difference() {
+    fn changed_file_is_shown_as_a_diff() {
         let file = ProjectFile {
             name: ".mcp.json".into(),
             text: Some("one\n\"token\": \"sk-0123456789abcdef\"\nthree\n".into()),

@@ -1,4 +1,4 @@
-//! What happened in a run, as the JSON documents tell it.
+//! The JSON documents of runs.
 //!
 //! Invariant: every document of a run has the same shape, however the run ended.
 
@@ -7,28 +7,28 @@ use serde_json::{Map, Value, json};
 
 use crate::{came_before::EndedCall, steps};
 
-/// Gathers the events of one run.
+/// Collects the events of one run for its JSON document.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     pub(super) run: Option<String>,
     warnings: Vec<Value>,
-    /// Why the types of the program were not looked at.
+    /// Why the types of the program were not checked.
     unchecked: Option<String>,
     console: Vec<Value>,
     calls: Vec<Value>,
     pub(super) ended: Vec<EndedCall>,
-    /// Calls that had to be approved.
+    /// Approvals that the run's calls needed.
     approvals: Vec<Value>,
     parts: Vec<Held>,
-    /// Where the daemon keeps the recording.
+    /// The handle of the recording in the daemon.
     pub(super) recording: Option<Handle>,
-    /// The file that it was written to.
+    /// The file that the recording was written to.
     pub(super) recorded: Option<Value>,
-    /// Of a program of steps, what each did.
+    /// The summary of a step program's steps.
     pub(super) steps: Option<Value>,
-    /// Events of steps were among the others.
+    /// Whether the run executes a step program.
     of_steps: bool,
-    /// Where the parts were written, if somebody asked for it.
+    /// The files that the parts were written to, with `--save-parts`.
     pub(super) files: Option<Vec<Value>>,
 }
 
@@ -70,12 +70,12 @@ impl Record {
         }
     }
 
-    /// Whether its calls are those of steps, which are told instead.
+    /// Whether the run executes a step program, whose steps are shown instead of calls.
     pub(super) fn is_of_steps(&self) -> bool {
         self.of_steps
     }
 
-    /// The end of the run, from which the summary of its steps is taken.
+    /// Splits the summary of steps from the outcome, and returns the rest.
     pub(super) fn ended(&mut self, outcome: Outcome) -> Outcome {
         match steps::apart(&outcome).filter(|_| self.of_steps) {
             Some((steps, end)) => {
@@ -90,8 +90,7 @@ impl Record {
         &self.parts
     }
 
-    /// The document of a run that ended so. A `failure` behind the end of the run stands beside its
-    /// result.
+    /// The document of an ended run. A `failure` after the end of the run is added to its result.
     pub(super) fn document(self, outcome: &Outcome, failure: Option<&Error>) -> Value {
         let error = match outcome {
             Outcome::Error(error) => Some(error),
@@ -110,7 +109,7 @@ impl Record {
         document.into()
     }
 
-    /// Warnings, console, calls and parts.
+    /// The properties for steps, warnings, console, calls, approvals, parts and files.
     pub(super) fn happened(self) -> Map<String, Value> {
         let parts: Vec<Value> = self.parts.iter().map(held).collect();
         let mut all = Map::new();
@@ -135,7 +134,7 @@ impl Record {
     }
 }
 
-/// The value with which a run ended, or what stands for it: a handle, and the way to read it.
+/// The properties for the result of a run: the value, or its handle with a hint how to read it.
 pub(super) fn ended(outcome: &Outcome) -> Map<String, Value> {
     let mut ended = Map::new();
     match outcome {
@@ -213,7 +212,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn documents_differ_in_nothing_but_the_end() {
+    fn documents_differ_only_in_the_outcome() {
         let stored = serde_json::to_value(handle()).unwrap();
         let rest = json!({
             "run": "a-1",
@@ -251,7 +250,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_that_never_was_has_no_name_and_files_stand_there_when_asked_for() {
+    fn document_without_run_id_has_no_run_and_files_only_if_saved() {
         let record = Record {
             files: Some(vec!["parts/part-1.png".into()]),
             ..Record::default()

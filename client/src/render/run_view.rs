@@ -1,4 +1,4 @@
-//! A run as it happens, and how it ended.
+//! The output of a run: events as they happen, and the outcome.
 
 use std::{
     collections::BTreeMap,
@@ -21,22 +21,22 @@ use super::{
 };
 use crate::{came_before, exit};
 
-/// Shows what a person wants to see as it comes, and remembers what the JSON document needs.
+/// Shows events to a person as they arrive, and collects them for the JSON document.
 pub(crate) struct RunView {
     json: bool,
     waiting: Waiting,
     record: Record,
-    /// Calls that have ended, on a terminal.
+    /// Lines for ended calls, on a terminal.
     lines: Option<CallLines>,
-    /// Calls on their way, and how far they are, for the spinner.
+    /// Calls in flight with their progress, for the spinner.
     running: BTreeMap<u32, String>,
-    /// What went wrong when the run had ended.
+    /// A failure after the end of the run.
     failure: Option<Error>,
-    /// Somebody asked for the parts as files.
+    /// Whether parts are saved to files.
     saves: bool,
-    /// The user is asked here whether calls may be made.
+    /// Whether approvals are prompted for at this terminal.
     asks: bool,
-    /// The program, where it is at hand.
+    /// The program's source, if it is available.
     listing: Option<Listing>,
 }
 
@@ -55,7 +55,7 @@ impl RunView {
         }
     }
 
-    /// The daemon has taken the run.
+    /// The daemon has accepted the run.
     pub(crate) fn accepted(&mut self, run: &str) {
         self.record.run = Some(run.to_owned());
         self.waiting.say("waiting for a worker");
@@ -96,7 +96,7 @@ impl RunView {
             } => {
                 self.running.remove(call);
                 self.say_running();
-                // Its step is told.
+                // The step is shown instead.
                 if !self.record.is_of_steps() {
                     let ended = |l: &mut CallLines| l.ended(path, *ms, *bytes, error.as_ref());
                     self.tell_line(ended);
@@ -122,10 +122,10 @@ impl RunView {
             EventKind::Emitted { part } => self.emitted(part),
             EventKind::Resumed { run, calls } if !self.json => {
                 let calls = amounts::count(*calls, "call");
-                super::note(&format!("{run} goes on; answered from the record: {calls}"));
+                super::note(&format!("{run} resumed; answered from the record: {calls}"));
             }
             EventKind::ApprovalAsked(asked) if !self.json => {
-                // Which one, the question says, or the line above.
+                // The prompt or the line above names the call.
                 self.waiting.say("waiting for approval");
                 if !self.asks {
                     let asked = asked.clone();
@@ -141,25 +141,25 @@ impl RunView {
         }
     }
 
-    /// On a terminal, and while there is room.
+    /// Prints a line on a terminal, if the limit of lines is not reached.
     fn tell_line(&mut self, line: impl FnOnce(&mut CallLines) -> Option<String>) {
         if let Some(line) = self.lines.as_mut().and_then(line) {
             self.waiting.aside(move || eprintln!("{line}"));
         }
     }
 
-    /// The end of the run without what is told of it elsewhere.
+    /// The outcome without the summary of steps, which is shown separately.
     pub(crate) fn ended(&mut self, outcome: Outcome) -> Outcome {
         self.record.ended(outcome)
     }
 
-    /// For whoever asks the user beside it.
+    /// The handle for code that prompts the user.
     pub(crate) fn spinner(&mut self, asks: bool) -> Spinner {
         self.asks = asks;
         self.waiting.spinner()
     }
 
-    /// What the program handed over so far.
+    /// The parts that the program emitted so far.
     pub(crate) fn parts(&self) -> &[Held] {
         self.record.parts()
     }
@@ -180,7 +180,7 @@ impl RunView {
             return;
         }
         let (warnings, listing) = (warnings.to_vec(), self.listing.clone());
-        // In a script's log it would stand on every line.
+        // Without a terminal, the note would repeat in a script's log.
         let why = why_not.filter(|_| self.lines.is_some()).map(str::to_owned);
         self.waiting.aside(move || {
             for warning in &warnings {
@@ -211,7 +211,7 @@ impl RunView {
         }
     }
 
-    /// The parts stand in these files now, as far as no failure came between.
+    /// The parts were written to these files, up to a failure.
     pub(crate) fn saved(&mut self, files: &[PathBuf], failure: Option<Error>) {
         if self.json {
             let files = files.iter().map(|file| json!(file)).collect();
@@ -227,12 +227,12 @@ impl RunView {
         self.failure = failure;
     }
 
-    /// Where the daemon keeps the recording of the run.
+    /// The handle of the run's recording in the daemon.
     pub(crate) fn recording(&self) -> Option<&Handle> {
         self.record.recording.as_ref()
     }
 
-    /// The recording stands in this file now, with so many bytes, or does not.
+    /// The recording was written to this file, with its size in bytes, or could not be written.
     pub(crate) fn recorded(&mut self, file: &Path, written: Result<u64, Error>) {
         match written {
             Ok(_) if self.json => self.record.recorded = Some(json!(file)),
@@ -241,12 +241,12 @@ impl RunView {
                 let told = format!("recorded in {} ({size})", file.display());
                 self.waiting.aside(move || super::note(&told));
             }
-            // What went wrong before is told first.
+            // An earlier failure takes precedence.
             Err(error) => drop(self.failure.get_or_insert(error)),
         }
     }
 
-    /// The replay did not end as it was recorded.
+    /// The replay's outcome differs from the recorded one.
     pub(crate) fn differs(&mut self) {
         let error = Error::new(Kind::Runtime, "the run does not end as it was recorded");
         let hint = "the recording has it under `outcome`";
@@ -262,13 +262,13 @@ impl RunView {
         failed_behind(failure).unwrap_or(printed)
     }
 
-    /// The document of a result that is kept.
+    /// Prints the document of a stored result.
     pub(crate) fn stored(self, handle: &Handle) -> ExitCode {
         self.tell(&Outcome::Stored(handle.clone()))
     }
 
-    /// A result that is kept is printed behind the last line of the run. What went wrong with the parts
-    /// is left to be told behind it.
+    /// Prints the last lines of the run, before a stored result is printed. Returns a failure that must be printed
+    /// after the result.
     pub(crate) fn before_stored(self) -> Option<Error> {
         self.close()
     }
@@ -288,7 +288,7 @@ impl RunView {
         ExitCode::from(exit::code(&error.kind))
     }
 
-    /// Somebody pressed Ctrl-C, and this became of the run.
+    /// The user pressed Ctrl-C; `what` says what happened to the run.
     pub(crate) fn interrupted(self, what: &str) -> ExitCode {
         let error = Error::new(Kind::Cancelled, format!("interrupted; {what}"));
         if self.json {
@@ -309,7 +309,7 @@ impl RunView {
         ExitCode::from(kind.map_or(0, |kind| exit::code(&kind)))
     }
 
-    /// The last lines beside the result.
+    /// Prints the last lines of the run, which are not part of the result.
     fn close(self) -> Option<Error> {
         self.waiting.end();
         if let Some(rest) = self.lines.and_then(|lines| lines.rest()) {

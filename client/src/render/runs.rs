@@ -1,4 +1,4 @@
-//! Runs as a list, and what is said of those that are started or stopped.
+//! The list of runs, and the output for runs that are started or cancelled.
 
 use std::{process::ExitCode, time::SystemTime};
 
@@ -13,18 +13,18 @@ use super::{
     style::one_line,
 };
 
-/// What of a title is shown in the list.
+/// The maximum length of a title in the list, in characters.
 pub(super) const TITLE: usize = 60;
 
-/// A run that was started and is not waited for.
+/// Prints the id of a detached run.
 pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
     if json {
         document(&json!({ "ok": true, "run": run }));
     } else {
         println!("{run}");
         super::note(&format!(
-            "`mux runs watch {run}` follows it; a call of it that must be approved waits: `mux approvals` lists \
-             those, `mux approve ID` lets one go"
+            "`mux runs watch {run}` follows it; calls that need approval wait: `mux approvals` lists them, \
+             `mux approve ID` approves one"
         ));
     }
     ExitCode::SUCCESS
@@ -41,7 +41,7 @@ pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
             if running {
                 "nothing is running"
             } else {
-                "no run is kept"
+                "there are no recent runs"
             }
         );
         return ExitCode::SUCCESS;
@@ -54,7 +54,7 @@ pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// One row a run.
+/// The table of runs, one row for each.
 fn table(runs: &[RunInfo], now: u64) -> String {
     let mut table = bare([
         "RUN", "STATE", "BEGAN", "TOOK", "CALLS", "CLIENT", "PROGRAM",
@@ -82,7 +82,7 @@ fn state(run: &RunInfo) -> Cell {
     Cell::new(state_name(run)).fg(color)
 }
 
-/// A run that failed says how.
+/// The name of a run's state; for a failed run, the error's kind.
 pub(super) fn state_name(run: &RunInfo) -> String {
     match (run.state, &run.error) {
         (RunState::Waiting, _) => "waiting".into(),
@@ -101,12 +101,12 @@ pub(super) fn calls(run: &RunInfo) -> String {
     }
 }
 
-/// An agent's name says more than that of the program through which it speaks.
+/// The name of the agent, or of the client if there is none.
 pub(super) fn client(run: &RunInfo) -> &str {
     run.agent.as_deref().unwrap_or(&run.client)
 }
 
-/// What became of runs that were to be stopped.
+/// Prints which runs were cancelled, and which had already ended.
 pub(crate) fn cancelled(runs: &[(RunInfo, bool)], json: bool) -> ExitCode {
     if json {
         let runs: Vec<Value> = runs
@@ -159,7 +159,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_is_one_row_whatever_its_client_says() {
+    fn run_is_one_row_without_control_characters() {
         let mut failed = info(RunState::Failed);
         failed.error = Some(Error::new(Kind::Timeout, "too long"));
         failed.agent = Some("coder\nx".into());

@@ -1,27 +1,27 @@
-//! What of a long pool fits on one screen.
+//! Selects the servers that fit on one screen.
 //!
-//! Invariant: what does not fit is counted, and what is wrong is shown before what is well.
+//! Invariant: omitted servers are counted, and servers with problems are shown first.
 
 use mux_proto::{ServerInfo, ServerState};
 
 use super::{lists, style::harmless};
 
-/// A terminal of the usual size.
+/// The size of a standard terminal.
 const COLUMNS: usize = 80;
 const LINES: usize = 24;
-/// The prompt that stands below.
+/// The shell's prompt below the output.
 const PROMPT: usize = 1;
 
-/// The lines of a table of servers, of which so many fit below `above` others.
+/// The lines of a table of servers, as many as fit below `above` other lines.
 pub(super) fn fitting(servers: &[ServerInfo], above: usize) -> Vec<String> {
     let room = LINES - PROMPT;
     let mut room = room.saturating_sub(above);
     let all: usize = servers.iter().map(lines_of).sum();
     let mut shown: Vec<&ServerInfo> = servers.iter().collect();
-    // With its header.
+    // Including the table's header.
     let cut = all + 1 > room;
     if cut {
-        // The header, and the line that counts the others.
+        // The header, and the line that counts omitted servers.
         room = room.saturating_sub(2).max(1);
         shown.sort_by_key(|server| is_well(server));
         shown.retain(|server| {
@@ -49,7 +49,7 @@ fn lines_of(server: &ServerInfo) -> usize {
     1 + server.sessions.len() + remarks(server).count()
 }
 
-/// What a user should look at, a line each.
+/// What needs the user's attention, one line each.
 fn remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
     let told = !is_well(server) || server.source.is_some();
     let remarks = told
@@ -66,9 +66,9 @@ fn is_well(server: &ServerInfo) -> bool {
     )
 }
 
-/// A line that does not wrap.
+/// A line truncated to the width of the terminal.
 fn clipped(line: &str) -> String {
-    // Styles have no width: a line with them is longer than it looks, and is cut by what is seen.
+    // Escape sequences have no width, so the plain text is measured and truncated.
     let plain = anstream::adapter::strip_str(line).to_string();
     if plain.chars().count() <= COLUMNS {
         return line.to_owned();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_pool_is_shown_whole_and_no_line_wraps() {
+    fn ten_servers_fit_and_no_line_wraps() {
         let servers: Vec<_> = (0..10)
             .map(|number| server(&format!("server{number}"), ServerState::Ready))
             .collect();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_pool_is_cut_with_a_count_and_what_is_wrong_comes_first() {
+    fn omitted_servers_are_counted_and_failed_ones_come_first() {
         let mut servers: Vec<_> = (0..50)
             .map(|number| server(&format!("server{number}"), ServerState::Ready))
             .collect();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn however_little_room_there_is_one_server_is_shown() {
+    fn one_server_is_shown_even_without_room() {
         let servers = [
             server("a", ServerState::Ready),
             server("b", ServerState::Ready),

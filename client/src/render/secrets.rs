@@ -1,4 +1,4 @@
-//! Secrets by their names.
+//! The output of `mux secrets`, which contains names only.
 
 use std::process::ExitCode;
 
@@ -21,8 +21,8 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
     }
     if list.secrets.is_empty() {
         eprintln!(
-            "no secret is kept and no entry names one; `mux secrets set NAME` keeps one, and ${{keyring:NAME}} stands \
-             for it"
+            "no secret is stored or used by an entry; `mux secrets set NAME` stores one, and ${{keyring:NAME}} refers \
+             to it"
         );
     } else {
         let mut table = bare(["NAME", "KEPT", "SINCE", "USED BY"]);
@@ -66,7 +66,7 @@ fn place(place: Option<SecretPlace>) -> Cell {
     }
 }
 
-/// A question, whose answer is typed behind it and not seen.
+/// Prints the prompt for a secret's value, which is not echoed.
 pub(crate) fn ask_for_secret(name: &str) {
     eprint!("value of {} (not shown): ", paint(NAME, name));
 }
@@ -80,10 +80,10 @@ pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
         Some(SecretPlace::Keyring) => "in the keyring",
         _ => "in a file that only you can read",
     };
-    println!("{} is kept {kept}", paint(NAME, &secret.name));
+    println!("{} is stored {kept}", paint(NAME, &secret.name));
     match secret.used_by.as_slice() {
         [] => note(&format!(
-            "no entry names it yet: write ${{keyring:{}}} where its value belongs",
+            "no entry uses it yet: write ${{keyring:{}}} in place of the value",
             secret.name
         )),
         entries => println!("used by {}", entries.join(", ")),
@@ -96,7 +96,7 @@ pub(crate) fn secret_removed(removed: &SecretRemoved, json: bool) -> ExitCode {
         document(removed);
         return ExitCode::SUCCESS;
     }
-    println!("{} is forgotten", paint(NAME, &removed.name));
+    println!("{} is removed", paint(NAME, &removed.name));
     if !removed.used_by.is_empty() {
         warn(format!(
             "{} cannot be used without it",

@@ -1,5 +1,4 @@
-//! What an edit of our own configuration changed, and what the daemon makes of it. No value of a secret is
-//! in here.
+//! The output for edits of config.toml, with the daemon's response. It contains no values of secrets.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -9,7 +8,7 @@ use serde_json::json;
 
 use super::{amounts, document, note, shown, style::harmless, warn};
 
-/// One edit.
+/// An edit of config.toml.
 #[derive(Debug)]
 pub(crate) struct ServerEdit {
     pub(crate) server: String,
@@ -18,29 +17,29 @@ pub(crate) struct ServerEdit {
     /// `added`, `replaced`, `removed`, `enabled` or `disabled`.
     change: &'static str,
     pub(crate) dry_run: bool,
-    /// Whether the files are otherwise than they were.
+    /// Whether the files were changed.
     pub(crate) changed: bool,
     pub(crate) config: PathBuf,
     pub(crate) diff: String,
     /// The variables of the `env` file that hold its secrets.
     pub(crate) secrets: Vec<String>,
     pub(crate) backup: Option<PathBuf>,
-    /// Of the daemon that runs; the server, if it knows it.
+    /// The server as the running daemon sees it after the reload; the inner `None` if the daemon does not list it.
     pub(crate) verdict: Option<Option<ServerInfo>>,
     pub(crate) not_reloaded: Option<String>,
-    /// Of a source that was added, or why nobody knows.
+    /// The functions of an added source, or why they are unknown.
     pub(crate) offered: Option<Result<Offered, Error>>,
 }
 
-/// What a source has.
+/// The functions of a source.
 #[derive(Debug)]
 pub(crate) struct Offered {
     pub(crate) functions: usize,
-    /// The paths of the first.
+    /// The paths of the first functions.
     pub(crate) some: Vec<String>,
     /// The security schemes for which no credential is given.
     pub(crate) missing: Vec<String>,
-    /// What else to look at, each with what to do.
+    /// Further notes, each with a fix.
     pub(crate) notes: Vec<SourceNote>,
 }
 
@@ -69,7 +68,7 @@ impl ServerEdit {
         }
     }
 
-    /// Why the server cannot be used as it is written.
+    /// Why the server's entry is unusable.
     fn problem(&self) -> Option<&str> {
         let info = self.verdict.as_ref()?.as_ref()?;
         let broken = info.state == ServerState::Broken;
@@ -107,7 +106,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     }
     let (server, config) = (&edit.server, shown(&edit.config));
     if !edit.changed {
-        println!("{config} says so already");
+        println!("nothing to change in {config}");
         return ExitCode::SUCCESS;
     }
     if !edit.diff.is_empty() {
@@ -115,14 +114,14 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     }
     let would = if edit.dry_run { "would be " } else { "" };
     for name in &edit.secrets {
-        println!("a secret {would}kept in `env` as {name}");
+        println!("a secret {would}stored in `env` as {name}");
     }
     if edit.dry_run {
         return ExitCode::SUCCESS;
     }
     println!("{server} is {} in {config}", edit.change);
     if let Some(backup) = &edit.backup {
-        println!("the file as it was: {}", shown(backup));
+        println!("backup: {}", shown(backup));
     }
     match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
         (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
@@ -146,7 +145,7 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How many functions there are, and a few of them.
+/// Prints the number of functions, a few of them, and the notes.
 fn told_of(source: &str, offered: &Offered) {
     let (count, named) = (offered.functions, offered.some.len());
     let some: Vec<String> = offered

@@ -1,4 +1,4 @@
-//! What `mux service` did, and what there is.
+//! The output of `mux service`.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -13,7 +13,7 @@ use super::{
     warn,
 };
 
-/// What was done, or would be.
+/// A change of the service, or the plan of one with `--dry-run`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ServiceChange {
     pub(crate) service: String,
@@ -22,9 +22,9 @@ pub(crate) struct ServiceChange {
     pub(crate) installs: bool,
     pub(crate) dry_run: bool,
     pub(crate) files: Vec<ServiceFile>,
-    /// The commands, in their order.
+    /// The commands that were run, in order.
     pub(crate) ran: Vec<String>,
-    /// A daemon that a client had started, and that ended.
+    /// The daemon that was stopped because a client had started it.
     pub(crate) made_room: Option<u32>,
     pub(crate) socket: PathBuf,
 }
@@ -33,21 +33,21 @@ pub(crate) struct ServiceChange {
 pub(crate) struct ServiceFile {
     pub(crate) path: PathBuf,
     pub(crate) changes: bool,
-    /// What shall stand there; nothing if it goes.
+    /// The new content; `None` if the file is removed.
     pub(crate) text: Option<String>,
     pub(crate) diff: String,
 }
 
-/// What there is.
+/// The status of the service.
 #[derive(Debug)]
 pub(crate) struct ServiceReport {
     pub(crate) service: String,
     pub(crate) system: &'static str,
     pub(crate) installed: bool,
     pub(crate) files: Vec<PathBuf>,
-    /// Files that this program would write otherwise.
+    /// Files whose content this version would write differently.
     pub(crate) stale: Vec<PathBuf>,
-    /// Why the system cannot be asked.
+    /// Why the service manager cannot be reached.
     pub(crate) unreachable: Option<Error>,
     pub(crate) active: bool,
     pub(crate) enabled: bool,
@@ -83,8 +83,8 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
     let service = paint(STRONG, &change.service);
     match (change.dry_run, change.installs, idle) {
         (true, _, false) => eprintln!("nothing was changed"),
-        (_, true, true) => println!("{service} is installed and in force already"),
-        (_, false, true) => println!("there is no {service} to take out"),
+        (_, true, true) => println!("{service} is already installed and active"),
+        (_, false, true) => println!("{service} is not installed"),
         (false, true, false) => println!(
             "{} {} listens on {} and starts {service} for the first client",
             paint(GOOD, "done:"),
@@ -92,7 +92,7 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
             shown(&change.socket)
         ),
         (false, false, false) => println!(
-            "{} {service} is gone; the first client starts muxd, as before",
+            "{} {service} is removed; the first client starts muxd, as before",
             paint(GOOD, "done:")
         ),
     }
@@ -125,9 +125,9 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
     let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
     if report.installed {
         let state = match (report.active, report.enabled) {
-            (true, true) => format!("in force, {}", report.system),
-            (true, false) => format!("in force until the next login, {}", report.system),
-            (false, _) => format!("not in force, {}", report.system),
+            (true, true) => format!("active, {}", report.system),
+            (true, false) => format!("active until the next login, {}", report.system),
+            (false, _) => format!("not active, {}", report.system),
         };
         println!("{} {state}", paint(STRONG, &report.service));
         for file in &report.files {
@@ -155,15 +155,15 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
             eprintln!("{hint}");
         }
     } else if report.installed && !report.active {
-        warn("it does not listen; `mux service install` puts it in force");
+        warn("the service does not listen; `mux service install` activates it");
     }
     code
 }
 
-/// How a daemon was started.
+/// Describes how a daemon was started.
 pub(crate) fn by(started: Option<&Started>) -> String {
     let Some(started) = started else {
-        return "it does not tell who started it".into();
+        return "started by an unknown parent".into();
     };
     let service = match &started.service {
         Some(service) => format!(" ({service})"),

@@ -1,4 +1,4 @@
-//! The settings in force, and what is wrong with a file of them.
+//! The output of `mux config`.
 
 use std::{path::Path, process::ExitCode};
 
@@ -72,7 +72,7 @@ pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Exits with 1 if something is wrong.
+/// Prints the problems of a configuration file. Exits with 1 if there are any.
 pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> ExitCode {
     let file = shown(file);
     if json {
@@ -92,7 +92,7 @@ pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> E
         }
         if report.problems.is_empty() {
             println!(
-                "{file}: nothing is wrong, {}",
+                "{file}: no errors found, {}",
                 count(report.servers, "server")
             );
         }

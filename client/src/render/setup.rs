@@ -1,4 +1,4 @@
-//! What `mux setup` found and did.
+//! The output of `mux setup`.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -8,16 +8,16 @@ use serde_json::json;
 
 use super::{document, shown};
 
-/// TypeScript's compiler, there or not.
+/// The TypeScript compiler, installed or not.
 #[derive(Debug, Serialize)]
 pub(crate) struct Compiler {
-    /// Where it is, or would be.
+    /// The path of the compiler, whether it exists or not.
     pub(crate) path: PathBuf,
-    /// What it says of itself; nothing if it is not there, or does not run.
+    /// The version that it reports; `None` if it does not exist or does not run.
     pub(crate) version: Option<String>,
 }
 
-/// What is there. Exits with 1 if that is nothing.
+/// Prints the installed compiler. Exits with 1 if there is none.
 pub(crate) fn compiler(compiler: &Compiler, json: bool) -> ExitCode {
     let path = shown(&compiler.path);
     match (&compiler.version, json) {
@@ -30,17 +30,17 @@ pub(crate) fn compiler(compiler: &Compiler, json: bool) -> ExitCode {
     ExitCode::from(u8::from(compiler.version.is_none()))
 }
 
-/// What was done: `from` tells where it came from, and is missing if it was there.
+/// Prints the installation. `from` is the source of the package; `None` if the compiler was already installed.
 pub(crate) fn installed(compiler: &Compiler, from: Option<&str>, json: bool) -> ExitCode {
     let version = compiler.version.as_deref().unwrap_or_default();
     let path = shown(&compiler.path);
     match (from, json) {
         (_, true) => document(&json!({ "ok": true, "from": from, "compiler": compiler })),
         (Some(from), false) => {
-            println!("TypeScript {version} from {from}, checksum right");
+            println!("TypeScript {version} from {from}, checksum verified");
             println!("installed in {path}; programs are checked with it from now on");
         }
-        (None, false) => println!("TypeScript {version} was there already: {path}"),
+        (None, false) => println!("TypeScript {version} is already installed: {path}"),
     }
     ExitCode::SUCCESS
 }

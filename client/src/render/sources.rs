@@ -1,4 +1,4 @@
-//! APIs whose operations are functions, and what became of their descriptions.
+//! The output of `mux sources`.
 
 use std::{path::Path, process::ExitCode, time::SystemTime};
 
@@ -14,7 +14,7 @@ use super::{
     warn,
 };
 
-/// Names of a kind that are listed; the others are counted.
+/// The maximum number of names of each kind that are listed; the others are counted.
 const NAMED: usize = 20;
 
 pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> ExitCode {
@@ -66,7 +66,7 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
     ExitCode::SUCCESS
 }
 
-/// A file is followed, and has no age.
+/// The age of a description. A file has none, because it is watched for changes.
 fn age(info: &SourceInfo, address: &str) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.unwrap_or_default().as_millis();
@@ -91,7 +91,7 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
     ];
     let same = kinds.iter().all(|(_, _, names)| names.is_empty());
     if same && found.origins.is_empty() && found.notes.is_empty() {
-        println!("{source} is as it was: {functions} functions");
+        println!("{source} is unchanged: {functions} functions");
         return ExitCode::SUCCESS;
     }
     for (kind, mark, names) in kinds {

@@ -1,4 +1,4 @@
-//! `mux status` on one screen.
+//! The output of `mux status`.
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
@@ -14,7 +14,7 @@ use super::{
     warn,
 };
 
-/// `all`: also what does not fit on a screen.
+/// Prints the daemon's status. `all`: everything, even if it does not fit on one screen.
 pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
     if json {
         let mut whole = json!({ "running": true });
@@ -37,7 +37,7 @@ pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
         above.extend(short(status));
         println!("{}", above.join("\n"));
         if !status.servers.is_empty() {
-            // Problems stand below on the same screen.
+            // Problems are printed below, on the same screen.
             let above = above.len() + 1 + status.problems.len();
             println!("\n{}", screen::fitting(&status.servers, above).join("\n"));
         }
@@ -48,7 +48,7 @@ pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Who it is, and what it cannot do now.
+/// The lines for the daemon itself and its degraded modes.
 fn head(status: &Status) -> Vec<String> {
     let uptime = Duration::from_secs(status.uptime_ms / 1_000);
     let mut lines = vec![format!(
@@ -74,7 +74,7 @@ fn line(what: &str, text: impl std::fmt::Display) -> String {
 fn engine(status: &Status) -> String {
     match status.engine.as_deref() {
         Some("quickjs") => {
-            "quickjs (V8 was not to be had at build time; see docs/install.md)".into()
+            "quickjs (V8 was not available at build time; see docs/install.md)".into()
         }
         Some(engine) => match &status.engine_version {
             Some(version) => format!("{engine} {version}"),
@@ -87,7 +87,7 @@ fn engine(status: &Status) -> String {
 fn workers(status: &Status) -> String {
     let workers = &status.workers;
     format!(
-        "{} ready, {} busy, {} starting; {} runs wait",
+        "{} ready, {} busy, {} starting; {} runs waiting",
         workers.ready, workers.busy, workers.starting, workers.waiting
     )
 }
@@ -105,7 +105,7 @@ fn memory(status: &Status) -> Option<String> {
     Some(format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)))
 }
 
-/// What fits on a screen.
+/// The lines that fit on one screen.
 fn short(status: &Status) -> Vec<String> {
     let memory = memory(status).map(|memory| format!(", {memory}"));
     let mut lines = vec![line(
@@ -127,7 +127,7 @@ fn short(status: &Status) -> Vec<String> {
     lines
 }
 
-/// All that is known of the daemon itself.
+/// All lines about the daemon itself.
 fn whole(status: &Status) -> Vec<String> {
     let mut lines = vec![line("engine", engine(status))];
     if status.started.is_some() {
@@ -138,12 +138,12 @@ fn whole(status: &Status) -> Vec<String> {
     }
     lines.push(line("workers", workers(status)));
     if !status.workers.layers.is_empty() {
-        lines.push(line("walls", status.workers.layers.join(", ")));
+        lines.push(line("sandbox", status.workers.layers.join(", ")));
     }
     if status.engine.is_some() {
         let text = match status.workers.snapshot {
-            true => "isolates are built from one",
-            false => "none; isolates are built from source",
+            true => "isolates start from one",
+            false => "none; isolates start from source",
         };
         lines.push(line("snapshot", text));
     }
@@ -162,7 +162,7 @@ fn servers(servers: &[ServerInfo]) {
         return;
     }
     println!("\n{}", table(servers));
-    // What keeps some functions of an API from being called shows in no column.
+    // The table has no column for functions of an API that cannot be called.
     for source in servers.iter().filter(|server| server.source.is_some()) {
         for remark in remarks_on(source) {
             println!(
@@ -174,7 +174,7 @@ fn servers(servers: &[ServerInfo]) {
     }
 }
 
-/// Where they go; nothing where nobody wants any.
+/// Where trace spans are sent; `None` if no endpoint is configured.
 fn spans(telemetry: &TelemetryStatus) -> Option<String> {
     let to = one_line(telemetry.endpoint.as_deref()?, 120);
     if !telemetry.built_in {
@@ -191,7 +191,7 @@ fn spans(telemetry: &TelemetryStatus) -> Option<String> {
     Some(format!("{} sent to {to}{lost}{problem}", telemetry.sent))
 }
 
-/// How programs are checked.
+/// The state of the type checker.
 fn types(checker: &CheckerStatus) -> String {
     if let Some(problem) = &checker.problem {
         return format!("not checked: {}", super::indented(problem));
@@ -202,7 +202,7 @@ fn types(checker: &CheckerStatus) -> String {
         (None, None) => return "not checked yet".into(),
     };
     let checks = format!(
-        "{} programs checked, {} known before",
+        "{} programs checked, {} cached",
         checker.checks, checker.cached
     );
     match (checker.pid, checker.rss_bytes) {
@@ -214,7 +214,7 @@ fn types(checker: &CheckerStatus) -> String {
     }
 }
 
-/// There is nothing to show.
+/// Prints that no daemon is running.
 pub(crate) fn not_running(socket: &Path, json: bool) {
     if json {
         document(&json!({ "running": false, "socket": socket }));

@@ -1,6 +1,6 @@
-//! A value that the daemon keeps, printed as any other value, page by page.
+//! Prints a stored value, page by page.
 //!
-//! Invariant: everything is printed. Text and what is too long to be laid out take the memory of one page.
+//! Invariant: the whole value is printed. Text, and JSON that is too long to be formatted, need the memory of one page.
 
 use std::io;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::{data, plain, unescape::Unescape};
 
-/// The longest JSON text that is laid out; a longer one is printed as it is kept.
+/// The maximum length of JSON text that is formatted, in bytes; a longer one is printed as it is stored.
 const LAID_OUT: u64 = 8 << 20;
 
-/// Takes the pages in order.
+/// Prints the pages of a stored value, in order.
 pub(crate) struct StoredValue(How);
 
 enum How {
-    /// One JSON string.
+    /// The value is one JSON string.
     Text {
         text: Unescape,
         ends_line: bool,
@@ -56,7 +56,7 @@ impl StoredValue {
         }
     }
 
-    /// Behind the last page.
+    /// Prints the rest after the last page.
     pub(crate) fn end(self) -> io::Result<()> {
         match self.0 {
             How::Text {

@@ -1,5 +1,4 @@
-//! Colours by meaning, and what of a stranger's text a terminal may see. `anstream` takes colours away
-//! where there is no terminal, and for `NO_COLOR`.
+//! Colors by meaning, and escaping of foreign text. `anstream` removes colors without a terminal and for `NO_COLOR`.
 
 use std::borrow::Cow;
 
@@ -14,12 +13,12 @@ pub(super) const NAME: Style = AnsiColor::Cyan.on_default();
 pub(super) const STRONG: Style = Style::new().bold();
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// `text` in a style.
+/// Applies a style to a text.
 pub(super) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }
 
-/// At most `most` characters of a text in one line, with every character to be seen.
+/// At most `most` characters of a text on one line, with invisible characters escaped.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let text = spelled_in_one_line(text);
     let mut line: String = text.chars().take(most).collect();
@@ -29,7 +28,7 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
-/// Text of a program or a server: control sequences and invisible characters are escaped.
+/// Escapes control sequences and invisible characters in the text of a program or server.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     spelled_out(text)
 }
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_one_line_and_cut() {
+    fn one_line_replaces_newlines_and_truncates() {
         assert_eq!(one_line("a\nb\u{7}c", 20), "a b c");
         assert_eq!(one_line("abcdef", 3), "abc\u{2026}");
     }

@@ -1,9 +1,9 @@
-//! The one way to standard output and standard error.
+//! All output to standard output and standard error.
 //!
-//! Invariant: whatever text a server, a program, a file or an agent made up, a terminal obeys nothing of it: control
-//! sequences, characters without a shape and marks of direction are spelled out, on both streams, whether they are
-//! terminals or not. Left as they are: line ends, tabs, and the colours of [`super::style`]. Data for other programs
-//! ([`data`]) is exact where no terminal reads it, and JSON ([`json`]) is escaped as JSON has it.
+//! Invariant: text of a server, program, file or agent cannot control the terminal: control sequences, invisible
+//! characters and direction marks are escaped, on both streams, whether they are terminals or not. Line breaks, tabs
+//! and the colors of [`super::style`] are kept. Data for other programs ([`data`]) is unchanged unless it goes to a
+//! terminal, and JSON ([`json`]) is escaped as JSON.
 
 use std::{
     borrow::Cow,
@@ -11,38 +11,37 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
 };
 
-/// `print!` by way of this file.
+/// `print!` with escaping.
 macro_rules! print {
     ($($arg:tt)*) => { $crate::render::terminal::out(format_args!($($arg)*)) };
 }
-/// `println!` by way of this file.
+/// `println!` with escaping.
 macro_rules! println {
     () => { $crate::render::terminal::out(format_args!("\n")) };
     ($($arg:tt)*) => { $crate::render::terminal::out(format_args!("{}\n", format_args!($($arg)*))) };
 }
-/// `eprint!` by way of this file.
+/// `eprint!` with escaping.
 macro_rules! eprint {
     ($($arg:tt)*) => { $crate::render::terminal::err(format_args!($($arg)*)) };
 }
-/// `eprintln!` by way of this file.
+/// `eprintln!` with escaping.
 macro_rules! eprintln {
     () => { $crate::render::terminal::err(format_args!("\n")) };
     ($($arg:tt)*) => { $crate::render::terminal::err(format_args!("{}\n", format_args!($($arg)*))) };
 }
 pub(crate) use {eprint, eprintln, print, println};
 
-/// For people, on standard output.
+/// Prints text for people to standard output.
 pub(crate) fn out(text: fmt::Arguments<'_>) {
     anstream::print!("{}", styled(&text.to_string()));
 }
 
-/// For people, on standard error.
+/// Prints text for people to standard error.
 pub(crate) fn err(text: fmt::Arguments<'_>) {
     anstream::eprint!("{}", styled(&text.to_string()));
 }
 
-/// Text of a program or a tool on standard output: to the last byte, because it is data. Only a terminal gets it
-/// spelled out.
+/// Prints data of a program or tool to standard output, unchanged; escaped only if that is a terminal.
 pub(crate) fn data(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let text = match stdout.is_terminal() {
@@ -53,24 +52,24 @@ pub(crate) fn data(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// A document, already JSON: the same value, without a character that a terminal obeys or nobody sees.
+/// Prints JSON text, with control and invisible characters escaped as JSON.
 pub(crate) fn json(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(escaped_json(text).as_bytes())?;
     stdout.flush()
 }
 
-/// A text that somebody else made up, with every character to be seen. Lines and tabs stay.
+/// Escapes control and invisible characters in a foreign text. Line breaks and tabs are kept.
 pub(crate) fn spelled_out(text: &str) -> Cow<'_, str> {
     spelled(text, |c, spelled| spelled.extend(c.escape_default()))
 }
 
-/// The same in one line, with a space for each control character.
+/// Escapes a foreign text on one line: control characters become spaces.
 pub(crate) fn spelled_in_one_line(text: &str) -> String {
     spelled_out(&text.replace(char::is_control, " ")).into_owned()
 }
 
-/// JSON text with what [`acts`] written as `\uXXXX`; it can only stand in strings.
+/// JSON text with characters that match [`acts`] as `\uXXXX`; they can only occur in strings.
 pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
     spelled(text, |c, spelled| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -79,7 +78,7 @@ pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// What a terminal obeys, or what nobody sees beside it.
+/// Whether a character controls the terminal or is invisible.
 pub(crate) fn acts(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,
@@ -103,7 +102,7 @@ fn spelled(text: &str, how: impl Fn(char, &mut String)) -> Cow<'_, str> {
     spelled.into()
 }
 
-/// Spelled out, but for colours.
+/// Escapes a text, except for colors.
 fn styled(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return text.into();
@@ -128,7 +127,8 @@ fn styled(text: &str) -> Cow<'_, str> {
     styled.into()
 }
 
-/// The length of the escape sequence here, if it sets a colour or a weight and nothing else: nothing that hides.
+/// The length of the escape sequence at the start, if it only sets a color or weight; otherwise 0. Styles that hide
+/// text are not allowed.
 fn colour(text: &str) -> usize {
     let Some(body) = text.strip_prefix("\u{1b}[") else {
         return 0;
@@ -158,7 +158,7 @@ mod tests {
     use crate::render::style::{ERROR, paint};
 
     #[test]
-    fn a_terminal_obeys_nothing_but_our_colours() {
+    fn everything_but_colors_is_escaped() {
         let red = paint(ERROR, "red");
         for (text, shown) in [
             ("plain\n\ttext \u{1f600}", "plain\n\ttext \u{1f600}"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_same_value() {
+    fn escaped_json_is_the_same_value() {
         let value = serde_json::json!({ "a\u{9b}": "\u{202e}\u{e0041}\n\u{1f600}" });
         let text = escaped_json(&value.to_string()).into_owned();
         assert!(!text.contains(acts), "{text}");

@@ -1,6 +1,6 @@
-//! `mux top`: drawn on a terminal, or said once.
+//! The output of `mux top`: live on a terminal, or printed once.
 //!
-//! Invariant: the terminal is as it was when this is over, however that comes.
+//! Invariant: the terminal is restored at the end, even after a panic.
 
 mod draw;
 mod terminal;
@@ -33,7 +33,7 @@ const SERVERS: [&str; 10] = [
 ];
 const RUNS: [&str; 6] = ["RUN", "STATE", "AGE", "CALLS", "CLIENT", "PROGRAM"];
 
-/// What there is now, without a terminal.
+/// Prints the current figures, without a live display.
 pub(crate) fn top_once(figures: &Figures, json: bool) -> ExitCode {
     if json {
         document(figures);
@@ -58,7 +58,7 @@ pub(crate) fn top_once(figures: &Figures, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Two lines on the daemon as a whole.
+/// Two lines about the daemon as a whole.
 fn summary(figures: &Figures) -> [String; 2] {
     let uptime = Duration::from_secs(figures.uptime_seconds as u64);
     let cpu = match (figures.cpu, figures.cpu_seconds) {
@@ -68,7 +68,7 @@ fn summary(figures: &Figures) -> [String; 2] {
     };
     let (workers, runs) = (&figures.workers, &figures.runs);
     let mut second = format!(
-        "runs {} running, {} succeeded, {} failed   workers {} ready, {} busy, {} starting, {} wait",
+        "runs {} running, {} succeeded, {} failed   workers {} ready, {} busy, {} starting, {} waiting",
         runs.running,
         runs.succeeded,
         runs.failed,
@@ -78,7 +78,7 @@ fn summary(figures: &Figures) -> [String; 2] {
         workers.waiting
     );
     if figures.approvals > 0 {
-        second.push_str(&format!("   approvals {} wait", figures.approvals));
+        second.push_str(&format!("   approvals {} waiting", figures.approvals));
     }
     [
         format!(

@@ -1,11 +1,11 @@
-//! Where `mux ui` is.
+//! The output of `mux ui`.
 
 use super::terminal::println;
 use serde_json::json;
 
 use super::{document, note};
 
-/// The page is served from now on, at this address.
+/// Prints the address at which the page is served.
 pub(crate) fn serving(url: &str, port: u16, opened: bool, json: bool) {
     if json {
         document(&json!({ "url": url, "port": port }));
@@ -13,10 +13,10 @@ pub(crate) fn serving(url: &str, port: u16, opened: bool, json: bool) {
     }
     println!("{url}");
     let open = match opened {
-        true => "a browser opens it",
+        true => "opening a browser",
         false => "open it in a browser on this machine",
     };
     note(&format!(
-        "{open}; whoever has this address can approve calls, until Ctrl-C"
+        "{open}; anyone with this address can approve calls, until Ctrl-C"
     ));
 }

@@ -1,13 +1,12 @@
-//! The text of a JSON string that comes in pieces.
+//! Unescapes a JSON string that arrives in pieces.
 //!
-//! Invariant: however the pieces are cut, what comes out is the string; what is left between two pieces
-//! is a part of one escape.
+//! Invariant: the result does not depend on where the pieces are split; at most a part of one escape is buffered.
 
-/// Reads one JSON string, from its first quotation mark to its last.
+/// Unescapes one JSON string, from its opening quote to its closing quote.
 #[derive(Debug, Default)]
 pub(super) struct Unescape {
     state: State,
-    /// The first half of a pair, whose second half has to follow at once.
+    /// A high surrogate, which a low surrogate must follow directly.
     high: Option<u16>,
 }
 
@@ -17,13 +16,13 @@ enum State {
     Before,
     Text,
     Escape,
-    /// So many digits of a code unit, and their value.
+    /// The number of digits of a `\u` escape read so far, and their value.
     Unit(u8, u16),
     After,
 }
 
 impl Unescape {
-    /// The text that this piece adds.
+    /// Unescapes the next piece.
     pub(super) fn piece(&mut self, piece: &str) -> String {
         let mut text = String::with_capacity(piece.len());
         for c in piece.chars() {
@@ -80,7 +79,7 @@ impl Unescape {
         }
     }
 
-    /// Half a pair alone is no character.
+    /// Replaces a surrogate without its other half.
     fn settle(&mut self, text: &mut String) {
         if self.high.take().is_some() {
             text.push(char::REPLACEMENT_CHARACTER);
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_is_the_same_however_it_is_cut() {
+    fn string_is_the_same_however_it_is_split() {
         for (json, text) in [
             (r#""""#, ""),
             (r#" "plain 😀" "#, "plain 😀"),

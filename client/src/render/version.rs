@@ -1,4 +1,4 @@
-//! `mux --version`, and the manual pages.
+//! The output of `mux --version` and `mux man`.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,9 +15,9 @@ use super::{amounts, document, shown};
 pub(crate) struct Version {
     pub(crate) build: &'static str,
     pub(crate) contract: u32,
-    /// Name and version of the worker's engine; nothing if there is no worker that tells.
+    /// The name and version of the worker's engine; `None` if no worker reports it.
     pub(crate) engine: Option<String>,
-    /// Whether the daemon can send spans; nothing if there is none that tells.
+    /// Whether the daemon is built with OpenTelemetry; `None` if no daemon reports it.
     pub(crate) otel: Option<bool>,
 }
 
@@ -37,14 +37,14 @@ pub(crate) fn version(version: &Version, json: bool) -> ExitCode {
         Some(engine) => println!("mux {build} (contract {contract}, engine {engine}{otel})"),
         None => {
             println!(
-                "mux {build} (contract {contract}, engine unknown: no mux-worker tells it{otel})"
+                "mux {build} (contract {contract}, engine unknown: no mux-worker reports it{otel})"
             )
         }
     }
     ExitCode::SUCCESS
 }
 
-/// The manual pages that were written.
+/// Prints which manual pages were written.
 pub(crate) fn manual(dir: &Path, pages: &[PathBuf], json: bool) -> ExitCode {
     if json {
         document(&json!({ "ok": true, "pages": pages }));

@@ -1,4 +1,4 @@
-//! The numbers of one moment, as they are shown.
+//! The figures of one moment, as they are shown.
 
 use mux_proto::{RunInfo, RunState};
 use serde::Serialize;
@@ -8,16 +8,16 @@ use super::{
     reading::{Reading, ServerReading},
 };
 
-/// What is absent is not known, or not yet.
+/// The figures of a daemon. Absent values are unknown, or not known yet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figures {
     pub(crate) pid: u32,
     pub(crate) build: String,
     pub(crate) uptime_seconds: f64,
-    /// Of one processor.
+    /// The CPU usage, where 1.0 is one processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu: Option<f64>,
-    /// Since it started.
+    /// The CPU time since the daemon started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub(crate) struct Figures {
     pub(crate) workers: Workers,
     pub(crate) runs: Runs,
     pub(crate) servers: Vec<ServerFigures>,
-    /// Those that have not ended, the latest first.
+    /// Runs that have not ended, the latest first.
     pub(crate) running: Vec<RunInfo>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct ServerFigures {
 }
 
 impl Figures {
-    /// `None` before the first reading.
+    /// The figures of the latest reading; `None` before the first one.
     pub(crate) fn of(history: &History) -> Option<Self> {
         let last = history.last()?;
         let number = |name: &str| whole(last.number(name).unwrap_or(0.0));
@@ -123,12 +123,12 @@ fn server_figures(name: &str, server: &ServerReading, history: &History) -> Serv
     }
 }
 
-/// A count, which the text has as any number.
+/// A count, which the metrics text has as a floating-point number.
 fn whole(number: f64) -> u64 {
     number.max(0.0) as u64
 }
 
-/// That of the best session, in the order of how much somebody who calls has to wait.
+/// The state of the best session, in the order of how long a call has to wait.
 fn state(server: &ServerReading) -> String {
     const ORDER: &[&str] = &[
         "ready",
@@ -164,7 +164,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::exposition;
 
-    /// A reading of a daemon `seconds` after another, with so many calls.
+    /// A reading `seconds` after `began`, with `calls` calls.
     pub(crate) fn reading(began: Instant, pid: u32, seconds: u64, calls: u32) -> Reading {
         let text = format!(
             "muxd_uptime_seconds {seconds}\nmuxd_clients 2\nmuxd_workers{{state=\"ready\"}} 2\n\
@@ -206,7 +206,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn rates_are_those_of_the_last_second_and_latencies_those_of_the_last_minute() {
+    fn rates_cover_the_last_interval_and_latencies_the_last_minute() {
         let (began, mut history) = (Instant::now(), History::default());
         assert_eq!(Figures::of(&history), None);
         history.push(reading(began, 1, 0, 100));
@@ -229,7 +229,7 @@ pub(crate) mod tests {
             history.push(reading(began, 1, seconds, 130));
         }
         assert_eq!(Figures::of(&history).unwrap().servers[0].p50_seconds, None);
-        // Another daemon begins at zero.
+        // Counters of another daemon start at zero.
         history.push(reading(began, 2, 80, 7));
         let anew = Figures::of(&history).unwrap();
         assert_eq!(anew.servers[0].calls_per_second, None);

@@ -1,12 +1,12 @@
-//! The readings of the last minute, and what follows from two of them.
+//! The readings of the last minute, with rates and quantiles computed from them.
 //!
-//! Invariant: numbers of two daemons are never compared: one that was started anew begins a new history.
+//! Invariant: readings of different daemons are never compared: a new daemon starts a new history.
 
 use std::{collections::VecDeque, time::Duration};
 
 use super::reading::{Reading, ServerReading};
 
-/// Latencies are those of the calls of so long.
+/// The period that latencies cover.
 const WINDOW: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl History {
         self.0.back()
     }
 
-    /// By how much a sum rose in a second, lately.
+    /// The increase of a sum per second, between the last two readings.
     pub(super) fn rate(&self, sum: impl Fn(&Reading) -> Option<f64>) -> Option<f64> {
         let last = self.0.back()?;
         let before = self.0.iter().rev().nth(1)?;
@@ -42,8 +42,8 @@ impl History {
         (seconds > 0.0).then(|| rise.max(0.0) / seconds)
     }
 
-    /// The time that so large a part of a server's calls did not exceed, in seconds: of those of the last minute, or
-    /// of all if there is only one reading.
+    /// The quantile `part` of the durations of a server's calls, in seconds: of the last minute's calls, or of all if
+    /// there is only one reading.
     pub(super) fn quantile(&self, server: &str, part: f64) -> Option<f64> {
         let buckets = |reading: &Reading| {
             let server = reading.servers.get(server);
@@ -61,7 +61,7 @@ impl History {
     }
 }
 
-/// Within a bucket all are thought to lie evenly.
+/// The quantile of a histogram, interpolated linearly within a bucket.
 fn quantile(buckets: &[(f64, f64)], part: f64) -> Option<f64> {
     let (_, all) = buckets.last()?;
     if *all <= 0.0 {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_lies_where_its_bucket_does() {
+    fn quantile_is_interpolated_within_its_bucket() {
         let inf = f64::INFINITY;
         let buckets = [(0.1, 50.0), (0.2, 90.0), (1.0, 99.0), (inf, 100.0)];
         for (part, expected) in [(0.5, 0.1), (0.7, 0.15), (0.9, 0.2), (0.995, 1.0)] {

@@ -1,4 +1,4 @@
-//! What the daemon said at one time.
+//! The daemon's metrics and runs at one time.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -6,7 +6,7 @@ use mux_proto::RunInfo;
 
 use crate::exposition::Family;
 
-/// Of the daemon as a whole; sums since it started.
+/// A reading of the whole daemon; counters are sums since it started.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) at: Instant,
@@ -17,7 +17,7 @@ pub(crate) struct Reading {
     numbers: BTreeMap<String, f64>,
 }
 
-/// Of one server.
+/// The metrics of one server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerReading {
     /// Sessions by state.
@@ -26,7 +26,7 @@ pub(crate) struct ServerReading {
     pub(crate) errors: f64,
     pub(crate) in_flight: f64,
     pub(crate) memory: Option<f64>,
-    /// How many calls took at most so many seconds, in ascending order.
+    /// The cumulative histogram of call durations: upper bounds in seconds, ascending, with counts.
     pub(crate) took: Vec<(f64, f64)>,
 }
 
@@ -76,19 +76,19 @@ impl Reading {
                 _ => {}
             }
         }
-        // The label of those that name no server, and of those that came late, are servers only if used.
+        // Labels such as `(unknown)` are shown as servers only if they have calls or sessions.
         reading.servers.retain(|name, server| {
             !name.starts_with('(') || server.calls > 0.0 || !server.sessions.is_empty()
         });
         reading
     }
 
-    /// By the name of the sample, with the values of its labels behind slashes.
+    /// A value by the name of its sample, followed by the values of its labels, separated by slashes.
     pub(crate) fn number(&self, name: &str) -> Option<f64> {
         self.numbers.get(name).copied()
     }
 
-    /// The sum over the labels of a name.
+    /// The sum of all labeled samples of a name.
     pub(crate) fn sum(&self, name: &str) -> f64 {
         let of_name = |key: &str| {
             key.strip_prefix(name)

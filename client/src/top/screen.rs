@@ -1,6 +1,6 @@
-//! What somebody looks at, and what a key changes of it.
+//! The interaction state of `mux top`, and its key bindings.
 //!
-//! Invariant: a run is stopped only after a second key has confirmed it, and it is the one that was named.
+//! Invariant: a run is cancelled only after a second key has confirmed it, and only the run that the prompt named.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::figures::{Figures, ServerFigures};
 
-/// By what servers are ordered.
+/// The order of the servers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Order {
     #[default]
@@ -19,7 +19,7 @@ pub(crate) enum Order {
     Memory,
 }
 
-/// Which list the arrows move in.
+/// The list in which the arrow keys move.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Focus {
     Servers,
@@ -32,16 +32,16 @@ pub(crate) struct Screen {
     pub(crate) order: Order,
     pub(crate) focus: Focus,
     pub(crate) paused: bool,
-    /// The run that is to be stopped, if somebody says so.
+    /// The run that is to be cancelled, if the user confirms it.
     pub(crate) asking: Option<String>,
-    /// What became of something, until the next key.
+    /// A message that is shown until the next key.
     pub(crate) note: Option<String>,
-    /// By name: lists change.
+    /// The selected server and run, by name, because the lists change.
     server: Option<String>,
     run: Option<String>,
 }
 
-/// What a key asks for beyond the screen.
+/// An action that a key requests outside the screen.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Wish {
     Nothing,
@@ -89,14 +89,14 @@ impl Order {
 }
 
 impl Screen {
-    /// The servers in the order that is wanted.
+    /// The servers in the selected order.
     pub(crate) fn servers<'a>(&self, figures: &'a Figures) -> Vec<&'a ServerFigures> {
         let mut servers: Vec<_> = figures.servers.iter().collect();
         servers.sort_by(|a, b| self.order.compare(a, b));
         servers
     }
 
-    /// The places of what is selected, in each list.
+    /// The indexes of the selected server and run.
     pub(crate) fn selected(&self, figures: &Figures) -> (Option<usize>, Option<usize>) {
         let servers = self.servers(figures);
         let server = self.server.as_ref();
@@ -138,7 +138,7 @@ impl Screen {
         Wish::Nothing
     }
 
-    /// The first key selects the first.
+    /// Moves the selection. Without a selection, the first row is selected.
     fn step(&mut self, figures: Option<&Figures>, step: impl Fn(usize) -> usize) {
         let Some(figures) = figures else { return };
         let (server, run) = self.selected(figures);
@@ -195,30 +195,30 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_stopped_only_if_it_was_chosen_and_confirmed() {
+    fn run_is_cancelled_only_if_selected_and_confirmed() {
         let (figures, mut screen) = (figures(), Screen::default());
         assert_eq!(press(&mut screen, &figures, "xy"), Wish::Nothing);
         assert_eq!(press(&mut screen, &figures, "jx"), Wish::Nothing);
         assert_eq!(screen.asking.as_deref(), Some("9f-7"));
         assert_eq!(press(&mut screen, &figures, "n"), Wish::Nothing);
         assert_eq!(press(&mut screen, &figures, "q"), Wish::Quit);
-        // What answers a question is nothing else.
+        // A key that answers a prompt has no other effect.
         assert_eq!(press(&mut screen, &figures, "xq"), Wish::Nothing);
         let cancel = press(&mut screen, &figures, "xy");
         assert_eq!(cancel, Wish::Cancel("9f-7".into()));
-        // It has ended meanwhile.
+        // The run has ended in the meantime.
         let mut ended = figures;
         ended.running.clear();
         assert_eq!(press(&mut screen, &ended, "xy"), Wish::Nothing);
     }
 
     #[test]
-    fn a_selection_stays_with_what_was_selected() {
+    fn selection_follows_the_selected_server() {
         let (mut figures, mut screen) = (figures(), Screen::default());
         screen.key(KeyEvent::from(KeyCode::Tab), Some(&figures));
         press(&mut screen, &figures, "jjj");
         assert_eq!(screen.selected(&figures), (Some(1), None));
-        // By errors the other comes first.
+        // Ordered by errors, the other server comes first.
         figures.servers[1].errors = 9;
         press(&mut screen, &figures, "sss");
         assert_eq!(

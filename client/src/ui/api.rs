@@ -1,7 +1,7 @@
-//! What the page asks for, request by request.
+//! The HTTP API of the page.
 //!
-//! Invariant: nothing is decided here. Each request is one of the daemon's, which looks at it as at that of any
-//! other client; a handler has a few lines.
+//! Invariant: nothing is decided here. Each request is passed to the daemon, which treats it like that of any other
+//! client.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -31,11 +31,11 @@ use super::{
     stream::{Shown, tell},
 };
 
-/// No request of the page is longer: a reason for a denial is the longest.
+/// The maximum size of a request body: the longest is the reason for a denial.
 const LONGEST: usize = 64 << 10;
-/// Messages that a slow tab may leave unread.
+/// The maximum number of messages that are queued for a slow tab.
 const UNREAD: usize = 4;
-/// How long servers are waited for that were never connected.
+/// Milliseconds to wait for servers that were never connected.
 const CONNECTING: u64 = 10_000;
 
 type Answer<T> = Result<Json<T>, Failed>;
@@ -60,7 +60,7 @@ pub(super) fn routes(desk: Arc<Desk>) -> Router {
         .with_state(desk)
 }
 
-/// Every request comes through here, and every answer leaves through here.
+/// Middleware for every request and response: checks the request, and adds the security headers.
 async fn let_in(State(desk): AtDesk, request: Request, next: Next) -> Response {
     let (method, path) = (request.method(), request.uri().path());
     let mut response = match desk.guard.judge(method, path, request.headers()) {
@@ -89,7 +89,7 @@ async fn follow(
         let text: String = messages.recv().await?;
         Some((Ok(Event::default().data(text)), messages))
     });
-    // What goes wrong with a connection shows when something is sent.
+    // A broken connection is detected when something is sent.
     Sse::new(messages).keep_alive(KeepAlive::new().interval(Duration::from_secs(10)))
 }
 
@@ -127,7 +127,7 @@ async fn tool(State(desk): AtDesk, Query(Path { path }): Query<Path>) -> Answer<
     let asked =
         |client: MuxClient| async move { client.describe(within_seconds(30), request).await };
     let mut found = desk.line.request("describe", asked).await?;
-    // A path of a group leads to all tools in it, and may be that of a tool, too.
+    // The path of a group matches all its tools, and may also be the path of a tool.
     let place = found.tools.iter().position(|found| found.tool.path == path);
     match (place, found.missing.pop()) {
         (Some(place), _) => Ok(Json(found.tools.swap_remove(place))),
@@ -144,12 +144,12 @@ struct Id {
     id: String,
 }
 
-/// One that waits, with all of its arguments.
+/// One approval, with all of its arguments.
 async fn approval(State(desk): AtDesk, Query(Id { id }): Query<Id>) -> Answer<ApprovalList> {
     listed(&desk, Some(id)).await
 }
 
-/// What is always allowed.
+/// The permanent grants.
 async fn grants(State(desk): AtDesk) -> Answer<ApprovalList> {
     listed(&desk, None).await
 }
@@ -170,7 +170,7 @@ struct Code {
     code: String,
 }
 
-/// The token, for whoever brings the code first.
+/// Exchanges the code for the token, once.
 async fn enter(State(desk): AtDesk, Json(Code { code }): Json<Code>) -> Response {
     match desk.once.take(&code) {
         true => Json(json!({ "token": desk.guard.token() })).into_response(),
@@ -178,7 +178,7 @@ async fn enter(State(desk): AtDesk, Json(Code { code }): Json<Code>) -> Response
     }
 }
 
-/// Starts the servers whose tools nobody knows yet.
+/// Starts the servers whose tools were never listed.
 async fn connect(State(desk): AtDesk) -> Answer<SearchPage> {
     let request = SearchRequest {
         limit: Some(1),
@@ -194,7 +194,7 @@ async fn decide(State(desk): AtDesk, Json(request): Json<DecideRequest>) -> Answ
     Ok(Json(desk.line.request("decide", asked).await?))
 }
 
-/// The run goes on whether or not anybody looks.
+/// Resumes a run, detached from the page.
 async fn resume(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<Resumed> {
     let request = ResumeRequest { id, detach: true };
     let asked =
@@ -214,7 +214,7 @@ async fn cancel(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<Value>
     Ok(Json(json!({})))
 }
 
-/// The one shape of failure, for a page.
+/// An error response.
 struct Failed(Error);
 
 impl From<Error> for Failed {

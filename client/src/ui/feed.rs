@@ -1,6 +1,6 @@
-//! What all tabs are shown, asked of the daemon while somebody looks.
+//! The data that all tabs show, polled from the daemon while a tab is open.
 //!
-//! Invariant: however many tabs there are, the daemon is asked once; and not at all while there are none.
+//! Invariant: the daemon is polled once for all tabs, and not at all while there are none.
 
 use std::{
     convert::Infallible,
@@ -21,32 +21,32 @@ use super::{
     line::Line,
 };
 
-/// Between two looks at the pool.
+/// The interval between polls of the status.
 const TICK: Duration = Duration::from_secs(1);
-/// Looks after which the list of runs is read though nothing has changed: old ones are forgotten.
+/// The number of polls after which the runs are listed even if nothing has changed, because old runs are dropped.
 const LOOKS: u32 = 30;
-/// More than a daemon keeps.
+/// The maximum number of runs to list: more than a daemon keeps.
 const RUNS: usize = 1_000;
-/// How long the daemon holds a question for approvals.
+/// How long the daemon holds a poll for approvals.
 const POLL: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Default)]
 pub(super) struct Snapshot {
     pub(super) status: Option<Arc<Status>>,
-    /// Those that have not ended have no duration here: it would be another one each time.
+    /// Runs that have not ended have duration 0 here, because a growing duration would count as a change.
     pub(super) runs: Arc<Vec<RunInfo>>,
     pub(super) approvals: Option<Arc<Approvals>>,
     pub(super) latencies: Arc<Vec<Latency>>,
 }
 
-/// What waits for somebody, as it was then.
+/// A list of approvals, with the time at which it was received.
 pub(super) struct Approvals {
     list: ApprovalList,
     at: Instant,
 }
 
 impl Approvals {
-    /// As it is now: the clocks have gone on.
+    /// The list with the remaining times as of now.
     pub(super) fn now(&self) -> ApprovalList {
         let past = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut list = self.list.clone();
@@ -60,7 +60,7 @@ impl Approvals {
 pub(super) struct Feed {
     line: Arc<Line>,
     shown: watch::Sender<Snapshot>,
-    /// Counts tabs that came.
+    /// The number of tabs opened so far.
     came: watch::Sender<u64>,
 }
 
@@ -73,7 +73,7 @@ impl Feed {
         })
     }
 
-    /// For one tab, for as long as it looks.
+    /// A receiver of the data for one tab; polling continues while it lives.
     pub(super) fn watch(&self) -> watch::Receiver<Snapshot> {
         let shown = self.shown.subscribe();
         self.came.send_modify(|count| *count += 1);
@@ -93,7 +93,7 @@ impl Feed {
         loop {
             self.until_watched().await;
             let number = self.line.up().await;
-            // What went wrong shows in the state of the line, and the next look tells more.
+            // The connection's state shows the error; the next poll retries.
             if self.look(number, &mut known, &mut latencies).await.is_err() {
                 known = Known::default();
             }
@@ -151,7 +151,7 @@ impl Feed {
                 let asked = |client: mux_proto::MuxClient| async move {
                     client.events(within_seconds(10), asked).await
                 };
-                // It may have been forgotten meanwhile.
+                // The daemon may have dropped the run in the meantime.
                 let Ok(page) = self.line.request("events", asked).await else {
                     break;
                 };
@@ -173,7 +173,7 @@ impl Feed {
         loop {
             self.until_watched().await;
             let number = self.line.up().await;
-            // The next daemon counts anew.
+            // Editions of another daemon are not comparable.
             let edition = known.filter(|(of, _)| *of == number);
             let request = ApprovalsRequest {
                 known: edition.map(|(_, edition)| edition),
@@ -205,13 +205,13 @@ impl Feed {
         let mut came = self.came.subscribe();
         let shown = self.shown.clone();
         async move {
-            // The sender is ours.
+            // Cannot fail: `self` owns the sender.
             drop(came.wait_for(|_| shown.receiver_count() > 0).await);
         }
     }
 }
 
-/// What the last look has seen.
+/// The state at the last poll that listed the runs.
 #[derive(Default)]
 struct Known {
     number: u64,
@@ -220,7 +220,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether the runs are others than at the last look.
+    /// Whether the runs may have changed since they were last listed.
     fn is_news(&mut self, number: u64, status: &Status) -> bool {
         let same = (self.number, &self.counts) == (number, &status.runs);
         self.looks += 1;

@@ -1,8 +1,8 @@
-//! Who is let in, and what every answer tells the browser to forbid.
+//! Authorization of requests, and the security headers of responses.
 //!
-//! Pages of other sites run in the same browser and can send requests here; other programs and users of the machine
-//! can, too. Invariant: whatever is not a file of the page needs the token, and no request is served that was
-//! addressed to another name than ours, as after a site had its own name lead here.
+//! Pages of other sites in the same browser can send requests here, and so can other programs and users of the machine.
+//! Invariant: everything except the page's files needs the token, and requests for another host name are rejected, as
+//! sent after DNS rebinding.
 
 use axum::{
     Json,
@@ -13,12 +13,12 @@ use serde_json::json;
 
 use super::token::Secret;
 
-/// What only the token opens.
+/// The path prefix that requires the token.
 const API: &str = "/api/";
-/// Where a code for one use becomes the token.
+/// The path that exchanges a one-time code for the token.
 pub(super) const ENTER: &str = "/api/enter";
 
-/// No script but the files of the page, nothing from elsewhere, no frame around it, and no text as markup.
+/// Allows only the page's own scripts and no other origins, and forbids framing and setting HTML from strings.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
@@ -44,15 +44,15 @@ const HEADERS: [(HeaderName, &str); 8] = [
 ];
 
 pub(super) struct Guard {
-    /// As a browser may call us.
+    /// The accepted `Host` headers.
     hosts: Vec<String>,
     token: Secret,
 }
 
-/// Why a request is not served.
+/// Why a request is rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("this server answers at 127.0.0.1 and its port only")]
+    #[error("this server is only available at 127.0.0.1 and its port")]
     Host,
     #[error("this request comes from another site")]
     Site,
@@ -65,13 +65,13 @@ impl Guard {
         let names = ["127.0.0.1", "localhost"];
         let mut hosts = names.map(|name| format!("{name}:{port}")).to_vec();
         if port == 80 {
-            // That is how a browser writes it.
+            // Browsers omit the default port.
             hosts.extend(names.map(str::to_owned));
         }
         Self { hosts, token }
     }
 
-    /// For a page that has brought the code for one use.
+    /// The token, for a page that has presented the one-time code.
     pub(super) fn token(&self) -> String {
         self.token.to_string()
     }
@@ -92,7 +92,7 @@ impl Guard {
         let ours = format!("http://{host}");
         let origin = match headers.contains_key(header::ORIGIN) {
             true => only(headers, &header::ORIGIN) == Some(ours.as_str()),
-            // A browser names it for everything that may change something.
+            // Browsers send Origin with every request except GET and HEAD.
             false => *method == Method::GET,
         };
         let site = headers.get("sec-fetch-site");
@@ -110,14 +110,14 @@ impl Guard {
     }
 }
 
-/// The value of a header that stands there once.
+/// The value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?.to_str().ok()?;
     all.next().is_none().then_some(first)
 }
 
-/// What every answer has.
+/// Sets the security headers of a response.
 pub(super) fn forbid(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
@@ -144,7 +144,7 @@ impl IntoResponse for Refusal {
 mod tests {
     use super::*;
 
-    /// What becomes of a request with these headers, of which `TOKEN` is the token.
+    /// Judges a request with these headers, in which `TOKEN` is replaced by the token.
     fn judged(method: &Method, path: &str, headers: &[(&str, &str)]) -> Result<(), Refusal> {
         let guard = Guard::new(8700, Secret::new().unwrap());
         let mut map = HeaderMap::new();
@@ -163,7 +163,7 @@ mod tests {
     const ORIGIN: (&str, &str) = ("origin", "http://127.0.0.1:8700");
 
     #[test]
-    fn files_of_the_page_need_our_name_and_nothing_else() {
+    fn page_files_need_only_our_host_name() {
         for (host, answer) in [
             ("127.0.0.1:8700", Ok(())),
             ("localhost:8700", Ok(())),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_api_needs_the_token_whole_and_once() {
+    fn api_needs_the_exact_token_exactly_once() {
         let stream = "/api/stream";
         assert_eq!(judged(&Method::GET, stream, &[HOST, BEARER]), Ok(()));
         for wrong in [
@@ -209,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn another_site_is_refused_even_with_the_token() {
+    fn cross_site_request_is_refused_even_with_the_token() {
         let decide = "/api/decide";
         assert_eq!(
             judged(&Method::POST, decide, &[HOST, BEARER, ORIGIN]),
             Ok(())
         );
-        // What a browser did not send says nothing of where it comes from.
+        // A request without Origin may come from any site.
         assert_eq!(
             judged(&Method::POST, decide, &[HOST, BEARER]),
             Err(Refusal::Site)
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_handed_in_without_the_token_by_our_own_page_only() {
+    fn code_is_accepted_without_the_token_only_from_our_page() {
         assert_eq!(judged(&Method::POST, ENTER, &[HOST, ORIGIN]), Ok(()));
         assert_eq!(judged(&Method::POST, ENTER, &[HOST]), Err(Refusal::Site));
         assert_eq!(

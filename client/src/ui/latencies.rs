@@ -1,21 +1,21 @@
-//! How long the calls of each tool took, as the runs' events tell it.
+//! Durations of the calls of each tool, from the runs' events.
 //!
-//! Invariant: each event is counted once, and what is kept of a tool is bounded.
+//! Invariant: each event is counted once, and the memory for each tool is bounded.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use mux_proto::{Event, EventKind, RunInfo};
 use serde::Serialize;
 
-/// Of each tool, the last calls.
+/// The number of last calls that are kept of each tool.
 const LAST: usize = 500;
-/// Tools that are told apart.
+/// The maximum number of tools.
 const TOOLS: usize = 5_000;
 
 #[derive(Default)]
 pub(super) struct Latencies {
     tools: HashMap<String, Tool>,
-    /// Of each run, the number of the last event that was counted.
+    /// The number of the last counted event of each run.
     read: HashMap<String, u64>,
 }
 
@@ -27,7 +27,7 @@ struct Tool {
     slowest: f64,
 }
 
-/// What the page shows of one tool. Times are in milliseconds.
+/// The durations of one tool's calls, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Latency {
     path: String,
@@ -40,13 +40,13 @@ pub(super) struct Latency {
 }
 
 impl Latencies {
-    /// Where to read on in a run; `None` if there is nothing new in it.
+    /// The number of the event after which to read a run; `None` if there is nothing new.
     pub(super) fn unread(&self, run: &RunInfo) -> Option<u64> {
         let read = self.read.get(&run.run).copied().unwrap_or(0);
         (run.calls > 0 && read < run.events).then_some(read)
     }
 
-    /// Whether anything was counted.
+    /// Counts new events of a run; returns whether there were any calls.
     pub(super) fn count(&mut self, run: &str, events: &[Event]) -> bool {
         let read = self.read.entry(run.to_owned()).or_default();
         let mut news = false;
@@ -70,7 +70,7 @@ impl Latencies {
         news
     }
 
-    /// Runs that are not kept any more will never be read again.
+    /// Drops the state of runs that the daemon no longer lists.
     pub(super) fn retain(&mut self, runs: &[RunInfo]) {
         if self.read.len() > 2 * runs.len() + 16 {
             let kept: HashSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
@@ -78,7 +78,7 @@ impl Latencies {
         }
     }
 
-    /// By path.
+    /// The latencies of all tools, sorted by path.
     pub(super) fn all(&self) -> Vec<Latency> {
         let mut all: Vec<Latency> = self
             .tools
@@ -116,7 +116,7 @@ impl Tool {
     }
 }
 
-/// The smallest value that so many of a hundred do not exceed.
+/// The smallest value that at least `percent` % of the values do not exceed.
 fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let place = (sorted.len() * percent).div_ceil(100);
     sorted.get(place.saturating_sub(1)).copied().unwrap_or(0.0)
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_calls_are_looked_at_and_the_slowest_is_remembered() {
+    fn percentiles_cover_the_last_calls_and_the_slowest_covers_all() {
         let mut latencies = Latencies::default();
         let slow = [ended(1, "a.b", 900.0, false)];
         latencies.count("r", &slow);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_of_few_values_are_values() {
+    fn percentiles_are_always_one_of_the_values() {
         assert_eq!(percentile(&[], 50), 0.0);
         assert_eq!(percentile(&[3.0], 95), 3.0);
         assert_eq!(

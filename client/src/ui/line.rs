@@ -1,7 +1,7 @@
-//! One connection to the daemon for all tabs, opened again when a daemon is there again.
+//! One connection to the daemon for all tabs, reopened when a daemon is running again.
 //!
-//! Invariant: a request is sent once. Nothing here starts a daemon: whoever has stopped it does not want one
-//! because a tab is open.
+//! Invariant: a request is sent once. Nothing here starts a daemon: after the user has stopped it, an open tab must not
+//! restart it.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::{sync::watch, time::sleep};
 
 use crate::exit;
 
-/// Between two looks for a daemon.
+/// The interval between attempts to connect.
 const PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) struct Line {
@@ -27,19 +27,19 @@ pub(super) struct Line {
 #[derive(Clone)]
 pub(super) enum Standing {
     Up {
-        /// No other connection of this process has it.
+        /// A number that is unique among the connections of this process.
         number: u64,
         session: Session,
     },
-    /// Why.
+    /// The reason why there is no connection.
     Down(String),
 }
 
-/// The same, for a page.
+/// The state of the connection, as JSON for the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Link {
     pub(super) up: bool,
-    /// The daemon's.
+    /// The daemon's build.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) build: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +82,7 @@ impl Line {
         self.standing.subscribe()
     }
 
-    /// The number of the connection, as soon as there is one.
+    /// Waits for a connection; returns its number.
     pub(super) async fn up(&self) -> u64 {
         let mut standing = self.standing.subscribe();
         loop {
@@ -95,7 +95,7 @@ impl Line {
         }
     }
 
-    /// Whether this connection broke.
+    /// Whether the connection with this number broke.
     pub(super) fn is_lost(&self, number: u64) -> bool {
         let now = match *self.standing.borrow() {
             Standing::Up { number, .. } => Some(number),
@@ -104,7 +104,7 @@ impl Line {
         now != Some(number) || *self.broken.borrow() >= number
     }
 
-    /// The answer to one request.
+    /// Sends one request; returns the response.
     pub(super) async fn request<T, F>(
         &self,
         feature: &str,
@@ -125,12 +125,12 @@ impl Line {
         answer.map_err(lost)?
     }
 
-    /// Opens it again, whenever it broke.
+    /// Reopens the connection whenever it breaks.
     pub(super) async fn keep(&self) -> Infallible {
         let mut broken = self.broken.subscribe();
         let mut number = 1;
         loop {
-            // The sender is ours.
+            // Cannot fail: `self` owns the sender.
             drop(broken.wait_for(|last| *last >= number).await);
             self.tell("muxd has ended".into());
             let session = self.found().await;
@@ -160,7 +160,7 @@ impl Line {
     }
 }
 
-/// Nothing will come on this connection any more.
+/// Whether the error means that the connection is broken.
 fn is_broken(error: &RpcError) -> bool {
     !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
 }

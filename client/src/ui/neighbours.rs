@@ -1,7 +1,7 @@
-//! Connections of other users of the machine, who reach its loopback address as well as we do.
+//! A listener that rejects connections of other users of the machine, who can reach the loopback address, too.
 //!
-//! Invariant: a connection is turned away only if the system says whose it is, and it is neither ours nor root's,
-//! who needs none. The token keeps everybody out all the same.
+//! Invariant: a connection is rejected only if the system reports its owner, and that is neither this user nor root.
+//! This is an additional check: requests need the token anyway.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use std::{
 use axum::serve::Listener;
 use tokio::net::{TcpListener, TcpStream};
 
-/// After the system had no room for a connection.
+/// The delay after a failed `accept`.
 const PAUSE: Duration = Duration::from_millis(200);
 
 pub(super) struct OurOwn {
@@ -63,7 +63,7 @@ fn is_foreign(_: &TcpStream, _: SocketAddr) -> bool {
     false
 }
 
-/// Whose socket it is that is bound to `local` and connected to `remote`, by the kernel's table of them.
+/// The uid of the socket that is bound to `local` and connected to `remote`, from the kernel's table.
 #[cfg_attr(
     not(any(target_os = "linux", test)),
     expect(dead_code, reason = "no such table")
@@ -78,12 +78,12 @@ fn owner(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
                 return None;
             }
         }
-        // Its state, queues, timer and retransmissions stand between.
+        // Skips state, queues, timer and retransmissions.
         words.nth(4)?.parse().ok()
     })
 }
 
-/// `0100007F:1F90`: the address as the machine has it in memory, the port as one reads it.
+/// An address as in the kernel's table, `0100007F:1F90`: the IP address in native byte order, the port in big endian.
 fn spelled(end: SocketAddr) -> String {
     match end.ip() {
         IpAddr::V4(ip) => format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), end.port()),
@@ -99,7 +99,7 @@ fn spelled(end: SocketAddr) -> String {
     }
 }
 
-/// The same address, spoken to by a socket of the other family.
+/// An IPv4 address as an IPv4-mapped IPv6 address, as in the table of IPv6 sockets.
 fn mapped(end: SocketAddr) -> String {
     match end.ip() {
         IpAddr::V4(ip) => spelled(SocketAddr::new(IpAddr::V6(ip.to_ipv6_mapped()), end.port())),
@@ -113,7 +113,7 @@ mod tests {
 
     #[cfg(target_endian = "little")]
     #[test]
-    fn the_owner_is_found_by_both_ends() {
+    fn owner_is_found_by_both_addresses() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
    0: 0100007F:21FC 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 101 1\n\
    1: 0100007F:21FC 0100007F:D431 01 00000000:00000000 00:00000000 00000000  1000        0 102 1\n\
@@ -129,7 +129,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn a_connection_of_ours_is_known_as_ours() {
+    async fn connection_of_this_user_is_accepted() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let there = listener.local_addr().unwrap();
         let client = TcpStream::connect(there).await.unwrap();

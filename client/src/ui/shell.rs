@@ -1,6 +1,6 @@
-//! The page itself: files by hand, in this program, without a build step.
+//! The static files of the page, embedded in the program without a build step.
 //!
-//! Invariant: no file has anything of the pool in it, so that they are given to whoever asks.
+//! Invariant: the files contain no user data, so they are served without the token.
 
 use axum::{
     http::{StatusCode, Uri, header},
@@ -9,7 +9,7 @@ use axum::{
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Path, kind, content.
+/// The path, content type and content of each file.
 const FILES: &[(&str, &str, &str)] = &[
     (
         "/",
@@ -42,7 +42,7 @@ const FILES: &[(&str, &str, &str)] = &[
 pub(super) async fn file(uri: Uri) -> Response {
     match FILES.iter().find(|(path, _, _)| *path == uri.path()) {
         Some((_, kind, content)) => ([(header::CONTENT_TYPE, *kind)], *content).into_response(),
-        None => (StatusCode::NOT_FOUND, "there is no such page\n").into_response(),
+        None => (StatusCode::NOT_FOUND, "not found\n").into_response(),
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_names_its_own_files_only() {
+    fn page_references_only_its_own_files() {
         let (_, _, index) = FILES[0];
         for (path, _, content) in FILES {
             for part in content.split(['"', '\'']) {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_writes_markup_or_asks_anybody_else() {
+    fn no_file_sets_html_or_contacts_other_origins() {
         for (path, kind, content) in FILES {
             for forbidden in [
                 "innerHTML",
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_there_is_not_found() {
+    async fn unknown_path_is_not_found() {
         let status =
             |path: &'static str| async move { file(Uri::from_static(path)).await.status() };
         assert_eq!(status("/").await, StatusCode::OK);

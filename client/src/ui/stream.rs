@@ -1,6 +1,6 @@
-//! What one tab is told: how the pool is, what is new of it, and what happens in the run that it shows.
+//! The event stream of one tab: the daemon's state, its changes, and the events of the run that the tab shows.
 //!
-//! Invariant: each message has only what is other than in those before it; the first ones have everything.
+//! Invariant: each message contains only what has changed since the previous ones; the first ones contain everything.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use super::{
     line::{Line, Link},
 };
 
-/// How long the daemon holds a question for events.
+/// How long the daemon holds a poll for events.
 const POLL: Duration = Duration::from_secs(20);
 
 #[derive(Default, Serialize)]
 struct Message<'a> {
-    /// Of this program.
+    /// The build of this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,10 +35,10 @@ struct Message<'a> {
     approvals: Option<ApprovalList>,
     #[serde(skip_serializing_if = "Option::is_none")]
     latencies: Option<&'a [Latency]>,
-    /// Of the run that the tab shows, in order and without gaps.
+    /// Events of the run that the tab shows, in order and without gaps.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<&'a [Event]>,
-    /// Why there will be no events.
+    /// Why the run has no events.
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<&'a Error>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Shown {
     pub(super) after: u64,
 }
 
-/// Tells until the tab has gone, or until everything is over.
+/// Sends messages until the tab is closed, or the server stops.
 pub(super) async fn tell(desk: Arc<Desk>, shown: Option<Shown>, tab: mpsc::Sender<String>) {
     let told = async {
         let pool = tell_pool(&desk, &tab);
@@ -98,7 +98,7 @@ async fn tell_pool(desk: &Desk, tab: &mpsc::Sender<String>) {
     }
 }
 
-/// What is other in the second one.
+/// A message with the differences between two snapshots.
 fn news<'a>(told: &'a Snapshot, next: &'a Snapshot) -> Message<'a> {
     let status = next.status.as_deref();
     let approvals = next.approvals.as_deref();
@@ -141,7 +141,7 @@ fn runs<'a>(told: &'a [RunInfo], next: &'a [RunInfo]) -> Runs<'a> {
     Runs { changed, gone }
 }
 
-/// Over restarts of the daemon, too: then the run is missing.
+/// Sends the events of the shown run. Continues after a restart of the daemon, which then reports the run as missing.
 async fn tell_run(line: &Line, shown: Option<Shown>, tab: &mpsc::Sender<String>) {
     let Some(Shown { run, mut after }) = shown else {
         return;
@@ -172,7 +172,7 @@ async fn tell_run(line: &Line, shown: Option<Shown>, tab: &mpsc::Sender<String>)
                 }
                 continue;
             }
-            // Its daemon has ended, and the next one will say that it does not know it.
+            // The daemon has ended; the next one reports that it does not know the run.
             Err(_) if line.is_lost(number) => continue,
             Err(error) => error,
         };
@@ -185,9 +185,9 @@ async fn tell_run(line: &Line, shown: Option<Shown>, tab: &mpsc::Sender<String>)
     }
 }
 
-/// Whether the tab is still there.
+/// Sends a message; returns whether the tab is still open.
 async fn send(tab: &mpsc::Sender<String>, message: &Message<'_>) -> bool {
-    // Plain data with names for keys is JSON.
+    // Serializing plain data does not fail.
     match serde_json::to_string(message) {
         Ok(text) if text == "{}" => true,
         Ok(text) => tab.send(text).await.is_ok(),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_runs_that_changed_are_told_and_those_that_went() {
+    fn only_changed_and_removed_runs_are_sent() {
         let told = [run("a", 0), run("b", 0), run("c", 0)];
         let next = [run("d", 0), run("b", 1), run("c", 0)];
         let runs = runs(&told, &next);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_not_told_again() {
+    fn unchanged_data_is_not_sent_again() {
         let next = Snapshot {
             runs: Arc::new(vec![run("a", 0)]),
             ..Snapshot::default()

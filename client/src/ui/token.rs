@@ -1,6 +1,6 @@
-//! What a browser has to know in order to be let in.
+//! The access token of `mux ui`, and the one-time code for it.
 //!
-//! Invariant: secrets are compared by their hashes, so that how long a comparison takes tells nothing of them.
+//! Invariant: secrets are compared by their hashes, so that the time of a comparison reveals nothing about them.
 
 use std::{
     fmt, io,
@@ -11,10 +11,10 @@ use std::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 
-/// How long a browser may take to start and to ask.
+/// The lifetime of the one-time code, in which the browser must start and load the page.
 pub(super) const A_START: Duration = Duration::from_secs(60);
 
-/// 256 bits that nobody can guess.
+/// A random secret of 256 bits.
 pub(super) struct Secret {
     text: String,
     digest: [u8; 32],
@@ -44,11 +44,11 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// A secret that is good for one use. It stands on the command line of a browser, where other users of the machine
-/// see it, and in that browser's history.
+/// A one-time code. It is passed on the command line of a browser, where other users of the machine can see it, and is
+/// kept in the browser's history.
 pub(super) struct Once {
     secret: Secret,
-    /// Until then; `None` once it was used.
+    /// The expiry; `None` once the code was used.
     open: Mutex<Option<Instant>>,
 }
 
@@ -58,7 +58,7 @@ impl Once {
         Self { secret, open }
     }
 
-    /// Whether this is it, for the first time and in time.
+    /// Whether `said` is the code, unused and not expired. Uses up the code.
     pub(super) fn take(&self, said: &str) -> bool {
         if !self.secret.is(said) {
             return false;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_has_256_bits_and_is_another_each_time() {
+    fn secret_is_random_with_256_bits() {
         let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
         assert_eq!(
             URL_SAFE_NO_PAD.decode(one.to_string()).map(|b| b.len()),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_opens_once_and_a_wrong_one_does_not_use_it_up() {
+    fn code_works_once_and_a_wrong_code_does_not_use_it_up() {
         let once = Once::new(Secret::new().unwrap(), A_START);
         let code = once.to_string();
         assert!(!once.take("wrong"));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_nobody_used_in_time_opens_nothing() {
+    fn expired_code_is_rejected() {
         let once = Once::new(Secret::new().unwrap(), Duration::ZERO);
         assert!(!once.take(&once.to_string()));
     }

@@ -7,10 +7,10 @@ import { MuxError } from "./error.js";
 import { askOn } from "./line.js";
 import type { ApprovalAsked, Decision, NoticeKind } from "./messages/index.js";
 
-/** What somebody says of a call. */
+/** A user's answer to an approval. */
 export interface Verdict {
   decision: Decision;
-  /** For the program, if it is denied. */
+  /** The reason of a denial, for the program. */
   reason?: string;
   /** Other approvals that somebody was shown: those of them that the decision covers are answered with it. */
   shown?: string[];

@@ -43,7 +43,7 @@ export async function connectOrSpawn(way: Way): Promise<Connection> {
     }
     await start(way.places, way.program, way.environment);
   }
-  throw MuxError.of("unavailable", "muxd did not start: it ended without a word; see `mux logs`");
+  throw MuxError.of("unavailable", "muxd did not start: it exited without a message; see `mux logs`");
 }
 
 async function greet(way: Way): Promise<Connection | "absent" | "lost"> {

@@ -31,17 +31,17 @@ export interface Fault {
   message: string;
   /** What to do about it. */
   hint?: string;
-  /** What an agent reads in place of the hint: it has tools where a user has commands. */
+  /** The hint for an agent, in place of `hint`: it names tools where `hint` names commands. */
   agent_hint?: string;
-  /** Counted from 1, in the user's own source. */
+  /** The line in the user's source, counted from 1. */
   line?: number;
-  /** Counted from 1, in UTF-16 code units. */
+  /** The column, counted from 1 in UTF-16 code units. */
   column?: number;
-  /** `server.tool`, where it is about one. */
+  /** The `server.tool` that failed, if any. */
   path?: string;
   /** Whether other code or other arguments can succeed. */
   recoverable: boolean;
-  /** More for a program to read; a tool's own content stands here. */
+  /** Data for programs, such as a tool's own content. */
   details?: unknown;
 }
 
@@ -101,7 +101,7 @@ export class Lost extends MuxError {
         ? {
             kind: "unknown_outcome",
             message: `the connection to muxd was lost: ${why}`,
-            hint: "calls that were on their way may have happened; look before you run it again",
+            hint: "calls in flight may have been executed; check before you run it again",
             recoverable: false,
           }
         : { kind: "unavailable", message: `nothing was sent to muxd: ${why}`, recoverable: false },

@@ -2,7 +2,7 @@
 //
 // Invariant: a frame's length is looked at before any of it is kept.
 
-/** The longest frame in bytes. */
+/** The maximum length of a frame, in bytes. */
 export const MAX_FRAME = 16 * 1024 * 1024;
 
 /** Text with its length before it. Throws `RangeError` if it is too long for a frame. */

@@ -150,7 +150,7 @@ export class Line {
 export function require(connection: Connection, feature: string): void {
   const { features = [], pid, build } = connection.welcome;
   if (features.includes(feature)) return;
-  throw MuxError.of("unavailable", `muxd ${pid} is build ${build} and does not know \`${feature}\``, "`mux restart` changes over");
+  throw MuxError.of("unavailable", `muxd ${pid} is build ${build} and does not know \`${feature}\``, "run `mux restart`");
 }
 
 /** One request on this connection and no other. */

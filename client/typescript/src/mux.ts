@@ -123,7 +123,7 @@ export class Mux {
     }, { harmless: true });
   }
 
-  /** What is wrong with a program, without running it. */
+  /** Checks a program without running it. */
   check(source: string, { signal }: Stoppable = {}): Promise<wire.Diagnostics> {
     return this.ask("check", { request: { source } }, { signal });
   }
@@ -149,7 +149,7 @@ export class Mux {
     return this.ask("search", { request: { query, ...rest } }, { signal });
   }
 
-  /** Everything about a few tools. */
+  /** The complete descriptions of a few tools. */
   describe(paths: string[], { schemas = false, signal }: { schemas?: boolean } & Stoppable = {}): Promise<wire.Descriptions> {
     const request = { paths, ...(schemas ? { schemas } : {}) };
     return this.ask("describe", { request }, { signal, deadlineMs: STARTS });
@@ -174,7 +174,7 @@ export class Mux {
     return this.ask("restart_server", { server }, { deadlineMs: STARTS });
   }
 
-  /** Calls that wait for somebody. */
+  /** Calls that wait for approval. */
   async approvals(): Promise<wire.ApprovalInfo[]> {
     return (await this.ask("approvals", { request: {} })).approvals;
   }
@@ -208,7 +208,7 @@ export class Mux {
     });
   }
 
-  /** The runs that have not ended, and those that are kept. */
+  /** The runs that have not ended, and ended ones that are kept. */
   runs(request: wire.RunsRequest = {}): Promise<wire.RunList> {
     return this.ask("runs", { request });
   }

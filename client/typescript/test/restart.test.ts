@@ -94,5 +94,5 @@ test("a daemon that cannot be started says why", async () => {
   const home = join(told("MUX_TEST_HOME"), "none");
   await assert.rejects(client({ daemon: "/nowhere/muxd", home }).servers(), failure("unavailable", "/nowhere/muxd"));
   // A program that is no muxd ends without a word.
-  await assert.rejects(client({ daemon: "/bin/true", home }).servers(), failure("unavailable", "without a word"));
+  await assert.rejects(client({ daemon: "/bin/true", home }).servers(), failure("unavailable", "without a message"));
 });

@@ -1,6 +1,6 @@
-//! Whether somebody has answered for a call before, and what is written down of each answer.
+//! Lookup of earlier answers for a call, and the audit lines of answers.
 //!
-//! Invariant: whoever gives or takes back a word leaves a line in the audit log, whichever way he came.
+//! Invariant: every answer and every revocation leaves a line in the audit log, whichever client gave it.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use mux_audit::{AdminEvent, AuditLog};
 use mux_caller::{Caller, ClientOrigin};
 
 impl Approvals {
-    /// From now on answers are written down there.
+    /// Sets the audit log that records answers.
     pub fn set_audit(&self, audit: &Arc<AuditLog>) {
         // There is one log in a daemon.
         self.audit.get_or_init(|| Arc::clone(audit));
     }
 
-    /// Nobody is asked for it: it was allowed for this session, or always.
+    /// Whether the call needs no question: a grant for this session or a lasting grant covers it.
     pub fn is_granted_for(&self, subject: &ApprovalSubject, caller: &Caller) -> bool {
         let session = GrantSession::of(caller);
         self.book().is_granted(session.as_ref(), subject.cover) || self.is_always_granted(subject)
     }
 
-    /// An answer that counted, and who gave it.
+    /// Records an accepted answer and the client that gave it.
     pub fn audit_answer(
         &self,
         decided: Option<&DecisionOutcome>,
@@ -38,13 +38,13 @@ impl Approvals {
             UserDecision::Deny => (AdminEvent::CallDenied, "deny"),
         };
         let view = &decided.view;
-        // Those that went with it are of the same tool.
+        // The calls that were released with it are of the same tool.
         for id in [view.id()].iter().chain(&decided.released) {
             audit.record_admin_event(deed, &format!("{id} {} ({how})", view.subject.path), by);
         }
     }
 
-    /// What was always allowed is not any more.
+    /// Records that a lasting grant was revoked.
     pub fn audit_revoked(&self, name: &str, grant: &Grant, by: &ClientOrigin) {
         if let Some(audit) = self.audit.get() {
             let subject = format!("{name} {}", grant.path);

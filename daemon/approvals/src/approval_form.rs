@@ -1,8 +1,8 @@
-//! A call that must be approved, as a question to the client that makes it: a form of MCP for an agent, which shows
-//! it to its user, or plain data for a client of ours.
+//! The question about a call that must be approved, for the client that makes it: an MCP elicitation form for an agent,
+//! or plain data for a client of ours.
 //!
-//! Invariant: a user who declines has denied. One who closes the form, a client that cannot show it, and an answer
-//! that says nothing have decided nothing: somebody else may answer still.
+//! Invariant: declining the form denies the call. Closing it, a client that cannot show it, and an invalid answer
+//! decide nothing: another client can still answer.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,10 +14,10 @@ const ONCE_CHOICE: &str = "allow once";
 const SESSION_CHOICE: &str = "allow for this session";
 const ALWAYS_CHOICE: &str = "always allow";
 const DENY_CHOICE: &str = "deny";
-/// What of a user's reason is passed on, in characters.
+/// The maximum length of a user's reason, in characters. The rest is cut.
 const MAX_REASON_CHARS: usize = 500;
 
-/// `params` of the question.
+/// The `params` of the question.
 pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> Value {
     if kind == QuestionKind::Approval {
         return json!({
@@ -69,7 +69,7 @@ pub(super) fn question_params(kind: QuestionKind, request: &ApprovalRequest) -> 
                     "title": "Decision",
                     "description": format!(
                         "\"{ONCE_CHOICE}\" is for this call with these arguments. \"{SESSION_CHOICE}\" and \"{ALWAYS_CHOICE}\" also let \
-                         later ones of {path} pass without a question, with any arguments."
+                         later calls of {path} through without asking, with any arguments."
                     ),
                     "enum": [ONCE_CHOICE, SESSION_CHOICE, ALWAYS_CHOICE, DENY_CHOICE],
                 },
@@ -84,12 +84,12 @@ struct PlainAnswer {
     decision: String,
     #[serde(default)]
     reason: Option<String>,
-    /// Ids of other approvals that stood beside it.
+    /// IDs of other approvals that the user was shown with it.
     #[serde(default)]
     shown: Vec<String>,
 }
 
-/// Whether this is an answer at all.
+/// Checks that an answer in plain data is well-formed.
 pub(super) fn check_plain(value: &Value) -> Result<(), String> {
     let plain = PlainAnswer::deserialize(value)
         .map_err(|_| "it is not of the shape {decision, reason?, shown?}".to_owned())?;
@@ -102,14 +102,14 @@ pub(super) fn check_plain(value: &Value) -> Result<(), String> {
 pub(super) fn check_form(value: &Value) -> Result<(), String> {
     match value["action"].as_str() {
         Some("accept") if form_decision(&value["content"]).is_none() => {
-            Err("`content.decision` is none of those that were offered".into())
+            Err("`content.decision` is not one of the offered choices".into())
         }
         Some("accept" | "decline" | "cancel") => Ok(()),
-        _ => Err("the answer is not of the shape that MCP gives it".into()),
+        _ => Err("the answer is not a valid elicitation result".into()),
     }
 }
 
-/// What the user has said, and why; none if that was nothing.
+/// The user's decision and reason; `None` if the answer decides nothing.
 pub(super) fn read_answer(kind: QuestionKind, answer: ClientAnswer) -> Option<UserAnswer> {
     let ClientAnswer::Result(value) = answer else {
         return None;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_answered_by_what_it_offers_and_declining_denies() {
+    fn form_accepts_only_offered_choices_and_declining_denies() {
         let accept = |word: &str| json!({ "action": "accept", "content": { "decision": word } });
         for (value, expected) in [
             (accept(ONCE_CHOICE), Some(UserDecision::Once)),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_of_ours_answers_in_words_of_ours() {
+    fn plain_answer_is_validated_and_its_reason_truncated() {
         let deny = json!({ "decision": "deny", "reason": format!(" not now {}", "x".repeat(2 * MAX_REASON_CHARS)) });
         check_plain(&deny).unwrap();
         let said = read_answer(QuestionKind::Approval, ClientAnswer::Result(deny)).unwrap();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_says_what_is_cut() {
+    fn form_says_that_arguments_are_cut_and_keeps_rule_on_one_line() {
         let request = |arguments: &str| ApprovalRequest {
             approval: "A7".into(),
             path: "github.delete_repo".into(),

@@ -1,6 +1,6 @@
-//! The numbers of approvals: whoever types one that he saw yesterday never means another call of today.
+//! Allocation of approval numbers. A number is never reused, so an old number never names a newer call.
 //!
-//! Invariant: a number is given once, whatever happens to the daemon: it is reserved on the disk before it is given.
+//! Invariant: a number is handed out once, even across crashes: it is reserved on disk before it is handed out.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use std::{
 
 use mux_files::atomic_file;
 
-/// Reserved at once.
+/// How many numbers one write reserves.
 const RESERVED_NUMBER_COUNT: u64 = 100;
 const MAX_NUMBER_FILE_BYTES: u64 = 64;
 
@@ -20,7 +20,7 @@ pub(super) struct ApprovalNumbers {
     given: Mutex<NumberReservation>,
 }
 
-/// Guarded by `Numbers::given`.
+/// Guarded by `ApprovalNumbers::given`.
 #[derive(Debug, Default)]
 struct NumberReservation {
     last: u64,
@@ -28,7 +28,7 @@ struct NumberReservation {
 }
 
 impl ApprovalNumbers {
-    /// `known` is the highest one that is in use.
+    /// `known` is the highest number in use.
     pub(super) fn open(file: PathBuf, known: u64) -> Self {
         let last = known.max(read_reserved(&file));
         let given = NumberReservation {
@@ -41,14 +41,14 @@ impl ApprovalNumbers {
         }
     }
 
-    /// It waits for the disk if none is reserved.
+    /// Blocks on the disk if no reserved number is left.
     pub(super) fn next_number(&self) -> io::Result<u64> {
         let mut given = self.lock_with_reserved()?;
         given.last += 1;
         Ok(given.last)
     }
 
-    /// Waits for the disk where [`ApprovalNumbers::next_number`] would.
+    /// Blocks on the disk if [`ApprovalNumbers::next_number`] would.
     pub(super) fn ensure_reserved(&self) -> io::Result<()> {
         self.lock_with_reserved().map(drop)
     }
@@ -58,7 +58,7 @@ impl ApprovalNumbers {
         if given.last == given.reserved {
             let mut first = given.reserved;
             atomic_file::write_with(&self.file, |file| {
-                // While it is written by us nobody else writes it: a daemon that takes over may have done so before.
+                // This runs under the file's lock. A successor may have written the file before.
                 first = first.max(read_reserved(&self.file));
                 write!(file, "{}", first + RESERVED_NUMBER_COUNT)
             })?;
@@ -68,7 +68,7 @@ impl ApprovalNumbers {
     }
 }
 
-/// The highest one, of whichever daemon.
+/// The highest number that any daemon has reserved.
 fn read_reserved(file: &Path) -> u64 {
     let text = atomic_file::read(file, MAX_NUMBER_FILE_BYTES)
         .ok()
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_number_comes_twice_whatever_becomes_of_the_daemon() {
+    fn numbers_are_unique_across_restarts_and_concurrent_daemons() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("approvals").join("numbers");
         let mut last = 0;

@@ -1,7 +1,6 @@
-//! What waits of one owner, on the disk: its approvals, as long as they have no answer that was used.
+//! The on-disk record of one owner's approvals, as long as their answers were not used.
 //!
-//! Invariant: it is written whole or not at all, and it is gone before the last call goes out for which it stood: then
-//! there is nothing to go on with.
+//! Invariant: a record is written atomically, and removed before its last call is sent: nothing is left to resume then.
 
 use std::{
     collections::BTreeSet,
@@ -22,10 +21,10 @@ use mux_files::atomic_file;
 use mux_text::digest::DigestKey;
 
 const RECORD_VERSION: u32 = 2;
-/// The arguments of all that waits have a limit that is less, however they are spelled as JSON.
+/// More than the limit of the arguments of waiting calls allows, however they are escaped as JSON.
 const MAX_RECORD_BYTES: u64 = 192 << 20;
 const RECORD_EXTENSION: &str = "json";
-/// What the calls of its run stand in beside it.
+/// The extension of the journal next to a record.
 pub(super) const JOURNAL_EXTENSION: &str = "calls";
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -33,7 +32,7 @@ struct ApprovalRecord {
     version: u32,
     #[serde(default)]
     run: Option<String>,
-    /// It stands for the record of this run.
+    /// This record replaces the record of this run.
     #[serde(default)]
     resumes: Option<String>,
     client: String,
@@ -54,7 +53,7 @@ struct StoredApproval {
     rule: String,
     reason: Option<String>,
     since_ms: u64,
-    /// Nobody has answered, if it is absent.
+    /// Absent if not answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<StoredAnswer>,
 }
@@ -134,7 +133,7 @@ pub(super) fn record_path(folder: &Path, stem: &str) -> PathBuf {
     folder.join(format!("{stem}.{RECORD_EXTENSION}"))
 }
 
-/// `approvals` are of one owner, and so of one origin.
+/// Saves the approvals of one owner, which share one origin.
 pub(super) fn save_record(
     path: &Path,
     owner: &ApprovalOwner,
@@ -165,20 +164,20 @@ fn parse_record(path: &Path) -> io::Result<Option<ApprovalRecord>> {
     let record: ApprovalRecord = serde_json::from_str(&text)?;
     match record.version {
         RECORD_VERSION => Ok(Some(record)),
-        other => Err(io::Error::other(format!("it is of version {other}"))),
+        other => Err(io::Error::other(format!("unsupported version {other}"))),
     }
 }
 
-/// What an earlier life has left.
+/// The approvals that the previous daemon process saved.
 #[derive(Debug, Default)]
 pub(super) struct RestoredApprovals {
     pub(super) views: Vec<ApprovalSnapshot>,
-    /// What could not be read.
+    /// The records that could not be read, with the reasons.
     pub(super) problems: Vec<String>,
 }
 
-/// All approvals of an earlier life, however old: nobody knows yet how long they are to be kept. What is of no use goes,
-/// unless another daemon may be at it: then we are not `alone`.
+/// Restores all saved approvals, however old: the configuration may not be read yet. Files that are of no use are
+/// removed if this daemon is `alone`: otherwise another daemon may be writing them.
 pub(super) fn restore_all(folder: &Path, alone: bool) -> RestoredApprovals {
     let (mut left, mut whole, mut replaced) =
         (RestoredApprovals::default(), Vec::new(), BTreeSet::new());
@@ -203,13 +202,13 @@ pub(super) fn restore_all(folder: &Path, alone: bool) -> RestoredApprovals {
             }
             Ok(None) => {}
             Err(error) => {
-                let problem = format!("{} is no record of a run: {error}", path.display());
+                let problem = format!("{} is not a valid approval record: {error}", path.display());
                 left.problems.push(problem);
             }
         }
     }
     for (path, views) in whole {
-        // One that was being replaced when the daemon died, or of which nothing is left.
+        // The daemon died while it replaced this record, or none of its approvals is valid.
         match views.is_empty() || replaced.contains(&path) {
             true if alone => {
                 drop(atomic_file::remove(&path));
@@ -219,7 +218,7 @@ pub(super) fn restore_all(folder: &Path, alone: bool) -> RestoredApprovals {
             false => left.views.extend(views),
         }
     }
-    // Without its record a journal says nothing.
+    // A journal without a record is of no use.
     for path in rest {
         if alone && !stems.contains(&path.with_extension("")) {
             drop(std::fs::remove_file(path));

@@ -1,4 +1,4 @@
-//! What somebody is asked about, and for how much an answer is good.
+//! The subject of a request for approval, and what an answer to it covers.
 
 use std::{
     borrow::Cow,
@@ -15,12 +15,12 @@ use mux_text::{
     sanitize::is_unseen,
 };
 
-/// What of a call's arguments a person is shown beside other things, in bytes.
+/// The maximum size of a call's arguments in a request for approval, in bytes.
 const MAX_SHOWN_ARGUMENT_BYTES: usize = 1_000;
-/// The same of its path.
+/// The maximum size of a call's path in a request for approval, in bytes.
 const MAX_SHOWN_PATH_BYTES: usize = 200;
 
-/// A call that must be approved. What is approved of it is what is sent.
+/// A call that must be approved. Exactly what is approved is sent.
 #[derive(Clone, Debug)]
 pub struct ApprovalSubject {
     /// `server.tool`
@@ -28,27 +28,27 @@ pub struct ApprovalSubject {
     pub cover: ApprovalCover,
     /// JSON text, as it is sent.
     pub arguments: Arc<str>,
-    /// Names them, in whatever order their names stand.
+    /// A digest of the arguments, independent of the order of object members.
     pub same: DigestKey,
-    /// Because of which somebody is asked.
+    /// The rule that requires approval.
     pub rule: String,
     pub reason: Option<String>,
     pub origin: Arc<ClientOrigin>,
-    /// It is no tool: a resource to be read, or a prompt.
+    /// Whether it is not a tool call but a read of a resource or a prompt.
     pub is_offer: bool,
-    /// It is no call: its server wants to ask this of the client. There is no program that asks it again, so it ends
-    /// when nobody answers.
+    /// Whether it is not a call but a request from its server to the client. No program can repeat it, so it ends if
+    /// it is not answered.
     pub is_server_request: bool,
 }
 
-/// What makes a call one of those for which somebody has answered: its tool as it is, of a server whose entry is as it
-/// is, and the rule that wants it to be asked, with all that it says.
+/// What an answer covers: one tool with its definition, of a server with its entry, under the rule that requires
+/// approval. A call is covered if all of them are the same.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ApprovalCover(DigestKey);
 
 impl ApprovalCover {
-    /// `definition` names the server's entry; `tool` is all that is known of the tool; `rule` is no text for the eye,
-    /// which two rules may share, but names one.
+    /// `definition` identifies the server's entry, `tool` is the whole definition of the tool, and `rule` identifies
+    /// one rule (not its display text, which two rules may share).
     pub fn new(path: &str, definition: &str, tool: &Value, rule: &str) -> Self {
         let digest = Digest::new().text(path).text(definition).text(rule);
         Self(digest.bytes(&canonical_json::digest(tool)).key())
@@ -94,7 +94,7 @@ impl ApprovalSubject {
         self
     }
 
-    /// The program that makes such a call once more; its input are the arguments.
+    /// A program that makes this call again, with the arguments as its input.
     pub(super) fn program(&self, raw: bool) -> String {
         if self.is_offer
             && let Some((server, method)) = self.path.split_once('.')
@@ -117,12 +117,12 @@ impl ApprovalSubject {
         )
     }
 
-    /// Whether an answer to one is an answer to the other.
+    /// Whether an answer to one of them answers the other.
     pub(super) fn is_same_call(&self, other: &Self) -> bool {
         self.path == other.path && self.cover == other.cover && self.same == other.same
     }
 
-    /// Arguments for the eye: all of them or the beginning, with what nobody sees spelled out.
+    /// The arguments for display: all of them or the beginning, with invisible characters escaped.
     pub fn shown_arguments(&self) -> String {
         visible_prefix(&self.arguments, MAX_SHOWN_ARGUMENT_BYTES)
     }
@@ -142,8 +142,8 @@ impl ApprovalSubject {
     }
 }
 
-/// A path on one line, as a word that cannot be taken for anything else: a server names its tools, and could name one so
-/// that it writes a question of its own above the real one.
+/// A path for display on one line, quoted unless it is plain. Servers choose the names of their tools, and a name must
+/// not be able to imitate a question of muxd.
 pub(crate) fn quoted_path(path: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
     match path.len() <= MAX_SHOWN_PATH_BYTES
@@ -159,13 +159,13 @@ pub(crate) fn quoted_path(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// At most so many bytes of a text.
+/// The first `most` bytes of a text, with invisible characters escaped.
 pub fn visible_prefix(text: &str, most: usize) -> String {
     let cut = text.floor_char_boundary(most);
     let mut shown = String::with_capacity(cut);
     for letter in text[..cut].chars() {
         if is_unseen(letter) {
-            // As JSON has it: what nobody sees is sent, too.
+            // Escaped as in JSON: invisible characters are sent, too.
             let mut units = [0; 2];
             for unit in letter.encode_utf16(&mut units) {
                 shown.push_str(&format!("\\u{unit:04x}"));
@@ -180,7 +180,7 @@ pub fn visible_prefix(text: &str, most: usize) -> String {
     shown
 }
 
-/// Whose calls they are: what keeps and what ends together.
+/// The owner of approvals that are saved together and end together.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ApprovalOwner {
     Run(String),
@@ -189,7 +189,7 @@ pub enum ApprovalOwner {
 }
 
 impl ApprovalOwner {
-    /// A part of a file's name.
+    /// The stem of the names of its files.
     pub(super) fn stem(&self) -> String {
         match self {
             Self::Run(run) => run.clone(),
@@ -205,11 +205,11 @@ impl ApprovalOwner {
     }
 }
 
-/// For how long `for this session` holds.
+/// The session to which a grant "for this session" applies.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum GrantSession {
     Connection(u64),
-    /// One that nobody's connection ends.
+    /// A run that does not end with a connection.
     Run(String),
 }
 
@@ -227,9 +227,9 @@ impl GrantSession {
 #[derive(Clone, Debug)]
 pub struct UserAnswer {
     pub decision: UserDecision,
-    /// For the program, if the call is denied.
+    /// The reason that the program gets if the call is denied.
     pub reason: Option<String>,
-    /// Ids of other approvals that the user was shown with it. Nothing that is not named is answered.
+    /// IDs of other approvals that the user was shown with it. No others are answered.
     pub shown: Vec<String>,
 }
 
@@ -243,7 +243,7 @@ impl From<UserDecision> for UserAnswer {
     }
 }
 
-/// A user's word.
+/// A user's choice.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum UserDecision {
     Once,
@@ -252,29 +252,29 @@ pub enum UserDecision {
     Deny,
 }
 
-/// What a call hears of it.
+/// The result of an answer for the held call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ApprovalVerdict {
     Approved,
     Denied { reason: Option<String> },
 }
 
-/// How far it is.
+/// The state of an approval.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AnswerStatus {
     /// Its program waits.
     Waiting,
-    /// Its program was told that nobody answered.
+    /// Its program got the error `pending`.
     Pending,
-    /// Answered since, and not used yet.
+    /// Answered, but the answer was not used yet.
     Answered(ApprovalVerdict),
 }
 
-/// One of them as it is at one moment.
+/// An approval at one moment.
 #[derive(Clone, Debug)]
 pub struct ApprovalSnapshot {
     pub number: u64,
-    /// Random. None of one that an earlier muxd has written down.
+    /// Random. `None` if an earlier version saved it.
     pub token: Option<Arc<str>>,
     pub subject: Arc<ApprovalSubject>,
     pub owner: ApprovalOwner,
@@ -283,12 +283,12 @@ pub struct ApprovalSnapshot {
 }
 
 impl ApprovalSnapshot {
-    /// What the user types.
+    /// The ID that the user types.
     pub fn id(&self) -> String {
         approval_id(self.number)
     }
 
-    /// What a client that may not count up numbers calls it.
+    /// The ID with its token, for clients that must not be able to guess IDs.
     pub fn token_id(&self) -> String {
         match &self.token {
             Some(token) => format!("{}.{token}", self.id()),
@@ -296,14 +296,14 @@ impl ApprovalSnapshot {
         }
     }
 
-    /// What goes on with it: the id of its run, or its own if it is a call outside of runs. Nobody can guess either.
+    /// The ID to resume: that of its run, or its own for a call outside of runs. Neither can be guessed.
     pub fn resume_id(&self) -> String {
         self.owner
             .run()
             .map_or_else(|| self.token_id(), str::to_owned)
     }
 
-    /// Whether a connection finds it under this id.
+    /// Whether this ID refers to it for a client with this access.
     pub(super) fn matches_id(&self, id: &ApprovalId<'_>, access: &RunAccess) -> bool {
         let is_named = match id.token {
             Some(token) => self.token.as_deref() == Some(token),
@@ -313,7 +313,7 @@ impl ApprovalSnapshot {
     }
 }
 
-/// What a client calls an approval.
+/// The ID of an approval as a client passes it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ApprovalId<'a> {
     pub(super) number: u64,
@@ -321,7 +321,7 @@ pub(super) struct ApprovalId<'a> {
 }
 
 impl<'a> ApprovalId<'a> {
-    /// `A7`, `a7` or `7`, and behind a dot the token.
+    /// Parses `A7`, `a7` or `7`, optionally followed by a dot and the token.
     pub(super) fn parse(id: &'a str) -> Option<Self> {
         let (name, token) = match id.split_once('.') {
             Some((name, token)) => (name, Some(token)),
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_one_word_whatever_a_server_calls_its_tools() {
+    fn path_with_special_characters_is_quoted_on_one_line() {
         for (path, shown) in [
             ("github.repos.list-all", "github.repos.list-all"),
             ("fix.resources/read", "fix.resources/read"),

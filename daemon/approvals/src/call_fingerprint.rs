@@ -1,6 +1,6 @@
-//! How a call is known again, when its program runs a second time.
+//! Recognizes a call when its program runs again.
 //!
-//! Invariant: the same tool, spelled the same, with the same arguments, however these were written.
+//! Invariant: two calls are the same if they spell the tool the same and their arguments are equal as JSON values.
 
 use mux_wire::Target;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use mux_text::{
     digest::{Digest, DigestKey},
 };
 
-/// As the program spelled it, functions of `mux` as `mux.NAME`; and whether it wants the whole result.
+/// The tool as the program spelled it, functions of `mux` as `mux.NAME`, and whether the call wants the raw result.
 pub fn spelled_tool(target: &Target) -> (String, bool) {
     match target {
         Target::Named { server, tool } => (format!("{server}.{tool}"), false),

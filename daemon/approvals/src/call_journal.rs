@@ -1,7 +1,7 @@
-//! The calls of a run that waits, on the disk: each is written once, at the end of a file that grows.
+//! The on-disk journal of the calls of a waiting run: an append-only file in which each call is written once.
 //!
-//! Invariant: a call that may have been sent stands in it, on the disk. A last line that is torn says nothing: what it
-//! would have said did not happen before it was whole.
+//! Invariant: every call that may have been sent is in the journal on disk. A torn last line is ignored: what it
+//! records happens only after the line is complete.
 
 use std::{
     fs::File,
@@ -16,32 +16,32 @@ use super::call_log::{LoggedCall, LoggedCallState};
 use mux_files::atomic_file;
 
 const JOURNAL_VERSION: u32 = 2;
-/// A program, its input and its log have their own limits, which are less, however they are spelled as JSON.
+/// More than the limits of a program, its input and its log allow, however they are escaped as JSON.
 const MAX_JOURNAL_BYTES: u64 = 256 << 20;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum JournalLine {
-    /// The first one.
+    /// Always the first line.
     Program(JournalProgram),
-    /// In the order of their places.
+    /// A call; lines are in the order of `place`.
     Call {
         place: usize,
         #[serde(flatten)]
         call: LoggedCall,
     },
-    /// One of them is further.
+    /// The new state of an earlier call.
     Step { place: usize, step: LoggedCallState },
-    /// There are more than may be kept: nobody can tell any more what was made.
+    /// The calls exceed the log limit: the run cannot be resumed.
     Full,
 }
 
-/// A program with what it began with.
+/// A program with its input and time limit.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct JournalProgram {
     version: u32,
     pub(super) source: Arc<str>,
-    /// It is a program of steps.
+    /// Whether it is a step program (JSON) rather than TypeScript.
     #[serde(default)]
     pub(super) steps: bool,
     pub(super) input: Arc<str>,
@@ -60,18 +60,18 @@ impl JournalProgram {
     }
 }
 
-/// One that is written to.
+/// A journal that is open for appending.
 #[derive(Debug)]
 pub(super) struct CallJournal {
     file: File,
-    /// Up to here it is whole.
+    /// The length up to the last complete line.
     length: u64,
-    /// Something of it may not be on the disk yet.
+    /// Whether appended lines may not be on disk yet.
     unsynced: bool,
 }
 
 impl CallJournal {
-    /// On the disk when it returns.
+    /// Writes a new journal, which is on disk when this returns.
     pub(super) fn create(
         path: &Path,
         program: JournalProgram,
@@ -89,7 +89,7 @@ impl CallJournal {
         })
     }
 
-    /// After an error nobody knows what stands in it.
+    /// Appends lines without a sync. After an error the content of the file is unknown.
     pub(super) fn append(&mut self, lines: &[JournalLine]) -> io::Result<()> {
         let mut text = Vec::new();
         lines
@@ -100,7 +100,7 @@ impl CallJournal {
         }
         self.unsynced = true;
         if let Err(error) = self.file.write_all(&text) {
-            // Half a line more would spoil the next one.
+            // A partial line would corrupt the next one.
             drop(self.file.set_len(self.length));
             return Err(error);
         }
@@ -108,7 +108,7 @@ impl CallJournal {
         Ok(())
     }
 
-    /// All of it is on the disk when it returns.
+    /// Returns when all appended lines are on disk.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         if self.unsynced {
             self.file.sync_data()?;
@@ -123,7 +123,7 @@ fn write_line(file: &mut dyn Write, line: &JournalLine) -> io::Result<()> {
     file.write_all(b"\n")
 }
 
-/// The program and its calls, or no calls if they were more than may be kept. `None` if there is no such file.
+/// The program and its calls; the calls are `None` if they exceeded the log limit. `None` if there is no such file.
 pub(super) fn read_journal(
     path: &Path,
 ) -> io::Result<Option<(JournalProgram, Option<Vec<LoggedCall>>)>> {
@@ -161,7 +161,7 @@ pub(super) fn read_journal(
 }
 
 fn malformed_journal() -> io::Error {
-    io::Error::other("it is not as muxd writes it")
+    io::Error::other("malformed journal")
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_is_what_the_log_says_and_each_call_is_written_once() {
+    fn journal_matches_the_log_and_writes_each_call_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.calls");
         let mut log = CallLog::new(1 << 20, Vec::new());
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(known(&path, "other"), Err(Kind::NotFound));
         log.end(open, &Ok("3".into()));
         journal.append(&log.unwritten_lines()).unwrap();
-        // The daemon dies within a line.
+        // The daemon dies in the middle of a line.
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 3]).unwrap();
         assert_eq!(known(&path, "open"), Err(Kind::UnknownOutcome));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_or_spoiled_is_told_and_never_half_believed() {
+    fn full_journal_has_no_calls_and_malformed_journal_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.calls");
         assert!(read_journal(&path).unwrap().is_none());

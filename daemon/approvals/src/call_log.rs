@@ -1,8 +1,8 @@
-//! The calls of one run, in the order in which it made them, and how each ended: what a program is answered from
-//! when it runs again.
+//! The calls of one run in the order in which it made them, with their outcomes. A resumed program is answered from
+//! this log.
 //!
-//! Invariant: a call that ended is never made again, and one that may have been sent when its run ended is told as
-//! unknown. A call is known by its tool as it was spelled, its arguments, and how many such calls came before.
+//! Invariant: a call that ended is never made again, and one that may have been sent when its run ended has an unknown
+//! outcome. A call is identified by its tool as spelled, its arguments, and the number of equal calls before it.
 
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -16,10 +16,10 @@ use super::call_journal::JournalLine;
 use crate::call_fingerprint::{call_key, spelled_tool};
 use mux_text::digest::DigestKey;
 
-/// What a call takes beside its texts.
+/// The memory of a call besides its texts.
 const LOGGED_CALL_OVERHEAD_BYTES: usize = 128;
 
-/// One call.
+/// A call in the log.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct LoggedCall {
     tool: Arc<str>,
@@ -35,7 +35,7 @@ pub(super) struct LoggedCall {
 pub(super) enum LoggedCallState {
     /// It may have been sent.
     Open,
-    /// It waits for an approval, and was not sent.
+    /// It waits for approval and was not sent.
     Asked,
     Ended(Result<Arc<str>, Arc<Fault>>),
 }
@@ -65,36 +65,36 @@ fn fault_bytes(fault: &Fault) -> usize {
 
 #[derive(Debug)]
 pub(super) struct CallLog {
-    /// First those of the run that this one goes on with. One that is not kept has left its place.
+    /// The calls, those of the resumed run first. A call that is not kept leaves `None` in its place.
     entries: Vec<Option<LoggedCall>>,
     bytes: usize,
     most: usize,
-    /// It became longer than that. Since then only what can still be asked for again is kept.
+    /// Whether `bytes` exceeded `most`. From then on only the entries in `past` are kept.
     full: bool,
-    /// Of the run that this one goes on with: what was not asked for again yet.
+    /// The calls of the resumed run that were not made again yet: their places by fingerprint.
     past: HashMap<DigestKey, VecDeque<usize>>,
-    /// Something was to be made that the run before did not make.
+    /// Whether a call had to be made that the resumed run had not completed.
     has_news: bool,
-    /// What of it stands in the journal, if anything does.
+    /// How much of it the journal contains, if there is a journal.
     written: Option<JournalPosition>,
 }
 
-/// What the journal of a log says.
+/// The part of a log that its journal contains.
 #[derive(Debug, Default)]
 struct JournalPosition {
-    /// So many of the entries.
+    /// The number of written entries.
     entries: usize,
-    /// Those of them that are further by now.
+    /// The written entries whose state has changed since.
     changed: BTreeSet<usize>,
     full: bool,
 }
 
-/// What becomes of a call.
+/// The result of `CallLog::begin`.
 #[derive(Debug)]
 pub enum BegunCall {
-    /// To be made. Its place in the log, if that has room.
+    /// The call is to be made. Its place in the log, if that has room.
     New(Option<usize>),
-    /// It was made before.
+    /// The call was made before, with this outcome.
     Known(Result<Arc<str>, Fault>),
 }
 
@@ -110,7 +110,7 @@ impl CallLog {
         Self {
             bytes,
             entries: before.into_iter().map(Some).collect(),
-            // It fitted when it was written.
+            // The entries fit the limit when they were written.
             most: most.max(bytes),
             full: false,
             past,
@@ -119,7 +119,7 @@ impl CallLog {
         }
     }
 
-    /// Nothing is copied of a call for which there is no room.
+    /// Begins a call. A call for which there is no room is not copied.
     pub(super) fn begin(&mut self, target: &Target, arguments: &Arc<str>) -> BegunCall {
         if self.full && self.past.is_empty() {
             self.has_news = true;
@@ -156,10 +156,10 @@ impl CallLog {
         place
     }
 
-    /// What the run before has made, or was about to.
+    /// Answers a call that the resumed run had begun.
     fn replay_call(&mut self, place: usize) -> BegunCall {
         let Some(mut entry) = self.entries[place].take() else {
-            // Only what is not in the past any more leaves its place.
+            // Unreachable: an entry in `past` is never removed.
             return BegunCall::Known(Err(unknown_outcome_fault("the call")));
         };
         let known = match &entry.step {
@@ -197,7 +197,7 @@ impl CallLog {
             return;
         }
         self.full = true;
-        // What had ended before is never made again, however much this run makes beside.
+        // Calls that had ended in the resumed run stay, whatever else this run logs.
         let past: BTreeSet<usize> = self.past.values().flatten().copied().collect();
         for (place, entry) in self.entries.iter_mut().enumerate() {
             if !past.contains(&place) {
@@ -223,7 +223,7 @@ impl CallLog {
         });
     }
 
-    /// It waits for an approval, or does no more and may be sent.
+    /// Marks a call as waiting for approval, or as no longer waiting: it may be sent then.
     pub(super) fn set_asked(&mut self, place: usize, asked: bool) {
         self.set(place, || match asked {
             true => LoggedCallState::Asked,
@@ -254,13 +254,13 @@ impl CallLog {
         self.has_news
     }
 
-    /// All of it, for a journal that says nothing yet. From now on changes are counted.
+    /// All lines, for a new journal. From then on changes are tracked.
     pub(super) fn all_lines(&mut self) -> Vec<JournalLine> {
         self.written = Some(JournalPosition::default());
         self.unwritten_lines()
     }
 
-    /// What the journal does not say yet. From now on it does.
+    /// The lines that the journal does not contain yet; they count as written from then on.
     pub(super) fn unwritten_lines(&mut self) -> Vec<JournalLine> {
         let Some(written) = &mut self.written else {
             return Vec::new();
@@ -288,13 +288,13 @@ impl CallLog {
         lines
     }
 
-    /// The journal is gone, or nobody knows what it says.
+    /// Stops tracking: the journal was removed.
     pub(super) fn reset_journal_position(&mut self) {
         self.written = None;
     }
 }
 
-/// Calls that need not be made again.
+/// The number of calls that need not be made again.
 pub(super) fn count_ended_calls(calls: &[LoggedCall]) -> usize {
     let ended = |entry: &&LoggedCall| matches!(entry.step, LoggedCallState::Ended(_));
     calls.iter().filter(ended).count()
@@ -302,11 +302,11 @@ pub(super) fn count_ended_calls(calls: &[LoggedCall]) -> usize {
 
 fn unknown_outcome_fault(tool: &str) -> Fault {
     let message = format!(
-        "{tool} was on its way when the run ended that this one goes on with, and no answer came: it was not sent \
+        "{tool} was in flight when the resumed run ended, and no answer came: it was not sent \
          again"
     );
     Fault::new(Kind::UnknownOutcome, message).path(tool).hint(
-        "it may or may not have happened; look before you call it again with a program of its own",
+        "it may or may not have happened; check before you call it again in a separate program",
     )
 }
 

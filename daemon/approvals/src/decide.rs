@@ -1,6 +1,6 @@
-//! What a user says of a call that waits.
+//! Applies a user's answer to a waiting call.
 //!
-//! Invariant: the first answer counts, and whoever gives it is told for how much it is good.
+//! Invariant: the first answer counts, and its outcome reports what the answer covers.
 
 use std::{io, sync::Arc};
 
@@ -18,22 +18,22 @@ use super::{
 };
 use mux_caller::RunAccess;
 
-/// What became of an answer.
+/// The effect of an answer.
 #[derive(Debug)]
 pub struct DecisionOutcome {
     pub view: ApprovalSnapshot,
-    /// Its program waited, and goes on.
+    /// Whether its program was waiting and now continues.
     pub live: bool,
-    /// Ids of other calls that were shown with it, are covered by it, and go on.
+    /// IDs of other calls that were shown with it, are covered by it, and now continue.
     pub released: Vec<String>,
-    /// Ids of calls that it would cover and that were not shown: they wait on.
+    /// IDs of calls that it would cover but that were not shown: they keep waiting.
     pub unshown: Vec<String>,
-    /// Why it holds for less than was said.
+    /// Why it covers less than the user chose.
     pub warning: Option<String>,
 }
 
 impl Approvals {
-    /// A user's answer, by a client that may reach the call. The first one counts.
+    /// Applies a user's answer, given by a client with access to the call. The first answer counts.
     pub async fn decide(
         self: &Arc<Self>,
         id: &str,
@@ -71,8 +71,8 @@ impl Approvals {
             match why {
                 AnswerError::Unknown => unknown_approval_fault(&id),
                 AnswerError::Before => {
-                    Fault::new(Kind::Validation, format!("{id} was answered before"))
-                        .hint(format!("`mux resume {id}` goes on with it"))
+                    Fault::new(Kind::Validation, format!("{id} was already answered"))
+                        .hint(format!("`mux resume {id}` continues its run"))
                 }
             }
         })?;
@@ -92,7 +92,7 @@ impl Approvals {
                 });
             }
             (UserDecision::Session, None) => warnings.push(
-                "it holds for this call only: nobody is connected any more for whose session it could hold".to_owned(),
+                "the approval covers this call only: the session of the call has ended".to_owned(),
             ),
             (UserDecision::Always, _) => match self.save_grant(&subject).await {
                 Ok(()) => {
@@ -103,14 +103,13 @@ impl Approvals {
                     (released, unshown) = self.book().release(&shown, covered);
                 }
                 Err(error) => warnings.push(format!(
-                    "it holds for this call only: it could not be written down for others: {error}"
+                    "the approval covers this call only: the grant could not be saved: {error}"
                 )),
             },
             (UserDecision::Once | UserDecision::Deny, _) => {}
         }
         if !given.live && !self.amend_owner(&given.view.owner).await {
-            let gone =
-                "the answer could not be written down, and is lost when muxd ends: see `mux logs`";
+            let gone = "the answer could not be saved and is lost when muxd exits: see `mux logs`";
             warnings.push(gone.to_owned());
         }
         self.notify_changed();

@@ -1,8 +1,7 @@
-//! A word on the user's desktop that calls wait.
+//! Desktop notifications of waiting calls.
 //!
-//! Invariant: it names tools and nothing of their arguments, whatever goes wrong stands in the log alone, and one word
-//! is said at a time: of what comes while a desktop does not answer, the last is told afterwards, with how many there
-//! were.
+//! Invariant: a notification names tools but no arguments, and errors go only to the log. One notification is shown at
+//! a time: those that come while the desktop does not respond are merged into one that gives their number.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,14 +13,14 @@ use tracing::debug;
 
 use mux_caller::ApprovalRequest;
 
-/// What is shown.
+/// The text of a notification.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct NotificationText {
     summary: String,
     body: String,
 }
 
-/// Shows it, or says why it cannot. It may take for ever.
+/// Shows a notification, or returns why it cannot. It may block forever.
 type ShowNotification = dyn Fn(&NotificationText) -> Result<(), String> + Send + Sync;
 
 #[derive(Clone)]
@@ -30,12 +29,12 @@ pub(super) struct DesktopNotifier {
     line: Arc<Mutex<NotifierState>>,
 }
 
-/// Guarded by `Desktop::line`.
+/// Guarded by `DesktopNotifier::line`.
 #[derive(Debug, Default)]
 struct NotifierState {
-    /// A thread has the desktop.
+    /// Whether a thread is showing notifications.
     busy: bool,
-    /// The last that has come meanwhile, and how many.
+    /// The last notification that came meanwhile, and their number.
     next: Option<(NotificationText, usize)>,
 }
 
@@ -66,7 +65,7 @@ impl DesktopNotifier {
         }
     }
 
-    /// Shows it, sometime.
+    /// Shows a notification without blocking.
     pub(super) fn notify(&self, request: &ApprovalRequest) {
         let word = notification_text(request);
         {
@@ -79,7 +78,7 @@ impl DesktopNotifier {
             line.busy = true;
         }
         let this = self.clone();
-        // No thread of the runtime: one that hangs would be missed there.
+        // Not a runtime thread: a desktop that hangs would block it.
         let thread = thread::Builder::new().name("desktop".into());
         if let Err(error) = thread.spawn(move || this.show_until_idle(word)) {
             debug!(%error, "no desktop notification");
@@ -135,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_desktop_that_hangs_costs_one_thread_and_hears_of_the_rest_at_once() {
+    fn hanging_desktop_uses_one_thread_and_merges_later_notifications() {
         let (shown, showing) = mpsc::channel();
         let (go_on, goes_on) = mpsc::channel::<()>();
         let gate = Mutex::new((shown, goes_on));
@@ -165,7 +164,7 @@ mod tests {
         desktop.notify(&request(501));
         go_on.send(()).unwrap();
         assert_eq!(showing.recv().unwrap(), "s.t501 waits for your approval");
-        // Nothing is left over, and the next one is shown as the first was.
+        // The queue is empty, and the next one is shown immediately.
         go_on.send(()).unwrap();
         while desktop.line().busy {
             thread::yield_now();

@@ -1,7 +1,7 @@
-//! What a user always allows, in a file of its own.
+//! Lasting grants ("always allow") and their file.
 //!
-//! Invariant: a grant is for one tool as it was when it was given, of a server that is reached as it was then, asked
-//! by one rule, for one agent. On any doubt about the file nothing is granted.
+//! Invariant: a grant covers one tool definition of one server entry under one rule, for one agent. If the file cannot
+//! be trusted, nothing is granted.
 
 use std::{
     collections::BTreeMap,
@@ -19,9 +19,9 @@ use mux_text::digest::Digest;
 
 const GRANTS_VERSION: u32 = 1;
 const MAX_GRANTS_FILE_BYTES: u64 = 16 << 20;
-/// Far more than a user gives.
+/// Far more grants than a user gives.
 const MAX_GRANTS: usize = 10_000;
-/// Hexadecimal digits of the name of a grant: 128 bits. Earlier muxds gave names of 8, which stay valid.
+/// Hexadecimal digits of the name of a grant: 128 bits. Names of 8 digits by earlier versions stay valid.
 const GRANT_NAME_HEX_DIGITS: usize = 32;
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Whether it covers these calls, for this agent. Its name says both, but a hash may be met by another.
+    /// Whether it covers these calls for this agent. The name is a hash of both, but hashes can collide.
     fn is_for(&self, cover: &str, agent: Option<&str>) -> bool {
         self.cover == cover && self.agent.as_deref() == agent
     }
@@ -43,7 +43,7 @@ impl Grant {
 #[derive(Debug)]
 pub(super) struct Grants {
     file: PathBuf,
-    /// By their names. Or why nothing is granted.
+    /// The grants by name, or why nothing is granted.
     granted: Result<BTreeMap<String, Grant>, String>,
 }
 
@@ -59,7 +59,7 @@ impl Grants {
         Self { file, granted }
     }
 
-    /// Another daemon may have written it since.
+    /// Reads the file again: another daemon may have written it.
     pub(super) fn reload(&mut self) {
         *self = Self::open(std::mem::take(&mut self.file));
     }
@@ -67,7 +67,7 @@ impl Grants {
     pub(super) fn problem(&self) -> Option<String> {
         let error = self.granted.as_ref().err()?;
         Some(format!(
-            "{error}; nothing is always approved, and the next such approval puts a new file in its place"
+            "{error}; no grants apply, and the next grant replaces the file"
         ))
     }
 
@@ -84,13 +84,13 @@ impl Grants {
             .collect()
     }
 
-    /// On the disk when it returns.
+    /// Adds a grant, which is on disk when this returns.
     pub(super) fn add(&mut self, subject: &ApprovalSubject) -> io::Result<()> {
         self.reload();
         let mut next = self.granted.clone().unwrap_or_default();
         if next.len() >= MAX_GRANTS {
             return Err(io::Error::other(format!(
-                "{MAX_GRANTS} tools are always approved already, the most that is kept; `mux approvals revoke GRANT` makes room"
+                "the limit of {MAX_GRANTS} grants is reached; remove one with `mux approvals revoke GRANT`"
             )));
         }
         let since = SystemTime::now()
@@ -103,7 +103,7 @@ impl Grants {
             cover: subject.cover.hex(),
             since_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
         };
-        // It may stand there under a name that an earlier muxd gave it.
+        // An earlier version may have saved the same grant under another name.
         next.retain(|_, known| !known.is_for(&grant.cover, grant.agent.as_deref()));
         next.insert(grant_name(subject), grant);
         self.write_grants(next)
@@ -116,8 +116,7 @@ impl Grants {
             return Err(unknown_grant_fault(name));
         };
         self.write_grants(next).map_err(|error| {
-            let message =
-                format!("it could not be written down that the approval is revoked: {error}");
+            let message = format!("the revocation could not be saved: {error}");
             Fault::new(Kind::Internal, message)
         })?;
         Ok(grant)
@@ -130,7 +129,7 @@ impl Grants {
         };
         let text = serde_json::to_string_pretty(&document).map_err(io::Error::other)?;
         if self.granted.is_err() {
-            // What stands there may help somebody to see what happened.
+            // Keep the unreadable file for diagnosis.
             drop(std::fs::rename(
                 &self.file,
                 self.file.with_extension("json.broken"),
@@ -142,16 +141,16 @@ impl Grants {
     }
 }
 
-/// The error for a name under which nothing is granted.
+/// The error for a name that no grant has.
 pub(super) fn unknown_grant_fault(name: &str) -> Fault {
     let message = format!(
-        "there is no approval `{}` that could be revoked",
+        "there is no approval `{}` to revoke",
         mux_caller::one_line(name)
     );
     Fault::new(Kind::NotFound, message).hint("`mux approvals --granted` lists them")
 }
 
-/// Names what is granted and to whom: the same is granted once.
+/// Derives the name from what is granted and to whom, so that equal grants have one entry.
 fn grant_name(subject: &ApprovalSubject) -> String {
     let agent = subject.origin.agent.as_deref();
     let key = Digest::new()
@@ -169,6 +168,6 @@ fn read_grants(file: &std::path::Path) -> io::Result<BTreeMap<String, Grant>> {
     let document: GrantsFile = serde_json::from_str(&text)?;
     match document.version {
         GRANTS_VERSION => Ok(document.grants),
-        other => Err(io::Error::other(format!("it is of version {other}"))),
+        other => Err(io::Error::other(format!("unsupported version {other}"))),
     }
 }

@@ -1,7 +1,7 @@
-//! A call on its way through the policy, stopped until somebody answers.
+//! Holds a call until a user answers.
 //!
-//! Invariant: while it is held its clocks stand still and it has no place anywhere; its record is on the disk before
-//! anybody is asked. Whoever waits for it may go at any moment.
+//! Invariant: while a call is held, its clocks are stopped and it occupies no slot. Its record is on disk before a
+//! client is asked. The future of a held call may be dropped at any moment.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -29,19 +29,19 @@ use mux_caller::{
 };
 use mux_settings::ApprovalTerms;
 
-/// Who makes the call.
+/// The caller of a call that needs approval.
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalRequester<'a> {
     pub caller: &'a Arc<Caller>,
-    /// Of its run.
+    /// The run that makes the call, if any.
     pub dossier: Option<&'a Arc<ResumableRun>>,
     /// The call's place in the log of its run.
     pub place: Option<usize>,
-    /// Outside of runs: it wants the whole result.
+    /// For a call outside of runs: whether it wants the raw result.
     pub raw: bool,
 }
 
-/// What is told of a call that is held.
+/// An event in the life of a held call.
 #[derive(Clone, Copy, Debug)]
 pub enum ApprovalEvent<'a> {
     Asked(&'a ApprovalRequest),
@@ -49,7 +49,7 @@ pub enum ApprovalEvent<'a> {
 }
 
 impl Approvals {
-    /// Returns when the call may go out.
+    /// Holds the call until it is answered, if no grant covers it. Returns `Ok` when the call may be sent.
     pub async fn ask(
         self: &Arc<Self>,
         subject: ApprovalSubject,
@@ -70,7 +70,8 @@ impl Approvals {
             .await
             .unwrap_or_else(|lost| Err(io::Error::other(lost)));
         let (entered, gone) = entered.map_err(|error| {
-            let message = format!("{path} must be approved, and nobody can be asked: {error}");
+            let message =
+                format!("{path} must be approved, but the request could not be recorded: {error}");
             Fault::new(Kind::Unavailable, message).path(&path)
         })?;
         self.remove_files(gone).await;
@@ -83,20 +84,20 @@ impl Approvals {
             AskOutcome::Full(full) => Err(capacity_fault(&path, full)),
             AskOutcome::Held(held, answer) => self.hold(held, answer, asker, tell).await,
             AskOutcome::Over => {
-                let message = format!("{path} must be approved, and its run is over");
+                let message = format!("{path} must be approved, but its run has ended");
                 Err(Fault::new(Kind::Cancelled, message).path(&path))
             }
         }
     }
 
-    /// With what was kept long enough.
+    /// Enters the call. Also returns the approvals that have expired.
     fn enter(
         self: &Arc<Self>,
         subject: ApprovalSubject,
         session: Option<GrantSession>,
         (caller, dossier, raw): (&Caller, Option<Arc<ResumableRun>>, bool),
     ) -> io::Result<(AskOutcome, Vec<ApprovalSnapshot>)> {
-        // So that it waits for the disk without the book, but once in a long time.
+        // Usually avoids disk I/O under the lock of `book`.
         self.numbers.ensure_reserved()?;
         let terms = self.terms();
         let owner = dossier.as_ref().map(|dossier| dossier.owner.clone());
@@ -106,7 +107,7 @@ impl Approvals {
         if dossier.as_ref().is_some_and(|dossier| dossier.has_ended()) {
             return Ok((AskOutcome::Over, gone));
         }
-        // Its end is told to the book after it is known here.
+        // A closed mailbox is visible here before `connection_ended` removes the session.
         let left = caller
             .mailbox
             .as_ref()
@@ -121,7 +122,7 @@ impl Approvals {
             EnterOutcome::Full(full) => AskOutcome::Full(full),
             EnterOutcome::Held(view, answer) => {
                 let of_call = || ResumableRun::of_call(view.number, &view.subject, raw);
-                // From here on whoever waits may go.
+                // From here on the waiting future may be dropped.
                 let held = HeldCall {
                     approvals: Arc::clone(self),
                     dossier: dossier.unwrap_or_else(of_call),
@@ -145,7 +146,7 @@ impl Approvals {
         let terms = self.terms();
         let (view, dossier) = (held.view.clone(), Arc::clone(&held.dossier));
         dossier.set_asked(asker.place, true);
-        // What a server asks ends with the call that it works on: there is nothing to go on with.
+        // A server's request ends with the call that it serves, so it cannot be resumed.
         let keeps = !view.subject.is_server_request;
         if keeps {
             self.write_durably(&dossier).await;
@@ -156,7 +157,7 @@ impl Approvals {
             approval = view.id(),
             path = view.subject.path,
             rule = view.subject.rule,
-            "held until somebody approves it"
+            "call held for approval"
         );
         tell(ApprovalEvent::Asked(&request));
         self.announce(&request, asker.caller, &terms);
@@ -206,7 +207,7 @@ impl Approvals {
         }
     }
 
-    /// None if nobody answered in time, and it is pending.
+    /// Waits for the first answer. `None` if there was none in time: the approval is pending then.
     async fn await_answer(
         self: &Arc<Self>,
         view: &ApprovalSnapshot,
@@ -224,7 +225,7 @@ impl Approvals {
                     asked = None;
                     if let Some(said) = said.and_then(|said| approval_form::read_answer(kind, said)) {
                         let decision = said.decision;
-                        // If somebody else was faster, his answer is on its way.
+                        // If another client answered first, its verdict is about to arrive.
                         let settled = self.apply_answer(view.number, said).await;
                         self.audit_answer(settled.as_ref().ok(), decision, answerer(caller));
                     }
@@ -234,7 +235,7 @@ impl Approvals {
             }
         }
         {
-            // Answers are given under this lock.
+            // Answers are applied under this lock.
             let mut book = self.book();
             if let Ok(verdict) = answer.try_recv() {
                 return Some(verdict);
@@ -248,7 +249,7 @@ impl Approvals {
         None
     }
 
-    /// The call is sent with an answer that was given before, or refused by it.
+    /// Records that an earlier answer was used, before the call is sent or refused. False if that failed.
     async fn record_used_answer(
         self: &Arc<Self>,
         asker: &ApprovalRequester<'_>,
@@ -261,7 +262,7 @@ impl Approvals {
     }
 }
 
-/// Asks the client that makes the call, in the best way that it knows.
+/// Asks the client that makes the call, with the best kind of question that it supports.
 fn ask_client(
     request: &ApprovalRequest,
     caller: &Caller,
@@ -285,13 +286,13 @@ fn ask_client(
     })
 }
 
-/// Who has said so where a client was asked. That need not be who began the run.
+/// The client that was asked. It may differ from the client that started the run.
 fn answerer(caller: &Caller) -> &ClientOrigin {
     let mailbox = caller.mailbox.as_deref();
     mailbox.map_or(&caller.origin, Mailbox::origin)
 }
 
-/// The client's word; none if it has gone. Never, if it was not asked.
+/// The client's answer; `None` if it has disconnected. Never resolves if the client was not asked.
 async fn await_client_reply(
     asked: &mut Option<(QuestionKind, PendingQuestion)>,
 ) -> (QuestionKind, Option<ClientAnswer>) {
@@ -301,17 +302,17 @@ async fn await_client_reply(
     }
 }
 
-/// What becomes of a call that must be approved.
+/// The result of [`Approvals::enter`].
 enum AskOutcome {
     Answered(ApprovalVerdict, ApprovalOwner),
     Held(HeldCall, oneshot::Receiver<ApprovalVerdict>),
     Full(CapacityExceeded),
-    /// Nobody waits for it any more.
+    /// The run of the call has ended.
     Over,
 }
 
-/// A call that nobody waits for any more is not asked for any more, unless it is of a run, whose end says what becomes
-/// of it.
+/// A guard: if the waiting future is dropped, the approval of a single call is removed, and that of a run becomes
+/// pending until the end of the run decides.
 struct HeldCall {
     approvals: Arc<Approvals>,
     dossier: Arc<ResumableRun>,
@@ -329,7 +330,7 @@ impl Drop for HeldCall {
         {
             let mut book = self.approvals.book();
             match is_call {
-                // The answer that came at the same moment is nobody's any more.
+                // An answer that came at the same moment has no recipient any more.
                 true => book.remove(number),
                 false
                     if book
@@ -346,14 +347,14 @@ impl Drop for HeldCall {
             return;
         }
         let (approvals, dossier) = (Arc::clone(&self.approvals), Arc::clone(&self.dossier));
-        // Outside of a runtime there is nobody left who could ask.
+        // Without a runtime the process is exiting.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { approvals.write_durably(&dossier).await });
         }
     }
 }
 
-/// `known`: the disk has taken down that it goes out.
+/// `known`: the use of the approval was recorded on disk.
 fn verdict_result(verdict: ApprovalVerdict, known: bool, path: &str) -> Result<(), Fault> {
     match known || verdict != ApprovalVerdict::Approved {
         true => check_verdict(verdict, path),
@@ -379,11 +380,11 @@ fn pending_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
     let wait = humantime::format_duration(wait);
     let mut fault = Fault::new(
         Kind::Pending,
-        format!("{path} waits for the approval {id}: nobody answered within {wait} (approvals.wait)"),
+        format!("{path} is waiting for approval {id}: no answer within {wait} (approvals.wait)"),
     )
     .path(path)
     .hints(
-        format!("after `mux approve {id}`, `mux resume {id}` goes on; calls that have ended are not sent again"),
+        format!("run `mux approve {id}`, then `mux resume {id}`; calls that have ended are not sent again"),
         format!(
             "ask the user to approve it (`mux approve {id}`), then call `resume` with {resume:?}; calls that have ended \
              are not sent again"
@@ -396,28 +397,25 @@ fn pending_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
 
 fn unanswered_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
     let (path, wait) = (&view.subject.path, humantime::format_duration(wait));
-    let message =
-        format!("{path} was not approved: nobody answered within {wait} (approvals.wait)");
+    let message = format!("{path} was not approved: no answer within {wait} (approvals.wait)");
     Fault::new(Kind::Denied, message).path(path)
 }
 
 fn capacity_fault(path: &str, full: CapacityExceeded) -> Fault {
     let why = match full {
-        CapacityExceeded::InAll(most) => format!("{most} wait already (approvals.held)"),
-        CapacityExceeded::OfRun(most) => format!("{most} wait already (approvals.held_per_run)"),
+        CapacityExceeded::InAll(most) => format!("{most} others wait (approvals.held)"),
+        CapacityExceeded::OfRun(most) => format!("{most} others wait (approvals.held_per_run)"),
         CapacityExceeded::Bytes(most) => {
-            format!(
-                "with its arguments those that wait would be more than {most} bytes, a limit that is fixed"
-            )
+            format!("the arguments of all waiting calls would exceed {most} bytes, a fixed limit")
         }
     };
-    Fault::new(Kind::Busy, format!("{path} must be approved, and {why}"))
-        .user_hint("answer those that wait: `mux approvals`")
+    Fault::new(Kind::Busy, format!("{path} must be approved, but {why}"))
+        .user_hint("answer the waiting calls: `mux approvals`")
         .path(path)
 }
 
 fn unrecorded_fault(path: &str) -> Fault {
     let message =
-        format!("{path} was approved and not sent: the disk did not take down that it would be");
+        format!("{path} was approved but not sent: the call could not be recorded on disk");
     Fault::new(Kind::Unavailable, message).path(path)
 }

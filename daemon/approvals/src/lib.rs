@@ -1,30 +1,31 @@
-//! Calls that a user must approve: held meanwhile, shown to those who may answer, decided once, and kept with their
-//! runs when no answer comes.
+//! Calls that a user must approve: they are held, shown to the clients that may answer, decided once, and saved with
+//! their runs if no answer comes.
 //!
-//! It knows callers, audit, settings, programs and the sandbox's limits. It knows no policy, session or tool; the
-//! gateway brings it calls.
+//! This crate depends on callers, audit, settings, programs and the sandbox's limits. It does not depend on policy,
+//! sessions or tools: the gateway passes calls to it.
 //!
-//! - `approval_subject` is what a request for approval is about and what an answer covers, `approval_numbers` the numbers of approvals,
-//!   `call_fingerprint` how a call is recognised again.
-//! - `pending_approvals` has all approvals that wait and what was allowed for a session; `hold` stops a call until it is answered;
-//!   `decide` applies an answer; `approval_form` is the question for the client that makes the call, `desktop_notifier` a notification;
-//!   `grants` are the lasting permissions; `answered` finds an earlier answer and records each in the audit log.
-//! - `resumable_run` is a run for as long as it may be run again, `call_log` its calls, `owner_files` alone writes an owner's files:
-//!   `approval_record` (approvals) and `call_journal` (calls). `retention` says how long, `resume` runs the program again.
+//! - `approval_subject`: what a request for approval is about and what an answer covers. `approval_numbers`: the
+//!   numbers of approvals. `call_fingerprint`: how a call is recognized when its program runs again.
+//! - `pending_approvals`: all waiting approvals and the grants of sessions. `hold` holds a call until it is answered,
+//!   `decide` applies an answer. `approval_form`: the question for the client that makes the call. `desktop_notifier`:
+//!   the desktop notification. `grants`: lasting grants. `answered` looks up grants and audits each answer.
+//! - `resumable_run`: a run while it can be resumed. `call_log`: its calls. `owner_files` is the only writer of an
+//!   owner's files, `approval_record` (approvals) and `call_journal` (calls). `retention` saves and expires them,
+//!   `resume` runs the program again.
 //!
-//! A held call has its clocks stopped and no place in line. The first answer decides, and an agent has no way to
-//! answer. An answer covers a tool as it is, of an entry as it is written, asked by one rule with all that it says.
+//! The clocks of a held call are stopped, and it occupies no slot. The first answer decides, and an agent has no way
+//! to answer. An answer covers one tool definition of one server entry under one rule; a change of any asks again.
 //!
-//! A run's `ResumableRun` logs its calls, and what it reads of resources and prompts, in memory. While one of them waits,
-//! its `owner_files` appends each to a journal, synced before the call goes out. `resume` runs the program anew: calls that
-//! had ended are answered from the log, calls that were in flight are `unknown_outcome`.
+//! A run's `ResumableRun` logs its calls and its reads of resources and prompts in memory. While a call of it waits,
+//! `owner_files` appends each to a journal that is synced before the call is sent. `resume` runs the program anew:
+//! calls that had ended are answered from the log, calls that were in flight are `unknown_outcome`.
 //!
 //! Invariants:
 //!
-//! - What is approved is the call that was shown, with the very arguments, and only a client that may reach the call
-//!   can say so: no program and no tool reaches [`ProjectApprovals::decide`].
-//! - An answer names every approval that it answers; of what it covers beside them, only calls that come later pass
-//!   without a question.
+//! - The approved call is the one that was shown, with the same arguments, and only a client with access to the call
+//!   can approve it: no program and no tool reaches [`Approvals::decide`].
+//! - An answer names every approval that it answers. Of the other calls that it covers, only later ones pass without
+//!   a question.
 
 mod answered;
 mod approval_form;
@@ -76,14 +77,14 @@ use mux_audit::AuditLog;
 use mux_caller::RunAccess;
 use mux_settings::ApprovalTerms;
 
-/// Where things are kept.
+/// Files of the approvals, and whether to notify the desktop.
 #[derive(Clone, Debug)]
 pub struct ApprovalPaths {
-    /// What is always allowed.
+    /// The file of lasting grants.
     pub grants: PathBuf,
-    /// Runs that wait.
+    /// The folder of waiting calls and runs.
     pub records: PathBuf,
-    /// There may be a desktop on which somebody can be told.
+    /// Whether the user may have a desktop session that can show notifications.
     pub desktop: bool,
 }
 
@@ -92,26 +93,25 @@ pub struct Approvals {
     book: Mutex<PendingApprovals>,
     grants: Mutex<Grants>,
     numbers: ApprovalNumbers,
-    /// Who writes what of them is on the disk.
+    /// The writers of the files of waiting runs and calls.
     sheets: OwnerFilesTable,
-    /// None before the configuration was read.
+    /// `None` before the configuration was read.
     terms: Mutex<Option<ApprovalTerms>>,
-    /// None where nobody sits, as far as anybody knows.
     desktop: DesktopNotifier,
     has_desktop: bool,
-    /// Where answers are written down.
+    /// The audit log of answers.
     audit: OnceLock<Arc<AuditLog>>,
-    /// What could not be read of an earlier life.
+    /// Records of the previous daemon process that could not be read.
     problems: Mutex<Vec<String>>,
     /// Counts changes.
     edition: watch::Sender<u64>,
-    /// The daemon ends: nobody can answer in time any more.
+    /// Cancelled when the daemon shuts down: held calls become pending.
     closing: CancellationToken,
 }
 
 impl Approvals {
-    /// Reads what an earlier life has left, unless another daemon is still at it. What is too old of it goes when it is
-    /// known how long it is to be kept.
+    /// Restores what the previous daemon process saved if this daemon is `alone`, which means that no predecessor still
+    /// writes it. Expired approvals are removed once the configuration says how long they are kept.
     pub fn open(places: ApprovalPaths, alone: bool) -> Arc<Self> {
         let mut left = RestoredApprovals::default();
         if alone {
@@ -143,13 +143,13 @@ impl Approvals {
         self.configured_terms().unwrap_or_default()
     }
 
-    /// What the configuration says, as soon as it was read.
+    /// The configured terms, once the configuration was read.
     fn configured_terms(&self) -> Option<ApprovalTerms> {
         let terms = self.terms.lock();
         terms.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What a user has to know.
+    /// Problems with saved approvals and grants, to show to the user.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self
             .problems
@@ -160,20 +160,20 @@ impl Approvals {
         problems
     }
 
-    /// Nobody waits from now on: what is held is pending.
+    /// Stops waiting for answers: held calls become pending.
     pub fn close(&self) {
         self.closing.cancel();
     }
 
-    /// Resolves when nothing is held any more, after [`Self::close`].
+    /// Resolves when no call is held any more, after [`Self::close`].
     pub async fn wait_until_none_held(&self) {
         let mut edition = self.subscribe_changes();
         // The sender lives as long as `self`.
         while self.book().has_held() && edition.changed().await.is_ok() {}
     }
 
-    /// Another daemon has left something: all but what is of `others`, runs that go on there. What is of no use stays until
-    /// the next start: we write here, too.
+    /// Restores what the predecessor saved, except for the runs in `others`, which continue there. Files that are of no
+    /// use stay until the next start, since this daemon writes to the folder, too.
     pub async fn read_left_by_predecessor(self: &Arc<Self>, others: Vec<String>) {
         let this = Arc::clone(self);
         let read = spawn_blocking(move || {
@@ -188,7 +188,7 @@ impl Approvals {
             drop(book);
             *this.problems.lock().unwrap_or_else(PoisonError::into_inner) = left.problems;
         });
-        // It is read again with the next start.
+        // After a failure the next start reads it again.
         drop(read.await);
         self.notify_changed();
     }
@@ -196,18 +196,18 @@ impl Approvals {
     fn read_left(records: &Path, alone: bool) -> RestoredApprovals {
         let left = approval_record::restore_all(records, alone);
         for problem in &left.problems {
-            warn!(problem, "approvals");
+            warn!(problem, "cannot restore an approval");
         }
         left
     }
 
-    /// All of them, the oldest first.
+    /// All approvals, the oldest first.
     pub async fn list(self: &Arc<Self>) -> Vec<ApprovalSnapshot> {
         self.expire_old().await;
         self.book().all()
     }
 
-    /// By what a client calls it, if it may reach that.
+    /// Finds an approval by the ID that a client passed, if `access` allows it.
     pub async fn find(
         self: &Arc<Self>,
         id: &str,
@@ -219,12 +219,12 @@ impl Approvals {
         found.cloned().ok_or_else(|| unknown_approval_fault(id))
     }
 
-    /// How many calls wait now, and how many that nobody waits for can still be approved.
+    /// The number of held calls, and of saved calls that can still be approved.
     pub fn waiting_counts(&self) -> (usize, usize) {
         self.book().count_waiting()
     }
 
-    /// Counts up with every change.
+    /// A counter that increases with every change.
     pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.edition.subscribe()
     }
@@ -233,7 +233,7 @@ impl Approvals {
         self.grants().all()
     }
 
-    /// Takes back what is always allowed.
+    /// Revokes a lasting grant.
     pub async fn revoke(
         self: &Arc<Self>,
         name: String,
@@ -249,18 +249,18 @@ impl Approvals {
         revoked
     }
 
-    /// The connection has ended, and what was allowed for its session with it.
+    /// Removes the session grants of a connection that has ended.
     pub fn connection_ended(&self, connection: u64) {
         self.book()
             .end_session(&GrantSession::Connection(connection));
     }
 
-    /// What the daemon before us has granted and taken back since this one read it.
+    /// Reads the grants again, with the changes that the predecessor made since this daemon read them.
     pub fn reload_grants(&self) {
         self.grants().reload();
     }
 
-    /// Always. Once another daemon has taken over, answers are given there.
+    /// Whether a lasting grant covers the call. After a handover the successor gives grants, so the file is read again.
     fn is_always_granted(&self, subject: &ApprovalSubject) -> bool {
         let mut grants = self.grants();
         if self.closing.is_cancelled() {
@@ -269,7 +269,7 @@ impl Approvals {
         grants.covers(subject)
     }
 
-    /// Runs of which a call is held.
+    /// Runs with a held call.
     pub fn runs_held(&self) -> Vec<String> {
         self.book().runs_held()
     }
@@ -289,7 +289,7 @@ impl Approvals {
 
 fn unknown_approval_fault(id: &str) -> Fault {
     let message = format!("there is no approval `{}`", mux_caller::one_line(id));
-    Fault::new(Kind::NotFound, message).hint("`mux approvals` lists those that wait")
+    Fault::new(Kind::NotFound, message).hint("`mux approvals` lists waiting calls")
 }
 
 fn lost_answer_fault() -> Fault {

@@ -1,8 +1,8 @@
-//! The files of one owner: the record of what waits, and the journal of what was done.
+//! The files of one owner: the record of its waiting approvals and the journal of its calls.
 //!
-//! Invariant: one writer at a time, who writes what is so at that moment; so it does not matter who writes, or how
-//! often. The journal is there before the record, and is gone after it: a record alone is of no use to anybody, and a
-//! journal alone is nothing.
+//! Invariant: there is one writer at a time, and it writes the state of that moment, so it does not matter who writes
+//! or how often. The journal is created before the record and removed after it: a record without a journal cannot be
+//! resumed, and a journal without a record is ignored.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ use super::{
 };
 use mux_files::atomic_file;
 
-/// Those that somebody has to do with.
+/// The [`OwnerFiles`] in use, one for each owner.
 #[derive(Debug)]
 pub(super) struct OwnerFilesTable {
     folder: PathBuf,
@@ -54,7 +54,7 @@ impl OwnerFilesTable {
     }
 }
 
-/// The calls that a journal names; `None`: more than may be kept.
+/// The calls in a journal; `None` if they exceeded the log limit.
 pub(super) type JournaledCalls = Option<Vec<LoggedCall>>;
 
 #[derive(Debug)]
@@ -62,20 +62,20 @@ pub(super) struct OwnerFiles {
     owner: ApprovalOwner,
     record: PathBuf,
     journal: PathBuf,
-    /// It may be that something stands on the disk.
+    /// Whether there may be files on disk.
     written: AtomicBool,
-    /// Its run will write it in a moment.
+    /// Whether the resumed run is about to write the files itself.
     awaited: AtomicBool,
     state: Mutex<OnDiskState>,
 }
 
-/// Guarded by `Sheet::state`.
+/// Guarded by `OwnerFiles::state`.
 #[derive(Debug, Default)]
 struct OnDiskState {
     journal: Option<CallJournal>,
-    /// As the record has them, if that is known.
+    /// The approvals in the record on disk, if known.
     approvals: Option<Vec<(u64, Option<ApprovalVerdict>)>>,
-    /// Nothing is left of the run with which this one goes on.
+    /// Whether the files of the resumed run were removed.
     former_gone: bool,
 }
 
@@ -100,8 +100,8 @@ impl OwnerFiles {
         self.awaited.store(true, Ordering::Release);
     }
 
-    /// Makes the disk say what is so of a run that goes on. `approvals` are its own at the moment at which it is asked.
-    /// `durable`: it must survive the machine, too.
+    /// Writes the current state of a live run. `approvals` returns its approvals at the time of the call. `durable`
+    /// syncs the journal.
     pub(super) fn write(
         &self,
         dossier: &ResumableRun,
@@ -118,7 +118,7 @@ impl OwnerFiles {
         self.written.store(true, Ordering::Release);
         let kept = self.append_journal(&mut on_disk, dossier, durable);
         if kept.is_err() {
-            // Nobody knows what stands in it now: the next one is written whole.
+            // The content is unknown now: the next write creates a new journal.
             on_disk.journal = None;
         }
         kept?;
@@ -136,7 +136,7 @@ impl OwnerFiles {
         let Some(journal) = &mut on_disk.journal else {
             let calls = match self.owner {
                 ApprovalOwner::Run(_) => dossier.log().all_lines(),
-                // Nothing is sent before its one call.
+                // No call precedes the held one.
                 ApprovalOwner::Call(_) => Vec::new(),
             };
             let created =
@@ -152,7 +152,7 @@ impl OwnerFiles {
         }
     }
 
-    /// The same where no run goes on: only what became of its approvals.
+    /// Updates the approvals in the record of a run that is not live; the journal stays as it is.
     pub(super) fn amend_record(
         &self,
         approvals: impl FnOnce() -> Vec<ApprovalSnapshot>,
@@ -167,7 +167,7 @@ impl OwnerFiles {
         }
         match self.record.try_exists()? {
             true => self.save_approvals(&mut on_disk, &approvals, None),
-            false => Err(io::Error::other("its record is gone")),
+            false => Err(io::Error::other("the record is missing")),
         }
     }
 
@@ -198,14 +198,14 @@ impl OwnerFiles {
     fn remove_both(&self, on_disk: &mut OnDiskState) -> io::Result<()> {
         (on_disk.journal, on_disk.approvals) = (None, None);
         atomic_file::remove(&self.record)?;
-        // Without its record it is nothing, and if it stays the next daemon removes it.
+        // A journal without a record is ignored, and the next start removes it.
         drop(std::fs::remove_file(&self.journal));
         self.written.store(false, Ordering::Release);
         self.awaited.store(false, Ordering::Release);
         Ok(())
     }
 
-    /// These files stand for those of the run with which this one goes on.
+    /// Removes the files of the run that this one resumes: these files replace them.
     fn remove_former(&self, on_disk: &mut OnDiskState, former: Option<&str>) -> io::Result<()> {
         if !on_disk.former_gone
             && let (Some(former), Some(folder)) = (former, self.record.parent())
@@ -217,14 +217,14 @@ impl OwnerFiles {
         Ok(())
     }
 
-    /// What its run began with, and did. `None` if nothing is kept.
+    /// The program of the run and its calls. `None` if there is no journal.
     pub(super) fn read(&self) -> io::Result<Option<(JournalProgram, JournaledCalls)>> {
         let _turn = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         call_journal::read_journal(&self.journal)
     }
 }
 
-/// What a record says of it beside what it is.
+/// The verdict that a record stores for an approval, if it was answered.
 fn used_verdict(view: &ApprovalSnapshot) -> Option<&ApprovalVerdict> {
     match &view.state {
         AnswerStatus::Answered(verdict) => Some(verdict),

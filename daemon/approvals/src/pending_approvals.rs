@@ -1,6 +1,6 @@
-//! All calls that wait for an answer, or have one that was not used yet; and what was allowed for a session.
+//! All calls that wait for an answer or have an unused one, and the grants of sessions.
 //!
-//! Invariant: an answer is given once and used once. Nothing here waits, and what is kept is bounded.
+//! Invariant: an answer is given once and used once. Nothing here blocks, and the memory is bounded.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -19,16 +19,16 @@ use mux_caller::RunAccess;
 use mux_process::monotonic_age::MonotonicAge;
 use mux_text::random_name::random_name;
 
-/// Of those that nobody waits for; the oldest are forgotten first.
+/// The maximum number of approvals that are not held. The oldest are dropped first.
 const MAX_UNATTENDED_APPROVALS: usize = 1_000;
-/// Bytes of arguments of all calls that are held, and again of those that nobody waits for.
+/// The maximum size of the arguments of all held calls, and separately of all others, in bytes.
 const MAX_HELD_ARGUMENT_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct PendingApprovals {
     entries: BTreeMap<u64, PendingEntry>,
     granted: HashMap<GrantSession, HashSet<ApprovalCover>>,
-    /// Runs that go on under another name, and in which order that was known.
+    /// Resumed runs by the names of their files, with the run that resumed each, and the order of insertion.
     resumed: HashMap<String, String>,
     resumed_order: VecDeque<String>,
 }
@@ -38,7 +38,7 @@ struct PendingEntry {
     view: ApprovalSnapshot,
     age: MonotonicAge,
     session: Option<GrantSession>,
-    /// To the call that waits.
+    /// Sends the verdict to the held call.
     answer: Option<oneshot::Sender<ApprovalVerdict>>,
 }
 
@@ -52,34 +52,34 @@ impl PendingEntry {
     }
 }
 
-/// What becomes of a call that must be approved.
+/// The result of entering a call that must be approved.
 #[derive(Debug)]
 pub(super) enum EnterOutcome {
-    /// Somebody has answered meanwhile.
+    /// The call was answered before it was made again.
     Answered(ApprovalVerdict, ApprovalOwner),
     Held(ApprovalSnapshot, oneshot::Receiver<ApprovalVerdict>),
     Full(CapacityExceeded),
 }
 
-/// There is no room for another one that is held.
+/// The limit that another held call would exceed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CapacityExceeded {
     InAll(usize),
     OfRun(usize),
-    /// Their arguments are too long together.
+    /// The size of all arguments.
     Bytes(usize),
 }
 
-/// Why an answer is none.
+/// Why an answer was not accepted.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum AnswerError {
     #[error("there is no such approval")]
     Unknown,
-    #[error("it was answered before")]
+    #[error("it was already answered")]
     Before,
 }
 
-/// What an answer did.
+/// The effect of an accepted answer.
 #[derive(Debug)]
 pub(super) struct AppliedAnswer {
     pub(super) view: ApprovalSnapshot,
@@ -88,7 +88,7 @@ pub(super) struct AppliedAnswer {
 }
 
 impl PendingApprovals {
-    /// `number` gives the one that it gets if it is new.
+    /// Enters a call. `number` allocates its number if the call is new.
     pub(super) fn enter(
         &mut self,
         number: impl FnOnce() -> io::Result<u64>,
@@ -149,7 +149,7 @@ impl PendingApprovals {
         Ok(EnterOutcome::Held(view, receiver))
     }
 
-    /// The same call, which nobody waits for any more.
+    /// Finds an earlier, no longer held approval of the same call.
     fn find_same_call(
         &self,
         subject: &ApprovalSubject,
@@ -172,7 +172,7 @@ impl PendingApprovals {
             .map(|entry| entry.view.number)
     }
 
-    /// The first answer counts.
+    /// Answers an approval. The first answer counts.
     pub(super) fn answer(
         &mut self,
         number: u64,
@@ -197,8 +197,8 @@ impl PendingApprovals {
         })
     }
 
-    /// Approves those of the calls in `shown` that wait and are covered now. Gives them, and the others that would be
-    /// covered and wait on.
+    /// Approves the held calls in `shown` that are covered now. Returns them, and the covered calls that keep waiting
+    /// because they are not in `shown`.
     pub(super) fn release(
         &mut self,
         shown: &[u64],
@@ -222,7 +222,7 @@ impl PendingApprovals {
         granted.is_some_and(|granted| granted.contains(&cover))
     }
 
-    /// What was allowed for it ends with it, and nothing can be allowed for it any more.
+    /// Removes the grants of a session that has ended. No grant can be given for it any more.
     pub(super) fn end_session(&mut self, session: &GrantSession) {
         self.granted.remove(session);
         for entry in self.entries.values_mut() {
@@ -230,7 +230,7 @@ impl PendingApprovals {
         }
     }
 
-    /// Nobody waits for it any more. Whether it has its answer is for whoever let it go to see.
+    /// Marks an approval as no longer held. The caller checks whether it was answered meanwhile.
     pub(super) fn set_pending(&mut self, number: u64) {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.answer = None;
@@ -244,7 +244,7 @@ impl PendingApprovals {
         self.entries.remove(&number);
     }
 
-    /// Those of one owner.
+    /// The approvals of one owner.
     pub(super) fn views_of(&self, owner: &ApprovalOwner) -> Vec<ApprovalSnapshot> {
         let own = self
             .entries
@@ -253,7 +253,7 @@ impl PendingApprovals {
         own.map(|entry| entry.view.clone()).collect()
     }
 
-    /// The run has ended: what still waits is kept as pending, or forgotten with the rest.
+    /// Ends a run: with `keep` its waiting approvals become pending, otherwise all its approvals are removed.
     pub(super) fn end_owner(&mut self, owner: &ApprovalOwner, keep: bool) {
         let own = self.entries.values();
         let own = own.filter(|entry| entry.view.owner == *owner);
@@ -266,11 +266,11 @@ impl PendingApprovals {
         }
     }
 
-    /// What one run has left is another's from now on. False if there is nothing.
+    /// Moves the approvals of a run that has ended to the run that resumes it. Returns false if there are none.
     pub(super) fn adopt(&mut self, from: &ApprovalOwner, to: &ApprovalOwner) -> bool {
         let any = self.hand_over(from, to);
         if any {
-            /// Names that are remembered.
+            /// The maximum number of resumed runs to remember.
             const MAX_RESUMED_NAMES: usize = 1_000;
             if let (Some(to), from) = (to.run(), from.stem()) {
                 self.resumed_order.retain(|known| *known != from);
@@ -286,7 +286,7 @@ impl PendingApprovals {
         any
     }
 
-    /// It is the former one's again: the other one has not begun.
+    /// Undoes [`Self::adopt`]: the run that would resume did not begin.
     pub(super) fn give_back(&mut self, to: &ApprovalOwner, from: &ApprovalOwner) {
         self.hand_over(from, to);
         let name = to.stem();
@@ -305,10 +305,10 @@ impl PendingApprovals {
         any
     }
 
-    /// Under which name a run goes on.
+    /// The latest run that resumed `run`.
     pub(super) fn successor(&self, run: &str) -> Option<&str> {
         let mut name = self.resumed.get(run)?;
-        // A circle has no end.
+        // A cycle must not loop forever.
         for _ in 0..self.resumed.len() {
             match self.resumed.get(name) {
                 Some(next) => name = next,
@@ -318,7 +318,7 @@ impl PendingApprovals {
         Some(name)
     }
 
-    /// Forgets what nobody used for so long, and the oldest of what is too much, and gives it.
+    /// Removes and returns the approvals that are not held and older than `keep`, and the oldest ones over the limits.
     pub(super) fn expire(&mut self, keep: Option<Duration>) -> Vec<ApprovalSnapshot> {
         let old = |entry: &PendingEntry| keep.is_some_and(|keep| entry.age.now() >= keep);
         let (mut count, mut bytes, mut gone) = (0, 0, Vec::new());
@@ -340,7 +340,7 @@ impl PendingApprovals {
         gone.map(|entry| entry.view).collect()
     }
 
-    /// From an earlier life of the daemon.
+    /// Adds an approval that a previous daemon process saved.
     pub(super) fn restore(&mut self, view: ApprovalSnapshot) {
         let entry = PendingEntry {
             age: MonotonicAge::since(view.since),
@@ -365,7 +365,7 @@ impl PendingApprovals {
         self.entries.get(&number).map(|entry| &entry.view)
     }
 
-    /// By what a client calls it.
+    /// Finds an approval by the ID that a client passed, if `access` allows it.
     pub(super) fn find_accessible(
         &self,
         id: &ApprovalId<'_>,
@@ -379,7 +379,7 @@ impl PendingApprovals {
         self.entries.is_empty()
     }
 
-    /// Calls that wait now, and calls that nobody waits for any more and that have no answer.
+    /// The number of held calls, and of unanswered calls that are not held.
     pub(super) fn count_waiting(&self) -> (usize, usize) {
         let (mut held, mut kept) = (0, 0);
         for entry in self.entries.values() {

@@ -1,6 +1,6 @@
-//! A run, for as long as it may have to be run again: what it began with, and what it did.
+//! A run while it can be resumed: its program and the log of its calls.
 //!
-//! Invariant: a run that is over holds no call any more, and nothing of it is entered after that.
+//! Invariant: a run that has ended holds no call, and none of its calls is entered after that.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use super::{
 use mux_caller::ClientOrigin;
 use mux_program::ProgramLanguage;
 
-/// A program with everything that it began with.
+/// A program with everything that it was started with.
 #[derive(Clone, Debug)]
 pub struct ProgramStart {
     pub source: Arc<str>,
@@ -48,7 +48,7 @@ impl ProgramStart {
             source: program.source,
             input: program.input,
             wall: Duration::from_millis(program.wall_ms),
-            // The process is another one.
+            // The client process may be another one now.
             origin: Arc::new(ClientOrigin {
                 pid: None,
                 uid: None,
@@ -62,16 +62,16 @@ impl ProgramStart {
 pub struct ResumableRun {
     pub(super) owner: ApprovalOwner,
     pub(super) began: ProgramStart,
-    /// What the files of the run are called with which this one goes on.
+    /// The file stem of the run that this one resumes.
     pub(super) resumes: Option<String>,
     log: Mutex<CallLog>,
-    /// Its files, once there may be any.
+    /// The files of the run, once it may have any.
     sheet: OnceLock<Arc<OwnerFiles>>,
     over: AtomicBool,
 }
 
 impl ResumableRun {
-    /// Of a run that begins. At most so many bytes of calls are kept.
+    /// Creates it for a run that begins. The log keeps at most `most` bytes of calls.
     pub fn new(run: &str, began: ProgramStart, most: usize, past: Option<FormerRun>) -> Arc<Self> {
         let (mut resumes, mut calls, mut sheet) = (None, Vec::new(), OnceLock::new());
         if let Some(past) = past {
@@ -87,7 +87,7 @@ impl ResumableRun {
         })
     }
 
-    /// Of a call outside of runs, as the program that makes it.
+    /// Creates it for a call outside of runs, as a program that makes this call.
     pub(super) fn of_call(number: u64, subject: &ApprovalSubject, raw: bool) -> Arc<Self> {
         let began = ProgramStart {
             source: subject.program(raw).into(),
@@ -116,7 +116,7 @@ impl ResumableRun {
         }
     }
 
-    /// Whether it has begun a call that the run with which it goes on had not made.
+    /// Whether it has begun a call that the resumed run had not made.
     pub fn has_new_calls(&self) -> bool {
         self.log().has_unseen_calls()
     }
@@ -134,12 +134,12 @@ impl ResumableRun {
         self.sheet.get_or_init(find)
     }
 
-    /// Something of it stands on the disk, or may.
+    /// Whether the run may have files on disk.
     pub(super) fn has_files(&self) -> bool {
         self.sheet.get().is_some_and(|sheet| sheet.is_written())
     }
 
-    /// To be said, and asked, under the lock of the book.
+    /// Marks the run as ended. To be called, like [`Self::has_ended`], under the lock of `Approvals::book`.
     pub(super) fn set_ended(&self) {
         self.over.store(true, Ordering::Release);
     }
@@ -153,13 +153,13 @@ impl ResumableRun {
     }
 }
 
-/// What a run goes on with.
+/// The run that a new run resumes.
 #[derive(Debug)]
 pub struct FormerRun {
-    /// What the files of the former one are called.
+    /// The file stem of the former run.
     run: String,
     calls: Vec<LoggedCall>,
-    /// The files of the one that goes on.
+    /// The files of the new run.
     pub(super) next: OnceLock<Arc<OwnerFiles>>,
 }
 
@@ -172,7 +172,7 @@ impl FormerRun {
         }
     }
 
-    /// Calls that are not made again.
+    /// The number of calls that are not made again.
     pub fn ended_call_count(&self) -> usize {
         call_log::count_ended_calls(&self.calls)
     }

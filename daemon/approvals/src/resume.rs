@@ -1,7 +1,6 @@
-//! A run that ended as pending goes on.
+//! Resumes a run that ended as pending.
 //!
-//! Invariant: one run at a time goes on with what another has left, and its record takes the place of the former one
-//! before anything of it runs.
+//! Invariant: a run is resumed by one run at a time, whose record replaces the former one before its program runs.
 
 use std::{io, sync::Arc};
 
@@ -16,7 +15,7 @@ use super::{
 };
 use mux_caller::{ClientOrigin, RunAccess};
 
-/// A run that can go on.
+/// A run that can be resumed.
 #[derive(Debug)]
 pub struct ResumedRun {
     pub began: ProgramStart,
@@ -24,17 +23,18 @@ pub struct ResumedRun {
     owner: ApprovalOwner,
 }
 
-/// What there is of an id.
+/// What an ID to resume refers to.
 #[derive(Debug)]
 pub enum ResumeTarget {
-    /// A program, to be run again with its log.
+    /// A program to run again with its log.
     Anew(Box<ResumedRun>),
-    /// The run of this id, if there is one: nothing is kept of it beside.
+    /// No record is kept: the run with this ID, if there is one.
     As(String),
 }
 
 impl Approvals {
-    /// By a run or an approval that `access` reaches. `lives` tells whether a run has not ended.
+    /// Finds what to resume by the ID of a run or an approval that `access` allows. `lives` returns whether a run has
+    /// not ended.
     pub async fn find_resumable(
         self: &Arc<Self>,
         id: &str,
@@ -43,7 +43,7 @@ impl Approvals {
     ) -> Result<ResumeTarget, Fault> {
         self.expire_old().await;
         let (mut found, mut name) = (self.find_owner(id, access)?, id.to_owned());
-        // What a run has left waits under the name of the one that went on with it last.
+        // The approvals of a resumed run are under the name of the latest run that resumed it.
         let next = self.book().successor(id).map(str::to_owned);
         if let Some(next) = next.filter(|_| found.is_none()) {
             (found, name) = (self.find_owner(&next, access)?, next);
@@ -58,16 +58,16 @@ impl Approvals {
         let read = spawn_blocking(move || sheet.read()).await;
         let read = read.unwrap_or_else(|lost| Err(io::Error::other(lost)));
         let gone = |why: &str| {
-            let message = format!("what is needed to go on with `{id}` cannot be read: {why}");
+            let message = format!("cannot resume `{id}`: its call journal cannot be read: {why}");
             Fault::new(Kind::Unavailable, message).hint("run the program again")
         };
         let kept = read.map_err(|error| gone(&error.to_string()))?;
-        let (program, calls) = kept.ok_or_else(|| gone("it is gone"))?;
+        let (program, calls) = kept.ok_or_else(|| gone("the file is missing"))?;
         let calls = calls.ok_or_else(|| {
             let message = format!(
-                "`{id}` cannot go on: its calls and their results were more than may be kept (approvals.log)"
+                "cannot resume `{id}`: its calls and their results exceeded the log limit (approvals.log)"
             );
-            Fault::new(Kind::Limit, message).hint("run the program again, or let it keep less")
+            Fault::new(Kind::Limit, message).hint("run the program again, with fewer or smaller calls")
         })?;
         let (began, past) = (
             ProgramStart::of(program, &origin),
@@ -80,7 +80,7 @@ impl Approvals {
         })))
     }
 
-    /// Whose id this is; none if nothing of it waits.
+    /// The owner that an ID refers to; `None` if none of its calls waits.
     fn find_owner(
         &self,
         id: &str,
@@ -113,26 +113,26 @@ impl Approvals {
         })
     }
 
-    /// From now on this run is the one that goes on. Fails if another one does.
+    /// Makes `run` the one that resumes. Fails if another run does so already.
     pub fn adopt(&self, resumed: &ResumedRun, run: &str) -> Result<(), Fault> {
         let to = ApprovalOwner::Run(run.to_owned());
         let sheet = self.sheets.owner_files_of(&to);
-        // Before it can be answered under this name.
+        // Before its approvals can be answered under this name.
         sheet.set_awaited();
         if self.book().adopt(&resumed.owner, &to) {
-            // Nobody has put one there: what was read goes on once.
+            // The cell is empty: a `ResumedRun` is adopted once.
             drop(resumed.past.next.set(sheet));
             self.notify_changed();
             return Ok(());
         }
-        let message = "another one goes on with it already";
+        let message = "another run has already resumed it";
         Err(Fault::new(Kind::Busy, message).hints(
             "`mux runs` lists the runs",
-            "its result goes to whoever resumed it first",
+            "its result goes to the client that resumed it first",
         ))
     }
 
-    /// The record of the former run has become that of this one; if it cannot, it is as before.
+    /// Replaces the record of the former run by that of this one. On failure the former state is restored.
     pub async fn take_over_record(
         self: &Arc<Self>,
         dossier: &Arc<ResumableRun>,
@@ -149,11 +149,11 @@ impl Approvals {
             ApprovalOwner::Call,
         );
         self.book().give_back(&back, &dossier.owner);
-        // Nothing is left under the new name, and what was said meanwhile is written under the old one.
+        // Removes the files of the new name, and saves answers given meanwhile under the old name.
         self.amend_owner(&dossier.owner).await;
         self.amend_owner(&back).await;
         self.notify_changed();
-        let message = "it cannot go on: the disk does not take down what it would do";
+        let message = "cannot resume the run: its record could not be saved";
         Err(Fault::new(Kind::Unavailable, message).user_hint("see `mux logs`"))
     }
 }

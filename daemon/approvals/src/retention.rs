@@ -1,7 +1,7 @@
-//! What the disk knows of calls that wait and of their runs, and for how long.
+//! Saves waiting calls and their runs, and removes the expired ones.
 //!
-//! Invariant: before a call goes out of a run of which anything is kept, the disk knows of it. What is older than
-//! `keep` is of no use to anybody, whenever it is looked at, and is gone soon after.
+//! Invariant: a call of a run that has files is on disk before it is sent. Approvals older than `keep` are never used,
+//! and are removed within a minute.
 
 use std::{collections::BTreeSet, io, sync::Arc, time::Duration};
 
@@ -15,12 +15,12 @@ use super::{
     owner_files::OwnerFiles,
 };
 
-/// How often it is looked whether something was kept long enough.
+/// How often expired approvals are removed.
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Approvals {
-    /// A run has ended. What still waits of it is kept as pending if it ended so; then its files are on the disk when
-    /// this returns.
+    /// Ends a run. If it ended as pending, its waiting approvals become pending, and its files are on disk when this
+    /// returns; otherwise both are removed.
     pub async fn end_run(self: &Arc<Self>, dossier: &Arc<ResumableRun>, is_pending: bool) {
         {
             let mut book = self.book();
@@ -37,7 +37,7 @@ impl Approvals {
         self.expire_old().await;
     }
 
-    /// Before a call of a run goes out: the disk knows of it, if anything of the run is kept.
+    /// Records a call in the run's journal, if there is one. To be called before the call is sent.
     pub async fn record_begun_call(
         self: &Arc<Self>,
         dossier: &Arc<ResumableRun>,
@@ -45,19 +45,19 @@ impl Approvals {
         if !dossier.has_files() || self.write_durably(dossier).await {
             return Ok(());
         }
-        let message = "the call was not sent: a call of this run waits for an approval, and the disk does not take down \
-                       what the run does meanwhile";
+        let message = "the call was not sent: another call of this run waits for approval, and the run's journal could \
+                       not be written";
         Err(Fault::new(Kind::Unavailable, message).user_hint("see `mux logs`"))
     }
 
-    /// After it has ended. What is lost of that is told as unknown, so that nobody waits for the disk.
+    /// Records the outcome of a call without a sync. If it is lost in a crash, the outcome counts as unknown.
     pub async fn record_ended_call(self: &Arc<Self>, dossier: &Arc<ResumableRun>) {
         if dossier.has_files() {
             self.write_files(dossier, false).await;
         }
     }
 
-    /// Makes the disk say what is so.
+    /// Writes the current state of a run and syncs it. Returns false on failure.
     pub(super) async fn write_durably(self: &Arc<Self>, dossier: &Arc<ResumableRun>) -> bool {
         self.write_files(dossier, true).await
     }
@@ -72,12 +72,13 @@ impl Approvals {
             .await
             .unwrap_or_else(|lost| Err(io::Error::other(lost)));
         if let Err(error) = &written {
-            warn!(%error, owner = ?dossier.owner, "a run that waits for an approval is not kept");
+            warn!(%error, owner = ?dossier.owner, "failed to save a run that waits for approval");
         }
         written.is_ok()
     }
 
-    /// The same where its run does not write: it has ended, or somebody else says something of it.
+    /// Updates the record of an owner whose run does not write it now, for example when a client answers it. Returns
+    /// false on failure.
     pub(super) async fn amend_owner(self: &Arc<Self>, owner: &ApprovalOwner) -> bool {
         let this = Arc::clone(self);
         let sheet = self.sheets.owner_files_of(owner);
@@ -87,14 +88,14 @@ impl Approvals {
         written.unwrap_or(false)
     }
 
-    /// Lets go what was kept long enough, and what is too much.
+    /// Removes the approvals that have expired or exceed the limits.
     pub(super) async fn expire_old(self: &Arc<Self>) {
         let keep = self.configured_terms().map(|terms| terms.keep);
         let gone = self.book().expire(keep);
         self.remove_files(gone).await;
     }
 
-    /// The same from now on, whether anybody looks or not.
+    /// Removes expired approvals periodically. Never returns.
     pub async fn expire_periodically(self: Arc<Self>) {
         let mut edition = self.subscribe_changes();
         loop {
@@ -107,14 +108,14 @@ impl Approvals {
         }
     }
 
-    /// What is left of these on the disk.
+    /// Updates or removes the files of these approvals' owners.
     pub(super) async fn remove_files(self: &Arc<Self>, gone: Vec<ApprovalSnapshot>) {
         if gone.is_empty() {
             return;
         }
         let owners: BTreeSet<ApprovalOwner> = gone.into_iter().map(|view| view.owner).collect();
         for owner in &owners {
-            // It is looked at again when the daemon starts.
+            // A failure is retried when the daemon starts.
             self.amend_owner(owner).await;
         }
         self.notify_changed();
@@ -124,7 +125,7 @@ impl Approvals {
 fn amend_files(sheet: &OwnerFiles, approvals: impl FnOnce() -> Vec<ApprovalSnapshot>) -> bool {
     let written = sheet.amend_record(approvals);
     if let Err(error) = &written {
-        warn!(%error, "the answer to a call that waited is not kept");
+        warn!(%error, "failed to save the answer to a pending approval");
     }
     written.is_ok()
 }

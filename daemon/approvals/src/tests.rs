@@ -77,7 +77,7 @@ fn dossier(run: &str, past: Option<FormerRun>) -> Arc<ResumableRun> {
     ResumableRun::new(run, began, 1 << 20, past)
 }
 
-/// Waits until so many are listed.
+/// Waits until `count` approvals are listed.
 async fn until(approvals: &Arc<Approvals>, count: usize) {
     let mut edition = approvals.subscribe_changes();
     while approvals.list().await.len() != count {
@@ -85,7 +85,7 @@ async fn until(approvals: &Arc<Approvals>, count: usize) {
     }
 }
 
-/// Waits until the client has that question. An answer to one that is not open yet changes nothing.
+/// Waits until the client has this question, since an answer before that is ignored.
 async fn posed(mailbox: &Mailbox, question: u64) {
     let (mut after, kinds) = (0, || vec![QuestionKind::Elicitation]);
     loop {
@@ -101,7 +101,7 @@ async fn posed(mailbox: &Mailbox, question: u64) {
     }
 }
 
-/// Waits until one is listed and on the disk.
+/// Waits until one approval is listed and on disk.
 async fn written(approvals: &Arc<Approvals>, home: &TempDir) {
     until(approvals, 1).await;
     while records(home) != 1 {
@@ -118,7 +118,7 @@ fn records(home: &TempDir) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_answers_in_time_decides_and_clocks_stand_still_meanwhile() {
+async fn answer_in_time_decides_and_clocks_are_paused_meanwhile() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let caller = caller(None);
@@ -152,7 +152,7 @@ async fn whoever_answers_in_time_decides_and_clocks_stand_still_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_answered_is_pending_and_its_answer_is_used_once() {
+async fn unanswered_call_is_pending_and_a_later_answer_is_used_once() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let caller = caller(None);
@@ -168,9 +168,9 @@ async fn what_nobody_answered_is_pending_and_its_answer_is_used_once() {
         .await
         .unwrap();
     assert!(!decided.live);
-    // The daemon dies, and the next one knows it.
+    // The daemon dies, and the next one restores the approval.
     let approvals = open(&home);
-    // Other arguments are another call.
+    // Other arguments make another call.
     assert_eq!(ask(&approvals, 2, &caller, None).await, Err(Kind::Pending));
     assert_eq!(ask(&approvals, 1, &caller, None).await, Ok(()));
     assert_eq!(ask(&approvals, 1, &caller, None).await, Err(Kind::Pending));
@@ -183,7 +183,7 @@ async fn what_nobody_answered_is_pending_and_its_answer_is_used_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_daemon_that_ends_has_nobody_wait() {
+async fn closing_makes_held_calls_pending() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let end = async {
@@ -197,7 +197,7 @@ async fn a_daemon_that_ends_has_nobody_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
+async fn client_that_supports_elicitation_is_asked_and_cancelled_form_decides_nothing() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let mailbox = Mailbox::new(7, Arc::default(), &ListChangeNotifier::default());
@@ -234,7 +234,7 @@ async fn a_client_that_can_is_asked_and_a_cancelled_form_decides_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_always_answers_what_was_shown_with_it_and_can_be_revoked() {
+async fn always_approves_the_shown_calls_and_can_be_revoked() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let caller = caller(None);
@@ -269,7 +269,7 @@ async fn an_always_answers_what_was_shown_with_it_and_can_be_revoked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
+async fn answer_does_not_release_calls_that_were_not_shown() {
     for decision in [UserDecision::Always, UserDecision::Session] {
         let home = tempfile::tempdir().unwrap();
         let approvals = open(&home);
@@ -277,7 +277,7 @@ async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
         let caller = caller(Some(mailbox));
         let user = async {
             until(&approvals, 3).await;
-            // One that it does not cover is not answered, whoever names it, and so is one that is not there.
+            // Named approvals that do not exist are ignored.
             let said = UserAnswer {
                 shown: ["A2", "A9", "x"].map(str::to_owned).to_vec(),
                 ..decision.into()
@@ -288,7 +288,7 @@ async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
             until(&approvals, 1).await;
             let left = approvals.find("A3", &ALL).await.unwrap();
             assert_eq!(left.state, AnswerStatus::Waiting);
-            // Those that come later are covered.
+            // Later calls are covered.
             assert_eq!(ask(&approvals, 4, &caller, None).await, Ok(()));
             approvals
                 .decide("A3", &ALL, UserDecision::Deny)
@@ -305,7 +305,7 @@ async fn an_answer_covers_no_waiting_call_that_was_not_shown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
+async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let caller = caller(None);
@@ -325,7 +325,7 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
         assert_eq!(records(&home), usize::from(is_pending));
         assert_eq!(approvals.list().await.len(), usize::from(is_pending));
     }
-    // It goes on in another life of the daemon, under another name.
+    // It is resumed after a restart, under another name.
     let approvals = open(&home);
     let live = |_: &str| false;
     let ResumeTarget::Anew(resumed) = approvals.find_resumable("1", &ALL, live).await.unwrap()
@@ -353,7 +353,7 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
         .await
         .unwrap();
     assert_eq!(ask(&approvals, 1, &caller, Some(&again)).await, Ok(()));
-    // Before its call goes out nothing is left that could send it again.
+    // The record is removed before the call is sent, so that it cannot be sent again.
     assert_eq!(records(&home), 0);
     let ResumeTarget::As(run) = approvals.find_resumable("r-1", &ALL, live).await.unwrap() else {
         panic!("nothing is kept");
@@ -362,7 +362,7 @@ async fn a_run_that_is_over_leaves_nothing_unless_it_is_pending() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_many_may_wait_is_limited_by_name() {
+async fn held_calls_are_limited_in_total_and_per_run() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     approvals.set_terms(ApprovalTerms {
@@ -395,7 +395,7 @@ async fn how_many_may_wait_is_limited_by_name() {
 }
 
 #[tokio::test]
-async fn a_file_in_doubt_grants_nothing() {
+async fn invalid_or_writable_by_others_file_grants_nothing() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("approvals.json");
@@ -421,7 +421,7 @@ async fn a_file_in_doubt_grants_nothing() {
 }
 
 #[test]
-fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
+fn grant_is_matched_by_cover_and_agent_whatever_its_name() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("approvals.json");
     let of = |agent| {
@@ -442,7 +442,7 @@ fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
         .map(|(name, it)| (name.clone(), it.clone()))
         .unwrap();
     assert_eq!(name.len(), 33, "{name}");
-    // As an earlier muxd has written it; and a name that another agent's grant has met.
+    // A short name by an earlier version, and the full name.
     for name in [name[..9].to_owned(), name] {
         grants.clear();
         grants.insert(name.clone(), grant.clone());
@@ -450,7 +450,7 @@ fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
         mux_files::atomic_file::write(&file, text.as_bytes()).unwrap();
         let mut known = grants::Grants::open(file.clone());
         assert!(known.covers(&big) && !known.covers(&nobody), "{name}");
-        // What is allowed once more stands there once.
+        // A repeated grant has one entry.
         known.add(&big).unwrap();
         assert_eq!(known.all().len(), 1);
         known.add(&nobody).unwrap();
@@ -470,7 +470,7 @@ fn a_grant_is_found_by_what_it_covers_and_for_whom_whatever_its_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pending_call_is_found_by_its_own_client_under_a_name_that_outlives_the_daemon() {
+async fn pending_call_is_found_by_its_client_with_its_token_across_restarts() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     assert_eq!(

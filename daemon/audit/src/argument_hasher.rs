@@ -1,7 +1,7 @@
-//! What stands for the arguments of a call: a keyed hash of their canonical text.
+//! The keyed hash that represents the arguments of a call in the log.
 //!
-//! Invariant: whoever has the log alone cannot try out arguments, however few there are to try. The key is random,
-//! one for each home, and stands beside the log in a file of its own.
+//! Invariant: the log alone is not enough to guess arguments, however few candidates there are. The key is random, one
+//! for each home, and is stored in a separate file next to the log.
 
 use std::{
     fs::{self, File},
@@ -16,13 +16,13 @@ use mux_text::canonical_json;
 
 const KEY_FILE_NAME: &str = "key";
 const HASH_HEX_DIGITS: usize = 32;
-/// Longer ones are many times as long as values.
+/// Longer arguments are hashed as text: as parsed values they take many times their length.
 const MAX_CANONICAL_BYTES: usize = 64 << 10;
 
 pub(super) struct ArgumentHasher([u8; blake3::KEY_LEN]);
 
 impl ArgumentHasher {
-    /// With the key of that folder, which is made if there is none.
+    /// Reads the key of the folder, or creates it.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         let path = folder.join(KEY_FILE_NAME);
         let known = fs::read_to_string(&path).ok();
@@ -36,7 +36,7 @@ impl ArgumentHasher {
         Ok(Self(key))
     }
 
-    /// The same for the same values, however they were written. Of long arguments it is the text that counts.
+    /// Hashes arguments: equal JSON values have equal hashes. Over [`MAX_CANONICAL_BYTES`] the text itself is hashed.
     pub(super) fn hash_arguments(&self, arguments: &str) -> String {
         let value = match arguments.len() <= MAX_CANONICAL_BYTES {
             true => serde_json::from_str::<Value>(arguments).ok(),

@@ -1,7 +1,7 @@
-//! The files of the log: `audit-MILLISECONDS.jsonl`, named by when they were begun.
+//! The files of the audit log: `audit-MILLISECONDS.jsonl`, named by their start time.
 //!
-//! Invariant: a file is only added to, at its end, and with whole lines: after a line that a crash tore the next one
-//! begins a line of its own. What goes, goes as a whole file, the oldest first.
+//! Invariant: files are append-only, in whole lines; after a torn line the next one starts on its own line. Retention
+//! removes whole files, the oldest first.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -14,12 +14,12 @@ use std::{
 use mux_files::atomic_file;
 use mux_settings::AuditRetention;
 
-/// Parts into which the whole is divided: what goes at once is no more than one of them.
+/// The number of files into which the retention size and time are divided.
 const RETENTION_FILE_COUNT: u32 = 16;
-/// The most files, however short they are.
+/// The maximum number of files, however short they are.
 const MAX_AUDIT_FILES: usize = 64;
 
-/// The file that is written now, among the others.
+/// The folder of the log, with the file that is being written.
 pub(super) struct AuditFiles {
     folder: PathBuf,
     current: Option<CurrentAuditFile>,
@@ -39,13 +39,13 @@ impl AuditFiles {
         }
     }
 
-    /// Its folder, which is there from here on.
+    /// Creates the folder if necessary, and returns it.
     pub(super) fn ensure_folder(&self) -> io::Result<&Path> {
         create_folder(&self.folder)?;
         Ok(&self.folder)
     }
 
-    /// Appends whole lines. After an error none of them is there.
+    /// Appends whole lines. After an error none of them is in the file.
     pub(super) fn append(
         &mut self,
         lines: &[u8],
@@ -71,13 +71,13 @@ impl AuditFiles {
         };
         let before = current.file.metadata()?.len();
         if let Err(error) = current.file.write_all(lines) {
-            // Half of them would be counted as lost and be there all the same. Where another daemon has written meanwhile,
-            // its own stay, and the line that was torn is ended by the next one.
+            // Remove a partial write, since all lines count as lost. If another daemon has written meanwhile, its
+            // lines stay, and the next append ends the torn line.
             let cut = current.file.metadata().is_ok_and(|now| {
                 now.len() < before + lines.len() as u64 && current.file.set_len(before).is_ok()
             });
             if !cut {
-                // The next one opens it, and ends the line that was torn.
+                // The next append reopens the file and ends the torn line.
                 self.current = None;
             }
             return Err(error);
@@ -86,10 +86,10 @@ impl AuditFiles {
         Ok(())
     }
 
-    /// What was written survives the machine.
+    /// Syncs the current file.
     pub(super) fn sync(&self) {
         if let Some(current) = &self.current {
-            // What cannot be synced is with the system at least.
+            // On an error the lines are in the page cache at least.
             drop(current.file.sync_data());
         }
     }
@@ -99,7 +99,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// The latest file, unless it is `over`, too old or too long: then the next one.
+/// Opens the latest file, or a new one if that is `over`, too old or too long.
 fn open_current_file(
     folder: &Path,
     over: bool,
@@ -130,7 +130,7 @@ fn open_current_file(
     })
 }
 
-/// Removes what is older, longer or more than is kept. The one that is written stays.
+/// Removes files beyond the limits of age, size and number, but never the latest.
 fn remove_expired(folder: &Path, terms: AuditRetention, now: SystemTime) -> io::Result<()> {
     let mut all = list_files(folder)?;
     all.pop();
@@ -149,7 +149,7 @@ fn remove_expired(folder: &Path, terms: AuditRetention, now: SystemTime) -> io::
     Ok(())
 }
 
-/// In the order in which they were begun.
+/// The files of the log, in the order of their start times.
 fn list_files(folder: &Path) -> io::Result<Vec<(SystemTime, PathBuf)>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_torn_is_not_glued_to_the_next_one() {
+    fn line_after_a_torn_line_starts_on_its_own() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("audit");
         let mut files = AuditFiles::new(folder.clone());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_changed_by_length_and_age_and_the_oldest_go() {
+    fn files_rotate_by_size_and_age_and_the_oldest_are_removed() {
         let home = tempfile::tempdir().unwrap();
         let terms = AuditRetention {
             keep: Duration::from_secs(1600),
@@ -222,16 +222,16 @@ mod tests {
         for second in 0..40 {
             files.append(b"123456789\n", terms, at(second)).unwrap();
         }
-        // Ten bytes fill one of sixteen parts, and each file is one.
+        // Ten bytes are a sixteenth of the size, which is one file.
         assert_eq!(text(home.path()).len(), 16);
-        // What lies on the disk for longer than it is kept goes with the next file.
+        // Expired files are removed when the next file starts.
         for (_, path) in list_files(home.path()).unwrap() {
             let file = File::options().append(true).open(path).unwrap();
             file.set_modified(at(0)).unwrap();
         }
         files.append(b"123456789\n", terms, at(2000)).unwrap();
         assert_eq!(text(home.path()).len(), 1);
-        // A short one goes on after a restart until it is too old to.
+        // A short file is continued after a restart until it is too old.
         let roomy = AuditRetention {
             size: 16_000,
             ..terms
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_keeps_the_order() {
+    fn files_keep_their_order_when_the_clock_is_set_back() {
         let home = tempfile::tempdir().unwrap();
         let terms = AuditRetention {
             size: 16,

@@ -1,4 +1,4 @@
-//! What there is to write down, and the line that it becomes.
+//! The records of the audit log, and the lines that they become.
 
 use std::{
     sync::{
@@ -15,17 +15,17 @@ use tokio::sync::oneshot;
 use super::{MAX_QUEUED_ARGUMENT_BYTES, argument_hasher::ArgumentHasher};
 use mux_caller::{CallCause, Caller, ClientOrigin};
 
-/// A path that somebody made up is not kept longer than this.
+/// The maximum length of a path as the caller passed it, in bytes.
 const MAX_PATH_BYTES: usize = 512;
-/// The same of all that one call reaches, in bytes.
+/// The maximum length of all paths that one call reaches, in bytes.
 const MAX_REACHED_PATHS_BYTES: usize = 4 << 10;
 
-/// One thing to write down.
+/// An entry in the queue of the writer.
 #[derive(Debug)]
 pub(super) enum AuditRecord {
     Call(Box<CallRecord>),
     Deed(Box<AdminEventRecord>),
-    /// Wants to know when everything before it is written.
+    /// Is signaled when everything before it is written.
     Settle(oneshot::Sender<()>),
 }
 
@@ -37,7 +37,7 @@ pub(super) struct CallRecord {
     pub(super) arguments: Option<Arc<str>>,
     caller: Arc<Caller>,
     pub(super) number: Option<u32>,
-    /// Functions that would do the same.
+    /// The paths of functions that would do the same.
     reaches: Vec<String>,
     pub(super) decision: Option<(&'static str, String)>,
     pub(super) outcome: &'static str,
@@ -53,34 +53,34 @@ pub(super) struct AdminEventRecord {
     pub(super) by: ClientOrigin,
 }
 
-/// What somebody did that is no call.
+/// An event other than a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdminEvent {
-    /// The files of a project, by its root.
+    /// The files of a project; the subject is its root.
     ProjectApproved,
     ProjectRevoked,
-    /// Tools as they are now, by their server.
+    /// The current tools of a server; the subject is its name.
     PinsAccepted,
     Login,
     Logout,
     SecretSet,
     SecretRemoved,
     ServerRestarted,
-    /// Other rules are in force than before.
+    /// The policy rules changed.
     PolicyLoaded,
-    /// Other servers are.
+    /// The configured servers changed.
     ServersChanged,
-    /// A call that was held, by the id of its approval.
+    /// A held call; the subject begins with the ID of its approval.
     CallApproved,
     CallDenied,
-    /// What was always allowed, by its grant.
+    /// A lasting grant; the subject begins with its name.
     ApprovalRevoked,
-    /// So many lines are missing before this one.
+    /// Lines are missing before this one; the subject is their number.
     LinesLost,
 }
 
-/// A line, in the order in which a person reads it.
+/// A line of the log. The order of the fields is the order of output.
 #[derive(Serialize)]
 struct AuditLine<'a> {
     at: String,
@@ -152,7 +152,7 @@ impl<'a> AuditLine<'a> {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        // Names and numbers: there is nothing in it that cannot be written.
+        // A line of strings and numbers always serializes.
         let before = out.len();
         match serde_json::to_writer(&mut *out, self) {
             Ok(()) => out.push(b'\n'),
@@ -161,7 +161,7 @@ impl<'a> AuditLine<'a> {
     }
 }
 
-/// Whoever makes up a path may make it of a token.
+/// Masks secrets in a path, since a caller may pass anything, and cuts it.
 fn masked_path(path: &str) -> String {
     let mut shown = Masker::default().text(path);
     shown.truncate(shown.floor_char_boundary(MAX_PATH_BYTES));
@@ -184,7 +184,7 @@ impl CallRecord {
         }
     }
 
-    /// As many as there is room for, and `…` for the others.
+    /// Sets the reached paths: as many as fit, then `…` if some are left out.
     pub(super) fn set_reached_paths(&mut self, paths: &[String]) {
         self.reaches.clear();
         let mut room = MAX_REACHED_PATHS_BYTES;
@@ -200,7 +200,7 @@ impl CallRecord {
 }
 
 impl AuditRecord {
-    /// Its arguments wait with it, if there is room for them.
+    /// Counts its arguments as waiting, or drops them if there is no room.
     pub(super) fn reserve_argument_bytes(&mut self, waiting: &AtomicUsize) {
         if let Self::Call(call) = self
             && let Some(arguments) = &call.arguments
@@ -213,7 +213,7 @@ impl AuditRecord {
         }
     }
 
-    /// They wait no more.
+    /// Stops counting its arguments as waiting.
     pub(super) fn release_argument_bytes(&self, waiting: &AtomicUsize) {
         if let Self::Call(call) = self
             && let Some(arguments) = &call.arguments
@@ -222,7 +222,7 @@ impl AuditRecord {
         }
     }
 
-    /// As a line, behind what is there already.
+    /// Appends the record to `out` as a line.
     pub(super) fn write(&self, hasher: Option<&ArgumentHasher>, out: &mut Vec<u8>) {
         match self {
             Self::Call(call) => {

@@ -1,7 +1,7 @@
-//! The thread that writes.
+//! The thread that writes the audit log.
 //!
-//! Invariant: lines are in the order of the ends of their calls. What the disk does not take is counted, and said in
-//! the log itself as soon as it can be.
+//! Invariant: lines are in the order in which their calls ended. Lines that cannot be written are counted, and the log
+//! itself reports their number as soon as it can be written.
 
 use std::{
     path::PathBuf,
@@ -23,16 +23,16 @@ use super::{
 };
 use mux_caller::ClientOrigin;
 
-/// What is written at once.
+/// The size at which a batch is written.
 const MAX_BATCH_BYTES: usize = 64 << 10;
-/// What was written is with the disk after this time.
+/// The maximum time between a write and its sync.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct AuditWriter {
     files: AuditFiles,
     hasher: Option<ArgumentHasher>,
     shared: Arc<AuditShared>,
-    /// Lost lines that the log tells of.
+    /// The number of lost lines that the log has reported.
     told: u64,
 }
 
@@ -46,15 +46,15 @@ impl AuditWriter {
         }
     }
 
-    /// Until nobody can say anything more.
+    /// Writes records until all senders are dropped.
     pub(super) fn write_until_closed(mut self, records: &Receiver<AuditRecord>) {
-        // Since when something is written that may not be on the disk.
+        // The time of the first write that was not synced yet.
         let mut unsynced: Option<Instant> = None;
         loop {
             let came = match unsynced.map(|since| SYNC_INTERVAL.saturating_sub(since.elapsed())) {
                 Some(rest) => records.recv_timeout(rest),
                 None if self.has_unreported_losses() => records.recv_timeout(SYNC_INTERVAL),
-                // There is nothing to do until somebody says something.
+                // Nothing to do until the next record.
                 None => records.recv().map_err(Into::into),
             };
             let first = match came {
@@ -85,10 +85,10 @@ impl AuditWriter {
                 unsynced.get_or_insert_with(Instant::now);
             }
             if is_idle || settled.is_some() {
-                // Nothing comes behind which it could be told.
+                // No record follows that would report them.
                 self.report_lost_lines();
             }
-            // However much comes, and however steadily.
+            // Synced even under constant load.
             if settled.is_some() || unsynced.is_some_and(|since| since.elapsed() >= SYNC_INTERVAL) {
                 self.files.sync();
                 #[cfg(test)]
@@ -96,20 +96,20 @@ impl AuditWriter {
                 unsynced = None;
             }
             if let Some(done) = settled {
-                // Whoever waited may have gone.
+                // The receiver may be gone.
                 _ = done.send(());
             }
         }
     }
 
-    /// Tells of lost lines that no other has told of.
+    /// Writes a line about lost lines that were not reported yet.
     fn report_lost_lines(&mut self) {
         if self.has_unreported_losses() {
             self.write(Vec::new(), 0);
         }
     }
 
-    /// Lines were lost, and the log does not say so yet.
+    /// Whether lines were lost that the log has not reported.
     fn has_unreported_losses(&self) -> bool {
         self.shared.lost.load(Ordering::Relaxed) > self.told
     }
@@ -117,7 +117,7 @@ impl AuditWriter {
     fn append_record(&mut self, record: &AuditRecord, text: &mut Vec<u8>) {
         record.release_argument_bytes(&self.shared.waiting);
         if self.hasher.is_none() {
-            // Without a key there are lines without hashes.
+            // Without a key, lines have no hashes.
             self.hasher = self
                 .files
                 .ensure_folder()
@@ -130,7 +130,7 @@ impl AuditWriter {
     fn write(&mut self, mut text: Vec<u8>, lines: u64) {
         let lost = self.shared.lost.load(Ordering::Relaxed);
         if lost > self.told {
-            // Before them, since it is there that the others are missing.
+            // Goes first, since the lost lines are missing before these.
             let mut whole = self.lost_lines_record(lost - self.told);
             whole.append(&mut text);
             text = whole;
@@ -145,7 +145,7 @@ impl AuditWriter {
             }
             Err(error) => {
                 if lines > 0 && self.shared.count_lost(lines) == 0 {
-                    warn!("the audit log loses lines");
+                    warn!("audit log lines are lost: they cannot be written");
                 }
                 self.shared.set_problem(error.to_string());
             }

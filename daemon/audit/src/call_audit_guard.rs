@@ -1,6 +1,6 @@
-//! One call, from the moment somebody asks for it to its end.
+//! The audit entry of one call, from the request to the outcome.
 //!
-//! Invariant: it becomes one line, also if whoever waited for the call has gone.
+//! Invariant: each call becomes one line, even if the future of the call is dropped.
 
 use std::{sync::Arc, time::Instant};
 
@@ -11,7 +11,7 @@ use super::{
     audit_record::{AuditRecord, CallRecord},
 };
 
-/// Nothing at all while nothing is written down.
+/// The open entry of a call; empty if the log is disabled. Dropping it records the call as cancelled.
 #[must_use]
 pub struct CallAuditGuard(Option<OpenCall>);
 
@@ -22,7 +22,7 @@ struct OpenCall {
 }
 
 impl CallAuditGuard {
-    /// Of what is not written down.
+    /// A guard that records nothing.
     pub fn disabled() -> Self {
         Self(None)
     }
@@ -35,7 +35,7 @@ impl CallAuditGuard {
         }))
     }
 
-    /// The canonical path, after every other spelling has been resolved.
+    /// Sets the canonical path, once the requested one is resolved.
     pub fn set_path(&mut self, path: &str) {
         if let Some(open) = &mut self.0
             && open.call.path != path
@@ -44,21 +44,21 @@ impl CallAuditGuard {
         }
     }
 
-    /// Policy has let it pass, or has not: `by` is the rule, `default`, the project, or who approved it.
+    /// Sets the decision of the policy. `by` is the rule, `default`, the project, or the client that approved the call.
     pub fn set_decision(&mut self, decision: &'static str, by: &str) {
         if let Some(open) = &mut self.0 {
             open.call.decision = Some((decision, by.to_owned()));
         }
     }
 
-    /// What else it does, by the paths of functions that would do the same.
+    /// Sets what else the call does, as the paths of functions that would do the same.
     pub fn set_reached(&mut self, paths: &[String]) {
         if let Some(open) = &mut self.0 {
             open.call.set_reached_paths(paths);
         }
     }
 
-    /// The arguments, where they were not JSON from the beginning.
+    /// Sets the arguments, if they were not known as JSON at the start.
     pub fn set_arguments(&mut self, arguments: impl FnOnce() -> String) {
         if let Some(open) = &mut self.0
             && open.call.arguments.is_none()
@@ -67,14 +67,14 @@ impl CallAuditGuard {
         }
     }
 
-    /// Its number in its run.
+    /// Sets the number of the call in its run.
     pub fn set_call_number(&mut self, number: u32) {
         if let Some(open) = &mut self.0 {
             open.call.number = Some(number).filter(|number| *number > 0);
         }
     }
 
-    /// How it ended, with the bytes of its value.
+    /// Ends the entry. `outcome` is the size of the result in bytes, or the error.
     pub fn finish(mut self, outcome: Result<usize, &Fault>) {
         let (kind, bytes) = match outcome {
             Ok(bytes) => ("ok", Some(bytes)),
@@ -86,7 +86,7 @@ impl CallAuditGuard {
         self.close(kind, bytes);
     }
 
-    /// Of a call that policy did not let pass, unless it was said by whom.
+    /// Sets the decision of a call that was refused, if none was set.
     fn set_refusal_decision(&mut self, kind: &Kind) {
         let decision = match kind {
             Kind::Denied => "deny",

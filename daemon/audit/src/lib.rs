@@ -1,19 +1,21 @@
-//! What was called and decided, one line each, for later reading.
+//! The audit log: one JSON line for each call and each decision.
 //!
-//! It knows callers, settings, secrets and files. It knows no policy, session or run: the gateway and the approvals
-//! bring it their calls and decisions.
+//! This crate depends on callers, settings, secrets and files. It does not depend on policy, sessions or runs: the
+//! gateway and the approvals pass their calls and decisions to it.
 //!
-//! - `call_audit_guard` is one call from its beginning to its end; `audit_record` is what there is to write and the line that it
-//!   becomes; `argument_hasher` is the keyed hash of a call's arguments; `audit_writer` is the thread that hashes and appends; `audit_files`
-//!   are `audit-MILLISECONDS.jsonl`, whole lines only, the oldest deleted first.
+//! - `call_audit_guard`: one call from its start to its end. `audit_record`: a record and the line that it becomes.
+//!   `argument_hasher`: the keyed hash of a call's arguments.
+//! - `audit_writer`: the thread that hashes and appends. `audit_files`: the files `audit-MILLISECONDS.jsonl`, which
+//!   hold whole lines and of which the oldest are deleted first.
 //!
 //! The gateway begins an entry before it resolves a name and ends it with the outcome.
 //!
 //! Invariants:
 //!
-//! - No caller waits for it. What finds the queue or the disk full is lost and counted, and the calls continue.
-//! - No line holds an argument or a result. A hash of the arguments uses a random key, one for each home, so that a
-//!   reader of the log alone cannot try arguments out.
+//! - No caller waits for the log. Records that do not fit the queue or the disk are lost and counted, and the calls
+//!   continue.
+//! - No line holds an argument or a result. The hash of the arguments uses a random key, one for each home, so that a
+//!   reader of the log alone cannot guess arguments.
 
 mod argument_hasher;
 mod audit_files;
@@ -43,9 +45,9 @@ use self::{
 use mux_caller::{Caller, ClientOrigin};
 use mux_settings::AuditRetention;
 
-/// Records that wait for the disk.
+/// The maximum number of records that wait to be written.
 const MAX_QUEUED_RECORDS: usize = 8_192;
-/// Arguments that wait to be hashed, in bytes of their text. A call that finds more has none.
+/// The maximum size of arguments that wait to be hashed, in bytes of JSON text. Calls beyond it have no hash.
 const MAX_QUEUED_ARGUMENT_BYTES: usize = 32 << 20;
 
 /// The log of calls and decisions.
@@ -56,30 +58,30 @@ pub struct AuditLog {
     shared: Arc<AuditShared>,
 }
 
-/// What the thread and everybody else have in common.
+/// State shared between the log and its writer thread.
 #[derive(Debug, Default)]
 struct AuditShared {
     terms: Mutex<AuditRetention>,
     /// Bytes of arguments in the queue.
     waiting: AtomicUsize,
-    /// Lines that nobody will read.
+    /// The number of lost lines.
     lost: AtomicU64,
-    /// How often all was brought to the disk.
+    /// The number of syncs.
     #[cfg(test)]
     synced: AtomicU64,
-    /// Why it cannot be written now. Guarded for its own sake.
+    /// Why the log cannot be written now.
     problem: Mutex<Option<String>>,
 }
 
 impl AuditLog {
-    /// The folder is made with the first line.
+    /// Starts the writer thread. The folder is created with the first line.
     pub fn open(folder: PathBuf) -> Arc<Self> {
         let (queue, records) = mpsc::sync_channel(MAX_QUEUED_RECORDS);
         let shared = Arc::new(AuditShared::default());
         let writer = AuditWriter::new(folder, Arc::clone(&shared));
         let thread = thread::Builder::new().name("audit".into());
         if let Err(error) = thread.spawn(move || writer.write_until_closed(&records)) {
-            // Every record finds nobody at the other end, and is counted.
+            // The queue has no receiver then: every record counts as lost.
             shared.set_problem(format!("its thread cannot be started: {error}"));
         }
         Arc::new(Self {
@@ -94,7 +96,7 @@ impl AuditLog {
         self.enabled.store(enabled, Ordering::Relaxed);
     }
 
-    /// A call begins. `path` is as it was asked for; `arguments` are JSON text, if they are already.
+    /// Begins the entry of a call. `path` is as requested; `arguments` are JSON text, if they are known yet.
     pub fn begin_call(
         self: &Arc<Self>,
         path: &str,
@@ -108,7 +110,7 @@ impl AuditLog {
         CallAuditGuard::begin(Arc::clone(self), call)
     }
 
-    /// Somebody did something that is no call. What is done by the daemon itself is of nobody.
+    /// Records an administrative event. Events of the daemon itself have an empty origin.
     pub fn record_admin_event(&self, deed: AdminEvent, subject: &str, by: &ClientOrigin) {
         if self.is_enabled() {
             self.push(AuditRecord::Deed(Box::new(AdminEventRecord {
@@ -120,7 +122,7 @@ impl AuditLog {
         }
     }
 
-    /// What a user should know: lines that were lost, and why it cannot be written.
+    /// A problem to show to the user: lines were lost, or the log cannot be written.
     pub fn problem(&self) -> Option<String> {
         let lost = self.shared.lost.load(Ordering::Relaxed);
         let problem = self.shared.problem().clone();
@@ -135,7 +137,7 @@ impl AuditLog {
         })
     }
 
-    /// Waits until everything that was said before is with the system, or the time is over.
+    /// Waits until all earlier records are written and synced, at most for `within`.
     pub async fn flush(&self, within: Duration) {
         let (done, written) = oneshot::channel();
         let queue = self.queue.clone();
@@ -160,7 +162,7 @@ impl AuditLog {
             Err(TrySendError::Full(record) | TrySendError::Disconnected(record)) => {
                 record.release_argument_bytes(&self.shared.waiting);
                 if self.shared.count_lost(1) == 0 {
-                    warn!("the audit log loses lines: more come than can be written");
+                    warn!("audit log lines are lost: the queue is full");
                 }
             }
         }
@@ -176,7 +178,7 @@ impl AuditShared {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many had been lost before.
+    /// Counts lost lines. Returns the previous number.
     fn count_lost(&self, lines: u64) -> u64 {
         self.lost.fetch_add(lines, Ordering::Relaxed)
     }

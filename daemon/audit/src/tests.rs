@@ -1,4 +1,4 @@
-//! The whole of it, from calls and decisions to lines.
+//! Tests of the whole crate, from calls and decisions to lines.
 
 use std::{fs, path::Path};
 
@@ -42,7 +42,7 @@ fn lines(folder: &Path) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn calls_become_lines_with_who_what_and_how_it_ended() {
+async fn calls_become_lines_with_caller_path_and_outcome() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
     let audit = AuditLog::open(folder.clone());
@@ -111,7 +111,7 @@ async fn calls_become_lines_with_who_what_and_how_it_ended() {
     elsewhere.flush(PATIENCE).await;
     let other = self::lines(&home.path().join("other"));
     assert_ne!(other[0]["arguments"], first["arguments"]);
-    // The same one after a restart.
+    // The key is the same after a restart.
     let again = AuditLog::open(folder.clone());
     let same = again.begin_call(
         "github.list",
@@ -124,7 +124,7 @@ async fn calls_become_lines_with_who_what_and_how_it_ended() {
 }
 
 #[tokio::test]
-async fn what_the_disk_does_not_take_is_counted_and_said() {
+async fn lines_that_cannot_be_written_are_counted_and_reported() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
     fs::write(&folder, "in the way").unwrap();
@@ -152,7 +152,7 @@ async fn what_the_disk_does_not_take_is_counted_and_said() {
 }
 
 #[test]
-fn a_queue_that_is_full_keeps_nobody_waiting() {
+fn full_queue_drops_records_without_blocking() {
     let (queue, records) = mpsc::sync_channel(1);
     let audit = Arc::new(AuditLog {
         queue,
@@ -172,7 +172,7 @@ fn a_queue_that_is_full_keeps_nobody_waiting() {
         "of the one that waits"
     );
     assert_eq!(records.try_iter().count(), 1);
-    // More than has room waits without its arguments.
+    // Arguments over the limit are dropped.
     let long: Arc<str> = "x".repeat(MAX_QUEUED_ARGUMENT_BYTES).into();
     audit
         .begin_call("a.b", Some(&long), &caller("1"))
@@ -184,7 +184,7 @@ fn a_queue_that_is_full_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
+async fn lost_lines_are_reported_without_a_following_record() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
     let (queue, records) = mpsc::sync_channel(1);
@@ -199,7 +199,7 @@ async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
     }
     let writer = AuditWriter::new(folder.clone(), shared);
     thread::spawn(move || writer.write_until_closed(&records));
-    // The first makes room for the second.
+    // The first flush makes room in the queue for the second.
     audit.flush(PATIENCE).await;
     audit.flush(PATIENCE).await;
     let told: Vec<(Value, Value)> = lines(&folder)
@@ -215,7 +215,7 @@ async fn what_was_lost_last_is_told_though_nothing_comes_behind_it() {
 }
 
 #[test]
-fn lines_are_brought_to_the_disk_though_they_never_cease_to_come() {
+fn lines_are_synced_under_constant_load() {
     let home = tempfile::tempdir().unwrap();
     let audit = AuditLog::open(home.path().join("audit"));
     let began = std::time::Instant::now();
@@ -227,7 +227,7 @@ fn lines_are_brought_to_the_disk_though_they_never_cease_to_come() {
 }
 
 #[tokio::test]
-async fn a_call_that_does_several_things_names_them() {
+async fn call_lists_the_paths_that_it_reaches() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
     let audit = AuditLog::open(folder.clone());
@@ -253,7 +253,7 @@ async fn a_call_that_does_several_things_names_them() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_while_it_is_switched_off() {
+async fn nothing_is_written_while_disabled() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("audit");
     let audit = AuditLog::open(folder.clone());

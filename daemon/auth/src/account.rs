@@ -1,7 +1,7 @@
-//! One user's standing with one server: the token for the next request, and what to do when it is refused.
+//! The user's login at one server: the token for the next request, and the handling of a refused token.
 //!
-//! Invariant: however many ask, one refresh is on its way, and what it brings is kept on the disk before
-//! anybody uses it. Whoever asks may go; the refresh goes on, since the old token may be dead already.
+//! Invariant: at most one refresh is in flight, and its token is on disk before it is used. A refresh continues if its
+//! callers are dropped, since the old token may be invalid already.
 
 mod token_refresh;
 
@@ -28,10 +28,10 @@ use super::{
 
 type SharedRefresh = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
 
-/// What everybody sees of it.
+/// Whether the user is signed in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoginStatus {
-    /// Somebody has to sign in.
+    /// The user must sign in.
     Required,
     SignedIn,
 }
@@ -42,24 +42,24 @@ pub struct Account {
     pub(super) server: Url,
     pub(super) store: Arc<CredentialStore>,
     client: HttpClientFactory,
-    /// Of the entry, which may change. Guarded for its own sake.
+    /// The network settings of the entry, which may change.
     network: Mutex<Arc<mux_settings::NetworkSettings>>,
     issuers: Arc<IssuerBindings>,
-    /// Of a client that the user has registered himself; not kept with the tokens.
+    /// The secret of a client that the user registered; not stored with the tokens.
     client_secret: Option<Secret>,
-    /// The only one whose tokens are used, if the entry names it.
+    /// The issuer in the entry, if any: tokens of others are not used.
     issuer: Option<String>,
     held: Mutex<AccountState>,
 }
 
 #[derive(Default)]
 struct AccountState {
-    /// The store was asked.
+    /// Whether the store was read.
     looked: bool,
     login: Option<Arc<LoginCredentials>>,
-    /// With the login whose token is refreshed.
+    /// The refresh in flight, with the login that it refreshes.
     refreshing: Option<(Arc<LoginCredentials>, SharedRefresh)>,
-    /// Why somebody has to sign in.
+    /// Why the user must sign in.
     required: Option<String>,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
     challenge: Option<String>,
@@ -72,7 +72,7 @@ pub(super) struct LoginCredentials {
     pub(super) secrets: LoginSecrets,
 }
 
-/// What an account is made of.
+/// The arguments of [`Account::new`].
 pub(super) struct AccountParts {
     pub(super) key: LoginKey,
     pub(super) server: Url,
@@ -99,7 +99,7 @@ impl Account {
         }
     }
 
-    /// From now on requests go by these proxies and certificates.
+    /// Sets the proxies and certificates for further requests.
     pub(super) fn use_network(&self, network: &Arc<mux_settings::NetworkSettings>) {
         let mut used = self.network.lock().unwrap_or_else(PoisonError::into_inner);
         *used = Arc::clone(network);
@@ -113,7 +113,7 @@ impl Account {
         AuthServerClient::of(&self.server, &network, self.client).await
     }
 
-    /// For the next request; `None` if nobody has signed in, and the server may not mind.
+    /// The token for the next request; `None` if the user has not signed in, which the server may not require.
     pub async fn token(self: &Arc<Self>) -> Result<Option<Secret>, AuthError> {
         let Some(login) = self.login().await else {
             return Ok(None);
@@ -122,7 +122,7 @@ impl Account {
             return Err(AuthError::Required(why));
         }
         let Some(access) = &login.secrets.access else {
-            return Err(self.require_login("nobody is signed in any more"));
+            return Err(self.require_login("not signed in any more"));
         };
         let record = &login.record;
         if !record.is_stale() || (!record.refreshable && !record.is_over()) {
@@ -130,14 +130,17 @@ impl Account {
         }
         match self.refreshed(&login).await {
             Err(AuthError::Unavailable(why)) if !record.is_over() => {
-                warn!(why, "the token is refreshed later");
+                warn!(
+                    why,
+                    "token refresh failed; using the old token until it expires"
+                );
                 Ok(Some(access.clone()))
             }
             outcome => outcome.map(Some),
         }
     }
 
-    /// The server answered 401 to a request with this token, or without one: what to try once more.
+    /// Handles a 401 response to a request with this token, or without one. Returns the token to retry with.
     pub async fn handle_unauthorized(
         self: &Arc<Self>,
         token: Option<&Secret>,
@@ -146,29 +149,29 @@ impl Account {
         self.remember_challenge(challenge);
         let Some(login) = self.login().await else {
             let unread = self.store.problem();
-            return Err(self.require_login(unread.as_deref().unwrap_or("nobody has signed in")));
+            return Err(self.require_login(unread.as_deref().unwrap_or("not signed in")));
         };
         match &login.secrets.access {
-            // Somebody else was quicker.
+            // Another request has refreshed it already.
             Some(access) if Some(access) != token && !login.record.is_over() => Ok(access.clone()),
             _ => self.refreshed(&login).await,
         }
     }
 
-    /// The server answered 401 to the token that it was tried with once more.
+    /// Handles a 401 response to the retry.
     pub fn mark_token_refused(&self, token: Option<&Secret>, challenge: Option<&str>) -> AuthError {
         self.remember_challenge(challenge);
         let why = "the server does not accept its token".to_owned();
         let mut held = self.lock_state();
         let login = held.login.as_ref();
-        // Somebody may have signed in meanwhile.
+        // The user may have signed in meanwhile.
         if login.and_then(|login| login.secrets.access.as_ref()) == token {
             held.required = Some(why.clone());
         }
         AuthError::Required(why)
     }
 
-    /// The server answered 403. `None` if that is not for want of a scope.
+    /// Handles a 403 response. `None` if the reason is not a missing scope.
     pub async fn handle_forbidden(&self, challenge: Option<&str>) -> Option<AuthError> {
         let challenge = challenge?;
         let params = WWWAuthenticateParams::parse(challenge, &self.server);
@@ -191,7 +194,7 @@ impl Account {
         }))
     }
 
-    /// `None` if the server has not asked for a login so far.
+    /// Whether the user is signed in; `None` if the server has not required a login so far.
     pub fn login_status(&self) -> Option<LoginStatus> {
         {
             let held = self.lock_state();
@@ -205,7 +208,7 @@ impl Account {
         self.find_record().map(|_| LoginStatus::SignedIn)
     }
 
-    /// What a user should know of a login that works.
+    /// A warning if the login lacks scopes that the server has asked for.
     pub fn scope_warning(&self) -> Option<String> {
         let record = self.known_record()?;
         let lacking: Vec<&str> = record
@@ -218,7 +221,7 @@ impl Account {
         lacks.then(|| format!("the login lacks the scope {}", lacking.join(" ")))
     }
 
-    /// What is known of the login, without its secrets.
+    /// The login without its secrets.
     pub(super) fn known_record(&self) -> Option<LoginRecord> {
         let held = self.lock_state().login.clone();
         match held {
@@ -231,7 +234,7 @@ impl Account {
         self.lock_state().challenge.clone()
     }
 
-    /// The login, from the disk if need be.
+    /// The login, read from the store if necessary.
     pub(super) async fn login(&self) -> Option<Arc<LoginCredentials>> {
         {
             let held = self.lock_state();
@@ -254,7 +257,7 @@ impl Account {
         };
         let unreadable = self.store.problem().is_some();
         let mut held = self.lock_state();
-        // Somebody may have signed in meanwhile.
+        // The user may have signed in meanwhile.
         if !held.looked && !unreadable {
             held.looked = true;
             if login.is_some() {
@@ -269,8 +272,7 @@ impl Account {
         self.store.find(&self.key, self.issuer.as_deref())
     }
 
-    /// The issuer to which the user's own client belongs: that of its first login, or of one that an earlier version
-    /// has kept.
+    /// The issuer of the user's own client: that of its first login, or of a login that an earlier version saved.
     pub(super) async fn remembered_issuer(&self) -> Result<Option<String>, AuthError> {
         let (issuers, key) = (Arc::clone(&self.issuers), self.key.clone());
         let found = spawn_blocking(move || issuers.find(&key)).await;
@@ -279,7 +281,7 @@ impl Account {
         Ok(found.or_else(|| Some(self.store.find(&self.key, None)?.issuer)))
     }
 
-    /// The user's own client belongs to this issuer from now on. Clients that muxd has registered are not remembered.
+    /// Saves the issuer of the user's own client. Does nothing for clients that muxd has registered.
     pub(super) async fn remember_issuer(&self, issuer: &str) -> Result<(), AuthError> {
         if !self.key.is_own_client() {
             return Ok(());
@@ -294,12 +296,12 @@ impl Account {
         kept.map_err(AuthError::Store)
     }
 
-    /// Somebody has signed in: it is kept before it is used.
+    /// Saves a new login, and then uses it.
     pub(super) async fn save_login(&self, login: LoginCredentials) -> Result<(), AuthError> {
         self.remember_issuer(&login.record.issuer).await?;
         let kept = {
             let mut held = self.lock_state();
-            // What a refresh that is on its way brings is of no use any more.
+            // The result of a refresh in flight is ignored from here on.
             (held.looked, held.login) = (true, None);
             self.persist_login(&login)
         };
@@ -312,7 +314,7 @@ impl Account {
         Ok(())
     }
 
-    /// Nobody is signed in any more.
+    /// Forgets the login.
     pub(super) fn forget(&self) {
         *self.lock_state() = AccountState {
             looked: true,
@@ -320,7 +322,7 @@ impl Account {
         };
     }
 
-    /// The secrets with those that are not kept.
+    /// The secrets with the client secret of the entry, which is not stored.
     pub(super) fn add_client_secret(&self, secrets: &LoginSecrets) -> LoginSecrets {
         let own = self.client_secret.clone();
         LoginSecrets {
@@ -329,7 +331,7 @@ impl Account {
         }
     }
 
-    /// Remembers what the server has asked for, for the next login.
+    /// Saves the scopes that the server has asked for, for the next login.
     async fn remember_wanted_scopes(&self, login: &Arc<LoginCredentials>, scopes: &[String]) {
         let wanted = union(&login.record.wanted, scopes);
         if wanted == login.record.wanted {
@@ -340,7 +342,7 @@ impl Account {
         let kept = {
             let mut held = self.lock_state();
             if held.refreshing.is_some() || !held.is_current_login(login) {
-                // The next answer of this kind brings them again.
+                // The next 403 response brings them again.
                 return;
             }
             let kept = self.persist_login(&more);
@@ -348,7 +350,7 @@ impl Account {
             kept
         };
         if let Err(error) = kept.await {
-            warn!(%error, "the scopes that a server wants are not kept");
+            warn!(%error, "failed to save the scopes that a server requires");
         }
     }
 

@@ -1,6 +1,6 @@
-//! What is asked of an authorization server without its user: a new token for an old one, and an end.
+//! Requests to an authorization server: token refresh and revocation, and the requests of rmcp.
 //!
-//! Invariant: nothing is followed elsewhere, and no answer is read beyond a limit.
+//! Invariant: redirects are not followed, and the size of responses is limited.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -20,24 +20,24 @@ use super::{
 };
 use mux_http::address_policy::{AddressPolicy, url_without_secrets};
 
-/// One request to an authorization server.
+/// The timeout of a request to an authorization server.
 pub(super) const AUTH_SERVER_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
-/// Makes a client that goes by a user's proxies and certificates.
+/// Creates an HTTP client with the user's proxies and certificates.
 pub type HttpClientFactory =
     fn(&mux_settings::NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
 
-/// Why there is no new token.
+/// Why a request to the token or revocation endpoint failed.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum TokenRequestError {
-    /// It will not give one for this, ever.
+    /// The token or client was rejected: a retry will not help.
     Rejected(String),
-    /// It could not be asked, or had no answer.
+    /// The request failed, or its response is not usable.
     Failed(String),
 }
 
-/// A way to the authorization server of one server.
+/// An HTTP client for the authorization server of one MCP server.
 #[derive(Clone)]
 pub(super) struct AuthServerClient {
     client: Client,
@@ -52,7 +52,7 @@ struct OAuthErrorResponse {
 }
 
 impl AuthServerClient {
-    /// As the server itself is reached.
+    /// Creates a client with the network settings of the MCP server.
     pub(super) async fn of(
         server: &Url,
         network: &mux_settings::NetworkSettings,
@@ -69,20 +69,20 @@ impl AuthServerClient {
         Ok(Self { client, policy })
     }
 
-    /// Says why an address of the metadata is not used.
+    /// Checks that a URL from the metadata may be used.
     pub(super) fn check_endpoint_url(&self, what: &str, url: &Url) -> Result<(), String> {
         let verdict = self.policy.check(url);
         verdict.map_err(|why| format!("its {what} {} {why}", url_without_secrets(url)))
     }
 
-    /// What finds the authorization server of a server and speaks with it about its user.
+    /// Creates the rmcp manager for discovery, registration and the exchange of the code.
     pub(super) async fn authorization_manager(
         &self,
         server: &Url,
     ) -> Result<AuthorizationManager, String> {
         let manager = match self.policy.allows_private() {
-            // Only a manager made this way accepts a private address in metadata. It judges addresses as they are
-            // written and reads 1 MiB at most, as we do; proxies, certificates and the resolver are those of our client.
+            // Only a manager created this way accepts a private address in metadata. It checks addresses as written
+            // and reads at most 1 MiB, as we do. Proxies, certificates and the resolver are those of our client.
             true => AuthorizationManager::new_allowing_private_addresses(server.clone())
                 .await
                 .and_then(|mut manager| {
@@ -97,7 +97,7 @@ impl AuthServerClient {
         manager.map_err(|error| chain(&error))
     }
 
-    /// A new access token, and perhaps another refresh token in place of this one.
+    /// Requests a new access token. The response may replace the refresh token.
     pub(super) async fn refresh(
         &self,
         record: &LoginRecord,
@@ -118,15 +118,15 @@ impl AuthServerClient {
             let grant = serde_json::from_slice::<TokenResponse>(&body)
                 .map_err(|error| format!("line {}", error.line()))
                 .and_then(TokenResponse::check);
-            // The parser's own words could repeat a token.
+            // The parser's message could repeat a token.
             return grant.map_err(|problem| {
-                TokenRequestError::Failed(format!("its answer makes no sense: {problem}"))
+                TokenRequestError::Failed(format!("its answer is malformed: {problem}"))
             });
         }
         Err(parse_token_error(status, &body, &[token]))
     }
 
-    /// Ends a token. `Err` says why it may live on.
+    /// Revokes the refresh token, or else the access token. `Err` is why it may still be valid.
     pub(super) async fn revoke(
         &self,
         endpoint: &str,
@@ -156,7 +156,7 @@ impl AuthServerClient {
         record: &LoginRecord,
         secrets: &LoginSecrets,
     ) -> Result<(StatusCode, Vec<u8>), String> {
-        let url = Url::parse(endpoint).map_err(|_| format!("its {what} is no address"))?;
+        let url = Url::parse(endpoint).map_err(|_| format!("its {what} is not a URL"))?;
         self.check_endpoint_url(what, &url)?;
         let mut fields = fields.to_vec();
         let mut request = self
@@ -166,7 +166,7 @@ impl AuthServerClient {
             .header("accept", "application/json");
         match &secrets.client {
             Some(secret) if !record.secret_in_body => {
-                // RFC 6749, 2.3.1: each is encoded before they are joined.
+                // RFC 6749, 2.3.1: both are encoded before they are joined.
                 let encoded = |text: &str| {
                     form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
                 };
@@ -195,13 +195,13 @@ impl AuthServerClient {
     }
 }
 
-/// rmcp asks through us, too.
+/// rmcp sends its requests through this client, too.
 impl OAuthHttpClient for AuthServerClient {
     fn execute(&self, asked: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let request = Request::try_from(asked.request)?;
             let response = self.execute(request).await?;
-            // An answer that rmcp can read: the same without its stream.
+            // rmcp takes a response with a buffered body.
             let (status, headers) = (response.status(), response.headers().clone());
             let body = whole(response).await?;
             let mut answer = http::Response::new(body);
@@ -228,7 +228,7 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What an answer other than yes means. RFC 6749, 5.2.
+/// Parses an error response. RFC 6749, 5.2.
 fn parse_token_error(status: StatusCode, body: &[u8], secrets: &[&Secret]) -> TokenRequestError {
     let Ok(refused) = serde_json::from_slice::<OAuthErrorResponse>(body) else {
         return TokenRequestError::Failed(format!("it answered {status}"));
@@ -248,7 +248,7 @@ fn parse_token_error(status: StatusCode, body: &[u8], secrets: &[&Secret]) -> To
     }
 }
 
-/// An error with what lies behind it.
+/// The message of an error with those of its sources.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stays_so_is_a_rejection() {
+    fn only_definitive_errors_are_rejections() {
         let token = Secret::new("r-1");
         let of = |status: u16, body: &str| {
             parse_token_error(

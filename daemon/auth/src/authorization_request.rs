@@ -1,8 +1,8 @@
-//! Who vouches for the users of a server, and the question that the user is sent there with.
+//! Finds the authorization server of an MCP server, and creates the authorization request for the user.
 //!
-//! Discovery (RFC 9728, RFC 8414, OpenID), registration (RFC 7591), PKCE and the exchange of the code are
-//! rmcp's; what it lets pass and the protocol does not is refused here.
-//! Invariant: nothing is registered and nobody is sent anywhere before the metadata was checked.
+//! rmcp does discovery (RFC 9728, RFC 8414, OpenID), registration (RFC 7591), PKCE and the exchange of the code.
+//! Violations of the protocol that it accepts are refused here.
+//! Invariant: metadata is checked before a client is registered or the user is redirected.
 
 use mux_secrets::Secret;
 use rmcp::transport::auth::{
@@ -22,29 +22,29 @@ use super::{
 };
 const CLIENT_NAME: &str = "muxd";
 
-/// What a user has said of signing in to this server.
+/// The `oauth` settings of a server's entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoginOptions {
     pub(super) client_id: Option<String>,
     pub(super) client_secret: Option<Secret>,
-    /// To which both belong.
+    /// The issuer of the client.
     pub(super) issuer: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) port: Option<u16>,
 }
 
-/// A question that the user can be sent with.
+/// An authorization request that waits for its response.
 pub(super) struct AuthorizationRequest {
     manager: AuthorizationManager,
     pub(super) url: Url,
-    /// What the answer must bring back.
+    /// The `state` parameter, which the response must contain.
     pub(super) state: Secret,
     record: LoginRecord,
     client_secret: Option<Secret>,
     asked: Vec<String>,
 }
 
-/// Finds the authorization server, makes us known to it, and asks for the user.
+/// Finds the authorization server, registers a client if necessary, and creates the request.
 pub(super) async fn question(
     account: &Account,
     terms: &LoginOptions,
@@ -84,14 +84,14 @@ pub(super) async fn question(
     let own = own.filter(|id| is_usable(id, &metadata));
     let client = match (own, &before) {
         (Some(id), _) => client_config(id, redirect, terms.client_secret.as_ref()),
-        // As we are known there already, if the browser is sent to the same place.
+        // Reuse the registration if the redirect URL is the same.
         (None, Some(before)) if before.record.redirect == redirect => {
             let secret = before.secrets.client.as_ref();
             client_config(&before.record.client_id, redirect, secret)
         }
         (None, _) => register(&mut manager, &metadata, redirect, &asked).await?,
     };
-    // What the entry says is not kept a second time.
+    // A secret from the entry is not stored.
     let client_secret = client.client_secret.clone().filter(|_| own.is_none());
     let client_secret = client_secret.map(Secret::new);
     let client_id = client.client_id.clone();
@@ -101,7 +101,7 @@ pub(super) async fn question(
         .await
         .map_err(map_rmcp_error)?;
     let url = Url::parse(&url)
-        .map_err(|_| AuthError::Unfit("its authorization endpoint is no address".into()))?;
+        .map_err(|_| AuthError::Unfit("its authorization endpoint is not a URL".into()))?;
     let state = query_parameter(&url, "state").unwrap_or_default();
     let audience = query_parameter(&url, "resource");
     let record = LoginRecord {
@@ -138,7 +138,7 @@ impl AuthorizationRequest {
         &self.record.issuer
     }
 
-    /// Has the code that the user was sent back with exchanged for tokens.
+    /// Exchanges the code in the redirect for tokens.
     pub(super) async fn exchange_code(
         self,
         code: &Secret,
@@ -160,7 +160,7 @@ impl AuthorizationRequest {
         })?;
         let grant = serde_json::to_value(&grant).unwrap_or_default();
         let grant = serde_json::from_value::<TokenResponse>(grant)
-            .map_err(|_| "its answer makes no sense".to_owned())
+            .map_err(|_| "its answer is malformed".to_owned())
             .and_then(TokenResponse::check)
             .map_err(AuthError::Unfit)?;
         let (mut record, mut secrets) = (self.record, LoginSecrets::default());
@@ -185,7 +185,7 @@ async fn limited<T>(
     }
 }
 
-/// What the protocol demands, and rmcp lets pass.
+/// Checks requirements of the protocol that rmcp does not check.
 fn check_metadata(
     metadata: &AuthorizationMetadata,
     source: Source,
@@ -205,13 +205,13 @@ fn check_metadata(
     for (what, endpoint) in named {
         let Some(endpoint) = endpoint else { continue };
         let url = Url::parse(endpoint)
-            .map_err(|_| AuthError::Unfit(format!("its {what} is no address")))?;
+            .map_err(|_| AuthError::Unfit(format!("its {what} is not a URL")))?;
         endpoints
             .check_endpoint_url(what, &url)
             .map_err(AuthError::Unfit)?;
     }
     let methods = metadata.code_challenge_methods_supported.as_deref();
-    // Servers of the first revision have defaults in place of metadata.
+    // Servers of the first revision of MCP have default endpoints in place of metadata.
     let silent = source == Source::LegacyEndpointFallback;
     let proves = methods.is_some_and(|methods| methods.iter().any(|method| method == "S256"));
     match proves || silent {
@@ -223,8 +223,8 @@ fn check_metadata(
     }
 }
 
-/// A client that the user has registered himself is shown to the issuer where he has done so, and to no other: a server
-/// that names another one today would have its id and secret, or a page of its own for the user to say yes on.
+/// Checks that a client that the user registered is only used with the issuer where it is registered. Otherwise a
+/// server could name another issuer and get the client's ID and secret, or show the user its own login page.
 async fn check_issuer(
     account: &Account,
     terms: &LoginOptions,
@@ -252,14 +252,14 @@ async fn check_issuer(
             one_line_excerpt(&known)
         )),
         None if terms.client_secret.is_some() => {
-            refused("its entry has a client_secret and does not say which issuer may see it".into())
+            refused("its entry has a client_secret and no issuer".into())
         }
         None => Ok(()),
     }
 }
 
-/// The address of a client's metadata is an identity only where it is read; elsewhere muxd registers itself,
-/// if it can.
+/// Whether the client ID can be used. The URL of a client metadata document requires support of the authorization
+/// server; without it, muxd registers a client if it can.
 fn is_usable(client_id: &str, metadata: &AuthorizationMetadata) -> bool {
     let read = metadata
         .additional_fields
@@ -284,7 +284,7 @@ async fn register(
 ) -> Result<OAuthClientConfig, AuthError> {
     if metadata.registration_endpoint.is_none() {
         return Err(AuthError::Unfit(
-            "its authorization server lets nobody register by himself: register muxd there, with the \
+            "its authorization server does not support dynamic client registration: register muxd there, with the \
              redirect http://127.0.0.1:PORT/callback, and put oauth = { client_id = \"…\", port = PORT } \
              into the entry"
                 .into(),
@@ -294,7 +294,7 @@ async fn register(
     limited("the registration", registered).await
 }
 
-/// rmcp's words, shortened, under what they mean for the user.
+/// Maps an error of rmcp to what it means for the user, with a shortened message.
 fn map_rmcp_error(problem: Problem) -> AuthError {
     let why = chain(&problem);
     match problem {
@@ -305,7 +305,7 @@ fn map_rmcp_error(problem: Problem) -> AuthError {
             AuthError::Denied(one_line_excerpt(&why))
         }
         Problem::NoAuthorizationSupport => {
-            AuthError::Unfit("it does not say who signs its users in".into())
+            AuthError::Unfit("it does not name an authorization server".into())
         }
         _ => AuthError::Unfit(why),
     }
@@ -321,7 +321,7 @@ fn text(metadata: &AuthorizationMetadata, name: &str) -> Option<String> {
     found.as_str().map(str::to_owned)
 }
 
-/// As rmcp decides it for the exchange of the code.
+/// Decides as rmcp does for the exchange of the code.
 fn wants_secret_in_body(metadata: &AuthorizationMetadata) -> bool {
     let methods = metadata
         .additional_fields

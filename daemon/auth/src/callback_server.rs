@@ -1,7 +1,7 @@
-//! Where the browser comes back to: one page on the loopback interface, for the time of one login.
+//! The OAuth redirect endpoint: an HTTP server on the loopback interface for the time of one login.
 //!
-//! Invariant: it reads one short request of each visitor, tells nothing but what became of the login, and
-//! takes nothing on trust: whoever does not bring the login's state is sent away.
+//! Invariant: it reads one short request per connection, reveals only the outcome of the login, and ignores requests
+//! without the login's state.
 
 use std::{io, net::Ipv4Addr, time::Duration};
 
@@ -12,14 +12,14 @@ use tokio::{
     time::timeout,
 };
 
-/// One visitor, until his request is read.
+/// The time limit to read a request, and to write the response.
 const CALLBACK_IO_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_REQUEST_HEAD_BYTES: usize = 16 << 10;
 pub(super) const CALLBACK_PATH: &str = "/callback";
 
-/// What a browser brought, or a user pasted; and the way to tell what became of it.
+/// The redirect of a browser, or a URL that a user pasted, with the channel for its outcome.
 pub(super) struct CallbackRequest {
-    /// Everything behind the question mark.
+    /// The query of the URL, after the `?`.
     pub(super) query: String,
     pub(super) told: oneshot::Sender<Result<String, String>>,
 }
@@ -40,7 +40,7 @@ impl CallbackServer {
         redirect_uri(self.port)
     }
 
-    /// Receives visitors until it is dropped.
+    /// Accepts connections until it is dropped.
     pub(super) async fn serve(self, redirects: mpsc::Sender<CallbackRequest>) {
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
@@ -66,16 +66,16 @@ async fn handle_connection(
         return;
     };
     let (status, text) = match query(&head, port) {
-        Err(status) => (status, "This is no answer to a login.".to_owned()),
+        Err(status) => (status, "This is not a response to a login.".to_owned()),
         Ok(query) => {
             let (told, outcome) = oneshot::channel();
             let query = query.to_owned();
-            // The login may be over.
+            // The login may have ended.
             drop(redirects.send(CallbackRequest { query, told }).await);
             match outcome.await {
                 Ok(Ok(text)) => ("200 OK", text),
                 Ok(Err(text)) => ("400 Bad Request", text),
-                Err(_) => ("410 Gone", "This login is over.".into()),
+                Err(_) => ("410 Gone", "This login has ended.".into()),
             }
         }
     };
@@ -85,12 +85,12 @@ async fn handle_connection(
          Connection: close\r\n\r\n{text}",
         text.len()
     );
-    // A visitor who has gone needs no page.
+    // The browser may have disconnected.
     drop(timeout(CALLBACK_IO_TIMEOUT, stream.write_all(page.as_bytes())).await);
     drop(timeout(CALLBACK_IO_TIMEOUT, stream.shutdown()).await);
 }
 
-/// Everything before the empty line.
+/// Reads the head of a request, up to the empty line.
 async fn read_request_head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut chunk = [0; 1024];
@@ -104,14 +104,14 @@ async fn read_request_head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-/// The query of a request that was meant for us; otherwise the status to answer with.
+/// The query of a request to the callback path, or the status to answer with.
 fn query(head: &str, port: u16) -> Result<&str, &'static str> {
     let mut lines = head.split("\r\n");
     let mut request = lines.next().unwrap_or_default().split(' ');
     let (Some("GET"), Some(target)) = (request.next(), request.next()) else {
         return Err("405 Method Not Allowed");
     };
-    // A page elsewhere whose name was made to lead here.
+    // Rejects DNS rebinding: a page whose host name resolves to this address.
     let mut fields = lines.filter_map(|line| line.split_once(':'));
     let host = fields.find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let host = host.map(|(_, value)| value.trim()).unwrap_or_default();
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_browser_that_was_sent_here_is_heard() {
+    fn only_redirects_to_the_callback_are_accepted() {
         let of = |line: &str, host: &str| {
             let head = format!("{line}\r\nAccept: */*\r\nhOST: {host}\r\n\r\n");
             query(&head, 7).map(str::to_owned)

@@ -1,8 +1,7 @@
-//! `credentials.json` in the state directory: what is known of all logins and named secrets, and the secrets
-//! themselves where no keyring holds them.
+//! `credentials.json` in the state directory: the records of all logins and named secrets, and their secrets if they
+//! are not in the keyring.
 //!
-//! Invariant: it is read only if nobody else could have read or written it, and it is replaced as a whole:
-//! whoever is killed in between leaves the old one or the new one.
+//! Invariant: it is read only if no other user could have read or written it, and it is replaced atomically.
 
 use std::{
     fs, io,
@@ -15,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::login_record::{LoginRecord, LoginSecrets};
 use mux_files::atomic_file;
 
-/// A file that is longer was not written by us.
+/// A longer file was not written by muxd.
 const MAX_CREDENTIAL_FILE_BYTES: u64 = 16 << 20;
 
-/// One login as the file has it.
+/// A login in the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct LoginEntry {
     #[serde(flatten)]
@@ -28,7 +27,7 @@ pub(super) struct LoginEntry {
     pub(super) secrets: Option<LoginSecrets>,
 }
 
-/// One named secret as the file has it.
+/// A named secret in the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct SecretEntry {
     pub(super) name: String,
@@ -43,7 +42,7 @@ pub(super) struct SecretEntry {
     pub(super) value: Option<Secret>,
 }
 
-/// Everything that it holds.
+/// The contents of the file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct CredentialContents {
     #[serde(default)]
@@ -59,15 +58,15 @@ struct CredentialDocument {
     contents: CredentialContents,
 }
 
-/// 2: named secrets, which a build that does not know them would drop.
+/// Version 2 added named secrets, which older builds would drop.
 const CREDENTIAL_FILE_VERSION: u32 = 2;
-/// Its name before it held more than tokens.
+/// The name of the file in earlier versions.
 const LEGACY_FILE_NAME: &str = "tokens.json";
 
 #[derive(Clone, Debug)]
 pub(super) struct CredentialFile(PathBuf);
 
-/// Why the file is not used, with the way out.
+/// Why the file is not used, with a remedy.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CredentialFileError {
     #[error("cannot read {path:?}: {source}")]
@@ -83,7 +82,7 @@ pub(super) enum CredentialFileError {
     #[error("{0:?} holds credentials and is not an ordinary file; remove it")]
     NoFile(PathBuf),
     #[error(
-        "{path:?} is not as muxd wrote it ({problem}); remove it, sign in again, and set its secrets again"
+        "{path:?} is not a valid credential file ({problem}); remove it, sign in again, and set its secrets again"
     )]
     Shape { path: PathBuf, problem: String },
 }
@@ -92,7 +91,7 @@ impl CredentialFile {
     pub(super) fn new(path: PathBuf) -> Self {
         let former = path.with_file_name(LEGACY_FILE_NAME);
         if path.symlink_metadata().is_err() && former.symlink_metadata().is_ok() {
-            // What cannot be renamed stays, and whoever was signed in there does so again.
+            // If this fails, the user has to sign in again.
             drop(fs::rename(former, &path));
         }
         Self(path)
@@ -102,7 +101,7 @@ impl CredentialFile {
         &self.0
     }
 
-    /// A file that does not exist is an empty one.
+    /// Reads the file. A missing file counts as empty.
     pub(super) fn read(&self) -> Result<CredentialContents, CredentialFileError> {
         let path = || self.0.clone();
         let unreadable = |source| CredentialFileError::Read {
@@ -128,7 +127,7 @@ impl CredentialFile {
         let document: CredentialDocument =
             serde_json::from_slice(&text).map_err(|error| CredentialFileError::Shape {
                 path: path(),
-                // Its own words could repeat a part of the file.
+                // The parser's message could repeat a part of the file.
                 problem: format!("line {}, column {}", error.line(), error.column()),
             })?;
         if document.version > CREDENTIAL_FILE_VERSION {
@@ -140,7 +139,7 @@ impl CredentialFile {
         Ok(document.contents)
     }
 
-    /// Returns when the disk has it.
+    /// Writes the file. It is on disk when this returns.
     pub(super) fn write(&self, contents: CredentialContents) -> Result<(), CredentialFileError> {
         let document = CredentialDocument {
             version: CREDENTIAL_FILE_VERSION,
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_tokens_is_taken_over() {
+    fn legacy_file_is_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         let former = CredentialFile(folder.path().join(LEGACY_FILE_NAME));
         former.write(contents()).unwrap();
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_nobody_else_can() {
+    fn written_file_reads_back_and_is_private() {
         let folder = tempfile::tempdir().unwrap();
         let file = CredentialFile::new(folder.path().join("credentials.json"));
         assert_eq!(file.read().unwrap(), CredentialContents::default());
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_refused_with_the_way_out() {
+    fn file_readable_by_others_is_refused_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         let file = CredentialFile::new(folder.path().join("credentials.json"));
         file.write(contents()).unwrap();
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn links_and_rubbish_are_refused_without_repeating_them() {
+    fn links_and_invalid_files_are_refused_without_quoting_them() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().join("real.json");
         fs::write(&real, "{}").unwrap();

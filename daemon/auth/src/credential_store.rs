@@ -1,8 +1,8 @@
-//! Where credentials are kept over restarts: the keyring for secrets if there is one, the file for the rest. Those
-//! of logins here, those that have names in `named`.
+//! The persistent store of credentials: secrets are in the keyring if there is one, the rest is in the file. Logins are
+//! handled here, named secrets in `stored_secrets`.
 //!
-//! Invariant: whoever was told that something is saved finds it again after the daemon was killed. One task
-//! writes, so that nothing is lost to another.
+//! Invariant: a saved credential survives a crash of the daemon. A single task writes, so no change is lost to a
+//! concurrent one.
 
 mod stored_secrets;
 
@@ -45,17 +45,17 @@ struct CredentialBackend {
     file: CredentialFile,
     keyring: Keyring,
     uses_keyring: AtomicBool,
-    /// As the file has them.
+    /// The contents of the file.
     contents: ArcSwap<CredentialContents>,
-    /// Named secrets that the keyring has told.
+    /// Named secrets that were read from the keyring.
     told: Mutex<HashMap<String, Secret>>,
-    /// Why the file is not used. Guarded for its own sake.
+    /// Why the file is not used.
     problem: Mutex<Option<String>>,
-    /// Which file was read last. Guarded for its own sake.
+    /// The version of the file that was read last.
     read: Mutex<Option<FileVersion>>,
 }
 
-/// A file that is replaced is another one: its number, and when it was written.
+/// The inode and modification time of the file, which is replaced by every write.
 type FileVersion = (u64, SystemTime);
 
 #[derive(Debug)]
@@ -69,7 +69,7 @@ enum StoreJob {
 type JobReply<T = ()> = oneshot::Sender<Result<T, AuthError>>;
 
 impl CredentialStore {
-    /// Reads the file. The keyring is asked when a secret is needed, since it may ask its user.
+    /// Reads the file. The keyring is only read when a secret is needed, since it may prompt the user.
     pub(super) fn open(path: PathBuf, uses_keyring: bool) -> Self {
         let scope = path.parent().unwrap_or(&path).display().to_string();
         let disk = Arc::new(CredentialBackend {
@@ -91,9 +91,9 @@ impl CredentialStore {
         self.disk.uses_keyring.store(uses, Ordering::Relaxed);
     }
 
-    /// The latest login for this server; where the entry names an issuer, of that one alone.
+    /// The latest login for this key, and for this issuer if one is given.
     pub(super) fn find(&self, key: &LoginKey, issuer: Option<&str>) -> Option<LoginRecord> {
-        // Somebody may have mended the file since, or a daemon that leaves has refreshed a token.
+        // A user may have fixed the file, or a predecessor may have refreshed a token.
         if self.problem().is_some() || self.disk.has_changed() {
             self.disk.read();
         }
@@ -109,7 +109,7 @@ impl CredentialStore {
         Some(latest.record.clone())
     }
 
-    /// `None` if there are none any more; an error if the keyring that has them does not answer.
+    /// The secrets of a login. `None` if they are gone; an error if the keyring that has them fails.
     pub(super) async fn secrets(
         &self,
         record: &LoginRecord,
@@ -128,7 +128,7 @@ impl CredentialStore {
         }
     }
 
-    /// Resolves when it will survive. What is saved later stands later, whoever waits for it.
+    /// Saves a login. Resolves when it is on disk. Calls take effect in order, even if their futures are dropped.
     pub(super) fn save(
         &self,
         record: LoginRecord,
@@ -146,13 +146,13 @@ impl CredentialStore {
         self.ask(|done| StoreJob::Forget(id, done))
     }
 
-    /// Why the file is not used, with the way out.
+    /// Why the file is not used, with a remedy.
     pub(super) fn problem(&self) -> Option<String> {
         let problem = self.disk.problem.lock();
         problem.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether secrets go into the keyring, and why not if they were to.
+    /// Whether secrets are stored in the keyring, and why not if that is enabled.
     pub(super) fn keyring(&self) -> (bool, Option<String>) {
         let wanted = self.disk.uses_keyring.load(Ordering::Relaxed);
         let absence = self.disk.keyring.unavailable_reason().filter(|_| wanted);
@@ -168,7 +168,7 @@ impl CredentialStore {
         job: F,
     ) -> impl Future<Output = Result<T, AuthError>> + use<T, F> {
         let (done, outcome) = oneshot::channel();
-        // A task that has ended drops the sender, which the one who waits hears of.
+        // If the task has ended, `done` is dropped, which `outcome` reports.
         drop(self.jobs.send(job(done)));
         async {
             let ending = || Err(AuthError::Store("the daemon is ending".into()));
@@ -193,7 +193,7 @@ impl CredentialBackend {
     }
 
     fn read(&self) {
-        // Before the content: what is written meanwhile is read again.
+        // Taken before the content, so that a concurrent write is read again.
         let version = self.version();
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = version;
         let read = self.file.read();
@@ -206,7 +206,7 @@ impl CredentialBackend {
             Err(error) => {
                 let error = error.to_string();
                 if problem.as_ref() != Some(&error) {
-                    warn!(error, "credentials");
+                    warn!(error, "the credential file is not used");
                 }
                 *problem = Some(error);
             }
@@ -251,7 +251,7 @@ impl CredentialBackend {
     ) -> Result<(), AuthError> {
         let disk = Arc::clone(self);
         let written = spawn_blocking(move || {
-            // What was refused is not written over, unless it was mended since.
+            // A refused file is not overwritten, unless it was fixed since.
             disk.read();
             let problem = disk.problem.lock();
             if let Some(problem) = &*problem.unwrap_or_else(PoisonError::into_inner) {
@@ -272,7 +272,7 @@ impl CredentialBackend {
 
 async fn work(disk: Arc<CredentialBackend>, mut jobs: mpsc::UnboundedReceiver<StoreJob>) {
     while let Some(job) = jobs.recv().await {
-        // Whoever asked may have gone.
+        // The receiver may be gone.
         match job {
             StoreJob::Save(what, done) => drop(done.send(disk.save(what.0, what.1).await)),
             StoreJob::Forget(id, done) => drop(done.send(disk.forget(id).await)),

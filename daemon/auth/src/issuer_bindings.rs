@@ -1,10 +1,10 @@
-//! The authorization server to which a client that the user has registered himself belongs, by its issuer.
+//! The issuers of clients that the user registered.
 //!
-//! An MCP server names its authorization server, and may name another one tomorrow. A client id and secret from the
-//! configuration are for one issuer only: the one that the entry names (`oauth.issuer`), or the one of the first login,
-//! which is kept in `issuers.json` in the state directory. It outlives a logout.
+//! An MCP server names its authorization server, and may name another one later. A client ID and secret from the
+//! configuration are for one issuer only: the one in the entry (`oauth.issuer`), or the one of the first login, which
+//! is saved in `issuers.json` in the state directory and survives a logout.
 //!
-//! Invariant: a file that cannot be read is no empty one: nobody signs in with such a client until it is mended.
+//! Invariant: a file that cannot be read does not count as empty: such clients cannot be used until it is fixed.
 
 use std::{
     path::PathBuf,
@@ -17,14 +17,14 @@ use url::Url;
 use super::login_record::LoginKey;
 use mux_files::atomic_file;
 
-/// An entry takes some hundred bytes.
+/// Far more than needed: an entry takes a few hundred bytes.
 const MAX_ISSUER_FILE_BYTES: u64 = 4 << 20;
 const ISSUER_FILE_VERSION: u32 = 1;
 
 #[derive(Debug)]
 pub(super) struct IssuerBindings {
     path: PathBuf,
-    /// Held from reading to writing.
+    /// Held from reading to writing the file.
     writing: Mutex<()>,
 }
 
@@ -50,14 +50,14 @@ impl IssuerBindings {
         }
     }
 
-    /// Waits for the disk. An error tells a person what to do.
+    /// Finds the issuer of a client. Blocks on the disk. An error tells the user what to do.
     pub(super) fn find(&self, key: &LoginKey) -> Result<Option<String>, String> {
         let bound = self.read()?.issuers.into_iter();
         let mut bound = bound.filter(|bound| bound.key == *key);
         Ok(bound.next().map(|bound| bound.issuer))
     }
 
-    /// On the disk when it returns. A later issuer of the same client takes the place of the former.
+    /// Saves the issuer of a client, replacing an earlier one. It is on disk when this returns.
     pub(super) fn remember(&self, key: &LoginKey, issuer: &str) -> Result<(), String> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut document = self.read()?;
@@ -97,7 +97,7 @@ impl IssuerBindings {
     }
 }
 
-/// Whether both name one issuer. A slash at the end makes no difference, as people write it.
+/// Whether both are the same issuer. Trailing slashes are ignored.
 pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     let spelled = |text: &str| {
         let url = Url::parse(text).map_or_else(|_| text.to_owned(), String::from);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_issuer_of_a_client_is_found_again_and_only_for_its_secret() {
+    fn issuer_is_saved_by_client_and_secret() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/issuers.json");
         let issuers = IssuerBindings::new(path.clone());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_named_and_left_alone() {
+    fn unreadable_file_is_an_error_and_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("issuers.json");
         for text in ["{ half", r#"{"version":9,"issuers":[]}"#] {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn issuers_are_compared_as_addresses() {
+    fn issuers_are_compared_as_urls() {
         for (one, other, same) in [
             ("https://a.test", "https://a.test/", true),
             ("https://A.test:443/t", "https://a.test/t/", true),

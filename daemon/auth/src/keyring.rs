@@ -1,8 +1,7 @@
-//! The system's keyring: the Secret Service, the keychain, or whatever there is.
+//! The system's keyring: the Secret Service, the macOS keychain, or another one.
 //!
-//! Invariant: nobody waits for it longer than a limit. One that did not answer once, or that cannot be opened,
-//! counts as none until somebody wants it tried again (`mux reload`), and its reason is kept for `mux doctor`.
-//! Another failure is that of one question.
+//! Invariant: every request has a timeout. A keyring that did not respond once, or that cannot be opened, counts as
+//! unavailable until `mux reload`, with a reason for `mux doctor`. Other failures concern one request.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -15,19 +14,19 @@ use tracing::warn;
 
 use super::login_record::LoginSecrets;
 
-/// It may ask its user to unlock it, on a screen where nobody sits.
+/// The timeout of a request. The keyring may wait for a user to unlock it.
 const KEYRING_TIMEOUT: Duration = Duration::from_secs(5);
 const KEYRING_SERVICE: &str = "muxd";
 
 #[derive(Clone, Debug)]
 pub(super) struct Keyring {
-    /// Keeps the entries of one state directory apart from another's.
+    /// The state directory, which distinguishes the entries of different daemons.
     scope: Arc<str>,
-    /// Why it counts as none.
+    /// Why it counts as unavailable.
     absent: Arc<Mutex<Option<String>>>,
 }
 
-/// It did not answer, or not with what was asked for.
+/// The error of a failed request to the keyring.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct KeyringUnavailable;
 
@@ -39,23 +38,23 @@ impl Keyring {
         }
     }
 
-    /// Why it counts as none.
+    /// Why it counts as unavailable.
     pub(super) fn unavailable_reason(&self) -> Option<String> {
         self.lock_unavailable_reason().clone()
     }
 
-    /// Somebody may have unlocked it, or started it.
+    /// Makes the next request try the keyring again: it may have been unlocked or started.
     pub(super) fn reset_availability(&self) {
         *self.lock_unavailable_reason() = None;
     }
 
-    /// `None` if it has none.
+    /// Reads the secrets of a login. `None` if there are none.
     pub(super) async fn read(&self, id: &str) -> Result<Option<LoginSecrets>, KeyringUnavailable> {
         let text = self.read_text(id).await?;
         Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
-    /// The same of what is no login.
+    /// Reads the bytes of an entry. `None` if there is none.
     pub(super) async fn read_text(&self, id: &str) -> Result<Option<Vec<u8>>, KeyringUnavailable> {
         let text = self.query_keyring(id, |entry| match entry.get_secret() {
             Err(keyring::Error::NoEntry) => Ok(None),
@@ -64,7 +63,7 @@ impl Keyring {
         text.await.ok_or(KeyringUnavailable)
     }
 
-    /// Whether it has them now.
+    /// Writes the secrets of a login. Returns whether that succeeded.
     pub(super) async fn write(&self, id: &str, secrets: &LoginSecrets) -> bool {
         let Ok(text) = serde_json::to_vec(secrets) else {
             return false;
@@ -82,7 +81,7 @@ impl Keyring {
             Err(keyring::Error::NoEntry) => Ok(()),
             outcome => outcome,
         });
-        // One that does not answer keeps a token that was revoked.
+        // If this fails, the keyring keeps a token that was revoked.
         _ = forgotten.await;
     }
 
@@ -108,16 +107,16 @@ impl Keyring {
             Ok(Ok(Ok(answer))) => return Some(answer),
             Ok(Ok(Err((true, problem)))) => problem,
             Ok(Ok(Err((false, problem)))) => {
-                warn!(problem, "the keyring refuses");
+                warn!(problem, "keyring request failed");
                 return None;
             }
             Ok(Err(_)) => {
-                warn!("the keyring's library failed");
+                warn!("the keyring library panicked");
                 return None;
             }
-            Err(_) => format!("it did not answer within {KEYRING_TIMEOUT:?}"),
+            Err(_) => format!("it did not respond within {KEYRING_TIMEOUT:?}"),
         };
-        // Whoever said so first is as right.
+        // Keep the first reason.
         self.lock_unavailable_reason().get_or_insert(problem);
         None
     }

@@ -1,22 +1,22 @@
-//! Servers behind a login: OAuth 2.1 as MCP has it.
+//! OAuth 2.1 logins for MCP servers, and the store of credentials.
 //!
-//! It knows `mux-http`, `mux-settings`, `mux-secrets`, files and text, and of MCP the OAuth part of rmcp. It knows no
-//! session: `mux-upstream` asks for a token for each request.
+//! This crate depends on `mux-http`, `mux-settings`, `mux-secrets`, files and text, and on the OAuth part of rmcp. It
+//! does not depend on sessions: `mux-upstream` requests a token for each request.
 //!
-//! - `login_attempt` is one attempt: it sends the user to the authorization server with a question (`authorization_request`), and waits for
-//!   the browser (`callback_server`).
-//! - `account` has the token for every request; `token_refresh` replaces a stale one over `auth_server_client` before it ends, in one
-//!   task, and saves what comes before it is used. It reports when the user has to sign in again; `error` words why
-//!   there is no token.
-//! - `credential_store` is where credentials are kept, in the `keyring` or a `credential_file`, each login as a `login_record`; `store/named` and
-//!   `named_secrets` hold the secrets that the configuration names. `issuer_bindings` says which issuer a client of the user belongs
-//!   to.
+//! - `login_attempt`: one login, which sends the user to the authorization server with an `authorization_request` and
+//!   waits for the redirect of the browser (`callback_server`).
+//! - `account`: the token for every request to a server, and whether the user must sign in. `account/token_refresh`
+//!   refreshes a stale token over `auth_server_client`, in one task, and saves the new one before it is used. `error`:
+//!   why there is no token.
+//! - `credential_store` saves credentials in the `keyring` or a `credential_file`, each login as a `login_record`.
+//!   `credential_store/stored_secrets` and `named_secrets`: the secrets that the configuration names.
+//!   `issuer_bindings`: the issuer of a client that the user registered.
 //!
-//! A login belongs to a server's address, client and that client's secret, never to its name. `mux-config`'s
-//! environment puts the value of a named secret into an entry; no error repeats what an entry keeps secret.
+//! A login belongs to a server's URL, client and client secret, never to its name. The environment of `mux-config`
+//! puts the value of a named secret into an entry. No error repeats a secret of an entry.
 //!
-//! Invariant: a token leaves the daemon in requests to the server that it is for, and to the authorization server that
-//! gave it, alone. It appears in no log, no error, no answer and no worker.
+//! Invariant: a token is sent only to the server that it is for and to the authorization server that issued it. It
+//! appears in no log, no error, no answer and no worker.
 
 mod account;
 mod auth_server_client;
@@ -58,7 +58,7 @@ use self::{
 use mux_settings::{OauthSetting, RemoteServer};
 use mux_text::random_name::random_name;
 
-/// A server with the issuer that its entry names, if it names one: a login of another issuer is not used.
+/// A login key with the issuer in the server's entry, if any: logins of other issuers are not used.
 type AccountKey = (LoginKey, Option<String>);
 
 /// All logins of one user.
@@ -70,23 +70,23 @@ pub struct Auth {
     keyring: bool,
     issuers: Arc<IssuerBindings>,
     accounts: Mutex<HashMap<AccountKey, Arc<Account>>>,
-    /// The last one of each server.
+    /// The latest login attempt by server.
     attempts: Mutex<HashMap<String, Arc<LoginAttempt>>>,
     last: AtomicU64,
 }
 
-/// Where credentials are kept.
+/// Where credentials are stored.
 #[derive(Clone, Debug)]
 pub struct CredentialLocation<'a> {
     pub keyring: bool,
     pub file: &'a Path,
-    /// Why the keyring is not used, where it was to be.
+    /// Why the keyring is not used although it is enabled.
     pub note: Option<String>,
     /// Why the file is not used.
     pub problem: Option<String>,
 }
 
-/// What became of a login that was ended.
+/// The outcome of a logout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogoutOutcome {
     pub was_signed_in: bool,
@@ -95,7 +95,8 @@ pub struct LogoutOutcome {
 }
 
 impl Auth {
-    /// `credential_file` is where credentials are kept, or what is known of those in the keyring.
+    /// `file` has the credentials, or the records of those in the keyring. `keyring` is whether to use the keyring by
+    /// default.
     pub fn open(file: PathBuf, keyring: bool, client: HttpClientFactory) -> Arc<Self> {
         Arc::new(Self {
             issuers: Arc::new(IssuerBindings::new(file.with_file_name("issuers.json"))),
@@ -108,12 +109,12 @@ impl Auth {
         })
     }
 
-    /// What the configuration says of it; `None`: nothing.
+    /// Sets whether the configuration enables the keyring; `None` for the default.
     pub fn use_keyring(&self, uses: Option<bool>) {
         self.store.use_keyring(uses.unwrap_or(self.keyring));
     }
 
-    /// Who keeps the token for this server; `None` where nobody signs in.
+    /// The account for this server; `None` if it does not use OAuth.
     pub fn account(&self, remote: &RemoteServer) -> Option<Arc<Account>> {
         let (terms, key, server) = self.login_options(remote)?;
         let mut accounts = lock_ignoring_poison(&self.accounts);
@@ -134,7 +135,7 @@ impl Auth {
         Some(Arc::clone(account))
     }
 
-    /// Begins to sign in. `opening` opens the server's session afterwards.
+    /// Starts a login. `opening` opens the server's session afterwards.
     pub async fn login(
         &self,
         server: &str,
@@ -142,8 +143,8 @@ impl Auth {
         opening: SessionOpener,
     ) -> Result<Arc<LoginAttempt>, AuthError> {
         let inapplicable = || {
-            let why = "it is not one to sign in to: its entry has `oauth = false`, a `socket`, or an \
-                       Authorization header of its own";
+            let why = "it does not use OAuth: its entry has `oauth = false`, a `socket`, or an \
+                       Authorization header";
             AuthError::Inapplicable(why.into())
         };
         let account = self.account(remote).ok_or_else(inapplicable)?;
@@ -164,7 +165,7 @@ impl Auth {
         let before =
             lock_ignoring_poison(&self.attempts).insert(server.to_owned(), Arc::clone(&attempt));
         if let Some(before) = before {
-            // Two were begun at once: the later one counts.
+            // Two logins were started at once: the later one counts.
             before.cancel_attempt().await;
         }
         Ok(attempt)
@@ -185,12 +186,12 @@ impl Auth {
         })
     }
 
-    /// How long a user may take.
+    /// How long the user may take to sign in.
     pub fn login_timeout(&self) -> Duration {
         login_attempt::LOGIN_TIMEOUT
     }
 
-    /// Ends the login at this server: with its authorization server, if that can be asked, and here.
+    /// Signs out of this server: forgets the tokens, and revokes them if the authorization server supports it.
     pub async fn logout(&self, remote: &RemoteServer) -> Result<LogoutOutcome, AuthError> {
         let Some(account) = self.account(remote) else {
             return Ok(LogoutOutcome::default());
@@ -205,10 +206,10 @@ impl Auth {
             return Ok(LogoutOutcome::default());
         };
         account.remember_issuer(&record.issuer).await?;
-        // First here: a token that nobody has any more is as good as revoked.
+        // Forget it first: a token that was deleted is as good as revoked.
         self.store.forget(&record).await?;
         let revoked = match (&record.revocation_endpoint, login) {
-            (None, _) => Err("the authorization server offers no revocation".into()),
+            (None, _) => Err("the authorization server does not support revocation".into()),
             (_, None) => Err("the keyring that holds the token does not answer".into()),
             (Some(endpoint), Some(login)) => {
                 let secrets = account.add_client_secret(&login.secrets);
@@ -235,7 +236,7 @@ impl Auth {
         }
     }
 
-    /// What the entry says, where it does not rule out that somebody signs in.
+    /// The login options of the entry; `None` if it does not use OAuth.
     fn login_options(&self, remote: &RemoteServer) -> Option<(LoginOptions, LoginKey, url::Url)> {
         let OauthSetting::On {
             client_id,
@@ -249,7 +250,7 @@ impl Auth {
         };
         let mut headers = remote.headers.keys();
         let own = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
-        // A token for the host in the address is not for whoever listens on a socket.
+        // A token for the host in the URL must not be sent to a local socket.
         if own || remote.socket.is_some() {
             return None;
         }
@@ -271,7 +272,7 @@ impl Auth {
     }
 }
 
-/// The port that the entry names, the one that we are registered with, or any.
+/// Binds the port in the entry, the port of the existing registration, or any port.
 async fn bind_callback(
     terms: &LoginOptions,
     account: &Account,
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn entries_that_give_one_client_two_secrets_share_no_account() {
+    async fn entries_with_different_client_secrets_share_no_account() {
         let home = tempfile::tempdir().unwrap();
         let client = mux_http::http_client::client_builder;
         let auth = Auth::open(home.path().join("credentials.json"), false, client);

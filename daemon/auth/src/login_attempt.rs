@@ -1,6 +1,6 @@
-//! One attempt to sign in: from the question until the user has answered, or somebody gives up.
+//! A login attempt: from the authorization request until its response, a timeout or a cancellation.
 //!
-//! Invariant: only what brings the state of this very question is an answer, and the first one counts.
+//! Invariant: only a redirect with the state of this request is a response, and the first one counts.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -24,36 +24,36 @@ use super::{
     error::{AuthError, is_client_rejection, one_line_excerpt},
 };
 
-/// For the user to say yes.
+/// How long the user may take to sign in.
 pub(super) const LOGIN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// A login as those see it who wait for it.
+/// A login in progress or completed.
 #[derive(Debug)]
 pub struct LoginAttempt {
     pub id: String,
     pub server: String,
-    /// Where the user says yes.
+    /// The authorization URL for the browser.
     pub url: String,
-    /// Who vouches for him there, by what the server names.
+    /// The issuer that the server names.
     pub issuer: String,
     pub redirect_port: u16,
     redirects: mpsc::Sender<CallbackRequest>,
     outcome: watch::Receiver<Option<Result<CompletedLogin, AuthError>>>,
     given_up: CancellationToken,
-    /// Resolves when its port is free. Guarded for the one who takes it.
+    /// Resolves when its port is free. Taken by [`Self::cancel_attempt`].
     over: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
-/// What a login came to.
+/// The result of a successful login.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletedLogin {
     pub issuer: String,
     pub scopes: Vec<String>,
-    /// What the server offers to this user, or why it cannot be opened all the same.
+    /// The number of tools of the server, or why its session could not be opened.
     pub opened: Result<usize, String>,
 }
 
-/// Opens the server's session anew; gives the number of its tools.
+/// Opens a new session of the server. Returns the number of its tools.
 pub type SessionOpener = Box<dyn FnOnce() -> BoxFuture<'static, Result<usize, String>> + Send>;
 
 impl LoginAttempt {
@@ -103,13 +103,13 @@ impl LoginAttempt {
                 }
                 Err(error) => Err(error),
             };
-            // Whoever asked may have gone.
+            // The receivers may be gone.
             drop(ended.send(Some(outcome)));
         });
         attempt
     }
 
-    /// `None` if nobody has answered in that time.
+    /// Waits for the outcome. `None` if there is none within this time.
     pub async fn outcome(&self, within: Duration) -> Option<Result<CompletedLogin, AuthError>> {
         let mut outcome = self.outcome.clone();
         let found = timeout(within, outcome.wait_for(Option::is_some)).await;
@@ -120,28 +120,27 @@ impl LoginAttempt {
         }
     }
 
-    /// Hands in the address that a browser was sent to. An error leaves the login open.
+    /// Submits the URL that a browser was redirected to. On an error the login stays open.
     pub async fn submit_redirect_url(&self, redirect_url: &str) -> Result<(), AuthError> {
         let no_answer = |why: &str| AuthError::NoAnswer(why.to_owned());
-        let url = Url::parse(redirect_url.trim())
-            .map_err(|_| no_answer("this is no address of a login"))?;
+        let url = Url::parse(redirect_url.trim()).map_err(|_| no_answer("this is not a URL"))?;
         let query = url
             .query()
-            .ok_or_else(|| no_answer("this address has nothing behind a `?`"))?
+            .ok_or_else(|| no_answer("this URL has no query"))?
             .to_owned();
         let (told, outcome) = oneshot::channel();
         let over = || AuthError::Unknown(self.id.clone());
         let brought = CallbackRequest { query, told };
         self.redirects.send(brought).await.map_err(|_| over())?;
         match outcome.await {
-            // What became of it is told by the outcome.
+            // The result is in `outcome`.
             Ok(_) => Ok(()),
             Err(_) if self.outcome.borrow().is_some() => Ok(()),
-            Err(_) => Err(no_answer("this address belongs to another login")),
+            Err(_) => Err(no_answer("this URL belongs to another login")),
         }
     }
 
-    /// Ends it; returns when its port is free.
+    /// Cancels the login. Returns when its port is free.
     pub(super) async fn cancel_attempt(&self) {
         self.given_up.cancel();
         let over = {
@@ -149,13 +148,13 @@ impl LoginAttempt {
             over.take()
         };
         if let Some(over) = over {
-            // Nothing is ever sent: it is dropped.
+            // Nothing is ever sent: the sender is dropped.
             _ = over.await;
         }
     }
 }
 
-/// What a browser can bring.
+/// The response in a redirect.
 enum AuthorizationResponse {
     Code {
         code: Secret,
@@ -176,8 +175,8 @@ async fn answer(
         let next = timeout_at(deadline, brought.recv()).await.map_err(late)?;
         let CallbackRequest { query, told } = next.ok_or(AuthError::Superseded)?;
         let Some(found) = read(&query, &question.state) else {
-            // A stranger, or the page of a login that was given up: the right one may still come. Dropping
-            // `told` says so.
+            // Not from this login, or from an abandoned page: the right one may still come. Dropping `told` reports
+            // that.
             continue;
         };
         let outcome = take(account, question, found).await;
@@ -187,13 +186,13 @@ async fn answer(
             )),
             Err(error) => Err(format!("You are not signed in to {server}: {error}.")),
         };
-        // The browser may have gone.
+        // The browser may have disconnected.
         drop(told.send(page));
         return outcome;
     }
 }
 
-/// `None` if it is no answer to this question.
+/// Parses the query of a redirect. `None` if it is not a response to this request.
 fn read(query: &str, state: &Secret) -> Option<AuthorizationResponse> {
     let value = |name: &str| {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -244,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_state_of_the_question_makes_an_answer() {
+    fn only_a_query_with_the_state_is_a_response() {
         let state = Secret::new("s1");
         for query in ["code=c", "code=c&state=s2", "state=s1", "code=c&state=", ""] {
             assert!(read(query, &state).is_none(), "{query}");

@@ -1,7 +1,7 @@
-//! What is known of one login: whose tokens, for which server, from whom.
+//! The record of a login: its server, client, issuer and endpoints.
 //!
-//! Invariant: tokens are found by resource and client, never by the name of a server; what one issuer has
-//! given goes back to that issuer alone.
+//! Invariant: tokens are looked up by resource and client, never by the name of a server. Tokens of an issuer are only
+//! sent back to that issuer.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,29 +9,29 @@ use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-/// A token that ends within this time is as good as ended, unless it lives that short altogether.
+/// A token that expires within this time counts as expired, or within a quarter of its lifetime if that is shorter.
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
-/// What tokens are found by.
+/// The key by which a login is looked up.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub(super) struct LoginKey {
-    /// The server's address, canonical.
+    /// The canonical URL of the server.
     pub(super) resource: String,
-    /// The client that the user has registered himself, if he has.
+    /// The client that the user registered, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client: Option<String>,
-    /// Tells apart two entries that give this client different secrets.
+    /// A hash of the client secret, which distinguishes entries with different secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) proof: Option<String>,
 }
 
 impl LoginKey {
-    /// Whether the user has registered this client himself, so that it belongs to one issuer.
+    /// Whether the user registered this client, so that it belongs to one issuer.
     pub(super) fn is_own_client(&self) -> bool {
         self.client.is_some() || self.proof.is_some()
     }
 
-    /// What stands for a client's secret: it cannot be read back from it.
+    /// A hash that represents a client secret.
     pub(super) fn proof(secret: &Secret) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("muxd 2026-11 secret of an OAuth client");
         hasher.update(secret.expose().as_bytes());
@@ -39,34 +39,34 @@ impl LoginKey {
     }
 }
 
-/// Everything but the secrets.
+/// A login without its secrets.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct LoginRecord {
     pub(super) issuer: String,
     #[serde(flatten)]
     pub(super) key: LoginKey,
     pub(super) client_id: String,
-    /// Where the browser was sent to; a registration is for this one.
+    /// The redirect URL, which a registration is bound to.
     pub(super) redirect: String,
-    /// What tokens are asked for: RFC 8707's `resource`.
+    /// The `resource` that tokens are requested for (RFC 8707).
     pub(super) audience: String,
     pub(super) token_endpoint: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
-    /// The client's secret goes into the body and not into a header.
+    /// Whether the client secret is sent in the body rather than in a header.
     #[serde(default)]
     pub(super) secret_in_body: bool,
-    /// What was granted.
+    /// The granted scopes.
     #[serde(default)]
     pub(super) scopes: Vec<String>,
-    /// What the server has asked for since.
+    /// Further scopes that the server has asked for since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) wanted: Vec<String>,
     /// Seconds since 1970.
     pub(super) received_at: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_in: Option<u64>,
-    /// Without one, an access token that has ended is the end.
+    /// Whether there is a refresh token.
     #[serde(default)]
     pub(super) refreshable: bool,
 }
@@ -93,7 +93,7 @@ pub(super) struct LoginSecrets {
     pub(super) client: Option<Secret>,
 }
 
-/// What a token endpoint answers.
+/// The response of a token endpoint.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct TokenResponse {
     pub(super) access_token: Secret,
@@ -108,7 +108,7 @@ pub(super) struct TokenResponse {
 }
 
 impl LoginRecord {
-    /// Names it where a name must hold no more than letters and digits.
+    /// An ID of hexadecimal digits.
     pub(super) fn id(&self) -> String {
         let client = self.key.client.as_deref().unwrap_or_default();
         let mut identity = vec![&*self.issuer, &*self.key.resource, client];
@@ -117,22 +117,22 @@ impl LoginRecord {
         blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned()
     }
 
-    /// A client that was registered by us is none any more: without the address it is for, another one is.
+    /// Drops the registration of a client that muxd registered: without a redirect URL, the next login registers anew.
     pub(super) fn unregister(&mut self) {
         if self.key.client.is_none() {
             self.redirect.clear();
         }
     }
 
-    /// How long the access token is still good for; `None` if nobody has said.
+    /// The remaining lifetime of the access token; `None` if unknown.
     pub(super) fn remaining(&self) -> Option<Duration> {
         let lifetime = self.expires_in?;
-        // A clock that was set back must not make it live longer.
+        // A clock that was set back must not extend the lifetime.
         let age = now().saturating_sub(self.received_at);
         Some(Duration::from_secs(lifetime.saturating_sub(age)))
     }
 
-    /// Whether it is time for the next one.
+    /// Whether the access token should be refreshed.
     pub(super) fn is_stale(&self) -> bool {
         let margin =
             TOKEN_EXPIRY_MARGIN.min(Duration::from_secs(self.expires_in.unwrap_or_default()) / 4);
@@ -145,8 +145,8 @@ impl LoginRecord {
             .is_some_and(|remaining| remaining.is_zero())
     }
 
-    /// Takes over what was granted. Scopes that are not named are those that were asked for, and a refresh
-    /// token that is not named is the old one.
+    /// Takes over a token response. Without scopes in it, those that were requested count as granted; without a refresh
+    /// token in it, the old one stays.
     pub(super) fn take(
         &mut self,
         secrets: &mut LoginSecrets,
@@ -171,13 +171,13 @@ impl TokenResponse {
     pub(super) fn check(self) -> Result<Self, String> {
         match self.token_type.to_ascii_lowercase().as_str() {
             "bearer" if !self.access_token.expose().is_empty() => Ok(self),
-            "bearer" => Err("it gave an empty token".into()),
-            _ => Err("it gave a token that is no bearer token".into()),
+            "bearer" => Err("it returned an empty token".into()),
+            _ => Err("it returned a token that is not a bearer token".into()),
         }
     }
 }
 
-/// The address of a server as tokens are found by it: without a fragment or a user's name and password.
+/// The canonical URL of a server: without fragment, user name and password.
 pub(super) fn canonical(url: &str) -> Option<Url> {
     let mut url = Url::parse(url).ok()?;
     url.set_fragment(None);
@@ -186,7 +186,7 @@ pub(super) fn canonical(url: &str) -> Option<Url> {
     Some(url)
 }
 
-/// Both, each once, in their order.
+/// The union of two lists, in order, without duplicates.
 pub(super) fn union(some: &[String], more: &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for scope in some.iter().chain(more) {
@@ -229,13 +229,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_token_is_stale_before_it_is_over() {
+    fn token_is_stale_before_it_expires() {
         for (expires_in, age, stale, over) in [
             (None, 1_000_000, false, false),
             (Some(3600), 10, false, false),
             (Some(3600), 3575, true, false),
             (Some(3600), 3600, true, true),
-            // A short life has a short margin, or it would be stale at once.
+            // A short lifetime has a short margin, or the token would be stale at once.
             (Some(20), 5, false, false),
             (Some(20), 16, true, false),
             (Some(0), 0, true, true),
@@ -250,7 +250,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_refresh_token_that_is_not_named_is_kept_and_so_are_the_scopes() {
+    fn missing_refresh_token_and_scopes_keep_the_old_ones() {
         let (mut record, mut secrets) = (record(None, 0), LoginSecrets::default());
         secrets.refresh = Some(Secret::new("r1"));
         let grant = |text| {
@@ -275,7 +275,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn addresses_are_compared_without_what_is_no_part_of_the_server() {
+    fn canonical_url_drops_user_info_and_fragment() {
         let key = |url| canonical(url).unwrap().to_string();
         assert_eq!(
             key("HTTPS://me:pw@Server.test:443/mcp#x"),

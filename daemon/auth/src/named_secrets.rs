@@ -1,6 +1,6 @@
-//! The secrets that the configuration names, for those who resolve it and for the user who sets them.
+//! Named secrets: their values for the configuration, and their management by the user.
 //!
-//! Invariant: a value goes to an entry that names it and to nobody else; whoever asks what there is learns names.
+//! Invariant: a value is only given to entries that name it; a list of secrets contains no values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,21 +10,22 @@ use mux_secrets::Secret;
 
 use super::{Auth, AuthError, credential_store::SecretUnavailable};
 
-/// The longest value, as of what a command tells.
+/// The maximum length of a value, the same as for the output of `${cmd:…}`.
 pub const MAX_SECRET_BYTES: usize = 64 << 10;
 
 /// A named secret without its value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StoredSecretInfo {
     pub name: String,
-    /// In the keyring, and not in the file.
+    /// Whether it is in the keyring rather than in the file.
     pub in_keyring: bool,
     /// When it was set, in seconds since 1970.
     pub since: u64,
 }
 
 impl Auth {
-    /// The value of each, or what to do about it. With `anew` the keyring is asked for those that it told before.
+    /// The value of each wanted secret, or an error with a remedy. With `anew`, cached values are read from the keyring
+    /// again.
     pub async fn answers(
         &self,
         wanted: BTreeSet<String>,
@@ -40,7 +41,7 @@ impl Auth {
         join_all(asked).await.into_iter().collect()
     }
 
-    /// Those that were set.
+    /// All named secrets, without values.
     pub fn secrets(&self) -> Vec<StoredSecretInfo> {
         let all = self.store.all_named().into_iter();
         let kept = |named: super::credential_file::SecretEntry| StoredSecretInfo {
@@ -51,12 +52,12 @@ impl Auth {
         all.map(kept).collect()
     }
 
-    /// It survives from here on; whoever names it is to be resolved again.
+    /// Saves a secret. The caller has to resolve the entries that name it again.
     pub async fn set_secret(&self, name: &str, value: Secret) -> Result<(), AuthError> {
         self.store.set(name, value).await
     }
 
-    /// Whether there was one.
+    /// Removes a secret. Returns whether there was one.
     pub async fn remove_secret(&self, name: &str) -> Result<bool, AuthError> {
         self.store.remove(name).await
     }
@@ -68,7 +69,7 @@ fn told(name: &str, why: SecretUnavailable) -> String {
             format!("the secret {name} is not set; set it with `mux secrets set {name}`")
         }
         SecretUnavailable::Silent(why) => format!(
-            "the keyring does not tell the secret {name}: {why}; unlock it and run `mux reload`, or set it again \
+            "the keyring did not return the secret {name}: {why}; unlock it and run `mux reload`, or set it again \
              with `mux secrets set {name}`"
         ),
         SecretUnavailable::Unread(problem) => {

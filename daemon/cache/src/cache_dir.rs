@@ -1,9 +1,9 @@
-//! The directories of the cache: which one is used, which one was set aside, who may touch them.
+//! The directories of the cache: the store in use, the quarantine, and their lock.
 //!
-//! Invariant: nothing is made, moved or removed but under the lock, and a store that was given up is
-//! never opened under its name again: a thread that is lost in it may still write there.
+//! Invariant: directories are created, moved and removed only under the lock. The name of a store that was given up is
+//! never reused: a hanging thread may still write to it.
 //!
-//! `FOLDER/VERSION/{lock, opening, store-N}` and `FOLDER/quarantine`, the last one that was damaged.
+//! `FOLDER/VERSION/{lock, opening, store-N}` and `FOLDER/quarantine`, which holds the last damaged store.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -22,7 +22,7 @@ use super::{
 };
 
 const LOCK_FILE: &str = "lock";
-/// Is there while a store is being opened. A process that finds it knows of one that died of that.
+/// A file that exists while a store is being opened. If it exists before, a process died while it opened the store.
 const OPENING_FILE: &str = "opening";
 const STORE_DIR_PREFIX: &str = "store-";
 const QUARANTINE_DIR: &str = "quarantine";
@@ -39,19 +39,19 @@ pub(super) enum CacheDirError {
 
 pub(super) struct CacheDir {
     folder: PathBuf,
-    /// Of this version of the store.
+    /// The directory of this version of the store.
     home: PathBuf,
-    /// Of the store that is used.
+    /// The number of the store in use.
     number: u64,
     opener: StoreOpener,
     _lock: File,
 }
 
-/// A store, and why the one before it was set aside.
+/// A store, and why the previous one was moved to the quarantine, if it was.
 pub(super) type OpenedStore = (OpenStore, Option<String>);
 
 impl CacheDir {
-    /// Makes the directories and takes the lock.
+    /// Creates the directories and takes the lock.
     pub(super) fn take(
         folder: &Path,
         version: &str,
@@ -65,7 +65,7 @@ impl CacheDir {
         let home = folder.join(version);
         let lock = match prepare(&home).and_then(|()| lock(&home)) {
             Err(error) if is_foreign(&error) => {
-                warn!(%error, path = %home.display(), "setting aside what is no cache");
+                warn!(%error, path = %home.display(), "moving aside what is not a cache");
                 aside(&home, folder).map_err(failed)?;
                 prepare(&home).and_then(|()| lock(&home))
             }
@@ -85,10 +85,10 @@ impl CacheDir {
         })
     }
 
-    /// Opens the store that is there, or an empty one.
+    /// Opens the existing store, or an empty one if there is none or it is damaged.
     pub(super) fn open(&mut self) -> Result<OpenedStore, CacheDirError> {
         let why = if self.home.join(OPENING_FILE).symlink_metadata().is_ok() {
-            "the process that opened it last did not come back".to_owned()
+            "the process that last opened it died while opening it".to_owned()
         } else {
             match self.attempt() {
                 Ok(store) => {
@@ -104,10 +104,10 @@ impl CacheDir {
         Ok((store, Some(why)))
     }
 
-    /// Sets the store aside and opens an empty one.
+    /// Moves the store to the quarantine and opens an empty one.
     pub(super) fn begin_anew(&mut self, why: &str) -> Result<OpenStore, CacheDirError> {
         let path = self.store();
-        warn!(why, path = %path.display(), "the cache is damaged and begins anew");
+        warn!(why, path = %path.display(), "the cache is damaged: starting an empty one");
         if path.symlink_metadata().is_ok() {
             aside(&path, &self.folder).map_err(|source| CacheDirError::Folder { path, source })?;
         }
@@ -117,7 +117,7 @@ impl CacheDir {
         Ok(opened)
     }
 
-    /// An empty store beside the one that is used; `tidy` then removes the older one.
+    /// Opens an empty store next to the one in use. [`Self::tidy`] then removes the older one.
     pub(super) fn beside(&mut self) -> Result<OpenStore, CacheDirError> {
         self.number += 1;
         let opened = self.attempt();
@@ -128,7 +128,7 @@ impl CacheDir {
         })
     }
 
-    /// Removes everything that is not used any more.
+    /// Removes all stores but the one in use.
     pub(super) fn tidy(&self) {
         let older = numbers(&self.home).into_iter();
         for number in older.filter(|number| *number != self.number) {
@@ -136,7 +136,7 @@ impl CacheDir {
         }
     }
 
-    /// Nobody opens them any more but a daemon of another build, which would hold the lock.
+    /// Removes the stores of other versions, unless a daemon of another build holds their lock.
     fn forget_other_versions(&self) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -156,7 +156,7 @@ impl CacheDir {
         let began = Instant::now();
         let store = loop {
             let store = catch_panics(|| (self.opener)(&self.store()));
-            // We have the lock of it all: who has this one is about to let go.
+            // This process holds the outer lock, so the holder of the store's lock is about to release it.
             if !matches!(store, Err(StoreError::Locked)) || began.elapsed() > LOCK_TIMEOUT {
                 break store;
             }
@@ -176,7 +176,7 @@ impl CacheDir {
     }
 }
 
-/// Makes the directory, for its owner alone, and refuses what somebody else has put there.
+/// Creates the directory with mode 0700, and refuses an existing one of another user.
 fn prepare(path: &Path) -> io::Result<()> {
     if path.symlink_metadata().is_err() {
         let mut builder = DirBuilder::new();
@@ -187,22 +187,23 @@ fn prepare(path: &Path) -> io::Result<()> {
     }
     let found = path.symlink_metadata()?;
     if !found.is_dir() {
-        return Err(io::Error::other("it is no directory; remove it"));
+        return Err(io::Error::other("it is not a directory; remove it"));
     }
     #[cfg(unix)]
     if std::os::unix::fs::MetadataExt::uid(&found) != nix::unistd::geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to somebody else; remove it"));
+        return Err(io::Error::other("it belongs to another user; remove it"));
     }
     Ok(())
 }
 
-/// A file in place of a directory, or a directory in place of the lock; no lack of room or of rights.
+/// Whether there is a file in place of a directory or a directory in place of the lock, rather than a lack of space or
+/// permissions.
 fn is_foreign(error: &io::Error) -> bool {
     use io::ErrorKind::{IsADirectory, NotADirectory, Other};
     matches!(error.kind(), IsADirectory | NotADirectory | Other)
 }
 
-/// `WouldBlock` if somebody else has it and keeps it.
+/// Takes the lock. `WouldBlock` if another process keeps it.
 fn lock(home: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).write(true);
@@ -212,7 +213,7 @@ fn lock(home: &Path) -> io::Result<File> {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if began.elapsed() < LOCK_TIMEOUT => {
-                // A thread of ours alone waits here.
+                // Only a thread of this crate blocks here.
                 thread::sleep(LOCK_TIMEOUT / 20);
             }
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
@@ -221,7 +222,7 @@ fn lock(home: &Path) -> io::Result<File> {
     }
 }
 
-/// The numbers of the stores that are there.
+/// The numbers of the existing stores.
 fn numbers(home: &Path) -> Vec<u64> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -230,7 +231,7 @@ fn numbers(home: &Path) -> Vec<u64> {
         .collect()
 }
 
-/// One that was set aside is kept for whoever looks for the cause.
+/// Moves a store to the quarantine, where it is kept for diagnosis until the next one.
 fn aside(path: &Path, folder: &Path) -> io::Result<()> {
     let quarantine = folder.join(QUARANTINE_DIR);
     remove(&quarantine);

@@ -1,10 +1,10 @@
-//! What stands around a value on the disk, so that a value is the one that was put or none.
+//! The envelope of a value on disk, which detects any damage and any mix-up of keys.
 //!
-//! magic · format · space · key · BLAKE3 of the value · value
+//! Layout: magic · format · space · key · BLAKE3 of the value · value
 
 use super::{CacheSpace, DigestKey};
 
-/// Goes up with every change of what is kept, or how.
+/// Increased with every change of the format or of what is stored.
 pub(super) const ENVELOPE_FORMAT: u8 = 1;
 const ENVELOPE_MAGIC: [u8; 4] = *b"muxC";
 const HEADER_BYTES: usize = ENVELOPE_MAGIC.len() + 2 + 32;
@@ -18,7 +18,7 @@ pub(super) fn seal(space: CacheSpace, key: &DigestKey, value: &[u8]) -> Vec<u8> 
     sealed
 }
 
-/// The value, if it is whole and belongs to this key.
+/// The value, if it is intact and belongs to this key.
 pub(super) fn unseal(space: CacheSpace, key: &DigestKey, sealed: &[u8]) -> Option<Vec<u8>> {
     let rest = sealed.strip_prefix(&envelope_header(space, key))?;
     let (sum, value) = rest.split_at_checked(CHECKSUM_BYTES)?;
@@ -41,7 +41,7 @@ mod tests {
     const KEY: DigestKey = [7; 32];
 
     #[test]
-    fn a_value_comes_back_under_its_own_key_only() {
+    fn value_unseals_only_under_its_space_and_key() {
         let sealed = seal(CacheSpace::Types, &KEY, b"declare");
         assert_eq!(
             unseal(CacheSpace::Types, &KEY, &sealed).as_deref(),
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn no_byte_of_it_can_change_and_no_end_be_missing() {
+    fn changed_or_truncated_envelope_does_not_unseal() {
         let sealed = seal(CacheSpace::Catalogs, &KEY, b"twelve tools");
         for at in 0..sealed.len() {
             let mut flipped = sealed.clone();

@@ -1,21 +1,22 @@
-//! What the daemon knows and could find out again: catalogs, types, shapes, verdicts.
+//! The cache of what the daemon can recompute: catalogs, types, shapes, verdicts, eras, usage.
 //!
-//! It knows `mux-text` for digests and nothing else of this workspace. It alone depends on the store (`sled`), which is
-//! fast and not reliable.
+//! Of this workspace, the crate depends only on `mux-text`, for digests. It is the only crate that depends on the store
+//! (`sled`), which is fast but not reliable.
 //!
-//! - `store` asks the store on disk and fences each question; `reader` and `writer` are our two threads for it, `write_queue`
-//!   what waits to be written, `shared_state` what they and their callers share, `limits` the limits and timeouts.
-//! - `envelope` surrounds a value with its space, key and checksum; `cache_dir` has the directories: the lock, and the
-//!   quarantine for a damaged store; `memory_store` is the cache where there is no disk.
-//! - `timer_slack` gives the store's own threads a large timer slack; `panic_hook` sends their panics to the log.
+//! - `store`: the interface to the store on disk, which catches its panics. `reader` and `writer`: the two threads that
+//!   access it. `write_queue`: pending writes. `shared_state`: the state of the threads and their callers. `limits`:
+//!   sizes and timeouts.
+//! - `envelope` wraps a value with its space, key and checksum. `cache_dir`: the directories, with the lock and the
+//!   quarantine of a damaged store. `memory_store`: the cache without a disk.
+//! - `timer_slack` gives the store's own threads a large timer slack. `panic_hook` sends their panics to the log.
 //!
-//! A store that cannot be opened within 500 ms, or was being opened when a process died, is moved aside.
+//! A damaged store, and one that was being opened when a process died, is moved to the quarantine.
 //!
 //! Invariants:
 //!
-//! - A value that comes back is the one that was put. Nothing that happens to the disk costs more than what was on it.
-//! - The store is asked on threads of our own and waited for with a limit.
-//! - The cache holds nothing that cannot be learned again: no approval, pin or token.
+//! - A value that is read is the one that was put. Damage on the disk costs at most the cached values.
+//! - The store is only used on threads of this crate, and callers wait for them with a timeout.
+//! - The cache holds nothing that cannot be recomputed: no approvals, pins or tokens.
 
 mod cache_dir;
 mod envelope;
@@ -53,14 +54,14 @@ use self::{
     write_queue::WriteRequest,
 };
 
-/// What one store is called; another format or another version of it never opens it.
+/// The version of the store format, a part of its directory's name. Other versions never open it.
 const STORE_VERSION: &str = "sled-0.34";
-/// Ours, and those that the store starts for itself.
+/// The name prefixes of the threads of this crate and of the store.
 const CACHE_THREAD_NAMES: &[&str] = &[READER_THREAD, WRITER_THREAD, CLOSER_THREAD, "sled-io-"];
 const READER_THREAD: &str = "cache-reader";
 const WRITER_THREAD: &str = "cache-writer";
 const CLOSER_THREAD: &str = "cache-closer";
-/// What the store keeps in memory of what it read.
+/// The size of the store's page cache.
 const PAGE_CACHE_BYTES: u64 = 16 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,37 +76,37 @@ pub enum CacheSpace {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatus {
-    /// As they were when something was last written.
+    /// As of the last flush.
     pub bytes_on_disk: u64,
-    /// Reads that found something, and that did not.
+    /// The number of reads that found a value. `misses` are the others.
     pub hits: u64,
     pub misses: u64,
-    /// Why it lives in memory only.
+    /// Why the cache is in memory only.
     pub problem: Option<String>,
-    /// Why what an earlier daemon had kept was set aside.
+    /// Why the previous store was moved to the quarantine.
     pub began_anew: Option<String>,
 }
 
-/// Cheap to clone. The last clone that goes closes it in the background.
+/// A handle to the cache. Cheap to clone; dropping the last clone closes the cache in the background.
 #[derive(Clone)]
 pub struct Cache(Arc<CacheInner>);
 
 struct CacheInner {
     shared: Arc<SharedCache>,
-    /// Ends when the store is closed.
+    /// Its sender is dropped when the store is closed.
     open: watch::Receiver<()>,
 }
 
 impl Cache {
-    /// Opens it, or makes it, below `folder`. Never fails, and takes at most half a second: what cannot
-    /// be opened is set aside (the last such thing is kept) and an empty one begun; where that fails
-    /// too, or another process has it, it lives in memory only. An opening that takes longer goes on;
-    /// until it ends everything is a miss and what is put waits. Must be called inside a tokio runtime.
+    /// Opens or creates the cache in `folder`. Never fails, and takes at most half a second. A damaged store is moved
+    /// to the quarantine, which holds one, and replaced by an empty one. If that fails too, or another process uses it,
+    /// the cache is in memory only. Opening continues after the half second: until then reads miss and writes wait.
+    /// Must be called inside a tokio runtime.
     pub async fn open(folder: PathBuf) -> Self {
         Self::open_with(folder, Box::new(open_trees), MAX_DISK_BYTES).await
     }
 
-    /// One that lives in memory only.
+    /// A cache in memory only.
     pub fn memory() -> Self {
         let phase = CachePhase::Memory(memory_store::MemoryStore::default());
         let shared = Arc::new(SharedCache::new(phase));
@@ -113,7 +114,7 @@ impl Cache {
         Self(Arc::new(CacheInner { shared, open }))
     }
 
-    /// Anything that is wrong with a value is a miss, and a store that does not answer too.
+    /// Reads a value. A damaged value is a miss, and so is a store that does not respond.
     pub async fn get(&self, space: CacheSpace, key: DigestKey) -> Option<Vec<u8>> {
         let value = match self.shared().find(space, key) {
             CacheLookup::Now(value) => value,
@@ -129,8 +130,8 @@ impl Cache {
         value
     }
 
-    /// Returns at once. A write that finds the line full, or the disk, is dropped; what was there
-    /// before then stays. A value that is longer than [`MAX_VALUE_BYTES`] is not kept.
+    /// Writes a value without blocking. If the queue or the disk is full, the write is dropped and the old value stays.
+    /// A value longer than [`MAX_VALUE_BYTES`] is not stored; the old one is removed.
     pub fn put(&self, space: CacheSpace, key: DigestKey, value: Vec<u8>) {
         let value = (value.len() <= MAX_VALUE_BYTES).then(|| Arc::new(value));
         self.shared().enter(space, key, value);
@@ -150,7 +151,7 @@ impl Cache {
         }
     }
 
-    /// In no order. None of it if that takes longer than a second.
+    /// All values of a space, in no order. Empty if that takes longer than a second.
     pub async fn all(&self, space: CacheSpace) -> Vec<(DigestKey, Vec<u8>)> {
         let all = self.shared().ask(
             |all| WriteRequest::All(space, all),
@@ -165,18 +166,18 @@ impl Cache {
         }
     }
 
-    /// Everything that was put before is on the disk, unless that takes longer than two seconds.
+    /// Waits until everything that was put before is on disk, at most two seconds.
     pub async fn flush(&self) {
         if let Err(flushed) = self.shared().ask(WriteRequest::Flush, |_| ()) {
             drop(timeout(FLUSH_TIMEOUT, flushed).await);
         }
     }
 
-    /// Closes it for all who have it; another process can open it when this returns, unless the disk does not answer.
+    /// Closes the cache for all its handles. Another process can open it when this returns, unless `within` has passed.
     pub async fn close(&self, within: Duration) {
         self.shared().close();
         let mut open = self.0.open.clone();
-        // Nothing is ever sent: what is waited for is the end.
+        // Nothing is ever sent: the channel closes with the store.
         drop(timeout(within, async { while open.changed().await.is_ok() {} }).await);
     }
 
@@ -206,7 +207,7 @@ impl Cache {
                 })
             });
         if let Err(error) = started {
-            shared.forsake(format!("its threads do not start: {error}"));
+            shared.forsake(format!("its threads cannot be started: {error}"));
         }
         drop(timeout(OPEN_TIMEOUT, is_open).await);
         Self(Arc::new(CacheInner { shared, open }))
@@ -223,7 +224,7 @@ impl Drop for CacheInner {
     }
 }
 
-/// One that may be lost in the store, and is not waited for.
+/// Starts a detached thread: it may hang in the store.
 fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let thread = thread::Builder::new().name(name.into());
     thread.spawn(work).map(drop)
@@ -245,8 +246,8 @@ fn open_trees(path: &Path) -> Result<Box<dyn Store>, StoreError> {
         .path(path)
         .mode(Mode::LowSpace)
         .cache_capacity(PAGE_CACHE_BYTES)
-        // Its own thread would sync the file twice a second for ever, cannot be told from one that
-        // panicked, and is waited for without a limit when the store is dropped: `writer` flushes.
+        // The store's own flush thread would sync the file twice a second forever, does not report a panic, and is
+        // joined without a limit when the store is dropped. `writer` flushes instead.
         .flush_every_ms(None)
         .open()?;
     Ok(Box::new(SledStore {
@@ -314,7 +315,7 @@ impl Store for SledStore {
 impl From<sled::Error> for StoreError {
     fn from(error: sled::Error) -> Self {
         match error {
-            // It has no kind of its own.
+            // The error for a lock has no kind of its own.
             sled::Error::Io(error) if error.to_string().contains("acquire lock") => Self::Locked,
             sled::Error::Io(error) => error.into(),
             other => Self::Broken(other.to_string()),

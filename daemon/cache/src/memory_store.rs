@@ -1,4 +1,4 @@
-//! The cache where there is no disk: the oldest values make room for new ones.
+//! The cache without a disk: new values replace the oldest ones.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,13 +10,13 @@ use super::{CacheSpace, DigestKey, limits::MAX_MEMORY_BYTES};
 #[derive(Default)]
 pub(super) struct MemoryStore {
     values: HashMap<(CacheSpace, DigestKey), NumberedValue>,
-    /// In the order in which they came; one whose number is not the value's own is no longer there.
+    /// The order of insertion. An entry is stale if its number is not that of the value.
     order: VecDeque<(u64, CacheSpace, DigestKey)>,
     next: u64,
     bytes: usize,
 }
 
-/// With its number in the order.
+/// A value with its number in the order.
 type NumberedValue = (u64, Arc<Vec<u8>>);
 
 impl MemoryStore {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_values_make_room() {
+    fn oldest_values_are_evicted() {
         let mut memory = MemoryStore::default();
         let large = Arc::new(vec![1; MAX_MEMORY_BYTES / 4]);
         for number in 0..5 {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_written_again_and_again_is_held_once() {
+    fn value_that_is_overwritten_is_held_once() {
         let mut memory = MemoryStore::default();
         for number in 0..10_000_usize {
             memory.put(

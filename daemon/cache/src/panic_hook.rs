@@ -1,4 +1,4 @@
-//! Panics of the cache's own threads go to the log and nowhere else: they end nothing.
+//! Sends panics of the cache's own threads to the log instead of standard error. They are caught and end nothing.
 
 use std::{panic, sync::Once, thread};
 
@@ -6,7 +6,7 @@ use tracing::error;
 
 static PANIC_HOOK_INSTALLED: Once = Once::new();
 
-/// For all threads whose names begin so, from now on.
+/// Installs the hook for all threads whose names start with one of `names`.
 pub(super) fn hush(names: &'static [&'static str]) {
     PANIC_HOOK_INSTALLED.call_once(|| {
         let before = panic::take_hook();

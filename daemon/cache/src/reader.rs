@@ -1,6 +1,6 @@
-//! The thread that reads: so that a value is not behind a line of writes.
+//! The reader thread: reads do not queue behind writes.
 //!
-//! Invariant: it lets go of the store before it waits.
+//! Invariant: it drops its reference to the store before it waits.
 
 use std::{sync::Arc, time::Instant};
 
@@ -10,7 +10,7 @@ use super::{
     store::{Store, StoreError},
 };
 
-/// Until the cache is closed or lives in memory.
+/// Serves reads until the cache is closed or is in memory only.
 pub(super) fn run_reader(shared: &SharedCache) {
     let mut state = shared.state();
     loop {
@@ -22,7 +22,7 @@ pub(super) fn run_reader(shared: &SharedCache) {
             continue;
         };
         let CachePhase::Disk(store) = &state.phase else {
-            // Without an answer it is a miss.
+            // The dropped sender makes it a miss.
             continue;
         };
         if answer.is_closed() {
@@ -36,7 +36,7 @@ pub(super) fn run_reader(shared: &SharedCache) {
         state = shared.state();
         state.reading = None;
         match found {
-            // Nobody may wait any more, who then has his miss already.
+            // The caller may have timed out.
             Ok(found) => drop(answer.send(found)),
             Err(error) => {
                 drop(state);

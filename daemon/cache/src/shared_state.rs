@@ -1,6 +1,6 @@
-//! What the cache's callers and its two threads share.
+//! The state that the cache's callers share with its two threads.
 //!
-//! Invariant: the lock is never held while the store is asked, so that whoever holds it goes on at once.
+//! Invariant: the lock is never held while the store is used, so it is never held for long.
 
 use std::{
     collections::VecDeque,
@@ -25,27 +25,27 @@ pub(super) struct SharedCache {
     writes: Condvar,
 }
 
-/// Guarded by `Shared::state`.
+/// Guarded by `SharedCache::state`.
 pub(super) struct CacheState {
     pub(super) phase: CachePhase,
-    /// Goes up whenever the store is another one: a failure of an earlier one is no failure any more.
+    /// Increases whenever the store is replaced: failures of an earlier store are ignored.
     pub(super) epoch: u64,
     pub(super) queue: WriteQueue,
     pub(super) reads: VecDeque<PendingRead>,
-    /// What the threads do, since when.
+    /// Since when the reader is using the store. `writing`: the same for the writer.
     pub(super) reading: Option<Instant>,
     pub(super) writing: Option<Instant>,
-    /// Why the store has to be set aside.
+    /// Why the store has to be replaced.
     pub(super) broken: Option<String>,
     pub(super) status: CacheStatus,
-    /// Nobody has the cache any more.
+    /// Whether the cache was closed.
     pub(super) closed: bool,
-    /// That writes are dropped was told.
+    /// Whether dropped writes were logged.
     told: bool,
 }
 
 pub(super) enum CachePhase {
-    /// The store is being opened, or set aside. What is put waits.
+    /// The store is being opened or replaced. Writes wait.
     Opening,
     Disk(Arc<OpenStore>),
     Memory(MemoryStore),
@@ -57,7 +57,7 @@ pub(super) struct PendingRead {
     pub(super) answer: oneshot::Sender<Option<Vec<u8>>>,
 }
 
-/// A value at once, or whom to wait for.
+/// The result of a lookup: known at once, or to wait for.
 pub(super) enum CacheLookup {
     Now(Option<Vec<u8>>),
     Later(oneshot::Receiver<Option<Vec<u8>>>),
@@ -126,11 +126,11 @@ impl SharedCache {
             self.writes.notify_one();
         } else if !state.told {
             state.told = true;
-            warn!("the cache cannot write as fast as it is told to; some of it will be made anew");
+            warn!("cache writes are dropped: the queue is full");
         }
     }
 
-    /// Asks the thread that writes; `in_memory` if there is no store.
+    /// Sends a request to the writer, or runs `in_memory` if there is no store.
     pub(super) fn ask<T>(
         &self,
         write: impl FnOnce(oneshot::Sender<T>) -> WriteRequest,
@@ -147,7 +147,7 @@ impl SharedCache {
         Err(answered)
     }
 
-    /// Somebody waited for a value in vain.
+    /// Gives up the store if one of its threads hangs. Called when a read has timed out.
     pub(super) fn give_up_if_silent(&self) {
         self.give_up_if_stuck(&mut self.state());
     }
@@ -161,7 +161,7 @@ impl SharedCache {
         }
     }
 
-    /// The store of that time failed: the thread that writes sets it aside.
+    /// Reports a failure of the store of this epoch: the writer replaces it.
     pub(super) fn broke(&self, epoch: u64, why: String) {
         let mut state = self.state();
         if state.epoch == epoch && matches!(state.phase, CachePhase::Disk(_)) {
@@ -173,7 +173,7 @@ impl SharedCache {
         }
     }
 
-    /// From now on it lives in memory.
+    /// Gives up the store: the cache is in memory only from now on.
     pub(super) fn forsake(&self, why: String) {
         self.forsake_locked(&mut self.state(), why);
     }
@@ -197,7 +197,7 @@ impl SharedCache {
         state: MutexGuard<'a, CacheState>,
         limit: Option<Duration>,
     ) -> MutexGuard<'a, CacheState> {
-        // Waiting for ever would be right; the limit keeps one way through here.
+        // Without a limit any long time will do.
         let limit = limit.unwrap_or(Duration::from_secs(3600));
         let woken = self.writes.wait_timeout(state, limit);
         woken.unwrap_or_else(PoisonError::into_inner).0

@@ -1,4 +1,4 @@
-//! What the cache asks of a store on the disk, and a fence around each question.
+//! The interface of a store on disk, and the handling of its panics.
 
 use std::{
     io,
@@ -12,33 +12,32 @@ use tracing::warn;
 
 use super::{CLOSER_THREAD, CacheSpace, DigestKey, timer_slack::TimerSlackGuard};
 
-/// Keys and values as they stand on the disk.
+/// Keys and sealed values as stored on disk.
 pub(super) type StoreEntries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Every method may block, fail, panic, or never come back.
+/// A store on disk. Every method may block, fail, panic, or hang.
 pub(super) trait Store: Send + Sync {
     fn get(&self, space: CacheSpace, key: &DigestKey) -> Result<Option<Vec<u8>>, StoreError>;
     fn put(&self, space: CacheSpace, key: &DigestKey, sealed: Vec<u8>) -> Result<(), StoreError>;
     fn remove(&self, space: CacheSpace, key: &[u8]) -> Result<(), StoreError>;
     fn clear(&self, space: CacheSpace) -> Result<(), StoreError>;
     fn all(&self, space: CacheSpace) -> Result<StoreEntries, StoreError>;
-    /// What was put is on the disk.
+    /// Returns when everything that was put is on disk.
     fn flush(&self) -> Result<(), StoreError>;
     fn bytes(&self) -> Result<u64, StoreError>;
 }
 
-/// Opens the store in this directory, or makes it.
+/// Opens or creates the store in a directory.
 pub(super) type StoreOpener = Box<dyn Fn(&Path) -> Result<Box<dyn Store>, StoreError> + Send>;
 
-/// A store that is in use. Dropping it costs nothing: a thread of its own closes it then, which may
-/// take its time as everything else may.
+/// A store in use. Dropping it does not block: a new thread closes the store.
 pub(super) struct OpenStore(Option<Box<dyn Store>>);
 
 #[derive(Debug, Error)]
 pub(super) enum StoreError {
     #[error("another process holds its lock")]
     Locked,
-    /// The store may be sound; the system has no room for it, or no right.
+    /// There is no space for the store, or no permission to write it. It may be intact.
     #[error("{0}")]
     NoRoom(io::Error),
     #[error("{0}")]
@@ -55,16 +54,16 @@ impl From<io::Error> for StoreError {
     }
 }
 
-/// Does it, and ends no thread if it panics. Threads that the store starts meanwhile cost an idle daemon nothing.
+/// Runs `work` and turns a panic into an error. Threads that the store starts meanwhile get a large timer slack.
 pub(super) fn catch_panics<T>(
     work: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     let _threads = TimerSlackGuard::begin();
-    // What it leaves half done is in the store, and a store that panicked is not used again.
+    // Only the store can be left inconsistent, and a store that panicked is not used again.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let text = text.unwrap_or("without a word");
+        let text = text.unwrap_or("no message");
         let line = text.lines().next().unwrap_or(text);
         Err(StoreError::Broken(format!("it panicked: {line}")))
     })
@@ -75,18 +74,18 @@ impl OpenStore {
         Self(Some(store))
     }
 
-    /// Asks it, behind the fence.
+    /// Uses the store, with panics caught.
     pub(super) fn run_fenced<T>(
         &self,
         question: impl FnOnce(&dyn Store) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        // It is there until it is dropped.
+        // Unreachable: it is `Some` until it is dropped.
         let closed = || StoreError::Broken("it is closed".into());
         let store = self.0.as_deref().ok_or_else(closed)?;
         catch_panics(|| question(store))
     }
 
-    /// Closes it here, however long that takes.
+    /// Closes the store on this thread, however long that takes.
     pub(super) fn close(mut self) {
         close_store(self.0.take());
     }
@@ -97,7 +96,7 @@ impl Drop for OpenStore {
         let Some(store) = self.0.take() else { return };
         let thread = thread::Builder::new().name(CLOSER_THREAD.into());
         if let Err(error) = thread.spawn(move || close_store(Some(store))) {
-            warn!(%error, "the cache was closed in haste");
+            warn!(%error, "cannot start a thread to close the cache");
         }
     }
 }
@@ -108,6 +107,6 @@ fn close_store(store: Option<Box<dyn Store>>) {
         Ok(())
     });
     if let Err(error) = closed {
-        warn!(%error, "the cache did not close well");
+        warn!(%error, "failed to close the cache");
     }
 }

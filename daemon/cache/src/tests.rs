@@ -1,4 +1,4 @@
-//! A cache over stores that fail in every way that can be asked for.
+//! A cache over fake stores that fail in every way.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use super::*;
 
 const KEY: DigestKey = [1; 32];
 const OTHER: DigestKey = [2; 32];
-/// Nothing here takes so long unless it hangs.
+/// Longer than anything here takes unless it hangs.
 const HANG: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, PartialEq)]
@@ -29,7 +29,7 @@ enum StoreFault {
 
 type Kept = HashMap<(CacheSpace, Vec<u8>), Vec<u8>>;
 
-/// A store in memory; what is wrong with it can be said while it is used.
+/// A store in memory whose fault can be set while it is used.
 #[derive(Clone)]
 struct FakeStore {
     entries: Arc<Mutex<Kept>>,
@@ -113,7 +113,7 @@ impl Store for FakeStore {
 
 type Answers = Vec<Result<FakeStore, StoreError>>;
 
-/// Opens these one after the other.
+/// An opener that returns these answers one after the other.
 fn openers(mut answers: Answers) -> StoreOpener {
     answers.reverse();
     let answers = Mutex::new(answers);
@@ -122,7 +122,7 @@ fn openers(mut answers: Answers) -> StoreOpener {
         let mut answers = answers.lock().unwrap();
         let answer = answers.pop().unwrap();
         if matches!(answer, Err(StoreError::Locked)) {
-            // Whoever has it keeps it, however often one asks.
+            // The lock stays held, however often the opener tries.
             answers.push(Err(StoreError::Locked));
         }
         answer.map(|fake| Box::new(fake) as Box<dyn Store>)
@@ -133,7 +133,7 @@ async fn open(folder: &Path, answers: Answers) -> Cache {
     Cache::open_with(folder.to_path_buf(), openers(answers), MAX_DISK_BYTES).await
 }
 
-/// Waits until this is so, for as long as something is done about it.
+/// Waits until the status matches.
 async fn until(cache: &Cache, is: impl Fn(&CacheStatus) -> bool) -> CacheStatus {
     let began = Instant::now();
     loop {
@@ -150,7 +150,7 @@ fn quarantined(folder: &Path) -> bool {
     folder.join("quarantine").exists()
 }
 
-/// On a busy machine an answer may come too late.
+/// Reads until there is a value: on a busy machine an answer may come too late.
 async fn get(cache: &Cache, space: CacheSpace, key: DigestKey) -> Vec<u8> {
     let began = Instant::now();
     loop {
@@ -202,7 +202,7 @@ async fn a_store_that_panics_is_replaced_once_and_then_there_is_memory() {
 }
 
 #[test]
-fn a_store_that_panics_says_nothing_on_standard_error() {
+fn panicking_store_writes_nothing_to_stderr() {
     let name = "tests::a_store_that_panics_is_replaced_once_and_then_there_is_memory";
     let mut test = Command::new(env::current_exe().unwrap());
     let done = test
@@ -216,7 +216,7 @@ fn a_store_that_panics_says_nothing_on_standard_error() {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_is_given_up() {
+async fn hanging_store_is_given_up() {
     let home = tempfile::tempdir().unwrap();
     let fake = FakeStore::default();
     let cache = open(home.path(), vec![Ok(fake.clone())]).await;
@@ -236,7 +236,7 @@ async fn a_store_that_does_not_answer_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_slow_start_is_not_waited_for_and_not_thrown_away() {
+async fn slow_open_does_not_block_and_is_used_later() {
     let home = tempfile::tempdir().unwrap();
     let fake = FakeStore::default();
     let (go, gone): (_, Receiver<()>) = channel();
@@ -262,7 +262,7 @@ async fn a_slow_start_is_not_waited_for_and_not_thrown_away() {
 }
 
 #[tokio::test]
-async fn a_store_without_room_is_left_as_it_is() {
+async fn store_on_a_full_disk_is_not_quarantined() {
     let home = tempfile::tempdir().unwrap();
     let fake = FakeStore::default();
     let cache = open(home.path(), vec![Ok(fake.clone())]).await;
@@ -276,7 +276,7 @@ async fn a_store_without_room_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_does_not_open_is_set_aside_unless_it_may_be_sound() {
+async fn store_that_does_not_open_is_quarantined_unless_it_may_be_intact() {
     let full = || io::Error::from(io::ErrorKind::StorageFull).into();
     let broken = || StoreError::Broken("torn".into());
     let cases: [(Answers, bool, Option<&str>); 4] = [
@@ -299,7 +299,7 @@ async fn what_does_not_open_is_set_aside_unless_it_may_be_sound() {
 }
 
 #[tokio::test]
-async fn a_store_that_ended_its_process_while_it_opened_is_not_opened_again() {
+async fn store_that_was_being_opened_when_a_process_died_is_quarantined() {
     let home = tempfile::tempdir().unwrap();
     let version = home
         .path()
@@ -308,14 +308,14 @@ async fn a_store_that_ended_its_process_while_it_opened_is_not_opened_again() {
     fs::write(version.join("opening"), "").unwrap();
     let cache = open(home.path(), vec![Ok(FakeStore::default())]).await;
     let status = cache.status();
-    assert!(status.began_anew.unwrap().contains("did not come back"));
+    assert!(status.began_anew.unwrap().contains("while opening it"));
     assert!(quarantined(home.path()) && version.join("store-4").is_dir());
     assert!(!version.join("opening").exists() && !version.join("store-3").exists());
     works(&cache).await;
 }
 
 #[tokio::test]
-async fn a_full_cache_forgets_what_is_quickly_made_anew() {
+async fn full_cache_is_compacted_to_expensive_values() {
     let home = tempfile::tempdir().unwrap();
     let open = || Cache::open_with(home.path().into(), Box::new(open_trees), 4 << 20);
     let cache = open().await;
@@ -324,7 +324,7 @@ async fn a_full_cache_forgets_what_is_quickly_made_anew() {
     for number in 0..64_u8 {
         cache.put(CacheSpace::Types, [number; 32], vec![number; 200 << 10]);
     }
-    // A flush waits for a slow disk for two seconds only.
+    // A flush waits for a slow disk for at most two seconds.
     while !cache.all(CacheSpace::Types).await.is_empty() || cache.status().bytes_on_disk >= 4 << 20
     {
         cache.flush().await;
@@ -345,7 +345,7 @@ async fn a_full_cache_forgets_what_is_quickly_made_anew() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_not_whole_is_a_miss_and_goes() {
+async fn damaged_value_is_a_miss_and_is_removed() {
     let home = tempfile::tempdir().unwrap();
     let fake = FakeStore::default();
     let cache = open(home.path(), vec![Ok(fake.clone())]).await;
@@ -373,7 +373,7 @@ async fn a_value_that_is_not_whole_is_a_miss_and_goes() {
 }
 
 #[tokio::test]
-async fn a_value_that_is_too_long_takes_the_place_of_none() {
+async fn overlong_value_is_not_stored_and_removes_the_old_one() {
     let home = tempfile::tempdir().unwrap();
     let cache = open(home.path(), vec![Ok(FakeStore::default())]).await;
     cache.put(CacheSpace::Types, KEY, b"short".to_vec());
@@ -388,7 +388,7 @@ async fn a_value_that_is_too_long_takes_the_place_of_none() {
 }
 
 #[tokio::test]
-async fn memory_is_a_cache_too() {
+async fn memory_cache_works() {
     works(&Cache::memory()).await;
     assert_eq!(Cache::memory().status(), CacheStatus::default());
 }

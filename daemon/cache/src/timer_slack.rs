@@ -1,24 +1,23 @@
-//! Sleep for the threads that the store starts for itself.
+//! A large timer slack for the threads that the store starts.
 //!
-//! They look once a second whether there is work, all seven of them, for the daemon's life and whether the store is used
-//! or not. Whoever has work wakes them besides, so that a look may come as late as it likes: the system gives each thread
-//! a slack by which its waits may be longer, and a thread has it from the one that started it. Then they look when the
-//! processor is awake anyway, and wake no idle one.
+//! The store's seven threads poll for work once a second, whether the store is used or not. New work wakes them anyway,
+//! so their polling may be late. A thread inherits its timer slack from the thread that starts it: with a large slack
+//! they poll only when the processor is awake anyway.
 //!
-//! Invariant: the slack is on a thread of ours only while the store is asked; our own waits are as long as we say.
+//! Invariant: a thread of this crate has the slack only while it uses the store, so its own waits are exact.
 
-/// By how much a wait of theirs may be longer.
+/// By how much a wait of the store's threads may be longer.
 #[cfg(target_os = "linux")]
 const STORE_TIMER_SLACK: std::time::Duration = std::time::Duration::from_secs(600);
 
-/// Whatever thread is started until this is dropped is in no hurry.
+/// Threads that are spawned while this guard lives get a large timer slack.
 pub(super) struct TimerSlackGuard(());
 
 #[cfg(target_os = "linux")]
 impl TimerSlackGuard {
     pub(super) fn begin() -> Self {
         let nanos = nix::libc::c_ulong::try_from(STORE_TIMER_SLACK.as_nanos());
-        // Without it they wake as often as they want to.
+        // On an error the threads just wake more often.
         _ = nix::sys::prctl::set_timerslack(nanos.unwrap_or(nix::libc::c_ulong::MAX));
         Self(())
     }
@@ -27,12 +26,12 @@ impl TimerSlackGuard {
 #[cfg(target_os = "linux")]
 impl Drop for TimerSlackGuard {
     fn drop(&mut self) {
-        // The one that this thread had when it was started.
+        // 0 resets the slack to the thread's default.
         _ = nix::sys::prctl::set_timerslack(0);
     }
 }
 
-/// Other systems have no such thing.
+/// Other systems have no timer slack.
 #[cfg(not(target_os = "linux"))]
 impl TimerSlackGuard {
     pub(super) fn begin() -> Self {
@@ -54,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_are_started_meanwhile_are_in_no_hurry_and_ours_is_again() {
+    fn spawned_threads_inherit_the_slack_and_the_guard_resets_it() {
         let before = slack();
         let leisure = TimerSlackGuard::begin();
         let theirs = thread::spawn(slack);

@@ -1,4 +1,4 @@
-//! What waits to be written, in order, and can be read meanwhile.
+//! The queue of pending writes, which can be read meanwhile.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,29 +12,29 @@ use super::{
     limits::{MAX_QUEUED_BYTES, MAX_QUEUED_WRITES},
 };
 
-/// What is to be done with the store, in the order in which it was asked for.
+/// A request to the writer thread, in the order of the requests.
 pub(super) enum WriteRequest {
-    /// Puts or removes what waits under this key, unless something newer waits there.
+    /// Writes the pending value of this key, unless a newer write has replaced it.
     Entry(CacheSpace, DigestKey, u64),
     Clear(CacheSpace, oneshot::Sender<()>),
     All(CacheSpace, oneshot::Sender<Vec<(DigestKey, Vec<u8>)>>),
     Flush(oneshot::Sender<()>),
 }
 
-/// A value, or that there is none any more.
+/// A value to put, or `None` to remove it.
 pub(super) type PendingValue = Option<Arc<Vec<u8>>>;
 
 #[derive(Default)]
 pub(super) struct WriteQueue {
     order: VecDeque<WriteRequest>,
-    /// With the number of the write that will take it.
+    /// The pending values, with the number of the write for each.
     waiting: HashMap<(CacheSpace, DigestKey), (u64, PendingValue)>,
     bytes: usize,
     next: u64,
 }
 
 impl WriteQueue {
-    /// False if it is full: then what was there before stays.
+    /// Adds a write. Returns false if the queue is full: the old value stays then.
     pub(super) fn enter(&mut self, space: CacheSpace, key: DigestKey, value: PendingValue) -> bool {
         let length = value.as_ref().map_or(0, |value| value.len());
         if self.order.len() >= MAX_QUEUED_WRITES || self.bytes + length > MAX_QUEUED_BYTES {
@@ -49,7 +49,7 @@ impl WriteQueue {
         true
     }
 
-    /// Only those who wait for the answer ask so, and they are few.
+    /// Adds a request that a caller waits for. There is no limit, since there are few callers.
     pub(super) fn ask(&mut self, write: WriteRequest) {
         if let WriteRequest::Clear(space, _) = write {
             self.drop_waiting(|of| of == space);
@@ -57,7 +57,7 @@ impl WriteQueue {
         self.order.push_back(write);
     }
 
-    /// What will stand under this key; `None` if nothing waits there.
+    /// The pending value of this key; `None` if no write is pending.
     pub(super) fn waiting(&self, space: CacheSpace, key: &DigestKey) -> Option<PendingValue> {
         let (_, value) = self.waiting.get(&(space, *key))?;
         Some(value.clone())
@@ -67,7 +67,7 @@ impl WriteQueue {
         self.order.pop_front()
     }
 
-    /// What this write is about, unless a newer one has taken its place.
+    /// The value of this write, unless a newer one has replaced it.
     pub(super) fn content(
         &self,
         space: CacheSpace,
@@ -78,14 +78,14 @@ impl WriteQueue {
         (*newest == number).then(|| value.clone())
     }
 
-    /// It is in the store now, or lost.
+    /// Removes a write that was made or has failed.
     pub(super) fn done(&mut self, space: CacheSpace, key: &DigestKey, number: u64) {
         if self.content(space, key, number).is_some() {
             self.drop_key(space, key);
         }
     }
 
-    /// All that waits, when nobody will write it any more; whoever waits for an answer gets none.
+    /// Takes all pending values when the store is given up. Waiting callers get no answer.
     pub(super) fn take(
         &mut self,
     ) -> impl Iterator<Item = (CacheSpace, DigestKey, PendingValue)> + use<> {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_writes_of_one_key_the_newer_one_counts() {
+    fn newer_write_of_a_key_replaces_the_older() {
         let mut queue = WriteQueue::default();
         assert!(queue.enter(CacheSpace::Types, KEY, value("old")));
         assert!(queue.enter(CacheSpace::Types, KEY, value("new")));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_space_that_is_cleared_is_not_written() {
+    fn clear_drops_pending_writes_of_its_space() {
         let mut queue = WriteQueue::default();
         queue.enter(CacheSpace::Types, KEY, value("before"));
         queue.enter(CacheSpace::Shapes, KEY, value("other"));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_takes_nothing_more() {
+    fn full_queue_rejects_writes() {
         let mut queue = WriteQueue::default();
         let large = Some(Arc::new(vec![0; MAX_QUEUED_BYTES]));
         assert!(queue.enter(CacheSpace::Types, KEY, large));

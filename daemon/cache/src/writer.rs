@@ -1,6 +1,6 @@
-//! The thread that opens the store, writes, and sets aside what is damaged.
+//! The writer thread: opens the store, writes, and replaces a damaged store.
 //!
-//! Invariant: it alone touches the directories, and one store after another.
+//! Invariant: only this thread accesses the directories.
 
 use std::{sync::Arc, time::Instant};
 
@@ -20,15 +20,15 @@ use super::{
 pub(super) struct CacheWriter {
     shared: Arc<SharedCache>,
     place: CacheDir,
-    /// Bytes on the disk.
+    /// The size on disk beyond which the store is compacted, in bytes.
     most: u64,
-    /// Since when something is written that may not be on the disk.
+    /// The time of the first write that was not flushed yet.
     unflushed: Option<Instant>,
-    /// A store broke while it was used; the next one that does is the last.
+    /// Whether a store was replaced: if the new one fails too, the cache is in memory only.
     began_anew: bool,
 }
 
-/// Opens the store, tells so, and serves until the cache is closed or lives in memory.
+/// Opens the store, signals `opened`, and serves requests until the cache is closed or is in memory only.
 pub(super) fn run_writer(
     shared: Arc<SharedCache>,
     take: impl FnOnce() -> Result<CacheDir, CacheDirError>,
@@ -59,7 +59,7 @@ pub(super) fn run_writer(
     writer.disk_bytes(&store);
     writer.shared.opened(store);
     info!(?took, "the cache is open");
-    // Nobody may wait any more, after a slow start.
+    // After a slow start the receiver has timed out.
     let _ = opened.send(());
     writer.serve_queue();
 }
@@ -87,7 +87,7 @@ impl CacheWriter {
             } else if let Some(write) = state.queue.pop() {
                 self.write(state, &store, write)
             } else if state.closed {
-                // The reader lets go of it before it waits: the lock is held until all is on the disk.
+                // The reader drops its reference before it waits. The lock is held until everything is on disk.
                 state.phase = CachePhase::Opening;
                 drop(state);
                 if let Some(store) = Arc::into_inner(store) {
@@ -112,7 +112,7 @@ impl CacheWriter {
         }
     }
 
-    /// One thing from the line. The lock is given back before the store is asked.
+    /// Handles a request. Releases the lock before it uses the store.
     fn write(
         &mut self,
         mut state: std::sync::MutexGuard<'_, CacheState>,
@@ -131,7 +131,7 @@ impl CacheWriter {
                     None => store.remove(space, &key),
                 });
                 if matches!(done, Err(StoreError::NoRoom(_))) {
-                    // It goes on to live in memory.
+                    // The value stays queued, and moves to the cache in memory.
                     return done;
                 }
                 self.unflushed.get_or_insert_with(Instant::now);
@@ -142,7 +142,7 @@ impl CacheWriter {
                 drop(state);
                 store.run_fenced(|store| store.clear(space))?;
                 self.unflushed.get_or_insert_with(Instant::now);
-                // Who has waited too long is not there any more, here and below.
+                // The receiver may have timed out, here and below.
                 let _ = done.send(());
                 Ok(())
             }
@@ -171,16 +171,15 @@ impl CacheWriter {
     }
 
     fn disk_bytes(&self, store: &OpenStore) -> u64 {
-        // What cannot be measured is not too much.
+        // If the size is unknown, the store is not compacted.
         let bytes = store.run_fenced(|store| store.bytes()).unwrap_or(0);
         self.shared.state().status.bytes_on_disk = bytes;
         bytes
     }
 
-    /// Goes on with a store that holds only what took long to learn. Copying is the one way that
-    /// surely gives room back.
+    /// Replaces the store by a copy of the values that are expensive to recompute. Only copying reliably frees space.
     fn compact(&mut self, store: &OpenStore) -> Result<(), StoreError> {
-        info!("the cache is too long; it forgets types and verdicts");
+        info!("the cache exceeds its size limit: dropping types and verdicts");
         let smaller = match self.place.beside() {
             Ok(smaller) => smaller,
             Err(error) => {
@@ -202,7 +201,7 @@ impl CacheWriter {
         });
         if let Err(error) = copied {
             self.shared
-                .forsake(format!("it cannot be made shorter: {error}"));
+                .forsake(format!("it cannot be compacted: {error}"));
             return Ok(());
         }
         self.disk_bytes(&smaller);
@@ -218,7 +217,7 @@ impl CacheWriter {
 
     fn replace_broken_store(&mut self, why: &str) {
         if self.began_anew {
-            self.shared.forsake(format!("it broke twice: {why}"));
+            self.shared.forsake(format!("it failed twice: {why}"));
             return;
         }
         self.began_anew = true;
@@ -230,14 +229,14 @@ impl CacheWriter {
                 self.shared.opened(store);
             }
             Err(error) => {
-                warn!(%error, "the cache cannot begin anew");
+                warn!(%error, "cannot start an empty cache");
                 self.shared.forsake(error.to_string());
             }
         }
     }
 }
 
-/// All that is whole in a space. What is not is removed.
+/// All intact values of a space. Damaged ones are removed.
 fn intact_values(
     store: &dyn Store,
     space: CacheSpace,

@@ -1,6 +1,6 @@
-//! The cache on a real disk, and what can happen to it there.
+//! The cache on a real disk, with damage, crashes and full disks.
 //!
-//! Invariant: what a key's value must be can be told from the key, so that no wrong one goes unseen.
+//! Invariant: a value is a function of its space and key, so that a wrong one is always detected.
 
 #![cfg(unix)]
 

@@ -1,10 +1,10 @@
-//! Whether anybody still needs this daemon.
+//! Whether the daemon is still in use.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-/// Counts clients and detached runs, and knows when there has been none for long enough.
+/// Counts clients and detached runs, and detects when the idle timeout is reached.
 #[derive(Clone, Debug)]
 pub struct Activity(Arc<ActivityWatches>);
 
@@ -14,19 +14,19 @@ struct ActivityWatches {
     idle_exit: watch::Sender<Option<Duration>>,
 }
 
-/// All in one place, so that nobody is let in after the decision to go.
+/// The counts under one lock, so that no client is admitted after the decision to exit.
 #[derive(Clone, Copy, Debug, Default)]
 struct ClientCounts {
     count: usize,
-    /// Runs that need no client.
+    /// The number of detached runs.
     detached: usize,
-    /// Somebody has been here.
+    /// Whether a client has ever connected.
     seen: bool,
-    /// The daemon is ending.
+    /// Whether the daemon is shutting down.
     closed: bool,
 }
 
-/// Whoever started the daemon is on the way, and gets this long however impatient we are.
+/// The minimum time for the client that started the daemon to connect, even if the idle timeout is shorter.
 const FIRST_CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl ClientCounts {
@@ -35,7 +35,7 @@ impl ClientCounts {
     }
 }
 
-/// A client or a detached run that is there.
+/// Counts as a client or a detached run as long as it lives.
 pub struct ActivityGuard {
     activity: Activity,
     detached: bool,
@@ -54,14 +54,14 @@ impl Drop for ActivityGuard {
 }
 
 impl Activity {
-    /// `idle_exit` is `None` for a daemon that never leaves by itself.
+    /// `idle_exit` is `None` for a daemon that never exits by itself.
     pub fn new(idle_exit: Option<Duration>) -> Self {
         let clients = watch::Sender::new(ClientCounts::default());
         let idle_exit = watch::Sender::new(idle_exit);
         Self(Arc::new(ActivityWatches { clients, idle_exit }))
     }
 
-    /// Counts a client until it goes; `None` if the daemon is ending.
+    /// Counts a client until the guard is dropped. `None` if the daemon is shutting down.
     pub fn admit_client(&self) -> Option<ActivityGuard> {
         let admitted = self.0.clients.send_if_modified(|clients| {
             if !clients.closed {
@@ -76,8 +76,8 @@ impl Activity {
         })
     }
 
-    /// Counts a run that goes on without the client that asks for it. That client is there now, so that
-    /// the decision to leave cannot have been made for want of anybody.
+    /// Counts a run that continues without its client. That client is connected now, so the idle timeout cannot have
+    /// been reached.
     pub fn admit_detached_run(&self) -> ActivityGuard {
         self.0.clients.send_modify(|clients| clients.detached += 1);
         ActivityGuard {
@@ -90,12 +90,12 @@ impl Activity {
         self.0.clients.borrow().count
     }
 
-    /// Lets nobody in any more.
+    /// Admits no more clients.
     pub fn close_to_clients(&self) {
         self.0.clients.send_modify(|clients| clients.closed = true);
     }
 
-    /// The same, if nobody is here.
+    /// Admits no more clients if there are none now. Returns whether clients are no longer admitted.
     fn close_if_empty(&self) -> bool {
         self.0.clients.send_if_modified(|clients| {
             clients.closed |= clients.has_no_clients();
@@ -107,8 +107,8 @@ impl Activity {
         self.0.idle_exit.send_replace(idle_exit);
     }
 
-    /// Resolves when nobody has been there for the whole time, and from then on lets nobody in. Every
-    /// other run belongs to a client.
+    /// Resolves when there was no client and no detached run for the whole idle timeout. From then on no client is
+    /// admitted. Runs that are not detached end with their clients.
     pub async fn wait_until_idle(&self) {
         let mut clients = self.0.clients.subscribe();
         let mut idle_exit = self.0.idle_exit.subscribe();
@@ -130,7 +130,7 @@ impl Activity {
                 }
             };
             tokio::select! {
-                // Somebody may have come in the last moment.
+                // A client may have connected in the last moment.
                 () = over => if self.close_if_empty() { return },
                 // The senders live as long as `self`.
                 _ = clients.changed() => {}
@@ -147,7 +147,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[tokio::test(start_paused = true)]
-    async fn a_daemon_is_idle_only_after_the_whole_time_without_anybody() {
+    async fn daemon_is_idle_after_the_whole_timeout_without_clients() {
         let activity = Activity::new(Some(3 * HOUR));
         let started = tokio::time::Instant::now();
         let present = activity.admit_client().unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_detached_run_keeps_the_daemon_and_is_no_client() {
+    async fn detached_run_delays_idle_exit_and_is_not_a_client() {
         let activity = Activity::new(Some(HOUR));
         let started = tokio::time::Instant::now();
         let client = activity.admit_client().unwrap();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn never_means_never() {
+    async fn idle_exit_never_is_not_reached() {
         let activity = Activity::new(None);
         assert!(
             tokio::time::timeout(1000 * HOUR, activity.wait_until_idle())

@@ -1,27 +1,27 @@
-//! Who is at the other end of a connection.
+//! The client and agent of a connection.
 
 use std::path::PathBuf;
 
-/// Characters of a name.
+/// The maximum length of a name, in characters.
 const MAX_NAME_CHARS: usize = 80;
 const MAX_WORKSPACE_PATH_BYTES: usize = 4096;
 
-/// Who asks. Clients say it of themselves, but for the process: rules that go by it are for those who mean well, and
-/// no wall.
+/// The client of a connection. All but the process is self-reported: rules on it separate cooperating clients and are
+/// not a security boundary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientOrigin {
     pub client: String,
     pub agent: Option<String>,
     pub workspace: Option<PathBuf>,
-    /// The process, where the system tells.
+    /// The process, if the system reports it.
     pub pid: Option<u32>,
     pub uid: Option<u32>,
-    /// Failures are read by an agent, which has tools and no command line.
+    /// Whether an agent reads the errors: it has tools but no command line.
     pub for_agent: bool,
 }
 
 impl ClientOrigin {
-    /// Names are cut and shown in one line; a workspace that no system could have is left out.
+    /// Creates an origin. Names are cut to one line, and an overlong workspace path is dropped.
     pub fn new(client: &str, agent: Option<&str>, workspace: Option<PathBuf>) -> Self {
         Self {
             client: one_line(client),
@@ -31,14 +31,14 @@ impl ClientOrigin {
         }
     }
 
-    /// Whether it is the same client, in whatever process.
+    /// Whether client, agent and workspace are the same. The process may differ.
     pub fn is_same_client(&self, other: &Self) -> bool {
         (&self.client, &self.agent, &self.workspace)
             == (&other.client, &other.agent, &other.workspace)
     }
 }
 
-/// The beginning of a text, with nothing in it that could move a cursor.
+/// The beginning of a text, without control characters.
 pub fn one_line(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let mut line: String = text.chars().take(MAX_NAME_CHARS).map(plain).collect();

@@ -1,23 +1,23 @@
-//! Who makes a call, and what a client receives or is asked without having requested it.
+//! The callers of calls, and the notices and questions that muxd sends to clients.
 //!
-//! It knows `mux-telemetry` for the trace of a call. It knows no server, tool or run.
+//! This crate depends on `mux-telemetry` for the trace of a call. It does not depend on servers, tools or runs.
 //!
-//! - `caller` is on whose behalf something is sent to a server, `client_origin` which client and agent is at the other end of
-//!   a connection, `run_access` which runs it may reach, `activity` whether this daemon is still needed.
-//! - `mailbox` has one connection's notices and questions in a `notice_queue`; `list_changes` says that the pool offers something else
-//!   than before; `pausable_clock` is a clock that is paused while the client is asked.
+//! - `caller`: on whose behalf a request is sent to a server. `client_origin`: the client and agent of a connection.
+//!   `run_access`: the runs that a connection may access. `activity`: whether the daemon is still in use.
+//! - `mailbox`: one connection's notices, in a `notice_queue`, and its questions. `list_changes`: changes of the lists
+//!   of tools, resources and prompts. `pausable_clock`: a clock that is paused while a client is asked.
 //!
-//! A connection has a [`Mailbox`]; what is sent to a server carries its [`Caller`], so that what the server says
-//! meanwhile finds its way back.
+//! A connection has a [`Mailbox`]. A request to a server carries its [`Caller`], so that messages that the server sends
+//! meanwhile reach the client.
 //!
-//! Each connection has a `RunAccess`: the user's own clients reach every run, also by number; a client that names an
-//! agent, or speaks for one, reaches runs of the same client and agent by their whole, random ids. What it hides is
-//! answered `not_found`. `tests/it/ownership/table` has a row for each method and tool.
+//! Each connection has a `RunAccess`: the user's own clients access every run, also by number. A client that names an
+//! agent, or acts for one, accesses runs of the same client and agent by their full, random IDs; anything else is
+//! `not_found`. `tests/it/ownership/table` has a row for each method and tool.
 //!
 //! Invariants:
 //!
-//! - What is kept for a client is bounded, whatever servers say, and an open question is never dropped.
-//! - A limit that is kept by a `PausableClock` does not count the time in which it was paused.
+//! - The memory for a client is bounded, whatever servers send, and an open question is never dropped.
+//! - A limit that is measured by a `PausableClock` does not count the time in which it was paused.
 
 pub mod activity;
 mod caller;
@@ -41,7 +41,7 @@ pub use self::{
     run_access::RunAccess,
 };
 
-/// One thing that a client is told.
+/// A notice to a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientNotice {
     Changed(ListChanges),
@@ -63,33 +63,33 @@ pub enum ClientNotice {
     },
     Ask {
         ask: u64,
-        /// None if muxd itself asks.
+        /// `None` if muxd itself asks.
         server: Option<String>,
         cause: CallCause,
         kind: QuestionKind,
-        /// The server's own name for the question, where it has one.
+        /// The server's own key for the question, if it has one.
         key: Option<String>,
         params: Value,
     },
-    /// What a user was asked to do on a page is done.
+    /// The user has completed a URL elicitation.
     ElicitationComplete {
         server: String,
-        /// As the question had it.
+        /// The elicitation ID of the question.
         id: String,
         cause: CallCause,
     },
-    /// Nobody waits for the answer any more.
+    /// The answer is no longer needed.
     Withdrawn {
         ask: u64,
     },
     /// Another daemon has taken over from this one.
     Leaving,
-    /// A call of this connection waits for somebody's approval.
+    /// A call of this connection waits for approval.
     ApprovalAsked {
         cause: CallCause,
         asked: ApprovalRequest,
     },
-    /// It waits no more.
+    /// The call no longer waits.
     ApprovalOver {
         cause: CallCause,
         approval: String,
@@ -98,40 +98,40 @@ pub enum ClientNotice {
     },
 }
 
-/// What whoever may approve a call is told of it.
+/// A call that waits for approval, as shown to clients that may approve it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ApprovalRequest {
     /// `A7`
     pub approval: String,
     pub path: String,
-    /// JSON text, or the beginning of it.
+    /// JSON text, possibly cut.
     pub arguments: String,
-    /// Its length.
+    /// The length of the whole arguments in bytes.
     pub bytes: usize,
     pub rule: String,
     pub reason: Option<String>,
-    /// Names what `session` and `always` cover: calls that have the same.
+    /// Identifies what `session` and `always` cover: calls with the same value.
     pub cover: String,
-    /// A server wants to ask this of its client: it is no call.
+    /// Whether it is not a call but a request from a server to its client.
     pub from_server: bool,
-    /// How long its program waits from now on.
+    /// How long the call waits for an answer.
     pub wait: Duration,
 }
 
-/// What became of a call that had to be approved.
+/// How the wait for an approval ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ApprovalOutcome {
     Approved,
     Denied,
-    /// Nobody answered in time.
+    /// There was no answer in time.
     Pending,
 }
 
-/// What of a connection made something happen.
+/// The run or call of a connection that causes a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum CallCause {
     Run(String),
-    /// The client's own name for a call, or an empty text.
+    /// The client's own ID for a call, or an empty string.
     Call(String),
 }
 
@@ -141,7 +141,7 @@ impl Default for CallCause {
     }
 }
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgressUpdate {
     pub progress: f64,
@@ -149,20 +149,20 @@ pub struct ProgressUpdate {
     pub message: Option<String>,
 }
 
-/// What a server may want to know.
+/// The kind of a question to a client.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum QuestionKind {
     Elicitation,
     Sampling,
     Roots,
-    /// Whether a call may be made; of a client that knows more than yes and no.
+    /// Whether a call may be made, for clients that support all decisions.
     Approval,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientAnswer {
-    /// As MCP has it.
+    /// The result as in MCP.
     Result(Value),
-    /// It cannot be answered; why.
+    /// The client cannot answer, with the reason.
     Refused(String),
 }

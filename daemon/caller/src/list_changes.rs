@@ -1,8 +1,8 @@
-//! That the pool offers something else than before, for whoever listens.
+//! Changes of the lists of tools, resources and prompts.
 
 use tokio::sync::watch;
 
-/// What of the pool has changed.
+/// Which lists have changed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ListChanges {
     pub tools: bool,
@@ -45,7 +45,7 @@ impl ListChanges {
     }
 }
 
-/// How often each of them has changed.
+/// How often each list has changed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ListVersions {
     tools: u64,
@@ -63,7 +63,7 @@ impl ListVersions {
     }
 }
 
-/// Tells of changes. Cheap for whoever tells: nobody is waited for, and nothing piles up.
+/// Notifies mailboxes of changes. It never blocks, and changes are merged, not queued.
 #[derive(Debug, Default)]
 pub struct ListChangeNotifier(watch::Sender<ListVersions>);
 

@@ -1,7 +1,7 @@
-//! One connection's notices and the questions that it was asked.
+//! One connection's notices and open questions.
 //!
-//! Invariant: a connection that has never asked for notices keeps none and is asked nothing; one that
-//! has gone answers nothing any more.
+//! Invariant: a connection that never read its notices gets no notices and no questions, and the questions of a closed
+//! connection get no answer.
 
 use std::{
     collections::HashMap,
@@ -21,35 +21,35 @@ use super::{
     notice_queue::{self, NoticeQueue},
 };
 
-/// A longer log or a longer word on progress is dropped as a whole.
+/// The maximum size of a notice, in bytes. A larger one is dropped.
 const MAX_NOTICE_BYTES: usize = 256 << 10;
-/// About how many bytes of notices go into one page.
+/// The approximate size of a page of notices, in bytes.
 const MAX_NOTICE_PAGE_BYTES: usize = 1 << 20;
 
-/// Whether an answer has the shape that the question wants; what is wrong with it.
+/// Checks that an answer has the shape that its question requires, and returns what is wrong with it.
 pub(super) type QuestionAnswerCheck = fn(&Value) -> Result<(), String>;
 
 #[derive(Debug)]
 pub struct Mailbox {
     connection: u64,
-    /// Who is at the other end.
+    /// The client of the connection.
     origin: Arc<ClientOrigin>,
     pool: watch::Receiver<ListVersions>,
     state: Mutex<MailboxState>,
-    /// Counts what has come.
+    /// A counter that increases with each notice.
     arrived: watch::Sender<u64>,
 }
 
 /// Guarded by `Mailbox::state`.
 #[derive(Debug, Default)]
 struct MailboxState {
-    /// What the client can answer; none before it has said so.
+    /// The kinds of questions that the client answers; `None` before it first read its notices.
     answers: Option<Vec<QuestionKind>>,
-    /// The pool as the client knows it.
+    /// The versions of the lists that the client was told of.
     seen: ListVersions,
     line: NoticeQueue,
     open: HashMap<u64, OpenQuestion>,
-    /// Of open questions.
+    /// The size of the open questions, in bytes.
     bytes: usize,
     last_ask: u64,
     gone: bool,
@@ -62,16 +62,16 @@ struct OpenQuestion {
     bytes: usize,
 }
 
-/// What a server wants to know.
+/// A question to a client.
 #[derive(Debug)]
 pub struct ClientQuestion {
-    /// None if muxd itself asks.
+    /// `None` if muxd itself asks.
     pub server: Option<String>,
     pub cause: CallCause,
     pub kind: QuestionKind,
-    /// The server's own name for it, where it has one.
+    /// The server's own key for the question, if it has one.
     pub key: Option<String>,
-    /// As MCP has them.
+    /// The parameters as in MCP.
     pub params: Value,
     pub check: QuestionAnswerCheck,
 }
@@ -91,12 +91,12 @@ impl Mailbox {
         self.connection
     }
 
-    /// Who answers what is asked here.
+    /// The client that answers the questions.
     pub fn origin(&self) -> &ClientOrigin {
         &self.origin
     }
 
-    /// Whether anybody reads what is told here.
+    /// Whether the client reads its notices.
     pub fn is_read(&self) -> bool {
         let state = self.state();
         state.answers.is_some() && !state.gone
@@ -107,7 +107,7 @@ impl Mailbox {
         self.state().gone
     }
 
-    /// Whether the client has said that it answers questions of this kind.
+    /// Whether the client says that it answers questions of this kind.
     pub fn can_answer(&self, kind: QuestionKind) -> bool {
         let state = self.state();
         !state.gone
@@ -126,7 +126,8 @@ impl Mailbox {
         }
     }
 
-    /// What has come after `after`, as soon as there is something, or nothing when the time is over.
+    /// Returns the notices after number `after` once there are any, or none after `wait`. `answers` are the kinds of
+    /// questions that the client answers.
     pub async fn read_after(
         &self,
         after: u64,
@@ -160,18 +161,18 @@ impl Mailbox {
                     changed = pool.changed() => changed,
                 }
             };
-            // A timer rounds up to a millisecond, which every call through `mux mcp` would wait.
+            // A timer rounds up to a millisecond, which would delay every call through `mux mcp`.
             if !page.is_empty() || wait.is_zero() {
                 return page;
             }
-            // The pool has ended with the daemon, or the time is over: there is just nothing new.
+            // The time is over, or the daemon is shutting down.
             if !matches!(timeout_at(until, news).await, Ok(Ok(()))) {
                 return page;
             }
         }
     }
 
-    /// Asks the client; none if it does not answer such questions, has gone, or has too many open.
+    /// Asks the client. `None` if it does not answer such questions, has disconnected, or has too many open ones.
     pub fn ask(self: &Arc<Self>, question: ClientQuestion) -> Option<PendingQuestion> {
         let mut state = self.state();
         let can = state.answers.as_ref();
@@ -211,8 +212,8 @@ impl Mailbox {
         })
     }
 
-    /// The client answers. An answer of the wrong shape leaves the question open; one to a question that
-    /// is not open changes nothing.
+    /// Passes on the client's answer. An answer of the wrong shape leaves the question open; an answer to a question
+    /// that is not open is ignored.
     pub fn answer(&self, ask: u64, answer: ClientAnswer) -> Result<(), String> {
         let mut state = self.state();
         let Some(open) = state.open.get(&ask) else {
@@ -222,13 +223,13 @@ impl Mailbox {
             (open.check)(value)?;
         }
         if let Some(open) = state.close(ask) {
-            // Whoever asked may have gone a moment ago.
+            // The receiver may have been dropped a moment ago.
             drop(open.answer.send(answer));
         }
         Ok(())
     }
 
-    /// The connection has ended, and with it everything that it was asked.
+    /// Closes the mailbox of an ended connection, with its questions.
     pub fn close(&self) {
         let mut state = self.state();
         let answers = state.answers.take();
@@ -267,7 +268,7 @@ impl MailboxState {
     }
 }
 
-/// A question that waits for its answer. Dropping it withdraws it.
+/// A question that waits for its answer. Dropping it withdraws the question.
 #[derive(Debug)]
 pub struct PendingQuestion {
     mailbox: Arc<Mailbox>,
@@ -276,7 +277,7 @@ pub struct PendingQuestion {
 }
 
 impl PendingQuestion {
-    /// None if the client has gone.
+    /// Waits for the answer. `None` if the connection has ended.
     pub async fn wait_for_answer(&mut self) -> Option<ClientAnswer> {
         (&mut self.answered).await.ok()
     }
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_never_listened_is_told_and_asked_nothing() {
+    async fn client_that_never_read_gets_no_notices_and_no_questions() {
         let news = ListChangeNotifier::default();
         let mailbox = Mailbox::new(1, Arc::default(), &news);
         news.notify_changed(ListChanges::ALL);
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn changes_of_the_pool_are_told_once_and_together() {
+    async fn list_changes_are_merged_and_sent_once() {
         let news = ListChangeNotifier::default();
         let mailbox = Mailbox::new(1, Arc::default(), &news);
         assert!(
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_question_is_answered_in_its_shape_withdrawn_or_lost_with_the_client() {
+    async fn question_is_answered_in_its_shape_withdrawn_or_closed_with_the_connection() {
         let mailbox = Mailbox::new(1, Arc::default(), &ListChangeNotifier::default());
         let kinds = || vec![QuestionKind::Elicitation];
         mailbox.read_after(0, Duration::ZERO, kinds()).await;

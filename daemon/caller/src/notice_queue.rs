@@ -1,8 +1,7 @@
-//! The notices of one client, in order: those that it was given and has not confirmed, and those that
-//! wait.
+//! The notices of one client in order: those that were sent and not confirmed, and those that wait.
 //!
-//! Invariant: numbers count up; a gap stands for what was dropped. No more than [`MAX_QUEUED_NOTICES`] notices and
-//! [`MAX_QUEUED_NOTICE_BYTES`] are kept, beside open questions, of which the mailbox allows only so much.
+//! Invariant: numbers increase, and a gap means dropped notices. At most [`MAX_QUEUED_NOTICES`] notices and
+//! [`MAX_QUEUED_NOTICE_BYTES`] are kept, besides open questions, which the mailbox limits.
 
 use std::collections::VecDeque;
 
@@ -10,16 +9,16 @@ use super::ClientNotice;
 
 const MAX_QUEUED_NOTICES: usize = 1_000;
 pub(super) const MAX_QUEUED_NOTICE_BYTES: usize = 4 << 20;
-/// What a notice takes beside its text.
+/// The memory of a notice besides its text.
 const NOTICE_OVERHEAD_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
 pub(super) struct NoticeQueue {
     told: VecDeque<(u64, QueuedNotice)>,
     waiting: VecDeque<QueuedNotice>,
-    /// The last number that was given.
+    /// The last assigned number.
     last: u64,
-    /// What was dropped since then.
+    /// The number of waiting notices dropped since then.
     skipped: u64,
     bytes: usize,
 }
@@ -31,7 +30,7 @@ struct QueuedNotice {
 }
 
 impl NoticeQueue {
-    /// `is_open` tells of a question whether somebody waits for its answer.
+    /// Adds a notice. `is_open` returns whether a question is still open.
     pub(super) fn push(&mut self, notice: ClientNotice, is_open: impl Fn(u64) -> bool) {
         if self.merge_into_waiting(&notice) {
             return;
@@ -45,7 +44,7 @@ impl NoticeQueue {
         {}
     }
 
-    /// A question that was never told needs no withdrawal.
+    /// Withdraws a question. One that was never sent is just removed.
     pub(super) fn withdraw(&mut self, ask: u64, is_open: impl Fn(u64) -> bool) {
         let is_it = |kept: &QueuedNotice| matches!(kept.notice, ClientNotice::Ask { ask: a, .. } if a == ask);
         match self.waiting.iter().position(is_it) {
@@ -57,7 +56,8 @@ impl NoticeQueue {
         }
     }
 
-    /// Forgets what the client has, and gives what it has not: so many bytes of it, and one at least.
+    /// Removes the notices up to `after`, which the client has, and returns the next ones: at least one, and about
+    /// `most` bytes.
     pub(super) fn take_page(&mut self, after: u64, most: usize) -> Vec<(u64, ClientNotice)> {
         while self.told.front().is_some_and(|(seq, _)| *seq <= after)
             && let Some((_, kept)) = self.told.pop_front()
@@ -81,7 +81,7 @@ impl NoticeQueue {
             && fits(kept, &page)
             && let Some(kept) = self.waiting.pop_front()
         {
-            // A client that has forgotten its place goes on where it says that it is.
+            // A client that passes a later number than it was sent continues from that number.
             self.last = self.last.max(after) + 1 + std::mem::take(&mut self.skipped);
             page.push((self.last, kept.notice.clone()));
             self.told.push_back((self.last, kept));
@@ -89,7 +89,7 @@ impl NoticeQueue {
         page
     }
 
-    /// Whether what waits says it already, or does so now.
+    /// Merges a notice into an equivalent waiting one, if there is one.
     fn merge_into_waiting(&mut self, notice: &ClientNotice) -> bool {
         let mut waiting = self.waiting.iter_mut().map(|kept| &mut kept.notice);
         match notice {
@@ -105,7 +105,7 @@ impl NoticeQueue {
         }
     }
 
-    /// Progress and logs first, then what else is old.
+    /// Drops the oldest progress or log notice, or else the oldest other notice except open questions.
     fn drop_oldest(&mut self, is_open: &impl Fn(u64) -> bool) -> bool {
         let light = |notice: &ClientNotice| {
             matches!(
@@ -133,7 +133,7 @@ impl NoticeQueue {
     }
 }
 
-/// About how much room it takes, here and in a frame.
+/// The approximate size of a notice, in memory and in a frame.
 pub(super) fn notice_bytes(notice: &ClientNotice) -> usize {
     let json = |value: &serde_json::Value| value.to_string().len();
     NOTICE_OVERHEAD_BYTES
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_given_again_until_the_client_says_that_it_has_it() {
+    fn page_is_repeated_until_the_client_confirms_it() {
         let mut line = NoticeQueue::default();
         let open = |_| true;
         line.push(log("a"), open);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_dropped_from_the_front_and_counted_but_no_question() {
+    fn excess_notices_are_dropped_oldest_first_except_questions() {
         let mut line = NoticeQueue::default();
         let open = |ask| ask == 7;
         line.push(ask(7), open);
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(page[0].1, ask(7));
         let both = ListChanges::TOOLS.merged_with(ListChanges::PROMPTS);
         assert_eq!(page[1].1, ClientNotice::Changed(both));
-        // One more than so many came, and the gap says how many were lost.
+        // The gap is the number of dropped notices.
         assert_eq!(
             page[0].0,
             (MAX_QUEUED_NOTICES * 3 + 2 - MAX_QUEUED_NOTICES) as u64 + 1
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_nobody_saw_is_withdrawn_in_silence() {
+    fn unsent_question_is_removed_without_a_withdrawal() {
         let mut line = NoticeQueue::default();
         let open = |_| true;
         line.push(ask(1), open);

@@ -1,6 +1,6 @@
-//! Time that stands still while somebody is asked.
+//! A clock that is paused while a client is asked.
 //!
-//! Invariant: a limit that is kept by a [`PausableClock`] never counts the time in which it was held.
+//! Invariant: a limit that is measured by a [`PausableClock`] never counts the time in which it was paused.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,19 +14,19 @@ pub struct PausableClock(watch::Sender<ClockState>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ClockState {
-    /// Whatever it is held for.
+    /// Pauses for any reason.
     held: PauseTimer,
-    /// For questions of servers alone.
+    /// Pauses for questions of servers only.
     asked: PauseTimer,
 }
 
-/// How long something has lasted that may begin and end several times, and several times at once.
+/// The total time of pauses that may overlap. Overlapping pauses count once.
 #[derive(Clone, Copy, Debug, Default)]
 struct PauseTimer {
-    /// How many are under way.
+    /// The number of current pauses.
     open: usize,
     since: Option<Instant>,
-    /// What those lasted that are over.
+    /// The total time of the pauses that have ended.
     before: Duration,
 }
 
@@ -50,7 +50,7 @@ impl PauseTimer {
     }
 }
 
-/// A moment, by a clock.
+/// A moment on a [`PausableClock`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ClockMark {
     at: Instant,
@@ -58,17 +58,17 @@ pub struct ClockMark {
 }
 
 impl PausableClock {
-    /// How long it has stood still so far.
+    /// How long the clock was paused so far.
     pub fn paused_for(&self) -> Duration {
         self.0.borrow().held.total_time()
     }
 
-    /// For how much of that a question of a server was why. Questions that are open at once count once.
+    /// How long the clock was paused for questions of servers. Concurrent questions count once.
     pub fn paused_for_questions(&self) -> Duration {
         self.0.borrow().asked.total_time()
     }
 
-    /// Now, for [`PausableClock::wait_until_elapsed_since`].
+    /// The current moment, for [`PausableClock::wait_until_elapsed_since`].
     pub fn mark(&self) -> ClockMark {
         ClockMark {
             at: Instant::now(),
@@ -76,14 +76,14 @@ impl PausableClock {
         }
     }
 
-    /// Resolves when so much time has been counted since `begun`.
+    /// Resolves when `within` has passed on this clock since `begun`, before which it must not have been paused.
     pub async fn wait_until_elapsed(&self, begun: Instant, within: Duration) {
         let stood = Duration::ZERO;
         self.wait_until_elapsed_since(ClockMark { at: begun, stood }, within)
             .await;
     }
 
-    /// Resolves when so much time has been counted since then.
+    /// Resolves when `within` has passed on this clock since `mark`.
     pub async fn wait_until_elapsed_since(&self, mark: ClockMark, within: Duration) {
         let mut state = self.0.subscribe();
         loop {
@@ -101,7 +101,7 @@ impl PausableClock {
         }
     }
 
-    /// Holds it until the guard is dropped.
+    /// Pauses the clock until the guard is dropped.
     pub fn pause(self: &Arc<Self>) -> ClockPauseGuard {
         self.0.send_modify(|state| state.held.begin());
         ClockPauseGuard {
@@ -110,7 +110,7 @@ impl PausableClock {
         }
     }
 
-    /// Holds it because a server asks something, which [`Self::paused_for_questions`] counts.
+    /// Pauses the clock for a question of a server, which [`Self::paused_for_questions`] counts.
     pub fn pause_for_question(self: &Arc<Self>) -> ClockPauseGuard {
         self.0.send_modify(|state| {
             state.held.begin();
@@ -123,7 +123,7 @@ impl PausableClock {
     }
 }
 
-/// As long as it lives, its clock stands still.
+/// Pauses its clock as long as it lives.
 #[derive(Debug)]
 pub struct ClockPauseGuard {
     clock: Arc<PausableClock>,
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn time_that_stood_still_is_not_counted() {
+    async fn paused_time_is_not_counted() {
         let clock = Arc::new(PausableClock::default());
         let begun = Instant::now();
         let within = Duration::from_secs(10);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn questions_are_counted_apart_and_those_open_at_once_count_once() {
+    async fn questions_are_counted_separately_and_concurrent_ones_once() {
         let clock = Arc::new(PausableClock::default());
         let approval = clock.pause();
         tokio::time::advance(Duration::from_secs(5)).await;

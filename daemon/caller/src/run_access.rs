@@ -1,26 +1,26 @@
-//! Which runs a connection may reach.
+//! The runs that a connection may access.
 //!
-//! Invariant: what a connection may not reach is answered as what does not exist, whatever id it was asked by.
+//! Invariant: a run that a connection may not access is reported like one that does not exist, whatever ID was passed.
 
 use std::sync::Arc;
 
 use super::ClientOrigin;
 
-/// The client programs of the user himself, by the names that they give in `hello`: the command line, the page, and the
-/// extension for VS Code.
+/// The user's own clients, by the names that they send in `hello`: the command line, the web page, and the extension
+/// for VS Code.
 const USER_CLIENTS: [&str; 3] = ["mux", "mux ui", "vscode"];
 
-/// The runs, approvals and pending calls that a connection finds.
+/// The runs, approvals and pending calls that a connection may access.
 #[derive(Clone, Debug)]
 pub enum RunAccess {
-    /// Those of everybody, also by their numbers: a client of the user himself.
+    /// Those of all clients, also by number: for the user's own clients.
     Everyone,
-    /// Those of the same client and agent, by their whole ids.
+    /// Those of the same client and agent, by full ID.
     Own(Arc<ClientOrigin>),
 }
 
 impl RunAccess {
-    /// `for_agent`: the client said that it speaks for an agent, whatever it is called.
+    /// The access of a client. `for_agent`: the client says that it acts for an agent, whatever its name.
     pub fn of(origin: &Arc<ClientOrigin>, for_agent: bool) -> Self {
         let is_user = USER_CLIENTS.contains(&origin.client.as_str());
         match is_user && origin.agent.is_none() && !for_agent {
@@ -29,12 +29,12 @@ impl RunAccess {
         }
     }
 
-    /// Whether a run that was begun by `owner` is found.
+    /// Whether it includes a run that `owner` started.
     pub fn allows(&self, owner: &ClientOrigin) -> bool {
         self.allows_names(&owner.client, owner.agent.as_deref())
     }
 
-    /// Like [`Self::retry_allows`], by the names of the owner.
+    /// Like [`Self::allows`], by the names of the owner.
     pub fn allows_names(&self, client: &str, agent: Option<&str>) -> bool {
         match self {
             Self::Everyone => true,
@@ -44,12 +44,12 @@ impl RunAccess {
         }
     }
 
-    /// Whether it is a client of the user himself, which also finds things by numbers that can be counted up.
+    /// Whether it is one of the user's own clients, which may also use guessable numbers as IDs.
     pub fn is_user(&self) -> bool {
         matches!(self, Self::Everyone)
     }
 
-    /// Whether the user behind this connection may be asked what a run of `owner` wants to know.
+    /// Whether questions of a run of `owner` may be sent to this connection.
     pub fn may_answer(&self, owner: &ClientOrigin) -> bool {
         match self {
             Self::Everyone => true,
@@ -67,12 +67,12 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_clients_reach_every_run_and_others_their_own() {
+    fn user_clients_access_every_run_and_others_their_own() {
         let theirs = origin("claude-code", Some("small"), Some("/a"));
         for client in USER_CLIENTS {
             let access = RunAccess::of(&origin(client, None, None), false);
             assert!(access.is_user() && access.allows(&theirs) && access.may_answer(&theirs));
-            // Whatever an agent calls itself, it is one.
+            // An agent is one even under the name of a user's client.
             for guest in [
                 RunAccess::of(&origin(client, None, None), true),
                 RunAccess::of(&origin(client, Some("small"), None), false),

@@ -1,6 +1,6 @@
-//! Arguments against a tool's input schema, compiled once.
+//! Validates arguments against a tool's input schema, compiled once.
 //!
-//! Invariant: a schema that cannot be compiled, or takes too long, validates nothing, and says so in the log.
+//! Invariant: a schema that cannot be compiled, or takes too long, validates nothing; the log says so.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use tracing::warn;
 use super::Tool;
 use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict};
 
-/// The compiled schema, made at the first call.
+/// The input schema, compiled at the first call.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentSchema(SchemaSlot);
 
 impl Tool {
-    /// The arguments as an object, or why they are none.
+    /// Parses arguments, which must be an object.
     pub fn read_arguments(&self, text: &str) -> Result<Map<String, Value>, Fault> {
         let value: Value = serde_json::from_str(text)
             .map_err(|e| self.refuse(&[format!("they are not JSON: {e}")]))?;
@@ -26,7 +26,7 @@ impl Tool {
         }
     }
 
-    /// The same of arguments that somebody typed: each text is read as the schema wants it.
+    /// Parses typed arguments: each text is read as the schema requires.
     pub fn read_typed_arguments(
         &self,
         pairs: Vec<(String, String)>,
@@ -53,7 +53,7 @@ impl Tool {
         Ok(grouped)
     }
 
-    /// The same arguments if they fit the schema, or what is wrong with them.
+    /// Returns the arguments if they fit the schema, or what is wrong with them.
     pub async fn check_arguments(
         &self,
         object: Map<String, Value>,
@@ -112,7 +112,7 @@ fn wants(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// Typed text as a value: a string where the schema takes one, otherwise JSON if it is any.
+/// Typed text as a value: a string where the schema allows one, otherwise JSON if it parses.
 fn read_as(schema: &Value, text: &str) -> Value {
     let parsed = || serde_json::from_str(text).ok();
     if wants(schema, "string") {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_fit_is_named_together_with_the_signature() {
+    async fn error_names_the_mistakes_and_the_signature() {
         let fault = check(numbers(), r#"{"a": -1}"#).await.unwrap_err();
         assert_eq!(fault.kind, Kind::Validation);
         assert!(
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn among_very_many_values_none_is_named() {
+    async fn error_in_very_many_values_names_no_position() {
         let texts = json!({ "type": "array", "items": { "anyOf": [{ "type": "string" }, { "type": "null" }] } });
         let schema = json!({ "type": "object", "properties": { "texts": texts } });
         let many = |value: Value, count| json!({ "texts": vec![value; count] }).to_string();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn typed_text_becomes_what_the_schema_wants() {
+    async fn typed_text_is_read_by_its_schema() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_schema_that_cannot_be_compiled_lets_everything_through() {
+    async fn invalid_schema_accepts_everything() {
         for schema in [
             json!({ "type": "nonsense" }),
             json!({ "$ref": "https://example.com/schema.json" }),

@@ -1,7 +1,7 @@
-//! The place for what can be computed again: the cache, as soon as it is open.
+//! Holds the cache once it is open.
 //!
-//! Invariant: nobody waits for it to open. Until then nothing is found, and what is put is lost; so it is when
-//! the next daemon has it.
+//! Invariant: nothing waits for the cache to open. While it is closed, or the next daemon has it, reads find nothing
+//! and writes are dropped.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
-//! What a server says of one of its tools, as a value and as MCP's `Tool`.
+//! A server's description of a tool, as a value and as MCP's `Tool`.
 //!
-//! Invariant: there and back again nothing is lost: a definition that was written down describes the same tool.
+//! Invariant: a round trip through [`definition`](ToolDescription::definition) loses nothing: a stored definition
+//! describes the same tool.
 
 use std::borrow::Cow;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::PinStatus;
 
-/// What a server says of a tool, before it is checked.
+/// A server's description of a tool, before it is validated.
 #[derive(Clone, Debug, Default)]
 pub struct ToolDescription {
     pub name: String,
@@ -18,14 +19,14 @@ pub struct ToolDescription {
     pub output_schema: Option<Value>,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
-    /// Everything else of MCP's `Tool`.
+    /// All other members of MCP's `Tool`.
     pub extra: Map<String, Value>,
-    /// What was found when it was held against its pin.
+    /// The result of the comparison with its pin.
     pub standing: PinStatus,
 }
 
 impl ToolDescription {
-    /// MCP's `Tool`, whole.
+    /// The complete MCP `Tool`.
     pub fn definition(&self) -> Value {
         let members = self.members().into_iter();
         members
@@ -33,7 +34,7 @@ impl ToolDescription {
             .collect()
     }
 
-    /// The same by its members, without a copy of its schemas.
+    /// The members of the MCP `Tool`, without copying its schemas.
     pub fn members(&self) -> Vec<(&str, Cow<'_, Value>)> {
         let text = |text: &str| Cow::Owned(Value::from(text));
         let mut members = vec![("name", text(&self.name))];
@@ -50,7 +51,7 @@ impl ToolDescription {
         members
     }
 
-    /// One of its annotations.
+    /// The value of an annotation hint.
     pub(super) fn hint(&self, name: &str) -> Option<bool> {
         self.extra.get("annotations")?.get(name)?.as_bool()
     }
@@ -60,7 +61,7 @@ impl ToolDescription {
         execution.is_some_and(|execution| execution["taskSupport"] == "required")
     }
 
-    /// MCP Apps: who may see it, which without a word is everybody.
+    /// Whether MCP Apps visibility hides the tool from models. Without one, everyone may see it.
     pub(super) fn is_for_apps(&self) -> bool {
         let visibility = || {
             self.extra
@@ -72,8 +73,8 @@ impl ToolDescription {
         visibility().is_some_and(|seen_by| !seen_by.iter().any(|who| who == "model"))
     }
 
-    /// The schema of the one value that results wrap into an object, if they do: FastMCP marks those of tools that
-    /// return something else than an object, and its own client takes it out.
+    /// The schema of the single value that results wrap into an object, if they do: FastMCP marks such schemas of tools
+    /// that return something other than an object, and its own client unwraps it.
     pub(super) fn wrapped_schema(&self) -> Option<Value> {
         let schema = self.output_schema.as_ref()?.as_object()?;
         if schema.get("x-fastmcp-wrap-result") != Some(&Value::Bool(true)) {
@@ -84,7 +85,7 @@ impl ToolDescription {
             .get("result")?
             .as_object()?
             .clone();
-        // What it refers to stays where it was.
+        // References into the definitions stay valid.
         for name in ["$defs", "definitions"] {
             if let Some(definitions) = schema.get(name) {
                 wrapped.entry(name).or_insert_with(|| definitions.clone());
@@ -98,7 +99,7 @@ impl ToolDescription {
         http.get("method")?.as_str().map(str::to_owned)
     }
 
-    /// The tool that such a definition is of. `None` if it is none.
+    /// Parses an MCP `Tool`. `None` if it is not one.
     pub fn of_definition(definition: &Value) -> Option<Self> {
         let mut members = definition.as_object()?.clone();
         let text = |value: Option<Value>| match value {
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_for_apps_if_its_visibility_names_no_model() {
+    fn tool_is_for_apps_if_its_visibility_excludes_models() {
         for (meta, for_apps) in [
             (json!({ "ui": { "visibility": ["app"] } }), true),
             (json!({ "ui": { "visibility": [] } }), true),
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_wraps_a_value_is_taken_apart_only_if_it_is_marked() {
+    fn result_schema_is_unwrapped_only_if_marked() {
         let tool = |schema: Value| {
             let tool = json!({ "name": "n", "inputSchema": {}, "outputSchema": schema });
             ToolDescription::of_definition(&tool).unwrap()
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_describes_the_same_tool_again() {
+    fn definition_round_trips() {
         let whole = json!({
             "name": "n",
             "description": "D",

@@ -1,28 +1,28 @@
-//! What there is, in as many words as a budget of tokens allows, for the description of an agent's tool.
+//! The list of tools in an agent's tool description, as detailed as a token budget allows.
 //!
-//! Invariant: the text is never longer than its budget by our own count, names every server if their names fit, and is
-//! shared between the servers in turns, so that one with thousands of tools leaves room for the others.
+//! Invariant: the text never exceeds its budget by our own estimate, names every server if their names fit, and divides
+//! the space between servers in turns, so that one with thousands of tools leaves room for the others.
 
 mod token_estimate;
 mod tool_order;
 
 pub use self::{token_estimate::tokens, tool_order::by_need};
 
-/// After so many signatures that are too long for what is left, a server gets none any more.
+/// After this many signatures of a server did not fit, it gets no more.
 const MAX_SIGNATURE_MISSES: usize = 3;
-/// A name that takes so great a part of the budget is not shown.
+/// A name that takes more than this fraction of the budget is not shown.
 const NAME_BUDGET_DIVISOR: usize = 8;
 
-/// A server's tools by their names, in the order in which they are shown.
+/// A server's tool names, in display order.
 #[derive(Clone, Debug, Default)]
 pub struct InventoryServer {
     pub server: String,
-    /// As a program writes it after `mux.`.
+    /// The server's name as programs write it after `mux.`.
     pub spelled: String,
     pub tools: Vec<String>,
-    /// The places of the tools, those first for which there should be room before others. As they are shown if empty.
+    /// Indices of the tools by priority. Display order if empty.
     pub order: Vec<usize>,
-    /// It tells its users how it is to be used.
+    /// The server has instructions.
     pub has_instructions: bool,
 }
 
@@ -36,10 +36,10 @@ impl InventoryServer {
     }
 }
 
-/// What can be said of one tool.
+/// The text about one tool.
 #[derive(Clone, Debug, Default)]
 pub struct InventoryLine {
-    /// With its path.
+    /// The signature, with the tool's path.
     pub signature: String,
     /// The first sentence of its description.
     pub summary: Option<String>,
@@ -48,12 +48,12 @@ pub struct InventoryLine {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Inventory {
     pub text: String,
-    /// Tools that the text names.
+    /// The number of tools that the text names.
     pub shown: usize,
     pub total: usize,
 }
 
-/// `line` is asked, by the places of server and tool, only for as many as may fit.
+/// Renders the inventory. `line` is called, with the indices of server and tool, only for as many tools as may fit.
 pub fn render_inventory(
     servers: &[InventoryServer],
     unknown: &[String],
@@ -72,7 +72,7 @@ pub fn render_inventory(
             "with instructions of their own, which describe shows: {}\n",
             telling.join(", ")
         );
-        // They can be found without it, and tools come first.
+        // Omitted if it is long: `describe` shows instructions anyway, and tools come first.
         if tokens(&line) <= budget / NAME_BUDGET_DIVISOR {
             last_lines.push_str(&line);
         }
@@ -98,7 +98,7 @@ pub fn render_inventory(
     }
 }
 
-/// Every tool with its signature, and with a sentence if there is room for all of these.
+/// The signatures of all tools, with their summaries if all of these fit. `None` if not even the signatures fit.
 fn complete_text(
     servers: &[InventoryServer],
     last_lines: &str,
@@ -139,7 +139,7 @@ fn complete_text(
         text.push('\n');
     }
     text.push_str(last_lines);
-    // The head itself may be too long.
+    // The heading alone may be too long.
     (used <= budget).then_some(text)
 }
 
@@ -152,7 +152,7 @@ impl InventoryLine {
     }
 }
 
-/// A text that does not hold everything.
+/// A text that does not contain all signatures.
 struct PartialInventory<'a> {
     budget: usize,
     used: usize,
@@ -160,12 +160,12 @@ struct PartialInventory<'a> {
     servers: Vec<ServerPart<'a>>,
 }
 
-/// What is shown of one server.
+/// The shown part of one server.
 struct ServerPart<'a> {
     server: &'a InventoryServer,
-    /// Places of the tools that are shown by name.
+    /// Indices of the tools that are shown by name.
     named: Vec<usize>,
-    /// Places of the tools that are shown with their signature.
+    /// Indices of the tools that are shown with their signature.
     signed: Vec<(usize, String)>,
 }
 
@@ -183,10 +183,10 @@ impl<'a> PartialInventory<'a> {
             servers: parts.collect(),
         };
         let heads = partial.servers.iter().map(|part| {
-            // With everything that stands around its names.
+            // Includes everything around the names.
             tokens(&format!("{}: , …\n", part.full_heading()))
         });
-        // The numbers in the first line may still grow.
+        // The numbers in the first line may still change.
         let head = [
             heading(total, total, total),
             heading(total, total, 0),
@@ -202,7 +202,7 @@ impl<'a> PartialInventory<'a> {
         shown.map(|part| part.named.len() + part.signed.len()).sum()
     }
 
-    /// One name of each server in turn, until the next one does not fit.
+    /// Adds one name of each server in turn, until the next one does not fit.
     fn name_in_turns(&mut self) {
         let most = self.budget / NAME_BUDGET_DIVISOR;
         let longest = self.servers.iter().map(|part| part.server.tools.len());
@@ -225,7 +225,7 @@ impl<'a> PartialInventory<'a> {
         }
     }
 
-    /// One signature of each server in turn in place of its name, as long as there is room.
+    /// Replaces one name of each server in turn by a signature, as long as there is room.
     fn sign_in_turns(&mut self, line: &impl Fn(usize, usize) -> InventoryLine) {
         let mut left: Vec<(usize, usize)> = vec![(0, 0); self.servers.len()];
         let mut is_over = false;
@@ -295,7 +295,7 @@ impl ServerPart<'_> {
     }
 }
 
-/// With the comma after it.
+/// The cost of a name with its comma.
 fn name_cost(name: &str) -> usize {
     tokens(name) + 1
 }
@@ -317,7 +317,7 @@ fn heading(shown: usize, total: usize, signed: usize) -> String {
     }
 }
 
-/// Names of servers until the budget is used.
+/// Lists names of servers until the budget is used.
 fn server_names_only(servers: &[&str], total: usize, budget: usize) -> Inventory {
     let of = |names: &[&str]| {
         let left = servers.len() - names.len();
@@ -334,7 +334,7 @@ fn server_names_only(servers: &[&str], total: usize, budget: usize) -> Inventory
         text.push_str("; use search or mux.search(\"words\").\n");
         text
     };
-    // What is said beside the names does not grow by more than that.
+    // The rest of the text grows by no more than that.
     let mut left = budget.saturating_sub(tokens(&of(&[])) + 2);
     let fitting = servers.iter().take_while(|name| {
         let cost = name_cost(name);

@@ -1,6 +1,6 @@
-//! What the results of tools have looked like, for those tools whose servers do not say.
+//! The shapes of results, for tools without an output schema.
 //!
-//! Invariant: kinds and names of fields are kept, and never a value.
+//! Invariant: names of fields and kinds of values are stored, never values.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,16 +20,16 @@ use mux_text::digest::DigestKey;
 pub struct LearnedShapes {
     shelf: CacheSlot,
     state: Mutex<LearnedState>,
-    /// Counts the changes of types, not of numbers.
+    /// Increases when types change, not when counts do.
     version: AtomicU64,
 }
 
-/// Guarded by `Learned::state`.
+/// The state behind [`LearnedShapes::state`].
 #[derive(Default)]
 struct LearnedState {
-    /// By the key of the tool: one whose schema or description changes begins anew.
+    /// By the tool's key: a tool whose schema or description changes starts over.
     lessons: HashMap<DigestKey, LearnedShape>,
-    /// Not written since they changed.
+    /// Changed since they were last written.
     unwritten: HashSet<DigestKey>,
 }
 
@@ -61,14 +61,14 @@ impl LearnedShapes {
         self.version.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What the results of this tool looked like, if any was seen.
+    /// The shape of this tool's results, if any was seen.
     pub fn shape(&self, tool: &Tool) -> Option<Arc<Shape>> {
         let state = self.state();
         let lesson = state.lessons.get(&tool.key)?;
         Some(Arc::clone(&lesson.shape))
     }
 
-    /// How many calls of this tool were seen.
+    /// The number of this tool's results that were seen.
     pub fn calls(&self, tool: &Tool) -> u64 {
         let state = self.state();
         state.lessons.get(&tool.key).map_or(0, |l| l.shape.calls())
@@ -78,7 +78,7 @@ impl LearnedShapes {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Whether the type has changed by it.
+    /// Adds a result. Returns whether the type has changed.
     pub(super) fn add(&self, tool: &Tool, value: &Value) -> bool {
         let mut state = self.state();
         let lesson = state
@@ -121,7 +121,7 @@ impl LearnedShapes {
         forgotten
     }
 
-    /// Hands over to the cache what it does not have yet.
+    /// Writes changed shapes to the cache.
     pub(super) fn save(&self) {
         let mut state = self.state();
         for key in std::mem::take(&mut state.unwritten) {
@@ -137,7 +137,7 @@ impl LearnedShapes {
 }
 
 impl LearnedShape {
-    /// The names, each on a line, then the shape.
+    /// Encodes a line with the names as JSON, then the shape.
     fn written(&self) -> Vec<u8> {
         let names = serde_json::json!([self.server, self.tool]).to_string();
         let mut bytes = names.into_bytes();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lessons_outlive_the_daemon_but_not_the_tool() {
+    async fn shapes_survive_a_restart_but_not_a_changed_tool() {
         let (cache, shelf) = (Cache::memory(), CacheSlot::default());
         shelf.put_up(cache.clone());
         let learned = LearnedShapes::new(&shelf);

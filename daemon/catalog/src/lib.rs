@@ -1,51 +1,52 @@
-//! What is known of all servers' tools, connected or not: their lists, the values that they take and give, what was
-//! learned of their results, and the types that programs are checked against.
+//! The catalog of all servers' tools, connected or not: their lists, schemas of arguments and results, learned result
+//! types, and the types that programs are checked against.
 //!
-//! It knows the cache, schemas, the type checker, settings, policy, and the crates for files, text and processes. It
-//! knows no session: `mux-upstream` gives it lists and results.
+//! It depends on the cache, schemas, the type checker, settings, policy, and the crates for files, text and processes.
+//! It does not know sessions: `mux-upstream` passes lists and results to it.
 //!
 //! # Modules
 //!
-//! - `description` is what a server says of one tool, read or written as MCP; `tool_drafts` takes a list apart into one text;
-//!   `tool` is one tool, `tool_set` the tools of one server, `tool_names` what leads to one.
-//! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a `pin_writer`,
-//!   and their `definition_diff`; `pin_status` is a tool's pin status.
+//! - `description` is a server's description of one tool, parsed or written as MCP; `tool_drafts` builds the tools of a
+//!   list with their long texts in one allocation; `tool` is one tool, `tool_set` the tools of one server, `tool_names`
+//!   resolves names.
+//! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a
+//!   `pin_writer`, compared by `definition_diff`; `pin_status` is a tool's pin status.
 //! - `lookalikes` finds names made to look like others.
-//! - `scope` is what one agent sees in one directory. `search` ranks tools (`search_cursor`, `search_index`, `index_segment`, `word_splitting`),
-//!   `inventory` lists them within a budget of `token_estimate`, in the `tool_order` of need; `tool_usage` counts how often tools are
-//!   called.
-//! - `argument_check` and `tool_results` apply a tool's schemas; the weighing, caching and metering of schemas is `mux-schema`.
-//! - `tool_list_store` has the lists of the last session, `server_eras` which era of MCP a server speaks.
-//! - `shape_learning` are results on their way to `learned_shapes`, the shapes of results; `type_declarations` is the text that programs are
-//!   checked against, named by digests, and kept on the `cache_slot`, which is the cache as soon as it is open.
+//! - `scope` is what one agent sees in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
+//!   `index_segment`, `word_splitting`), `inventory` lists them within a budget (`token_estimate`), the most needed
+//!   first (`tool_order`); `tool_usage` counts calls.
+//! - `argument_check` and `tool_results` apply a tool's schemas; `mux-schema` compiles, limits and caches schemas.
+//! - `tool_list_store` keeps the lists of the last session, `server_eras` the MCP era of each server.
+//! - `shape_learning` passes results to `learned_shapes`, the shapes of results; `type_declarations` is the text that
+//!   programs are checked against, named by digests. `cache_slot` holds the cache once it is open.
 //!
 //! # Types
 //!
-//! `mux-typegen` makes TypeScript of JSON Schema. `type_declarations` puts together the text of all servers, connected or not; over
-//! restarts it is found in the cache under the hash of everything that it is made of.
+//! `mux-typegen` generates TypeScript from JSON Schema. `type_declarations` assembles the text of all servers,
+//! connected or not; across restarts it is found in the cache under the hash of its inputs.
 //!
-//! The gateway gives each result of a tool without an output schema to `shape_learning`, without waiting. `mux-typegen`'s
-//! `observe` joins it into a shape, which holds names of fields and kinds of values. Learned types are marked
-//! `Seen<…>`: whatever the compiler says of one is a warning.
+//! The gateway passes each result of a tool without an output schema to `shape_learning`, without waiting.
+//! `mux-typegen`'s `observe` joins it into a shape, which holds names of fields and kinds of values. Learned types are
+//! marked `Seen<…>`: compiler errors about them become warnings.
 //!
 //! # Large APIs
 //!
-//! A large API is a thousand tools. All long texts of a list are in one allocation, schemas are read only where a
-//! reader looks at them, and lists of the last session, pinned definitions and long type texts are kept as `gzip_text`.
-//! A second after such work the allocator returns what is free.
+//! A large API has a thousand tools. All long texts of a list share one allocation, schemas are parsed only when
+//! needed, and lists of the last session, pinned definitions and long type texts are kept as `gzip_text`. A second
+//! after such work the allocator returns free memory.
 //!
 //! # Scope and instructions
 //!
-//! An agent's `Scope` is the one place that hides: it gives, of a set of tools, another without the hidden ones
-//! (`view`, for calls), and one that also lacks those for pages of MCP Apps (`offered`, for all that shows tools).
+//! Only an agent's `Scope` hides tools: from a set of tools it derives one without the hidden ones (`view`, for calls),
+//! and one that also lacks the tools for MCP Apps pages (`offered`, for everything that shows tools).
 //!
-//! A server's `instructions` are part of its set of tools, cleaned (`mux_text::hygiene`) and bounded, and remembered
-//! with its list. What shows them quotes them as that server's words.
+//! A server's `instructions` are part of its tool set, cleaned (`mux_text::sanitize`) and bounded, and remembered with
+//! its list. Whatever shows them quotes them as that server's words.
 //!
 //! Invariants:
 //!
-//! - Nothing here asks a server or waits for the disk; what it knows can be learned again.
-//! - What was learned of a result holds no value of it.
+//! - Nothing here sends requests to a server or blocks on the disk; everything can be learned again.
+//! - What was learned from a result contains no value of it.
 //! - A pin changes only when the user has accepted the definition, by its digest.
 
 mod argument_check;
@@ -102,13 +103,13 @@ pub struct Catalog {
     learned: Arc<LearnedShapes>,
     lessons: ShapeLearner,
     texts: TypeTexts,
-    /// Sent whenever types may have changed.
+    /// Notified whenever types may have changed.
     news: watch::Sender<()>,
     shelf: CacheSlot,
 }
 
 impl Catalog {
-    /// Knows nothing yet. Must be called inside a tokio runtime.
+    /// Creates an empty catalog. Must be called inside a tokio runtime.
     pub fn new() -> Arc<Self> {
         let shelf = CacheSlot::default();
         let (learned, news) = (Arc::new(LearnedShapes::new(&shelf)), watch::Sender::new(()));
@@ -124,7 +125,7 @@ impl Catalog {
         })
     }
 
-    /// Takes over what was known when the last daemon ended. To be called once.
+    /// Loads what was known when the last daemon ended. Must be called once.
     pub async fn load(&self, cache: Cache) {
         tokio::join!(
             self.remembered.load(&cache),
@@ -136,7 +137,7 @@ impl Catalog {
         self.notify_changed();
     }
 
-    /// Everything that was learned is on the disk, and another process can open the store.
+    /// Saves what was learned and closes the cache, so that another process can open it.
     pub async fn release_cache(&self, within: Duration) {
         self.settle(within).await;
         if let Some(cache) = self.shelf.take_down() {
@@ -144,7 +145,7 @@ impl Catalog {
         }
     }
 
-    /// The store is ours again.
+    /// Attaches the cache again after [`release_cache`](Self::release_cache).
     pub fn attach_cache(&self, cache: Cache) {
         self.shelf.put_up(cache);
     }
@@ -159,47 +160,48 @@ impl Catalog {
         self.remembered.recall(key)
     }
 
-    /// Whether they take longer to recall than anybody should wait.
+    /// Whether the list is so long that it must be recalled off the runtime's threads.
     pub fn is_long_list(&self, key: &ListKey) -> bool {
         self.remembered.is_long(key)
     }
 
-    /// What a server lists now.
+    /// Stores the list of a connected server.
     pub fn remember_tools(&self, key: &ListKey, tools: &[ToolDescription]) {
         self.remembered.keep(key, tools);
     }
 
-    /// What a server tells its users now. Whether it told something else before.
+    /// Stores a server's instructions. Returns whether different ones were known before.
     pub fn remember_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
         self.remembered.keep_instructions(key, text)
     }
 
-    /// What a server told its users when it was last connected.
+    /// The instructions that a server gave when it was last connected.
     pub fn recall_instructions(&self, key: &ListKey) -> Option<String> {
         self.remembered.recall_instructions(key)
     }
 
-    /// The era of MCP in which a server was last spoken to.
+    /// The MCP era of the last session with a server.
     pub fn era(&self, key: &ListKey) -> Option<ProtocolEra> {
         self.eras.recall(key)
     }
 
-    /// What a server, which gives itself this name, speaks now.
+    /// Stores the MCP era of a server that identifies itself by this name.
     pub fn remember_era(&self, key: &ListKey, era: ProtocolEra, identity: &str) {
         self.eras.keep(key, era, identity);
     }
 
-    /// The server's tools ask in a way that only the old era carries. False if it is known not to speak that one.
+    /// Records that the server's tools make requests that only the old era supports. Returns false if the server is
+    /// known not to speak that era.
     pub fn needs_legacy(&self, key: &ListKey, identity: &str) -> bool {
         self.eras.needs_legacy(key, identity)
     }
 
-    /// It could not be opened in the old era, and then it could in the new one.
+    /// Records that the server could be opened in the new era only.
     pub fn mark_only_modern(&self, key: &ListKey) {
         self.eras.only_modern(key);
     }
 
-    /// The server has asked for roots: from now on it is known that it does.
+    /// Records that the server asks for roots.
     pub fn remember_roots(&self, key: &ListKey) {
         self.remembered.keep_roots(key);
     }
@@ -208,12 +210,12 @@ impl Catalog {
         self.remembered.asks_for_roots(key)
     }
 
-    /// The servers, or their tools, are others than before.
+    /// Notifies subscribers that the servers or their tools have changed.
     pub fn notify_changed(&self) {
         self.news.send_replace(());
     }
 
-    /// Is told whenever types may have changed.
+    /// A receiver that is notified whenever types may have changed.
     pub fn subscribe_changes(&self) -> watch::Receiver<()> {
         self.news.subscribe()
     }
@@ -222,23 +224,23 @@ impl Catalog {
         &self.learned
     }
 
-    /// A tool gave this. `bytes` is about how much room it takes.
+    /// Learns from a tool's result. `bytes` is its approximate size.
     pub fn observe(&self, tool: &Arc<Tool>, value: serde_json::Value, bytes: usize) {
         self.lessons.give(tool, value, bytes);
     }
 
-    /// The tool is being called.
+    /// Counts a call of the tool.
     pub fn count_use(&self, tool: &Tool) {
         self.usage.count(tool);
     }
 
-    /// How much a tool was used: 0 for never, one more for each four times as many calls.
+    /// A tool's usage level: 0 for never, one more for each four times as many calls.
     pub fn use_level(&self, tool: &Tool) -> u32 {
         self.usage.level(tool)
     }
 
-    /// Forgets what was learned of the results of one tool, of one server's tools, or of all. How many
-    /// tools that were.
+    /// Forgets what was learned from the results of one tool, of one server's tools, or of all. Returns the number of
+    /// tools.
     pub fn forget_learned(&self, server: Option<&str>, tool: Option<&str>) -> usize {
         let forgotten = self.learned.forget(server, tool);
         if forgotten > 0 {
@@ -247,7 +249,7 @@ impl Catalog {
         forgotten
     }
 
-    /// A tool on one line, with what was learned of its results.
+    /// A tool's signature on one line, with the learned type of its results.
     pub fn signature(&self, tool: &Tool, wording: TypeTextAudience) -> String {
         let shape = self.learned.shape(tool);
         match wording.observed(shape.as_deref()) {
@@ -256,12 +258,12 @@ impl Catalog {
         }
     }
 
-    /// The same as programs reach the tool among the others of its server.
+    /// A tool's signature with the path by which programs reach it.
     pub fn signature_in(&self, tools: &ToolSet, tool: &Tool) -> String {
         tools.with_path(tool, self.signature(tool, TypeTextAudience::Checker))
     }
 
-    /// A tool with its documentation and the types that it names, for a reader.
+    /// A tool's declaration with its documentation and types, for a reader.
     pub fn declaration(&self, tool: &Tool) -> String {
         let shape = self.learned.shape(tool);
         let observed = TypeTextAudience::Reader.observed(shape.as_deref());
@@ -277,9 +279,9 @@ impl Catalog {
         self.texts.types(servers, &self.learned, wording).await
     }
 
-    /// Writes down what was learned so far.
+    /// Saves what was learned so far.
     pub async fn settle(&self, within: Duration) {
-        // Nobody can wait longer; what is lost is learned again.
+        // After the timeout the rest is dropped: it can be learned again.
         _ = tokio::time::timeout(within, self.lessons.settled()).await;
         self.learned.save();
         self.texts.save();

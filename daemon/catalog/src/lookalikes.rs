@@ -1,11 +1,11 @@
-//! Names that are made to be taken for others.
+//! Finds names that imitate others.
 //!
-//! Names are compared by their skeletons (Unicode Technical Standard 39: what looks alike is alike), without case and
-//! separators. That two servers have a `search`, or one a `read_file` and the other a `readFile`, is no imitation: their
-//! paths tell them apart. That a name needs other letters to read the same is, and so is a tool that is called as another
-//! server's is shown to agents.
+//! Names are compared by their skeletons (Unicode Technical Standard 39), without case and separators. That two servers
+//! have a `search`, or one a `read_file` and the other a `readFile`, is not an imitation: their paths distinguish them.
+//! A name that needs other letters to read the same is one, and so is a tool named like another server's tool as agents
+//! see it.
 //!
-//! Invariant: nothing is refused for its name. What is found here is told to a person.
+//! Invariant: nothing is refused because of its name. Findings are only reported to the user.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use unicode_security::skeleton;
 use super::{ToolSet, type_declarations::KnownServer};
 use mux_text::sanitize::is_unseen;
 
-/// Of one server.
+/// The maximum number of findings for one server.
 const MAX_LOOKALIKES_PER_SERVER: usize = 20;
 
-/// What to tell of each server, by its name.
+/// The findings for each server, by its name.
 pub fn imitations(servers: &[KnownServer]) -> Vec<(String, Vec<String>)> {
     let pool = LookalikeIndex::of(servers);
     let found = servers.iter().map(|server| {
@@ -34,13 +34,13 @@ pub fn imitations(servers: &[KnownServer]) -> Vec<(String, Vec<String>)> {
     found.filter(|(_, told)| !told.is_empty()).collect()
 }
 
-/// A tool's name as it is compared.
+/// A tool's name, prepared for comparison.
 #[derive(Clone, Debug)]
 pub(super) struct NameSkeleton {
     name: String,
-    /// Without case and separators.
+    /// The name without case and separators.
     plain: String,
-    /// The same by what it looks like.
+    /// The skeleton of `plain`.
     skeleton: String,
 }
 
@@ -57,9 +57,9 @@ impl NameSkeleton {
 
 struct LookalikeIndex<'a> {
     servers: &'a [KnownServer],
-    /// By skeleton, with the server of each.
+    /// Tools by skeleton, with the server of each.
     tools: HashMap<&'a str, Vec<(&'a str, &'a NameSkeleton)>>,
-    /// By the skeletons of `server` and `tool` together.
+    /// Tools by the joined skeletons of server and tool.
     paths: HashMap<String, (&'a str, &'a NameSkeleton)>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> LookalikeIndex<'a> {
         let others = self.servers.iter().map(|server| server.name.as_str());
         let alike = others.filter(|other| *other != name && look(&plain(other)) == skeleton);
         alike
-            .map(|other| format!("the server `{name}` reads like `{other}`"))
+            .map(|other| format!("the server `{name}` looks like `{other}`"))
             .collect()
     }
 
@@ -97,7 +97,7 @@ impl<'a> LookalikeIndex<'a> {
         let alike = self.tools.get(tool.skeleton.as_str()).into_iter().flatten();
         let alike = alike.filter(|(_, other)| other.plain != tool.plain || has_unseen(&tool.name));
         let alike = alike.filter(|(of, other)| *of != server || other.name != tool.name);
-        // The one with ordinary letters is the one that is imitated.
+        // The name with ordinary letters is the imitated one.
         if let Some((of, other)) = alike.into_iter().next()
             && (other.name.is_ascii() || !tool.name.is_ascii())
         {
@@ -107,7 +107,7 @@ impl<'a> LookalikeIndex<'a> {
         let (of, other) = self.paths.get(&tool.skeleton)?;
         let other = visible(&other.name);
         (*of != server)
-            .then(|| format!("`{server}.{shown}` is called as `{of}.{other}` is shown to agents"))
+            .then(|| format!("`{server}.{shown}` has the name by which agents see `{of}.{other}`"))
     }
 }
 
@@ -117,7 +117,7 @@ impl ToolSet {
     }
 }
 
-/// Without case and separators.
+/// The name without case and separators.
 fn plain(name: &str) -> String {
     let kept = name.chars().filter(|c| !is_separator(*c) && !is_unseen(*c));
     kept.flat_map(char::to_lowercase).collect()
@@ -127,10 +127,10 @@ fn is_separator(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '-' | '_' | '.' | '/' | ':')
 }
 
-/// What looks alike is alike, whatever its case.
+/// The skeleton of a name, ignoring case.
 fn look(plain: &str) -> String {
     let skeleton: String = skeleton(plain).flat_map(char::to_lowercase).collect();
-    // Lower case may look like something else.
+    // Lowercase letters may have other skeletons.
     skeleton_again(&skeleton)
 }
 
@@ -142,7 +142,7 @@ fn has_unseen(name: &str) -> bool {
     name.contains(is_unseen)
 }
 
-/// A name with what nobody sees, and what only looks like a letter, spelled out.
+/// A name with invisible characters escaped and lookalike letters annotated.
 fn visible(name: &str) -> String {
     let mut shown = String::with_capacity(name.len());
     for letter in name.chars() {
@@ -183,9 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_made_to_be_taken_for_others_are_told() {
+    fn imitated_tool_names_are_reported() {
         for (name, told) in [
-            // Another server's tool, with a letter that only looks so.
+            // Another server's tool, with a letter that looks the same.
             ("cre\u{430}te_issue", true),
             ("сreate_issue", true),
             ("create\u{200b}_issue", true),
@@ -195,7 +195,7 @@ mod tests {
             ("createIssue", false),
             ("create-issue", false),
             ("create_issue", false),
-            // As agents and programs are shown the path.
+            // The path as agents and programs see it.
             ("github__create_issue", true),
             ("github.create_issue", true),
             ("github_create_issue", true),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_the_tools_of_one_server_are_compared_too() {
+    fn server_names_and_tools_of_one_server_are_compared() {
         let found = imitations(&[
             server("github", &[]),
             server("Git-Hub", &[]),

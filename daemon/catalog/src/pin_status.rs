@@ -1,7 +1,7 @@
-//! How a tool stands to its pin, and what is said of it.
+//! The pin status of tools, and the messages about it.
 //!
-//! Invariant: a refused tool is described by what was trusted, or by nothing of its server's: models never read the words
-//! that nobody has accepted.
+//! Invariant: a refused tool is described by its trusted definition or not at all: models never read text that the user
+//! has not accepted.
 
 use mux_wire::{Fault, Kind};
 use serde_json::json;
@@ -9,33 +9,33 @@ use serde_json::json;
 use super::{Tool, ToolSet};
 use mux_text::digest::DigestKey;
 
-/// Names that a warning lists.
+/// The maximum number of names in a warning.
 const MAX_NAMED_TOOLS: usize = 8;
 
-/// How a tool stands to what was pinned of it.
+/// How a tool compares with its pin.
 #[derive(Clone, Debug, Default)]
 pub enum PinStatus {
-    /// It is what was trusted, or nobody compares.
+    /// The tool matches its pin, or pins are off.
     #[default]
     Trusted,
-    /// It came after its server was first trusted.
+    /// The tool was added after its server was first trusted.
     New,
     Changed(Box<DefinitionChange>),
 }
 
-/// A definition that is not the one that was trusted.
+/// A definition that differs from the trusted one.
 #[derive(Clone, Debug)]
 pub struct DefinitionChange {
-    /// What was trusted. `None` if nothing is known of it any more.
+    /// The trusted definition as canonical text. `None` if it is lost.
     pub before: Option<Box<str>>,
-    /// MCP's `Tool`, as the server gives it now. Both are canonical texts.
+    /// The MCP `Tool` as the server gives it now, as canonical text.
     pub now: Box<str>,
-    /// Names what it is now.
+    /// The digest of the current definition.
     pub digest: DigestKey,
     pub refused: bool,
-    /// There was no place for a pin, and it was never trusted.
+    /// There was no room for a pin, and the tool was never trusted.
     pub unpinned: bool,
-    /// Where the two differ, in words of the trusted one.
+    /// Where the two differ, in terms of the trusted definition.
     pub places: Vec<String>,
 }
 
@@ -47,12 +47,13 @@ impl Tool {
         }
     }
 
-    /// Whether calls are refused until somebody has accepted what it is now.
+    /// Whether calls are refused until the user accepts the current definition.
     pub fn is_refused(&self) -> bool {
         self.change().is_some_and(|change| change.refused)
     }
 
-    /// To be asked of the very tool that is called. The error holds nothing of what the server says now.
+    /// Fails if the tool is refused. Must be called on the tool that is called. The error contains nothing of the
+    /// current definition.
     pub fn check_standing(&self) -> Result<(), Fault> {
         let Some(change) = self.change().filter(|change| change.refused) else {
             return Ok(());
@@ -61,14 +62,14 @@ impl Tool {
         let message = match change.before {
             Some(_) => format!("{path} is not what it was when you first trusted it"),
             None if change.unpinned => {
-                format!("{path} is not pinned, since its server has more tools than can be")
+                format!("{path} is not pinned: its server has more tools than can be pinned")
             }
-            None => format!("nothing is known any more of what {path} was when you trusted it"),
+            None => format!("the definition of {path} that you trusted is lost"),
         };
         let server = &self.server;
         let mut fault = Fault::new(Kind::Denied, message)
             .user_hint(format!(
-                "`mux servers accept {server}` shows the difference, and accepts it if you say so"
+                "`mux servers accept {server}` shows the difference, and accepts it if you confirm"
             ))
             .path(path);
         fault.details = Some(json!({ "changed": change.places }).to_string());
@@ -76,24 +77,24 @@ impl Tool {
     }
 }
 
-/// What stands before the description of a refused tool.
+/// The note before the description of a refused tool.
 pub(super) fn mark(server: &str, change: &DefinitionChange) -> String {
     match change.before {
         Some(_) => format!(
-            "(Refused: it is not what it was when it was first trusted; this describes what it was. A person can look at \
-             it with `mux servers accept {server}`.)"
+            "(Refused: it has changed since it was first trusted; this describes the trusted definition. A person can \
+             review it with `mux servers accept {server}`.)"
         ),
         None if change.unpinned => {
             "(Refused: its server has more tools than can be pinned.)".into()
         }
         None => format!(
-            "(Refused: what was trusted of it is lost. A person can look at it with `mux servers accept {server}`.)"
+            "(Refused: its trusted definition is lost. A person can review it with `mux servers accept {server}`.)"
         ),
     }
 }
 
 impl ToolSet {
-    /// What a user should look at.
+    /// Warnings for the user about these tools.
     pub fn remarks(&self) -> Vec<String> {
         let Some(server) = self.iter().next().map(|tool| &tool.server) else {
             return Vec::new();
@@ -120,7 +121,7 @@ impl ToolSet {
         if let Some((count, names)) = named(|tool| matches!(tool.standing, PinStatus::New)) {
             let are = plural(count, "tool is", "tools are");
             remarks.push(format!(
-                "{count} {are} new since it was first trusted: {names}; {accept} takes note"
+                "{count} {are} new since its server was first trusted: {names}; {accept} acknowledges this"
             ));
         }
         let mismatches = self.iter().filter_map(|tool| tool.mismatch());

@@ -1,15 +1,14 @@
-//! What the user's tools were when they were first trusted, and whether they still are.
+//! Pins: the definitions of tools when they were first trusted, and whether they have changed.
 //!
-//! A server can say one thing of a tool on the day on which a user looks at it, and another on the next. So the whole
-//! definition of each tool is pinned by its hash when its server is first met; a tool that is another one later is
-//! described by what it was, and by the configuration's word refused, until somebody has seen the difference and
-//! accepted it. Pins belong to a server's name and to how it is reached: a server that is started in another way is a
-//! new acquaintance.
+//! A server can change a tool's definition after the user has looked at it. So the complete definition of each tool is
+//! pinned by its hash when its server is first seen; a tool that differs later is described by its pinned definition
+//! and, depending on the configuration, refused until the user has seen and accepted the difference. Pins belong to a
+//! server's name and to how it is reached: a server with another command or URL starts with new pins.
 //!
-//! Pins that cannot be read are lost and not unmade: nothing is known then of what was trusted, which is something else
-//! than that nothing was.
+//! If pins cannot be read, they count as lost, not as absent: what was trusted is unknown then, which differs from
+//! nothing having been trusted.
 //!
-//! Invariant: a pin is made at first sight or by somebody's word, and by nothing else.
+//! Invariant: a pin is created when a tool is first seen or accepted by the user, never otherwise.
 
 mod definition_diff;
 mod pin_book;
@@ -42,37 +41,38 @@ use mux_text::digest::{Digest, DigestKey};
 #[derive(Debug)]
 pub struct Pins {
     folder: PathBuf,
-    /// As far as somebody has asked for them.
+    /// Loaded on first use.
     books: Mutex<HashMap<PinOwner, Arc<Mutex<LoadedPins>>>>,
     writer: PinWriter,
-    /// Sent whenever somebody has accepted something.
+    /// Notified whenever the user has accepted a definition.
     accepted: watch::Sender<()>,
 }
 
 #[derive(Debug)]
 struct LoadedPins {
     book: PinBook,
-    /// What is wrong with the file.
+    /// The problem with the file, if any.
     problem: Option<String>,
 }
 
-/// The longest definition that is shown.
+/// The longest definition that is displayed.
 const MAX_SHOWN_DEFINITION_BYTES: usize = 256 << 10;
 
-/// A canonical text for people: JSON with its names in order, and with what nobody sees escaped. `None` if it is too long.
+/// Formats a canonical text for display: JSON with sorted names and invisible characters escaped. `None` if it is too
+/// long.
 pub fn readable_definition(definition: &str) -> Option<String> {
     Some(canonical_json::to_readable(definition))
         .filter(|text| text.len() <= MAX_SHOWN_DEFINITION_BYTES)
 }
 
-/// One server's pins, and what becomes of what is not as pinned.
+/// Identifies one server's pins, with the configured reaction to changes.
 #[derive(Clone, Debug)]
 pub struct PinKey {
     owner: PinOwner,
     on_change: OnChange,
 }
 
-/// One tool beside its pin.
+/// One tool with its pin.
 #[derive(Clone, Debug)]
 pub struct PinnedTool {
     pub name: String,
@@ -82,12 +82,12 @@ pub struct PinnedTool {
 }
 
 impl PinKey {
-    /// Names how the server is reached.
+    /// Identifies how the server is reached.
     pub fn definition(&self) -> &str {
         &self.owner.definition
     }
 
-    /// As it is written in the configuration: a variable may be a secret, or another one tomorrow.
+    /// Uses the configuration as written: an expanded variable may be a secret, or change.
     pub fn of(name: &str, definition: &ServerDefinition) -> Self {
         let digest = Digest::new().text(name);
         let digest = match &definition.link {
@@ -113,7 +113,7 @@ impl PinKey {
 }
 
 impl Pins {
-    /// The folder is made with the first pin.
+    /// Opens the pins. The folder is created with the first pin.
     pub fn open(folder: PathBuf) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             writer: PinWriter::start(folder.clone())?,
@@ -123,7 +123,7 @@ impl Pins {
         }))
     }
 
-    /// How the tools that a server lists now stand; those that nobody has seen before are pinned.
+    /// Compares a connected server's tools with their pins; tools that were never seen are pinned.
     pub fn compare_with_pins(
         &self,
         key: &PinKey,
@@ -142,7 +142,7 @@ impl Pins {
         judged
     }
 
-    /// The same for those that it listed when it was last connected: nothing is pinned.
+    /// Compares a remembered list with the pins; nothing is pinned.
     pub fn compare_remembered(
         &self,
         key: &PinKey,
@@ -157,8 +157,8 @@ impl Pins {
         kept.book.recall(listed, key.on_change)
     }
 
-    /// Pins these tools as the server gives them now, if that is what was seen, by its digests. On the disk when it
-    /// returns; whoever has a session of the server should ask for its list again.
+    /// Pins these tools as the server gives them now, if their digests are those that the user has seen. Written to
+    /// disk when it returns; the caller should refresh the tool lists of the server's sessions.
     pub async fn accept(
         &self,
         key: &PinKey,
@@ -189,7 +189,7 @@ impl Pins {
         Ok(outcome)
     }
 
-    /// What is pinned of each of these tools, in their order.
+    /// The pins of these tools, in their order.
     pub fn of(&self, key: &PinKey, tools: &ToolSet) -> Vec<PinnedTool> {
         let kept = (key.on_change != OnChange::Off).then(|| self.loaded_pins(&key.owner));
         let kept = kept.as_deref().map(lock);
@@ -204,12 +204,12 @@ impl Pins {
         pinned.collect()
     }
 
-    /// Is told whenever somebody has accepted something.
+    /// A receiver that is notified whenever the user has accepted a definition.
     pub fn accepted(&self) -> watch::Receiver<()> {
         self.accepted.subscribe()
     }
 
-    /// What is wrong, and goes on being wrong until somebody does something.
+    /// Problems that persist until the user acts.
     pub fn problems(&self) -> Vec<String> {
         let books: Vec<_> = self.books().values().cloned().collect();
         let told = books.iter().filter_map(|kept| lock(kept).problem.clone());
@@ -219,9 +219,9 @@ impl Pins {
         problems
     }
 
-    /// Resolves when all pins are on the disk, or the time is over.
+    /// Waits until all pins are on disk, or for `within`.
     pub async fn settle(&self, within: Duration) {
-        // What is not written then is met again as something new, or not at all.
+        // Pins that are not written by then are created again when the tool is seen again.
         _ = tokio::time::timeout(within, self.writer.settled()).await;
     }
 
@@ -267,7 +267,7 @@ impl Pins {
     }
 }
 
-/// Done while the book is not locked: lists may be long.
+/// Computes digests without holding the lock, because lists may be long.
 fn digest_tools(kept: &Mutex<LoadedPins>, tools: Vec<ToolDescription>) -> Vec<DigestedTool> {
     let whole = lock(kept).book.whole();
     let listed = tools.into_iter().map(|tool| DigestedTool::of(tool, &whole));

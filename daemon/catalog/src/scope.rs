@@ -1,8 +1,7 @@
-//! What one agent sees of the tools, in the directory in which it works.
+//! What one agent sees of the tools, in its workspace.
 //!
-//! Invariant: a tool that is hidden from an agent cannot be told from one that does not exist. Whoever works for an
-//! agent looks at a server's tools through [`SelectionScope::offered`] where they are shown, through [`SelectionScope::snapshot`] where one is
-//! called, and at nothing beside these.
+//! Invariant: a tool that is hidden from an agent cannot be distinguished from one that does not exist. Code that works
+//! for an agent uses [`Scope::offered`] to show a server's tools and [`Scope::view`] to call one, and nothing else.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -23,56 +22,56 @@ use mux_settings::{
 };
 use mux_text::glob::{glob, may_match_below};
 
-/// Nothing has this name: whatever hides it hides everything of its server.
+/// No tool has this name: a pattern that hides it hides everything of its server.
 const IMPOSSIBLE_NAME: &str = "\u{f8f0}\u{f8f7}\u{f8f1}\u{f8f6}\u{f8f2}\u{f8f5}\u{f8f3}\u{f8f4}\u{f8f0}\u{f8f1}\u{f8f5}\u{f8f2}";
 
-/// Everybody's scopes, made anew with each configuration.
+/// The scopes of all agents, rebuilt with each configuration.
 #[derive(Debug, Default)]
 pub struct Scopes {
     everybody: Arc<Scope>,
     agents: HashMap<String, Arc<Scope>>,
     projects: BTreeMap<Arc<Path>, Arc<ProjectView>>,
     denials: ProjectDenials,
-    /// The same in one directory, made when somebody comes there.
+    /// Scopes within workspaces, built on first use.
     within: Mutex<WorkplaceScopes>,
-    /// Of all that were made in this process.
+    /// Counts the instances in this process.
     number: u64,
 }
 
-/// By place, and by agent.
+/// Scopes by workspace and agent.
 type WorkplaceScopes = HashMap<(WorkspaceContext, Option<String>), Arc<Scope>>;
 
-/// Directories whose scopes are kept; they are quickly made.
+/// The maximum number of cached workspace scopes; they are cheap to build.
 const MAX_WORKPLACE_SCOPES: usize = 1000;
 
-/// What one agent sees.
+/// What one agent sees of the tools.
 #[derive(Debug, Default)]
 pub struct Scope {
     sight: Arc<VisibleTools>,
-    /// Globs of the paths that are offered as ordinary tools.
+    /// Globs of the tools that are offered as ordinary tools.
     direct: Vec<String>,
-    /// Of those who work in one.
+    /// The project that the agent works in.
     project: Option<Arc<ProjectView>>,
-    /// What projects deny there, the nearest first.
+    /// The denials of projects that apply here, the nearest first.
     denied: Vec<Arc<Policy>>,
-    /// From where the agent looks.
+    /// The agent's workspace.
     place: WorkspaceContext,
-    /// By which configuration it was made.
+    /// The number of the [`Scopes`] that built it.
     number: u64,
 }
 
-/// Shared by all agents who see the same tools.
+/// Shared by all agents that see the same tools.
 #[derive(Debug, Default)]
 struct VisibleTools {
     exclude: Vec<String>,
-    /// The last of each server: what can be called.
+    /// The latest callable tools of each server.
     views: Mutex<HashMap<Arc<str>, FilteredToolSet>>,
-    /// The last of each server: what models are shown of it.
+    /// The latest tools of each server that are shown to models.
     offered: Mutex<HashMap<Arc<str>, FilteredToolSet>>,
     finder: ToolSearch,
 }
 
-/// What is left of a server's tools, beside what it was made from.
+/// A filtered tool set with the set that it was made from.
 #[derive(Debug)]
 struct FilteredToolSet {
     of: Arc<ToolSet>,
@@ -118,7 +117,7 @@ impl Scopes {
         }
     }
 
-    /// What somebody sees now who had this scope. `agent` as he was asked for it.
+    /// The current scope for the holder of an older one. `agent` is the requested name.
     pub fn refresh_scope(&self, scope: &Arc<Scope>, agent: Option<&str>) -> Arc<Scope> {
         match scope.number == self.number {
             true => Arc::clone(scope),
@@ -126,13 +125,13 @@ impl Scopes {
         }
     }
 
-    /// The same for one who works in a directory.
+    /// The scope of an agent within a workspace.
     pub fn scope_within(&self, place: &WorkspaceContext, agent: Option<&str>) -> Arc<Scope> {
         let outside = self.of(agent);
         if *place == WorkspaceContext::default() {
             return outside;
         }
-        // Agents without a word of their own are everybody.
+        // Agents without their own configuration share the default scope.
         let own = agent.filter(|agent| self.agents.contains_key(*agent));
         let key = (place.clone(), own.map(str::to_owned));
         let mut within = self.within.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +140,7 @@ impl Scopes {
         }
         let root = place.project.as_ref();
         let outlook = root.and_then(|root| self.projects.get(root)).cloned();
-        // Two servers of one name are never in one index.
+        // Different projects need separate indexes, because their servers may share a name.
         let same = within.values().find(|scope| {
             let (one, other) = (&scope.project, &outlook);
             one.as_ref().map(|it| &it.root) == other.as_ref().map(|it| &it.root)
@@ -171,8 +170,8 @@ impl Scopes {
         scope
     }
 
-    /// Every approved text above the place counts, and the one that is there. Neither a nearer file nor a repository
-    /// in between takes anything away.
+    /// Applies every approved text above the workspace, and the current one. Neither a nearer file nor a repository in
+    /// between removes any denial.
     fn denied(&self, place: &WorkspaceContext, outlook: Option<&ProjectView>) -> Vec<Arc<Policy>> {
         let above = place.dirs.iter().flat_map(|dir| dir.ancestors());
         let root = outlook.map(|outlook| &*outlook.root);
@@ -187,7 +186,7 @@ impl Scopes {
         denied
     }
 
-    /// Where a client works that was there before: the project that its directory lies in, among those that are known.
+    /// The workspace context of a known directory: the project that contains it, among the known ones.
     pub fn workplace_of(&self, workspace: &Path) -> WorkspaceContext {
         let mut above = workspace.ancestors();
         let project = above.find_map(|dir| self.projects.get_key_value(dir));
@@ -197,7 +196,7 @@ impl Scopes {
         }
     }
 
-    /// An agent that nobody configured sees what everybody does.
+    /// The scope of an agent outside workspaces; an agent without configuration gets the default scope.
     pub fn of(&self, agent: Option<&str>) -> Arc<Scope> {
         let own = agent.and_then(|agent| self.agents.get(agent));
         Arc::clone(own.unwrap_or(&self.everybody))
@@ -218,8 +217,8 @@ impl Scope {
         })
     }
 
-    /// What models are shown of a server's tools: those that it has for its own pages are left out, though whoever
-    /// knows their names can call them.
+    /// The tools of a server that are shown to models: without those for its own pages, which can still be called by
+    /// name.
     pub fn offered(&self, tools: &Arc<ToolSet>) -> Arc<ToolSet> {
         let view = self.view(tools);
         let for_apps = |tool: &Tool| tool.is_for_apps;
@@ -229,7 +228,7 @@ impl Scope {
         cached_view(&self.sight.offered, &one.server, &view, for_apps)
     }
 
-    /// Whether a server of this project, or of none, is one that is seen here.
+    /// Whether servers of this project are seen here; servers of no project always are.
     pub fn sees_project(&self, project: Option<&Path>) -> bool {
         project.is_none_or(|root| self.project().is_some_and(|own| &*own.root == root))
     }
@@ -239,16 +238,16 @@ impl Scope {
         self.project.as_deref()
     }
 
-    /// What projects deny there, the nearest first.
+    /// The denials of projects that apply here, the nearest first.
     pub fn denied(&self) -> &[Arc<Policy>] {
         &self.denied
     }
 
-    /// What those who work there should know.
+    /// Notes for those who work in this workspace.
     pub fn notes(&self) -> Vec<String> {
         let project = self.project();
         let mut notes = project.map_or_else(Vec::new, |project| project.notes.clone());
-        // Of the project itself it is told there.
+        // The project's own notes cover its denials.
         let own = project.map(|project| &*project.root);
         let others = self
             .denied
@@ -263,12 +262,12 @@ impl Scope {
         notes
     }
 
-    /// Whether nothing of this server can be seen, whatever its tools are.
+    /// Whether everything of this server is hidden, whatever its tools are.
     pub fn hides_server(&self, server: &str) -> bool {
         self.hides_path(server, IMPOSSIBLE_NAME)
     }
 
-    /// The same for what is no tool, such as `resources/read` of a server.
+    /// Whether a method other than a tool call is hidden, such as `resources/read` of a server.
     pub fn hides_path(&self, server: &str, method: &str) -> bool {
         let hides = |server: &str| {
             let path = format!("{server}.{method}");
@@ -278,7 +277,7 @@ impl Scope {
         !self.sight.exclude.is_empty() && (hides(server) || hides(&spell(server)))
     }
 
-    /// Whether a tool of this name would be hidden, or is one of those that the server's entry leaves out.
+    /// Whether a tool of this name would be hidden, or excluded by the server's entry.
     pub fn hides_tool(&self, server: &str, name: &str, left_out: &[String]) -> bool {
         let spellings = || tool_spellings(name);
         let mut left_out = left_out.iter();
@@ -286,14 +285,14 @@ impl Scope {
             || is_path_hidden(&self.sight.exclude, server, name)
     }
 
-    /// Whether any tool is hidden whose name begins so.
+    /// Whether any tool whose name starts with `head` may be hidden.
     pub fn may_hide_below(&self, server: &str, head: &str) -> bool {
         let heads = tool_paths(server, head);
         let mut exclude = self.sight.exclude.iter();
         exclude.any(|pattern| heads.iter().any(|head| may_match_below(pattern, head)))
     }
 
-    /// What models are shown of these servers.
+    /// The servers that are shown to models, with their shown tools.
     pub fn visible_servers(&self, mut servers: Vec<KnownServer>) -> Vec<KnownServer> {
         servers.retain(|server| !self.hides_server(&server.name));
         for server in &mut servers {
@@ -302,7 +301,7 @@ impl Scope {
         servers
     }
 
-    /// Whether the tool is offered as an ordinary one beside programs.
+    /// Whether the tool is offered as an ordinary tool, in addition to programs.
     pub fn offers_directly(&self, tool: &Tool) -> bool {
         matches(&self.direct, tool)
     }
@@ -316,7 +315,7 @@ impl Scope {
     }
 }
 
-/// The tools without the hidden ones, made anew when they are others.
+/// The tools without the hidden ones; cached until the server's tools change.
 fn cached_view(
     views: &Mutex<HashMap<Arc<str>, FilteredToolSet>>,
     server: &Arc<str>,
@@ -338,12 +337,12 @@ fn cached_view(
     view
 }
 
-/// Whether the tool's path is meant.
+/// Whether a pattern matches the tool's path.
 fn matches(patterns: &[String], tool: &Tool) -> bool {
     is_path_hidden(patterns, &tool.server, &tool.name)
 }
 
-/// Whether the path is meant, however it is written.
+/// Whether a pattern matches the path in any of its spellings.
 fn is_path_hidden(patterns: &[String], server: &str, name: &str) -> bool {
     if patterns.is_empty() {
         return false;
@@ -379,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_sees_what_is_not_hidden_from_it() {
+    fn excluded_tools_are_hidden_from_their_agent_only() {
         let scopes = scopes(
             "[agents.small]\nexclude = [\"web.*\", \"my_files.get_*\"]\n[agents.also]\nexclude = [\"web.*\", \"my_files.get_*\"]\ndirect = [\"my-files.read\"]\n",
         );
@@ -407,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_for_apps_are_shown_to_no_model_and_can_be_called() {
+    fn app_tools_are_callable_but_not_offered_to_models() {
         let tool = |name: &str, visibility: serde_json::Value| {
             let definition = json!({
                 "name": name,
@@ -433,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_in_groups_are_hidden_however_their_paths_are_written() {
+    fn exclude_matches_grouped_tools_in_any_spelling() {
         let names = ["repos.get-one", "repos.list", "get-repos"];
         for (exclude, left) in [
             ("my-git.repos.get-one", &names[1..]),
@@ -452,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_in_a_project_sees_its_servers_and_nobody_else_does() {
+    fn project_servers_are_visible_only_in_their_project() {
         let config = Config::parse(
             "[agents.small]\nexclude = [\"web.*\"]\n[agents.also]\nexclude = [\"web.*\"]\n",
             "c",
@@ -499,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_everything_of_a_server_hides_the_server() {
+    fn pattern_for_all_tools_of_a_server_hides_the_server() {
         for (exclude, server, hidden) in [
             ("web*", "web", true),
             ("web.*", "web", true),
@@ -521,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tool_is_hidden_by_its_path() {
+    fn exclude_matches_methods_other_than_tool_calls() {
         let scopes =
             scopes("[agents.small]\nexclude = [\"my_files.resources/*\", \"*.prompts/get\"]\n");
         let small = scopes.of(Some("small"));

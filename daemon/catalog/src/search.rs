@@ -1,10 +1,10 @@
-//! Tools ranked by how well they fit a few words.
+//! Searches tools by words.
 //!
-//! The ranking is BM25 over fields of different weight, in an index of our own: what crates offer weighs every field
-//! alike, and an index that is made of one segment a server is never built twice for what has not changed.
+//! The ranking is BM25 over fields of different weights, in our own index: available crates weigh all fields alike, and
+//! an index with one segment per server is rebuilt only for servers that changed.
 //!
-//! Invariant: whoever searches sees the tools that there are at that moment. An index that is older is built anew
-//! first, off the path of calls, and one at a time.
+//! Invariant: a search sees the current tools. An outdated index is rebuilt first, off the path of calls, one at a
+//! time.
 
 mod index_segment;
 mod search_cursor;
@@ -25,25 +25,25 @@ use mux_process::{blocking_pool, malloc_trim};
 /// The longest query in bytes.
 const MAX_QUERY_BYTES: usize = 2_000;
 
-/// To index more tools leaves memory behind that is worth asking for.
+/// Indexing more tools than this is followed by a trim of freed memory.
 const MEMORY_TRIM_TOOLS: usize = 100;
 
-/// What is looked for.
+/// A search request.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
     pub text: String,
-    /// Only the tools of this server, by its configured name.
+    /// Search only the tools of this server, by its configured name.
     pub server: Option<String>,
     pub limit: usize,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     pub cursor: Option<String>,
 }
 
-/// The best first.
+/// One page of hits, the best first.
 #[derive(Clone, Debug)]
 pub struct SearchResults {
     pub hits: Vec<SearchHit>,
-    /// On all pages.
+    /// The number of hits on all pages.
     pub total: usize,
     pub next: Option<String>,
 }
@@ -52,11 +52,11 @@ pub struct SearchResults {
 pub struct SearchHit {
     pub tools: Arc<ToolSet>,
     pub tool: Arc<Tool>,
-    /// How many words of the query it matches, and a fraction that says how well; more for an exact name.
+    /// The number of matched words plus a fraction for the quality of the match; more for an exact name.
     pub score: f64,
 }
 
-/// Finds tools among those that one kind of agent sees.
+/// Searches the tools that one group of agents sees.
 #[derive(Debug)]
 pub struct ToolSearch {
     index: ArcSwapOption<SearchIndex>,
@@ -73,7 +73,7 @@ impl Default for ToolSearch {
 }
 
 impl ToolSearch {
-    /// The index of these servers, built if there is none of just them yet.
+    /// The index of these servers, built if the current one is of others.
     pub async fn index(&self, servers: &[KnownServer]) -> Result<Arc<SearchIndex>, Fault> {
         let lost = || Fault::new(Kind::Internal, "the search was lost in the daemon");
         let fitting = || self.index.load_full().filter(|index| index.is_of(servers));

@@ -1,6 +1,6 @@
-//! Which era of MCP each server speaks, so that a daemon greets it rightly at once.
+//! The MCP era of each server, so that the daemon uses the right handshake at once.
 //!
-//! Invariant: a memory that is wrong costs one more greeting, and never a session.
+//! Invariant: a wrong record costs one more handshake, never a session.
 
 use std::{
     collections::HashMap,
@@ -11,15 +11,15 @@ use super::{ListKey, ProtocolEra, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
 use mux_text::digest::DigestKey;
 
-/// The letter of what is known, then what the server calls itself.
+/// A letter for the era, then the server's own name and version.
 type EraRecord = Vec<u8>;
 
-/// It was greeted in this era when it was last connected.
+/// The era of the last session.
 const LEGACY_LETTER: u8 = b'L';
 const MODERN_LETTER: u8 = b'M';
-/// It speaks both, and its tools ask in a way that only the old era carries.
+/// It speaks both eras, and its tools make requests that only the old era supports.
 const NEEDS_LEGACY_LETTER: u8 = b'B';
-/// Its tools would need the old era, in which it cannot be opened.
+/// Its tools would need the old era, which it does not speak.
 const ONLY_MODERN_LETTER: u8 = b'O';
 
 pub(super) struct ServerEras {
@@ -48,8 +48,8 @@ impl ServerEras {
         }
     }
 
-    /// A server of the old era that has become another one may have learned the new one: it is asked next
-    /// time. One that has not told its name yet is no other.
+    /// Records the era of a session. A server of the old era that identifies itself differently may have been updated
+    /// to the new one: its record is removed, so that it is probed next time. An empty identity counts as unchanged.
     pub(super) fn keep(&self, ListKey(key): &ListKey, era: ProtocolEra, identity: &str) {
         let usual = match era {
             ProtocolEra::Legacy => LEGACY_LETTER,
@@ -58,7 +58,7 @@ impl ServerEras {
         let mut known = self.known();
         let before = known.get(key).and_then(|before| before.split_first());
         let letter = match before {
-            // A session that was being opened meanwhile says nothing of what the tools need.
+            // A session that was being opened meanwhile does not tell what the tools need.
             Some((&NEEDS_LEGACY_LETTER, _)) if era == ProtocolEra::Modern => return,
             Some((&NEEDS_LEGACY_LETTER, _)) => NEEDS_LEGACY_LETTER,
             Some((&ONLY_MODERN_LETTER, name))
@@ -80,8 +80,8 @@ impl ServerEras {
         }
     }
 
-    /// The server's tools ask in a way that only the old era carries: it is opened in that one from now on. False if
-    /// it is known that it cannot be.
+    /// Records that the server's tools need the old era, which is used from now on. Returns false if the server is
+    /// known not to speak it.
     pub(super) fn needs_legacy(&self, ListKey(key): &ListKey, identity: &str) -> bool {
         let mut known = self.known();
         let before = known.get(key).and_then(|before| before.split_first());
@@ -94,7 +94,7 @@ impl ServerEras {
         }
     }
 
-    /// It was opened in the old era for what its tools need, in vain, and then in the new one.
+    /// Records that the server could not be opened in the old era, but could in the new one.
     pub(super) fn only_modern(&self, ListKey(key): &ListKey) {
         self.write(&mut self.known(), key, ONLY_MODERN_LETTER, "");
     }
@@ -118,7 +118,7 @@ impl ServerEras {
     }
 }
 
-/// Whether two of a server's names may be the same server's. One that has not told its name yet may be any.
+/// Whether two identities may be the same server's. An empty one matches any.
 fn is_same(name: &[u8], identity: &str) -> bool {
     name.is_empty() || identity.is_empty() || name == identity.as_bytes()
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_of_the_old_era_that_was_updated_is_asked_again() {
+    fn updated_server_of_the_old_era_is_probed_again() {
         let eras = ServerEras::new(&CacheSlot::default());
         let key = ListKey([7; 32]);
         for (era, identity, known) in [
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_whose_tools_need_the_old_era_is_opened_in_it_until_it_is_another_version() {
+    fn server_that_needs_the_old_era_keeps_it_until_its_version_changes() {
         let (eras, key) = (ServerEras::new(&CacheSlot::default()), ListKey([7; 32]));
         eras.keep(&key, ProtocolEra::Modern, "asks 1");
         assert!(eras.needs_legacy(&key, "asks 1"));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_cannot_be_opened_in_the_old_era_is_not_opened_in_it_again() {
+    fn server_without_the_old_era_is_not_opened_in_it_again() {
         let (eras, key) = (ServerEras::new(&CacheSlot::default()), ListKey([7; 32]));
         assert!(eras.needs_legacy(&key, "asks 1"));
         eras.only_modern(&key);

@@ -1,7 +1,6 @@
-//! Results on their way to what is learned from them.
+//! Learns shapes from results in the background.
 //!
-//! Invariant: a call never waits for a lesson. When too many, or too long ones, are waiting, a lesson is
-//! left out.
+//! Invariant: a call never waits for this. If too many or too large results are queued, further ones are dropped.
 
 use std::{
     sync::{
@@ -21,11 +20,11 @@ use super::{LearnedShapes, Tool};
 use mux_process::blocking_pool;
 use mux_text::json_weight;
 
-/// Bytes of values that may wait.
+/// The limit of queued values, in bytes.
 const MAX_WAITING_VALUE_BYTES: usize = 16 << 20;
-/// Lessons that may wait.
+/// The limit of queued results.
 const MAX_WAITING_LESSONS: usize = 256;
-/// What was learned is written down this long after the first of it.
+/// The delay from the first change to saving.
 const SAVE_DELAY: Duration = Duration::from_secs(2);
 
 pub(super) struct ShapeLearner {
@@ -66,11 +65,11 @@ impl ShapeLearner {
         }
     }
 
-    /// Resolves when everything given before was learned.
+    /// Resolves when everything queued before was learned.
     pub(super) async fn settled(&self) {
         let (done, told) = oneshot::channel();
         if self.sender.send(LearnerMessage::Settle(done)).await.is_ok() {
-            // An error means that nobody learns any more.
+            // An error means that the task has ended.
             _ = told.await;
         }
     }
@@ -111,7 +110,7 @@ async fn learn(
                 waiting.fetch_sub(bytes, Ordering::Relaxed);
             }
             Some(LearnerMessage::Settle(done)) => {
-                // The one who asked may have gone.
+                // The receiver may have been dropped.
                 _ = done.send(());
             }
             None => return learned.save(),

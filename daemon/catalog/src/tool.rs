@@ -1,9 +1,9 @@
-//! One tool: as its server describes it, and as readers get it.
+//! One tool, as its server describes it and as it is shown to readers.
 //!
-//! Its schemas are held as text, which takes a fifth of the room of values: a large API has a thousand of them, and most are
-//! never looked at. What each call asks is read once and held beside them.
+//! Its schemas are stored as text, which takes a fifth of the memory of parsed values: a large API has a thousand
+//! tools, most of which are never used. Members that every call needs are parsed once.
 //!
-//! Invariant: a [`Tool`] never changes. What its server says anew is another one.
+//! Invariant: a [`Tool`] never changes. A new definition makes a new one.
 
 use std::{
     ops::Range,
@@ -26,34 +26,34 @@ use mux_text::sanitize::clean;
 pub struct Tool {
     /// The server's name in the configuration.
     pub server: Arc<str>,
-    /// As the server spells it.
+    /// The name as the server spells it.
     pub name: String,
     pub title: Option<String>,
-    /// As it stands beside others.
+    /// The description, possibly shortened.
     pub description: Option<String>,
-    /// All of it, where that is more.
+    /// The complete description, if `description` is shortened.
     whole_description: Option<String>,
-    /// The long texts of all tools of its list. Where its own stand in it:
+    /// The long texts of all tools of the list; the ranges below refer to it.
     sheet: Arc<str>,
     input_schema: Range<usize>,
     output_schema: Option<Range<usize>>,
-    /// Of the value that its results wrap, and that its callers get.
+    /// The schema of the value that results wrap and callers get.
     wrapped_schema: Option<Range<usize>>,
-    /// What else the server says of it: annotations, icons, `_meta`, title, as MCP has them. An object.
+    /// All other members of the MCP definition (annotations, icons, `_meta`, title), as a JSON object.
     extra: Range<usize>,
     pub read_only: Option<bool>,
     pub destructive: Option<bool>,
     pub idempotent: Option<bool>,
     pub open_world: Option<bool>,
-    /// Whether it is called as a task or not at all.
+    /// Whether it can only be called as a task.
     pub needs_task: bool,
-    /// Whether only a page that the server shows may call it, and no model.
+    /// Whether only MCP Apps pages of the server may call it, and no model.
     pub is_for_apps: bool,
-    /// The HTTP method of an operation, as the source wrote it that made a tool of it.
+    /// The HTTP method of an API operation, as the source declared it.
     pub verb: Option<Box<str>>,
-    /// Names everything that its types depend on: the same key has the same types.
+    /// The digest of everything that its types depend on.
     pub key: DigestKey,
-    /// Names the whole definition: another one may mean another tool under the same name.
+    /// The digest of the complete definition: with another one, the name may mean another tool.
     pub definition_key: DigestKey,
     pub standing: PinStatus,
     pub(super) arguments: ArgumentSchema,
@@ -63,7 +63,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// What it says of itself, for policy.
+    /// Its declared annotations, for policy.
     pub fn hints(&self) -> ToolHints {
         ToolHints {
             read_only: self.read_only,
@@ -73,8 +73,8 @@ impl Tool {
         }
     }
 
-    /// Made of nothing that its server's list was read from: what is held for long between what is not keeps pages from being
-    /// given back.
+    /// Builds the tool from fresh allocations only: long-lived values between temporary ones would keep pages from
+    /// being returned.
     pub(super) fn new(server: &Arc<str>, sheet: &Arc<str>, words: &str, draft: ToolDraft) -> Self {
         let word = |place: Range<usize>| words[place].to_owned();
         Self {
@@ -105,12 +105,12 @@ impl Tool {
         }
     }
 
-    /// `server.tool`, with the tool as its server spells it. Policy and errors speak of this.
+    /// `server.tool`, with the tool as its server spells it. Policy and errors use this path.
     pub fn path(&self) -> String {
         format!("{}.{}", self.server, self.name)
     }
 
-    /// MCP's `Tool`, whole.
+    /// The complete MCP `Tool`.
     pub fn definition(&self) -> Value {
         let described = ToolDescription {
             name: self.name.clone(),
@@ -126,17 +126,17 @@ impl Tool {
         described.definition()
     }
 
-    /// Read anew each time.
+    /// The input schema, parsed on each call.
     pub fn input_schema(&self) -> Value {
         value(self.input_schema_text())
     }
 
-    /// As JSON.
+    /// The input schema as JSON text.
     pub(super) fn input_schema_text(&self) -> &str {
         &self.sheet[self.input_schema.clone()]
     }
 
-    /// Read anew each time.
+    /// The output schema, parsed on each call.
     pub fn output_schema(&self) -> Option<Value> {
         self.output_schema_text().map(value)
     }
@@ -145,12 +145,12 @@ impl Tool {
         self.output_schema.clone().map(|place| &self.sheet[place])
     }
 
-    /// Whether its results are objects around the one value that its callers get.
+    /// Whether results wrap the value that callers get.
     pub(super) fn wraps_result(&self) -> bool {
         self.wrapped_schema.is_some()
     }
 
-    /// That of what its callers get.
+    /// The schema of the value that callers get.
     fn value_schema_text(&self) -> Option<&str> {
         let place = self.wrapped_schema.as_ref().or(self.output_schema.as_ref());
         place.map(|place| &self.sheet[place.clone()])
@@ -160,17 +160,17 @@ impl Tool {
         self.output_schema.is_some()
     }
 
-    /// As its name is compared with others.
+    /// The skeleton of its name, for the comparison with others.
     pub(super) fn name_skeleton(&self) -> &NameSkeleton {
         self.look.get_or_init(|| NameSkeleton::of(&self.name))
     }
 
-    /// Its name for the eye: what nobody sees is left out.
+    /// Its name without invisible characters.
     pub fn shown_name(&self) -> String {
         clean(&self.name).into_owned()
     }
 
-    /// `files.read(args: {…}): Promise<…>` on one line, without what was learned of its results.
+    /// `files.read(args: {…}): Promise<…>` on one line, without learned types.
     pub fn signature(&self) -> &str {
         let make = || mux_typegen::signature(&self.server, &self.declaration(None)).into();
         self.signature.get_or_init(make)
@@ -187,13 +187,13 @@ impl Tool {
         }
     }
 
-    /// All of its description, for whoever asks for this one.
+    /// The complete description.
     pub fn whole_description(&self) -> Option<&str> {
         let whole = self.whole_description.as_deref();
         whole.or(self.description.as_deref())
     }
 
-    /// The same with all of a long description, for whoever asks for this one.
+    /// The declaration with the complete description.
     pub fn whole_declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
         ToolDecl {
             description: self.whole_description(),
@@ -202,7 +202,7 @@ impl Tool {
     }
 }
 
-/// It was made of one.
+/// Parses text that was serialized from a value.
 fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! A list of tools that is being made: each is taken apart as it comes, and all long texts are put into one.
+//! Builds the tools of a list: each is taken apart as it is added, and all long texts share one allocation.
 //!
-//! Invariant: when the list is done, nothing is left of the values that it was read from.
+//! Invariant: once the list is finished, nothing is left of the values that it was made from.
 
 use std::{ops::Range, sync::Arc};
 
@@ -15,13 +15,13 @@ use mux_text::{
 #[derive(Debug, Default)]
 pub(super) struct ToolDrafts {
     drafts: Vec<ToolDraft>,
-    /// Schemas, and what else is long: the tools hold it together.
+    /// Schemas and other long texts, shared by the tools.
     sheet: String,
-    /// What each tool gets as its own.
+    /// Texts of which each tool gets its own copy.
     words: String,
 }
 
-/// A tool, with the places of its texts.
+/// A tool, with the ranges of its texts.
 #[derive(Debug)]
 pub(super) struct ToolDraft {
     pub(super) name: Range<usize>,
@@ -29,7 +29,7 @@ pub(super) struct ToolDraft {
     pub(super) description: Option<Range<usize>>,
     pub(super) whole_description: Option<Range<usize>>,
     pub(super) verb: Option<Range<usize>>,
-    /// These stand in the sheet.
+    /// A range of the sheet, as are the next three.
     pub(super) input_schema: Range<usize>,
     pub(super) output_schema: Option<Range<usize>>,
     pub(super) wrapped_schema: Option<Range<usize>>,
@@ -127,8 +127,7 @@ impl ToolDrafts {
     }
 }
 
-/// What the server says, as readers get it: words without what nobody sees, and before those of a refused tool that it
-/// is one.
+/// Cleans a description for readers: removes invisible characters, and marks a refused tool.
 fn readable(described: &mut ToolDescription, server: &str) {
     let cleaned = |text: &mut String| *text = clean(text).into_owned();
     described.title.as_mut().map(cleaned);

@@ -1,7 +1,6 @@
-//! The lists of tools that servers gave when they were last connected, so that a daemon knows them before
-//! it has asked.
+//! The tool lists of each server's last session, so that a new daemon knows them before it connects.
 //!
-//! Invariant: a list belongs to a definition. A server that is started in another way is another server.
+//! Invariant: a list belongs to a server definition. A server that is started differently is another server.
 
 use std::{
     borrow::Cow,
@@ -19,25 +18,25 @@ use mux_files::gzip_text::GzipText;
 use mux_settings::{ServerDefinition, ServerEndpoint};
 use mux_text::digest::DigestKey;
 
-/// Counts up whenever more is written down of a tool, so that no list lacks it.
+/// Increases when more is stored of a tool, so that no list lacks it.
 const TOOL_LIST_FORMAT: u32 = 2;
-/// The longest list that is read again, as JSON: more than any server may list.
+/// The longest list that is loaded, as JSON: more than any server may list.
 const MAX_TOOL_LIST_BYTES: usize = 256 << 20;
-/// Packed, one that is read in a moment. A longer one is read beside everything else.
+/// The longest packed list that is read on a runtime thread.
 const MAX_INLINE_PACKED_BYTES: usize = 64 << 10;
 
-/// That a server asks for roots.
+/// The value that marks a server as asking for roots.
 const ASKS_FOR_ROOTS_MARKER: &[u8] = b"true";
-/// What stands before a server's instructions. No list begins so, packed or not.
+/// The prefix of stored instructions. No list starts with it, packed or not.
 const INSTRUCTIONS_PREFIX: &[u8] = b"instructions\n";
 
-/// Names a server as it is configured.
+/// Identifies a server by its configuration.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct ListKey(pub(super) DigestKey);
 
 impl ListKey {
-    /// The values of its environment are left out: they may be secrets, and a token that was renewed
-    /// makes no other server.
+    /// Leaves out the values of environment variables and headers: they may be secrets, and a renewed token does not
+    /// make another server.
     pub fn of(name: &str, definition: &ServerDefinition) -> Self {
         let digest = Digest::new()
             .bytes(&TOOL_LIST_FORMAT.to_le_bytes())
@@ -69,12 +68,12 @@ impl ListKey {
 }
 
 impl ListKey {
-    /// That the server asks for roots is kept beside its list.
+    /// The key of the marker for roots.
     fn of_roots(&self) -> DigestKey {
         Digest::new().text("roots").bytes(&self.0).key()
     }
 
-    /// So are its instructions.
+    /// The key of the instructions.
     fn of_instructions(&self) -> DigestKey {
         Digest::new().text("instructions").bytes(&self.0).key()
     }
@@ -85,7 +84,7 @@ pub(super) struct ToolListStore {
     lists: Mutex<HashMap<DigestKey, GzipText>>,
     /// Servers that ask for roots, by [`ListKey::of_roots`].
     roots: Mutex<HashSet<DigestKey>>,
-    /// What servers tell their users, by [`ListKey::of_instructions`].
+    /// Instructions of servers, by [`ListKey::of_instructions`].
     instructions: Mutex<HashMap<DigestKey, String>>,
 }
 
@@ -111,7 +110,7 @@ impl ToolListStore {
                 instructions.insert(key, String::from_utf8_lossy(text).into_owned());
                 continue;
             }
-            // Earlier builds wrote them as they are.
+            // Earlier builds stored lists unpacked.
             let unpacked =
                 |bytes: Vec<u8>| String::from_utf8(bytes).ok().map(|it| GzipText::of(&it));
             let packed = match bytes.first() {
@@ -125,7 +124,7 @@ impl ToolListStore {
         self.instructions().extend(instructions);
     }
 
-    /// Whether it takes longer to read than anybody should wait.
+    /// Whether the list is too long to be read on a runtime thread.
     pub(super) fn is_long(&self, key: &ListKey) -> bool {
         let lists = self.lists();
         lists
@@ -141,7 +140,7 @@ impl ToolListStore {
         Some(stored.into_iter().map(Into::into).collect())
     }
 
-    /// Writes the list down, unless it is what was known before.
+    /// Stores the list, unless it is unchanged.
     pub(super) fn keep(&self, key: &ListKey, tools: &[ToolDescription]) {
         let packed = GzipText::json(&ToolListJson(tools));
         let mut lists = self.lists();
@@ -152,7 +151,7 @@ impl ToolListStore {
         }
     }
 
-    /// Writes down what the server tells its users. Whether it told something else before.
+    /// Stores the server's instructions. Returns whether different ones were known before.
     pub(super) fn keep_instructions(&self, key: &ListKey, text: Option<&str>) -> bool {
         let key = key.of_instructions();
         let mut known = self.instructions();
@@ -179,7 +178,7 @@ impl ToolListStore {
         self.instructions().get(&key.of_instructions()).cloned()
     }
 
-    /// The server asks for the directories in which its clients work.
+    /// Records that the server asks for roots, its clients' directories.
     pub(super) fn keep_roots(&self, key: &ListKey) {
         self.shelf.put(
             CacheSpace::Catalogs,
@@ -208,7 +207,7 @@ impl ToolListStore {
     }
 }
 
-/// A list, tool by tool.
+/// Serializes a list tool by tool.
 struct ToolListJson<'a>(&'a [ToolDescription]);
 
 impl Serialize for ToolListJson<'_> {
@@ -217,7 +216,7 @@ impl Serialize for ToolListJson<'_> {
     }
 }
 
-/// A tool as it is written down.
+/// A tool as it is stored.
 #[derive(Deserialize, Serialize)]
 struct StoredTool<'a> {
     name: Cow<'a, str>,
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_outlives_the_daemon_and_the_build() {
+    async fn lists_are_kept_across_daemons_and_builds() {
         let (cache, shelf) = (Cache::memory(), CacheSlot::default());
         shelf.put_up(cache.clone());
         let (new, old, asking) = (ListKey([1; 32]), ListKey([2; 32]), ListKey([3; 32]));

@@ -1,7 +1,6 @@
-//! What the tools of one server are called: by the server, by programs, and by programs of former times.
+//! The names of one server's tools: the server's own, those of programs, and former spellings.
 //!
-//! Invariant: whatever leads to a tool leads to one tool. What could mean several leads nowhere, unless it is the
-//! exact name of one of them.
+//! Invariant: a name resolves to one tool. An ambiguous name resolves to none, unless it is the exact name of a tool.
 
 use std::{
     borrow::Cow,
@@ -14,16 +13,16 @@ use mux_typegen::{
 };
 use serde_json::{Value, json};
 
-/// The places of tools by their names.
+/// Indices of tools by their names.
 #[derive(Debug, Default)]
 pub(super) struct ToolNames {
     by_name: HashMap<String, usize>,
-    /// Spellings that several share.
+    /// Spellings that several tools share.
     ambiguous: HashSet<String>,
 }
 
 impl ToolNames {
-    /// `names` are all different; each comes with what the eye sees of it, if that is another one.
+    /// `names` are distinct; each comes with its visible form, if that differs.
     pub(super) fn new(names: &[(&str, Option<String>)], collisions: &[Collision<'_>]) -> Self {
         let ambiguous: HashSet<String> =
             collisions.iter().map(|c| c.spelling.to_string()).collect();
@@ -53,14 +52,14 @@ impl ToolNames {
         if let Some(place) = self.by_name.get(name) {
             return Some(*place);
         }
-        // Some of its segments may be spelled, and others as the server has them.
+        // Some segments may be spelled, and others as the server has them.
         let spelling = Some(name).filter(|name| is_path(name)).map(spell)?;
         let place = self.by_name.get(&*spelling)?;
         (!self.ambiguous.contains(&*spelling)).then_some(*place)
     }
 }
 
-/// `repos_get` for `repos.get`, where that can mean nothing else.
+/// Former spellings such as `repos_get` for `repos.get`, where they are unambiguous.
 fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(String, usize)> {
     if !names.clone().any(is_path) {
         return Vec::new();
@@ -78,8 +77,8 @@ fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(St
         .collect()
 }
 
-/// What a program sees of the tools when it lists them, as JSON: a tool is its name, a group `["name", […]]`, and one
-/// that can be called itself `["name", […], 1]`.
+/// What a program sees when it lists the tools, as JSON: a tool is its name, a group `["name", […]]`, and a group that
+/// is also a tool `["name", […], 1]`.
 pub(super) fn outline<'a>(
     names: impl Iterator<Item = &'a str>,
     collisions: &[Collision<'_>],
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_see_groups_and_the_names_that_servers_give() {
+    fn outline_has_groups_and_server_names() {
         assert_eq!(outlined(&["get-thing", "a"]), r#"["get-thing","a"]"#);
         assert_eq!(
             outlined(&["a-x.b-c", "d", "a-x.e", "d.f"]),
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_path_is_told_once() {
+    fn every_spelling_of_a_path_is_listed_once() {
         assert_eq!(tool_paths("a", "b"), ["a.b"]);
         assert_eq!(
             tool_paths("my-s", "b-c.d"),

@@ -1,13 +1,12 @@
-//! What a program gets for a tool's result: one documented rule.
+//! The value that a program gets for a tool's result, by one documented rule.
 //!
-//! The structured content if the tool declares an output schema, or the member `result` of it where that schema says
-//! that it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, parsed if
-//! it is a JSON object or array; otherwise the only part, or an array of all parts. A result marked
-//! as an error becomes an error of kind `tool`, with the content in its details: of an API that was called over HTTP
-//! these are `{ status, headers, body }`.
+//! It is the structured content if the tool declares an output schema, or its member `result` if that schema says that
+//! it only wraps a value (`x-fastmcp-wrap-result`); otherwise the only text, parsed if it is a JSON object or array;
+//! otherwise the only part, or an array of all parts. A result marked as an error becomes an error of kind `tool`, with
+//! the content in its details: for an API called over HTTP these are `{ status, headers, body }`.
 //!
-//! Structured content that is not as its schema says is an error of kind `validation`, which tells where and never
-//! what: the value may be secret. The whole result is there for whoever asks for it raw.
+//! Structured content that does not match its schema is an error of kind `validation`, which names the place but no
+//! value, because values may be secret. The complete result is available raw.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,17 +20,17 @@ use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict};
 use mux_settings::ResultCheck;
 use mux_text::json_weight::{self, MAX_JSON_WEIGHT, is_light};
 
-/// Of what a server says of a failure. The whole is in the details.
+/// The longest error message of a server. The details have the complete text.
 pub const MAX_ERROR_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// The compiled output schema, made with the first result, and what was wrong with a result.
+/// The output schema, compiled at the first result, and the first mismatch of a result.
 #[derive(Debug, Default)]
 pub(super) struct ResultSchema {
     schema: SchemaSlot,
     mismatch: OnceLock<String>,
 }
 
-/// `result` is the whole `CallToolResult`. A long one is taken apart beside the runtime's threads.
+/// Extracts the value from a complete `CallToolResult`. Large ones are processed off the runtime's threads.
 pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Result<Value, Fault> {
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
         let path = tool.path();
@@ -52,7 +51,7 @@ pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Res
     beside(light, move || value_without_schema(result)).await
 }
 
-/// Here, if the work is over in a moment.
+/// Runs `work` here if it is short, otherwise on the blocking pool.
 async fn beside<T: Send + 'static>(moment: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
     match moment {
         true => work(),
@@ -71,7 +70,7 @@ fn value_without_schema(mut result: Value) -> Result<Value, Fault> {
             .map_or(Value::Null, Value::take)),
         1 => {
             let part = parts.swap_remove(0);
-            // What it says again as a value, which is made once more of the text.
+            // Drops the structured copy of the same value before the text is parsed.
             drop(result);
             match text_of(&part) {
                 Some(text) => parsed(text),
@@ -82,19 +81,19 @@ fn value_without_schema(mut result: Value) -> Result<Value, Fault> {
     }
 }
 
-/// The value in an object that is there for it alone.
+/// Unwraps the member `result`.
 fn unwrapped(mut structured: Value) -> Value {
     let value = structured.get_mut("result").map(Value::take);
     value.unwrap_or(structured)
 }
 
 impl Tool {
-    /// What was wrong with a result, if one was not as the tool declares.
+    /// The first mismatch between a result and the output schema, if any.
     pub fn mismatch(&self) -> Option<&str> {
         self.results.mismatch.get().map(String::as_str)
     }
 
-    /// The structured content, if it may pass.
+    /// Validates the structured content, depending on `check`.
     async fn check_result(
         &self,
         structured: Option<Value>,
@@ -125,7 +124,7 @@ impl Tool {
             }
         };
         let message = format!(
-            "the result of {path} is not as it declares: {}",
+            "the result of {path} does not match its output schema: {}",
             mistakes.join("; ")
         );
         if self.results.mismatch.set(message.clone()).is_ok() {
@@ -153,8 +152,8 @@ impl Tool {
     }
 }
 
-/// What a program gets for a resource, of the whole `ReadResourceResult`: the only text, parsed as above;
-/// the only blob as it is; otherwise an array of all contents.
+/// The value that a program gets for a resource, from a complete `ReadResourceResult`: the only text, parsed if it is a
+/// JSON object or array; the only blob as it is; otherwise an array of all contents.
 pub async fn contents_of(result: Value) -> Result<Value, Fault> {
     let light = is_light(&result);
     beside(light, move || contents(result)).await
@@ -175,7 +174,7 @@ fn contents(mut result: Value) -> Result<Value, Fault> {
     }
 }
 
-/// Text that is a JSON object or array is what it says; any other text is text.
+/// Parses text that is a JSON object or array; any other text stays a string.
 fn parsed(text: &str) -> Result<Value, Fault> {
     let start = text.trim_start();
     if start.starts_with(['{', '[']) {
@@ -209,7 +208,7 @@ fn text_of(part: &Value) -> Option<&str> {
 fn failure(path: &str, result: &Value) -> Fault {
     let content = result.get("content").cloned().unwrap_or_else(|| json!([]));
     let mut message = String::new();
-    // Of more nothing would be shown.
+    // More text would not be shown.
     let texts = content.as_array().into_iter().flatten().filter_map(text_of);
     for text in texts {
         if !message.is_empty() {
@@ -222,7 +221,7 @@ fn failure(path: &str, result: &Value) -> Fault {
     }
     let mut message = message.trim().to_owned();
     if message.is_empty() {
-        message = "the tool reported an error without a word".into();
+        message = "the tool reported an error without a message".into();
     }
     if message.len() > MAX_ERROR_MESSAGE_BYTES {
         message.truncate(message.floor_char_boundary(MAX_ERROR_MESSAGE_BYTES));
@@ -231,7 +230,7 @@ fn failure(path: &str, result: &Value) -> Fault {
     let mut fault = Fault::new(Kind::Tool, message).path(path);
     let structured = result.get("structuredContent");
     let details = match structured {
-        // Of an API: its status and what it said are what a program looks at.
+        // For an API, programs need the status and the response.
         Some(answer) if result["_meta"]["status"].is_u64() && answer["status"].is_u64() => {
             answer.clone()
         }
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_rule_for_every_resource() {
+    async fn resource_contents_become_one_value() {
         let text = |text: &str| json!({ "uri": "a", "text": text });
         let blob = json!({ "uri": "a", "mimeType": "image/png", "blob": "AA==" });
         for (contents, expected) in [
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_rule_for_every_result() {
+    async fn content_becomes_one_value() {
         let text = |t: &str| json!({ "type": "text", "text": t });
         let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
         for (content, expected) in [
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn structured_content_counts_when_it_was_promised() {
+    async fn structured_content_is_used_only_with_an_output_schema() {
         let result = json!({ "content": [{ "type": "text", "text": "t" }], "structuredContent": { "n": 1 } });
         assert_eq!(
             value(Some(json!({})), result.clone()).await.unwrap(),
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_result_that_only_wraps_a_value_gives_the_value() {
+    async fn wrapped_result_is_unwrapped_only_if_marked() {
         let schema = |marked: bool| {
             json!({
                 "type": "object",
@@ -334,7 +333,7 @@ mod tests {
         let result = || json!({ "content": [], "structuredContent": { "result": 5 } });
         for (schema, expected) in [
             (schema(true), json!(5)),
-            // Any other schema means what it says.
+            // A schema without the marker is not unwrapped.
             (schema(false), json!({ "result": 5 })),
         ] {
             assert_eq!(value(Some(schema), result()).await.unwrap(), expected);
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_result_throws_with_its_content() {
+    async fn error_result_becomes_a_fault_with_its_content() {
         let result =
             json!({ "isError": true, "content": [{ "type": "text", "text": "no such file" }] });
         let fault = value(None, result).await.unwrap_err();
@@ -372,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_result_keeps_to_its_schema_or_is_an_error_that_holds_none_of_it() {
+    async fn mismatching_result_is_an_error_without_its_values() {
         let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
         let text = json!([{ "type": "text", "text": "as text" }]);
         let structured = |value: Value| json!({ "content": text, "structuredContent": value });

@@ -22,28 +22,28 @@ use mux_text::{
     sanitize::readable_instructions,
 };
 
-/// Of a group, how many tools an error shows.
+/// The number of a group's tools that an error shows.
 const MAX_GROUP_TOOLS_IN_ERROR: usize = 8;
 
-/// The tools that one session offers.
+/// The tools of one server.
 #[derive(Debug, Default)]
 pub struct ToolSet {
     tools: Vec<Arc<Tool>>,
     names: ToolNames,
-    /// What the server tells its users of itself and of all its tools, without what nobody sees.
+    /// The server's instructions, without invisible characters.
     instructions: Option<Arc<str>>,
-    /// Tools that only their exact name reaches, in words for a person.
+    /// Warnings about ambiguous and duplicate tools, for the user.
     pub warnings: Vec<String>,
-    /// Of all tools, in their order.
+    /// The digest of all tools, in their order.
     pub key: DigestKey,
-    /// Whether any of them stands in a group.
+    /// Whether any tool is in a group.
     pub has_groups: bool,
-    /// What programs see of it, once one has begun.
+    /// The list that programs see, computed on first use.
     outline: OnceLock<Box<str>>,
 }
 
 impl ToolSet {
-    /// `exclude` holds globs of tool names, however they are written.
+    /// `exclude` holds globs of tool names in any spelling.
     pub fn new(server: &str, described: Vec<ToolDescription>, exclude: &[String]) -> Self {
         let server: Arc<str> = server.into();
         let mut set = Self::default();
@@ -70,18 +70,18 @@ impl ToolSet {
         set
     }
 
-    /// With what the server tells its users.
+    /// Adds the server's instructions.
     pub fn saying(mut self, instructions: Option<&str>) -> Self {
         self.instructions = instructions.and_then(readable_instructions);
         self
     }
 
-    /// What the server tells its users of itself and of all its tools: its own words.
+    /// The server's instructions: its own words.
     pub fn instructions(&self) -> Option<&Arc<str>> {
         self.instructions.as_ref()
     }
 
-    /// The same without some of them, as if their server did not have them.
+    /// The set without some tools, as if the server did not have them.
     pub(super) fn without(&self, hidden: impl Fn(&Tool) -> bool) -> Self {
         let kept = self.tools.iter().filter(|tool| !hidden(tool));
         let mut set = Self {
@@ -122,7 +122,7 @@ impl ToolSet {
         self.names.find(name).map(|place| &self.tools[place])
     }
 
-    /// The tools whose names begin with this one and a dot.
+    /// The tools whose names start with this one and a dot.
     pub fn in_group(&self, name: &str) -> Vec<&Arc<Tool>> {
         let group = spell(name);
         let begins = |tool: &&Arc<Tool>| {
@@ -133,7 +133,7 @@ impl ToolSet {
         self.tools.iter().filter(begins).collect()
     }
 
-    /// What programs see when they list the tools, as JSON.
+    /// The list that programs see, as JSON.
     pub fn outline(&self) -> &str {
         self.outline.get_or_init(|| {
             let names = self.tools.iter().map(|tool| tool.name.as_str());
@@ -141,7 +141,7 @@ impl ToolSet {
         })
     }
 
-    /// Our spelling where it leads to this tool, the exact name where it does not.
+    /// Our spelling if it resolves to this tool, otherwise the exact name.
     pub fn spelled<'a>(&self, tool: &'a Tool) -> Cow<'a, str> {
         let spelled = spell(&tool.name);
         let found = self.find(&spelled);
@@ -151,7 +151,7 @@ impl ToolSet {
         }
     }
 
-    /// The server's spelling without what nobody sees, where that leads to this tool.
+    /// The name without invisible characters if it resolves to this tool, otherwise the exact name.
     pub fn shown(&self, tool: &Tool) -> String {
         let shown = tool.shown_name();
         let found = self.find(&shown);
@@ -161,12 +161,12 @@ impl ToolSet {
         }
     }
 
-    /// As a program writes it after `mux.`.
+    /// The path as programs write it after `mux.`.
     pub fn path(&self, tool: &Tool) -> String {
         format!("{}.{}", spell(&tool.server), self.spelled(tool))
     }
 
-    /// The signature of one of them, as programs reach it among the others.
+    /// A tool's signature with the path by which programs reach it.
     pub fn with_path(&self, tool: &Tool, mut signature: String) -> String {
         if self.spelled(tool) == tool.name
             && let Some(start) = signature.find('(')
@@ -176,12 +176,12 @@ impl ToolSet {
         signature
     }
 
-    /// The names that somebody may have meant.
+    /// The tool names most similar to `name`.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         nearest_few(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
     }
 
-    /// What to write instead of a name that no tool has.
+    /// A hint with the tools that an unknown name may mean.
     pub fn instead_of(&self, name: &str) -> Option<String> {
         let signatures = |tools: &[&Arc<Tool>]| {
             let signatures = tools
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_found_by_its_own_name_and_by_our_spelling() {
+    fn tool_is_found_by_its_name_and_by_our_spelling() {
         let set = set(&["get-thing", "read"], &[]);
         assert_eq!(set.find("get-thing").unwrap().name, "get-thing");
         assert_eq!(set.find("get_thing").unwrap().name, "get-thing");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn colliding_names_are_reached_exactly_or_not_at_all() {
+    fn colliding_names_resolve_only_exactly() {
         let set = set(&["a-b", "a_b", "a b", "a.b", "c"], &[]);
         for name in ["a-b", "a_b", "a b", "a.b"] {
             assert_eq!(set.find(name).unwrap().name, name);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dots_of_a_name_are_found_whatever_is_spelled() {
+    fn grouped_tools_are_found_in_any_spelling() {
         let set = set(
             &[
                 "pet.get-one",
@@ -302,7 +302,7 @@ mod tests {
                 "{written}"
             );
         }
-        // These could mean several.
+        // These are ambiguous, or match no tool.
         for written in ["a.b c", "a_b_c", "x_y", "pet.get", "pet.", ".pet"] {
             assert!(set.find(written).is_none(), "{written}");
         }
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_sees_of_a_name_is_needed_by_nobody_but_its_server() {
+    fn tool_is_found_without_its_invisible_characters() {
         let set = set(&["odd\u{200b}one", "plain", "pla\u{200b}in"], &[]);
         let odd = set.find("oddone").unwrap();
         assert_eq!(

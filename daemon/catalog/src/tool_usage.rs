@@ -1,9 +1,9 @@
-//! How often each tool was called, over all daemons of this user: what is needed often is shown before what is not.
+//! Counts how often each tool was called, across all daemons of this user: frequently used tools are shown first.
 //!
-//! Levels are far apart, so that a list which is ordered by them changes seldom: an agent that hears of another list of
-//! tools pays for it with its cached prompt.
+//! Levels are far apart, so that a list ordered by them rarely changes: an agent whose tool list changes loses its
+//! cached prompt.
 //!
-//! Invariant: a call is counted without waiting, and nothing is known of it but the tool's name, hashed.
+//! Invariant: counting a call never waits, and only a hash of the server's and tool's names is stored.
 
 use std::{
     collections::HashMap,
@@ -17,20 +17,20 @@ use super::{Digest, Tool, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
 use mux_text::digest::DigestKey;
 
-/// Tools that are counted. Those that come later count as never called.
+/// The maximum number of counted tools. Further ones count as never called.
 const MAX_COUNTED_TOOLS: usize = 4096;
 
 pub(super) struct ToolUsage {
     shelf: CacheSlot,
     counts: Mutex<HashMap<DigestKey, CallCount>>,
-    /// Nothing is written before: it would be in the place of what is there.
+    /// Nothing is written before the load, which would overwrite the stored counts.
     is_loaded: AtomicBool,
 }
 
 #[derive(Clone, Copy, Default)]
 struct CallCount {
     calls: u32,
-    /// As of when it was last written down.
+    /// The count when it was last written.
     written: u32,
 }
 
@@ -68,13 +68,13 @@ impl ToolUsage {
         let count = counts.entry(key).or_default();
         let before = level(count.calls);
         count.calls = count.calls.saturating_add(1);
-        // What is between two levels is written down with the daemon's end, if that comes in order.
+        // Counts between two levels are written only when the daemon exits cleanly.
         if level(count.calls) != before && self.is_loaded.load(Ordering::Relaxed) {
             self.write(key, count);
         }
     }
 
-    /// 0 for a tool that was never called; one more for each four times as many calls.
+    /// The usage level: 0 for a tool that was never called; one more for each four times as many calls.
     pub(super) fn level(&self, tool: &Tool) -> u32 {
         let counts = self.counts();
         level(counts.get(&key(tool)).map_or(0, |count| count.calls))
@@ -115,7 +115,7 @@ mod tests {
     use crate::{ToolDescription, ToolSet};
 
     #[tokio::test]
-    async fn what_was_called_is_known_to_the_next_daemon() {
+    async fn counts_are_kept_across_daemons() {
         let names = ["often", "once", "never"];
         let described = names.map(|name| ToolDescription {
             name: name.into(),

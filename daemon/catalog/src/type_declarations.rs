@@ -1,6 +1,6 @@
-//! The text that programs are checked against, and the one that people read.
+//! The type declarations that programs are checked against, and those that people read.
 //!
-//! Invariant: a text is named by everything that it was made of, so that one name never has two texts.
+//! Invariant: a text is named by a digest of all its inputs, so that one name never has two texts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,26 +13,26 @@ use mux_process::{blocking_pool, malloc_trim};
 use mux_text::digest::DigestKey;
 use mux_typecheck::{TypeDeclarations, TypesText};
 
-/// Texts that are kept at hand.
+/// The number of texts kept in memory.
 const MAX_KEPT_TYPE_TEXTS: usize = 4;
-/// A text of so many bytes leaves memory behind, when it is made, that is worth asking for.
+/// Generating a text of this size is followed by a trim of freed memory.
 const MEMORY_TRIM_TEXT_BYTES: usize = 1 << 20;
 
-/// A server with the tools that it is known to have.
+/// A server with its known tools.
 #[derive(Clone, Debug)]
 pub struct KnownServer {
     pub name: String,
     pub tools: Option<Arc<ToolSet>>,
-    /// What a reader should know of it: why its tools are not known, or since when.
+    /// A note for readers: why its tools are not known, or since when.
     pub note: Option<String>,
 }
 
-/// For whom a text is.
+/// The audience of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TypeTextAudience {
-    /// What changes with every call or session is left out.
+    /// The type checker: leaves out whatever changes with every call or session.
     Checker,
-    /// With how often a result was observed.
+    /// People: includes how often a result was observed.
     Reader,
 }
 
@@ -47,18 +47,19 @@ impl TypeTextAudience {
 
 pub(super) struct TypeTexts {
     shelf: CacheSlot,
-    /// The last ones for the checker, the latest first: agents who see other tools take turns.
+    /// The latest texts for the checker, newest first: agents that see different tools take turns.
     last: Mutex<Vec<RecentTypeText>>,
-    /// One text is made at a time: it takes several times its length until it is made, and who waits often wants the same.
+    /// One text is generated at a time: that takes several times its length in memory, and waiting callers often want
+    /// the same one.
     making: Semaphore,
 }
 
 struct RecentTypeText {
     basis: DigestKey,
-    /// How much had been learned. With the next lesson nobody needs the text any more.
+    /// The version of the learned shapes. A newer version makes the text obsolete.
     lessons: u64,
     types: TypeDeclarations,
-    /// The name under which the next daemon looks for it, unless it stands there already.
+    /// The key under which the text is to be stored, unless it is stored already.
     unwritten: Option<DigestKey>,
 }
 
@@ -84,7 +85,7 @@ impl TypeTexts {
         if let Some(types) = self.lately(&quick) {
             return types;
         }
-        // Never closed: it cannot fail.
+        // The semaphore is never closed, so this cannot fail.
         let _turn = self.making.acquire().await;
         if let Some(types) = self.lately(&quick) {
             return types;
@@ -107,7 +108,7 @@ impl TypeTexts {
         types
     }
 
-    /// As an earlier daemon made it.
+    /// Loads a text that an earlier daemon generated.
     async fn kept(&self, basis: DigestKey) -> Option<TypeDeclarations> {
         let bytes = self.shelf.get(CacheSpace::Types, basis).await?;
         let read = move || {
@@ -130,8 +131,8 @@ impl TypeTexts {
         Some(last[0].types.clone())
     }
 
-    /// Writes the last text down. While shapes are learned it changes with many a call, and only the next
-    /// daemon reads it.
+    /// Saves the latest texts. Done at the end only, because while shapes are learned texts change often, and only the
+    /// next daemon reads them.
     pub(super) fn save(&self) {
         for last in self.last().iter_mut() {
             let Some(basis) = last.unwritten.take() else {
@@ -148,7 +149,7 @@ impl TypeTexts {
     }
 }
 
-/// A long text takes a second.
+/// Generates a text on the blocking pool; a long one takes a second.
 async fn made(
     servers: &[KnownServer],
     learned: &Arc<LearnedShapes>,
@@ -169,7 +170,7 @@ async fn made(
     blocking_pool::run(make).await
 }
 
-/// Says within this process whether anything has changed.
+/// A digest that shows within this process whether anything has changed.
 fn quick_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
     let digest = Digest::new().bytes(&learned.version().to_le_bytes());
     let digest = servers.iter().fold(digest, |digest, server| {
@@ -179,7 +180,7 @@ fn quick_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
     digest.key()
 }
 
-/// The same over restarts: what was learned stands in it, and not how often that changed.
+/// A digest that is stable across restarts: it covers the learned shapes, not their version.
 fn lasting_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
     let mut digest = Digest::new().bytes(&mux_typegen::GENERATOR.to_le_bytes());
     for server in servers {
@@ -231,7 +232,7 @@ fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextA
     mux_typegen::declarations(&declared)
 }
 
-/// What was learned counts where nothing was declared.
+/// The learned shape, for tools without an output schema.
 fn shape_of(tool: &Tool, learned: &LearnedShapes) -> Option<Arc<Shape>> {
     match tool.has_output_schema() {
         true => None,

@@ -1,4 +1,4 @@
-//! In how much memory a list of tools is held: each byte that is allocated in this process is counted.
+//! Measures the memory of a tool list by counting every byte that this process allocates.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -8,9 +8,9 @@ use std::{
 use mux_catalog::{ToolDescription, ToolSet};
 use serde_json::{Map, Value, json};
 
-/// The tools of a large API.
+/// The number of tools of a large API.
 const TOOLS: usize = 100;
-/// What a tool takes beside its text: its own fields, its names, its place in a set.
+/// The memory of a tool besides its text: its own fields, its names, its index in a set.
 const BESIDE: usize = 2 << 10;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -18,17 +18,17 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 struct Counting;
 
 #[expect(unsafe_code, reason = "an allocator is made of nothing else")]
-// SAFETY: everything is passed on to the system's allocator as it came, and nothing is allocated here.
+// SAFETY: all calls are forwarded unchanged to the system allocator, and nothing is allocated here.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: what this caller promises is what that one asks for.
+        // SAFETY: the caller upholds the requirements of `System.alloc`, which are the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the same.
+        // SAFETY: the caller upholds the requirements of `System.dealloc`, which are the same.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// With a schema like those of large APIs: many small objects in each other.
+/// A tool definition with a schema like those of large APIs: many small nested objects.
 fn definition(number: usize) -> Value {
     let member = |place: usize| {
         let schema = json!({
@@ -58,7 +58,7 @@ fn definition(number: usize) -> Value {
 }
 
 #[test]
-fn a_tool_is_held_in_little_more_than_its_text() {
+fn tool_takes_little_more_memory_than_its_text() {
     let before = HELD.load(Ordering::Relaxed);
     let mut text = 0;
     let described = (0..TOOLS).map(|number| {
@@ -71,7 +71,7 @@ fn a_tool_is_held_in_little_more_than_its_text() {
     let held = HELD.load(Ordering::Relaxed) - before;
     assert!(held < text + TOOLS * BESIDE, "{held} bytes for {text}");
 
-    // Whoever looks at all of them leaves no more than a line of each.
+    // Using every tool adds no more than a line for each.
     for tool in set.iter() {
         assert!(tool.signature().contains("member_1"));
         assert_eq!(tool.input_schema()["required"][0], "member_1");

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::{ConfigProblem, LimitsEntry, PolicyEntry, deserialize_entry, unknown_key_message};
 
-/// `[agents.NAME]`: what holds for one agent in place of what holds for all.
+/// `[agents.NAME]`: settings of one agent that replace the general ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentEntry {
     /// As `[check] mode`, for this agent's programs.
@@ -16,9 +16,9 @@ pub struct AgentEntry {
     pub exclude: Vec<String>,
     /// Globs of paths, in place of every server's `tools.direct`.
     pub direct: Option<Vec<String>>,
-    /// Each in place of the one of `[limits]`.
+    /// Limits that replace those of `[limits]`.
     pub limits: LimitsEntry,
-    /// In place of `[[policy]]`.
+    /// The rules in place of `[[policy]]`.
     pub policy: Option<Vec<PolicyEntry>>,
 }
 
@@ -59,7 +59,7 @@ const AGENT_LIMIT_KEYS: [&str; 9] = [
 ];
 
 impl AgentEntry {
-    /// `problems` are what is ignored.
+    /// Reads an entry. Adds a message to `problems` for each key that is ignored.
     pub(super) fn read(
         name: &str,
         value: Value,
@@ -115,7 +115,7 @@ mod tests {
     use super::super::Config;
 
     #[test]
-    fn what_an_agent_cannot_say_is_named_and_ignored() {
+    fn unknown_and_shared_keys_of_an_agent_are_reported_and_ignored() {
         let config = Config::parse(
             "[agents.a]\nexlude = [\"x\"]\nlimits = { wall = \"5s\", heap = \"1GiB\", walll = 1 }\n",
             "c",

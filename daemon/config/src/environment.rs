@@ -1,8 +1,8 @@
-//! The environment that servers get: the user's login shell's, and the `env` file beside the
-//! configuration. Never that of whichever client happened to start the daemon.
+//! The environment of servers: that of the user's login shell and the `env` file next to the configuration, never that
+//! of the client that started the daemon.
 //!
-//! Invariant: a server sees a short list of names from here plus what its entry declares; everything
-//! else that a login shell exports stays here and serves `${VAR}` and `${cmd:…}` only.
+//! Invariant: a server gets a short list of these variables and what its entry declares. Everything else that a login
+//! shell exports is only used for `${VAR}` and `${cmd:…}`.
 
 mod command_values;
 mod text_references;
@@ -27,7 +27,7 @@ pub use self::{
 };
 use mux_keeper::SpawnSpec;
 
-/// What every program may expect to see.
+/// The variables that every server gets.
 const PASSED_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -48,25 +48,26 @@ const PASSED_VARIABLES: &[&str] = &[
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
 ];
-/// What a login shell is given besides, so that entries can ask for it by `${NAME}`: a session sets it and not a profile.
-/// No server has it unless its entry says so: whoever reaches an SSH agent can sign with the user's keys.
+/// The variables that the login shell gets in addition, so that entries can refer to them: they are set by a session,
+/// not by a profile. A server gets them only through its entry, since access to an SSH agent allows signing with the
+/// user's keys.
 const SHELL_ONLY_VARIABLES: &[&str] = &["SSH_AUTH_SOCK"];
-/// Stands between what a profile prints and what we asked for.
+/// Separates the output of profiles from the environment.
 const OUTPUT_MARKER: &[u8] = b"\0mux-environment\0";
 const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Stands for `${workspace}` in what is expanded. No variable holds a NUL.
+/// The replacement of `${workspace}` in an expanded value. No variable contains a NUL.
 pub const WORKSPACE_PLACEHOLDER: &str = "\0workspace\0";
 
-/// Names and values.
+/// Environment variables, and the values of commands and named secrets.
 #[derive(Clone, Default, PartialEq)]
 pub struct Environment {
     variables: BTreeMap<String, Secret>,
-    /// What the commands of the configuration told.
+    /// The values of the commands in the configuration.
     commands: BTreeMap<String, CommandValue>,
     /// The named secrets of the user.
     secrets: BTreeMap<String, CommandValue>,
-    /// Why the login shell told none.
+    /// Why the environment of the login shell could not be read.
     untold: Option<String>,
 }
 
@@ -83,12 +84,12 @@ impl Environment {
         }
     }
 
-    /// What `${keyring:NAME}` stands for from here on: a value each, or why there is none.
+    /// Sets the values of `${keyring:NAME}`: each a secret, or why there is none.
     pub fn set_secrets(&mut self, secrets: BTreeMap<String, Result<Secret, String>>) {
         self.secrets = secrets;
     }
 
-    /// Commands count as if each had told something.
+    /// Gives each command a placeholder value, so that references to it expand.
     pub fn assume_command_values(&mut self, commands: BTreeSet<String>) {
         let answers = commands
             .into_iter()
@@ -96,15 +97,15 @@ impl Environment {
         self.commands = answers.collect();
     }
 
-    /// The same with another variable.
+    /// A copy with one more variable.
     pub fn with(&self, name: &str, value: &str) -> Self {
         let mut more = self.clone();
         more.variables.insert(name.to_owned(), value.into());
         more
     }
 
-    /// The login shell's environment; `basis` (of this process) where there is no shell that answers.
-    /// `run` gives what the shell prints.
+    /// Reads the login shell's environment. Falls back to `basis`, that of this process, if this fails. `run` runs the
+    /// shell and returns its output.
     pub async fn capture(
         basis: Self,
         run: impl AsyncFnOnce(SpawnSpec) -> Result<Vec<u8>, String>,
@@ -115,11 +116,12 @@ impl Environment {
             .map_or("/bin/sh", Secret::expose)
             .to_owned();
         let answer = run(shell_spawn_spec(&shell, &basis)).await;
-        let found = answer.and_then(|text| parse_shell_output(&text).ok_or("it told none".into()));
+        let found = answer
+            .and_then(|text| parse_shell_output(&text).ok_or("it printed no environment".into()));
         found.unwrap_or_else(|problem| {
             warn!(
                 shell,
-                problem, "no environment of the login shell; using this process's own"
+                problem, "cannot read the login shell's environment; using this process's own"
             );
             Self {
                 untold: Some(format!("{shell}: {problem}")),
@@ -128,13 +130,13 @@ impl Environment {
         })
     }
 
-    /// Why it is not that of the login shell.
+    /// Why this is not the login shell's environment, if it is not.
     pub fn capture_problem(&self) -> Option<&str> {
         self.untold.as_deref()
     }
 
-    /// Adds the lines of the `env` file, `NAME=value` each; they win. Says which lines it left out.
-    /// `path` is for that.
+    /// Adds the lines of the `env` file, each `NAME=value`; they take precedence. Returns messages about invalid lines,
+    /// in which `path` is named.
     pub fn apply_env_file(&mut self, text: &str, path: &Path) -> Vec<String> {
         let mut problems = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -148,7 +150,7 @@ impl Environment {
                     self.variables
                         .insert(name.trim().to_owned(), unquote(value.trim()).into());
                 }
-                // The line is not repeated here: it may be a secret with a typing error.
+                // The line itself is not shown: it may be a secret with a typo.
                 _ => problems.push(format!(
                     "{} line {} is not NAME=value",
                     path.display(),
@@ -159,7 +161,7 @@ impl Environment {
         problems
     }
 
-    /// The short list that every server sees.
+    /// The variables that every server gets.
     pub fn passed_to_servers(&self) -> Self {
         let mut passed: BTreeMap<_, _> = PASSED_VARIABLES
             .iter()
@@ -174,7 +176,7 @@ impl Environment {
         }
     }
 
-    /// That list, and what entries may ask for although no profile sets it.
+    /// The variables that the login shell gets: those of servers, and [`SHELL_ONLY_VARIABLES`].
     fn passed_to_shell(&self) -> Self {
         let mut given = self.passed_to_servers();
         for name in SHELL_ONLY_VARIABLES {
@@ -195,7 +197,7 @@ impl Environment {
             .map(|(name, value)| (name.as_str(), value.expose()))
     }
 
-    /// The same where no session is meant.
+    /// Like [`Self::expand`], but `${workspace}` is an error.
     pub fn expand_without_workspace(&self, text: &str) -> Result<String, String> {
         match self.expand(text)? {
             text if text.contains(WORKSPACE_PLACEHOLDER) => {
@@ -205,8 +207,8 @@ impl Environment {
         }
     }
 
-    /// `${NAME}` replaced by its value, `${cmd:…}` by what the command told, `${keyring:NAME}` by that secret,
-    /// `${workspace}` by [`WORKSPACE_PLACEHOLDER`], `$$` by a dollar sign.
+    /// Expands references: `${NAME}` to its value, `${cmd:…}` to the command's output, `${keyring:NAME}` to the secret,
+    /// `${workspace}` to [`WORKSPACE_PLACEHOLDER`], `$$` to a dollar sign.
     pub fn expand(&self, text: &str) -> Result<String, String> {
         let mut out = String::with_capacity(text.len());
         for part in parts(text)? {
@@ -218,8 +220,7 @@ impl Environment {
         Ok(out)
     }
 
-    /// What the references of a text stand for, where that may be a secret: everything but what every server
-    /// sees anyhow.
+    /// The values of the references in a text that may be secrets: all but the variables that every server gets.
     pub fn secrets_of_text<'a>(&'a self, text: &'a str) -> Vec<&'a str> {
         let parts = parts(text).unwrap_or_default().into_iter();
         let hidden = parts.filter(|part| match part {
@@ -244,8 +245,8 @@ impl Environment {
         match answer {
             Some(answer) => answer.as_ref().map(Secret::expose).map_err(Clone::clone),
             None => Err(format!(
-                "{what} may stand in args, env, url, headers and the client's id and secret of oauth, and in the \
-                 values of a source, and nowhere else"
+                "{what} is only allowed in args, env, url, headers, the client id and secret of oauth, and the \
+                 values of a source"
             )),
         }
     }
@@ -256,14 +257,14 @@ impl Environment {
         default: Option<&'a str>,
     ) -> Result<&'a str, String> {
         let found = self.variables.get(name).map(Secret::expose);
-        // A project's is its root; anybody else's is that of a session.
+        // In a project's file `workspace` is a variable, the root; otherwise each session has its own.
         let found = found.or((name == "workspace").then_some(WORKSPACE_PLACEHOLDER));
         match default {
-            // As a shell has it: an empty one is none.
+            // As in a shell, an empty value counts as unset.
             Some(default) => Ok(found.filter(|value| !value.is_empty()).unwrap_or(default)),
             None => found.ok_or_else(|| {
                 format!(
-                    "the variable {name} is not set; set it in the `env` file beside config.toml"
+                    "the variable {name} is not set; set it in the `env` file next to config.toml"
                 )
             }),
         }
@@ -278,8 +279,7 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-/// The commands that a text names. One that cannot be taken apart has none, and says why when it is
-/// expanded.
+/// The commands in a text. None if it is invalid, which [`Environment::expand`] reports.
 pub fn commands_in(text: &str) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();
     parts
@@ -290,7 +290,7 @@ pub fn commands_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The same of secrets.
+/// The named secrets in a text. None if it is invalid, which [`Environment::expand`] reports.
 pub fn secrets_in(text: &str) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();
     parts
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_expand_and_missing_ones_are_named() {
+    fn variables_expand_and_missing_ones_are_errors() {
         let env = env(&[("A", "1"), ("B_2", "two")]);
         assert_eq!(env.expand("x${A}y${B_2}").unwrap(), "x1ytwo");
         assert_eq!(env.expand("$$HOME $5 $").unwrap(), "$HOME $5 $");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_expand_are_named_when_they_are_missing_and_are_never_shown() {
+    fn secrets_expand_and_are_never_shown() {
         let mut env = env(&[("HOME", "/home/me"), ("TOKEN", "t0ken")]);
         assert!(env.expand("${keyring:K}").unwrap_err().contains("headers"));
         env.set_secrets(BTreeMap::from([
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_env_file_wins_and_its_bad_lines_are_counted_but_not_shown() {
+    fn env_file_takes_precedence_and_invalid_lines_are_reported_by_number() {
         let text = "# keys\nexport A=\"new\"\nB = 'b c'\ns3cret\n";
         let mut env = env(&[("A", "old")]);
         let problems = env.apply_env_file(text, Path::new("env"));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_login_shell_is_asked_and_a_broken_one_is_survived() {
+    async fn environment_is_read_from_the_login_shell_or_falls_back() {
         let basis = env(&[
             ("SHELL", "/bin/sh"),
             ("PATH", "/usr/bin:/bin"),
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_ssh_agent_is_there_for_entries_that_ask_and_passed_to_nobody() {
+    async fn ssh_agent_is_expandable_and_not_passed_to_servers() {
         for shell in ["/bin/sh", "/bin/false"] {
             let basis = env(&[
                 ("SHELL", shell),

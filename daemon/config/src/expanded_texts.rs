@@ -1,4 +1,4 @@
-//! Which texts of the configuration are expanded, and what they name.
+//! The values of the configuration in which references are expanded, and what they refer to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,18 @@ use super::{Config, OauthEntry, ServerEntry, SourceEntry};
 use crate::environment::{commands_in, secrets_in};
 
 impl Config {
-    /// Whether any value refers to a variable, which only the login shell may know.
+    /// Whether any value may need a variable of the login shell.
     pub fn needs_environment(&self) -> bool {
         let compiler = self.check.tsc.as_deref();
         let mut servers = self.servers.values().flatten();
         compiler.is_some_and(|path| path.contains("${"))
             || servers.any(ServerEntry::needs_environment)
-            // They are reached through the user's proxies.
+            // Sources and telemetry may use the proxies in the user's environment.
             || !self.sources.is_empty()
             || self.telemetry.endpoint.is_some()
     }
 
-    /// The commands whose answers the entries need. A server that is switched off needs none.
+    /// The commands in the values of enabled servers and sources, and of telemetry.
     pub fn commands(&self) -> BTreeSet<String> {
         let entries = self.servers.values().flatten();
         let servers = entries
@@ -32,7 +32,7 @@ impl Config {
         servers.chain(sources).chain(telemetry).collect()
     }
 
-    /// The named secrets, each with the entries that name it, also those that are switched off.
+    /// The named secrets, each with the entries that refer to it, including disabled ones.
     pub fn secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut all = BTreeMap::<String, BTreeSet<String>>::new();
         let mut add = |section: &str, entry: &str, names: BTreeSet<String>| {
@@ -64,7 +64,7 @@ impl Config {
 
 impl ServerEntry {
     pub fn needs_environment(&self) -> bool {
-        // What is behind a URL may be reached through a proxy.
+        // A URL may be reached through a proxy in the user's environment.
         self.url.is_some() || self.texts().any(|text| text.contains("${"))
     }
 
@@ -81,7 +81,7 @@ impl ServerEntry {
         places.flatten().map(String::as_str).chain(self.values())
     }
 
-    /// Those that a command may tell.
+    /// The values that may contain `${cmd:…}` and `${keyring:…}`.
     fn values(&self) -> impl Iterator<Item = &str> {
         let client = match &self.oauth {
             Some(OauthEntry::Own(own)) => [&own.client_id, &own.client_secret],
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_found_where_they_may_stand() {
+    fn commands_are_found_in_enabled_entries() {
         let config = Config::parse(
             "[servers.a]\ncommand = \"${cmd:no}\"\nargs = [\"${cmd:one}\"]\nenv = { T = \"${cmd:two} ${cmd:one}\" }\n\
              [servers.b]\nurl = \"https://${cmd:three}/\"\nheaders = { A = \"${cmd:four}\" }\n\
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_with_the_entries_that_name_them() {
+    fn secrets_are_found_with_their_entries() {
         let config = Config::parse(
             "[servers.a]\ncommand = \"x\"\nargs = [\"${keyring:K}\"]\nenv = { T = \"${keyring:K}${keyring:L}\" }\n\
              [servers.b]\nurl = \"https://h/\"\noauth = { client_secret = \"${keyring:M}\" }\nenabled = false\n\

@@ -1,22 +1,22 @@
 //! The configuration file as the user wrote it.
 //!
-//! It knows `mux-secrets`, `mux-text`, and the keeper, through which commands are run. It knows no server, session or
-//! settings: `mux-settings` turns this into checked values.
+//! This crate depends on `mux-secrets`, `mux-text`, and the keeper, which runs commands. It does not depend on servers,
+//! sessions or settings: `mux-settings` turns the entries into checked values.
 //!
 //! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `sources` and `telemetry` are the sections
-//!   as written; the top level and servers are here. `line_index` finds on which line of the file something is, `expanded_texts`
-//!   which texts are expanded and what they name, `parse_errors` what a mistake in a file is called.
-//! - `environment` is the environment that servers get: the user's login shell's and the `env` file's, and never that
-//!   of the client that started the daemon. `environment/parts` takes texts apart, `environment/commands` asks commands
-//!   (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store, which `environment` puts in.
+//!   as written; the top level and servers are here. `line_index`: the lines of keys in the file. `expanded_texts`:
+//!   the values that are expanded, and their references. `parse_errors`: messages about mistakes in a file.
+//! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
+//!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
+//!   runs commands (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store.
 //!
 //! Invariants:
 //!
-//! - One entry that cannot be used disables that entry alone. Only a file that is not TOML, or whose top level is
-//!   wrong, is refused as a whole.
-//! - No message repeats a value of the file: it may be half of a secret.
-//! - A server sees a short list of variables and what its entry declares; everything else that a login shell exports
-//!   serves `${VAR}` and `${cmd:…}` only.
+//! - An invalid entry disables only that entry. Only a file that is not TOML, or whose top level is invalid, is
+//!   rejected as a whole.
+//! - No message repeats a value of the file: it may be part of a secret.
+//! - A server gets a short list of variables and what its entry declares. Everything else that a login shell exports
+//!   is only used for `${VAR}` and `${cmd:…}`.
 
 mod agents;
 mod approvals;
@@ -79,7 +79,7 @@ pub struct Config {
     pub lines: Arc<LineIndex>,
 }
 
-/// The file as a whole cannot be used.
+/// Why the file as a whole cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("cannot read {path}: {source}")]
@@ -94,7 +94,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The line on which it stands, if that is known, and what is wrong there.
+    /// The line of the error, if known, and the message without it.
     pub fn at(&self) -> (Option<usize>, String) {
         let message = match self {
             Self::Read { .. } => return (None, self.to_string()),
@@ -162,7 +162,7 @@ pub struct ServerEntry {
     /// The MCP revision in which sessions are opened. `transport = "sse"` cannot be combined with `"2026-07-28"`.
     #[schemars(schema_with = "text", extend("enum" = ["auto", "2026-07-28", "2025-11-25"], "default" = "auto"))]
     pub era: Option<String>,
-    /// A Unix socket that receives the requests, whatever host the URL names. Such an entry has no login.
+    /// The Unix socket to which requests for the `url` are sent.
     pub socket: Option<String>,
     /// `false` disables logins; a table describes your client, see below.
     #[schemars(extend("x-type" = "`false` or table", "x-default" = "on"))]
@@ -271,7 +271,7 @@ impl Config {
         }
     }
 
-    /// `path` is for the errors.
+    /// Parses the text of the file. `path` is only used in errors.
     pub fn parse(text: &str, path: &str) -> Result<Self, ConfigError> {
         let syntax = |error: toml::de::Error| ConfigError::Syntax {
             path: path.to_owned(),
@@ -288,7 +288,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The same of what was read already.
+    /// Reads the configuration from a parsed table.
     pub fn of(table: Table) -> Result<Self, String> {
         let mut config = Self::default();
         for (key, value) in table {
@@ -328,7 +328,7 @@ impl Config {
     }
 }
 
-/// The tables of a section, each read by itself.
+/// Reads each table of a section on its own.
 fn read_entries<T>(
     value: Value,
     section: &str,
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_with_a_mistake_is_the_only_one_that_suffers() {
+    fn invalid_entry_does_not_affect_others() {
         let config = parse(
             "[servers.a]\ncommand = \"x\"\n[servers.b]\ncomand = \"x\"\n[servers.c]\ncommand = 3\n",
         );
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_toml_says_where() {
+    fn toml_syntax_error_names_the_line() {
         let error =
             Config::parse("[servers.a]\ncommand = \"x\"\n[servers.a]\n", "c.toml").unwrap_err();
         let text = error.to_string();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_sections_are_named_with_the_nearest() {
+    fn unknown_section_suggests_the_nearest() {
         let config = parse("[server.a]\ncommand = \"x\"\n");
         assert!(
             config.problems[0]
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_told_from_an_empty_one() {
+    fn missing_file_differs_from_an_empty_one() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         assert_eq!(Config::read(&file).unwrap(), None);

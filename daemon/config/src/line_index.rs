@@ -1,13 +1,13 @@
-//! On which line of the file something stands.
+//! The line numbers of keys in the configuration file.
 
 use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-/// How deep keys are told apart.
+/// The maximum depth of indexed keys.
 const MAX_KEY_DEPTH: usize = 4;
 
-/// Lines by the keys that lead there; the rules of a list by their numbers.
+/// Line numbers by key path. The items of a list have their numbers, from 1, as keys.
 #[derive(Clone, Debug, Default)]
 pub struct LineIndex(BTreeMap<Vec<String>, usize>);
 
@@ -18,7 +18,7 @@ impl LineIndex {
         lines
     }
 
-    /// Where the last of these keys stands, or the nearest before it.
+    /// The line of a key path, or of its longest prefix that is indexed.
     pub fn near(&self, keys: &[&str]) -> Option<usize> {
         let all = (1..=keys.len()).rev();
         all.map(|length| &keys[..length])
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_stands_on_its_line() {
+    fn keys_and_rules_have_their_lines() {
         let text = "# one\n[servers.a]\ncommand = \"x\"\n\n[[policy]]\nmatch = \"a\"\n[[policy]]\nmatch = \"b\"\naction = \"deny\"\n\
              [agents.s]\nlimits = { wall = \"5s\" }\npolicy = [\n  { match = \"c\", action = \"ask\" },\n]\n";
         let lines = LineIndex::of(DeTable::parse(text).unwrap().get_ref(), text);

@@ -1,12 +1,12 @@
-//! What a mistake in a file is called.
+//! Messages about mistakes in a file.
 //!
-//! Invariant: no word of it is a value of the file, which may be half of a secret and would stand in the
-//! log and in `status`.
+//! Invariant: a message contains no value of the file, which may be part of a secret: messages are logged and shown in
+//! `status`.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A text that is not TOML: what is wrong and where.
+/// The message for a text that is not TOML, with the position.
 pub(super) fn syntax(error: &toml::de::Error, text: &str) -> String {
     let message = without_value(error.message());
     let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
@@ -20,7 +20,7 @@ pub(super) fn syntax(error: &toml::de::Error, text: &str) -> String {
 /// A value of another shape: what is expected and of which key.
 pub(super) fn shape(error: &toml::de::Error) -> String {
     let message = without_value(error.message());
-    // The key, where it is known, stands below the message: "in `args`".
+    // The key, if known, is on the line below the message: "in `args`".
     let shown = error.to_string();
     let key = shown.trim_end().lines().next_back();
     match key.filter(|line| line.starts_with("in `")) {
@@ -29,10 +29,10 @@ pub(super) fn shape(error: &toml::de::Error) -> String {
     }
 }
 
-/// A document that is not JSON, or of another shape.
+/// The message for a document that is not JSON or has the wrong shape.
 pub fn in_json(error: &serde_json::Error) -> String {
     let message = error.to_string();
-    // Behind it stands where it is, and a value may say the same before it.
+    // The position is at the end; a value could contain the same text before it.
     let place = match error.line() {
         0 => String::new(),
         line => format!(" at line {line} column {}", error.column()),
@@ -41,11 +41,11 @@ pub fn in_json(error: &serde_json::Error) -> String {
     format!("{}{place}", without_value(message))
 }
 
-/// One entry of a document that is of another shape, and which key it is.
+/// The message for an entry of a document that has the wrong shape, with the key.
 pub fn in_entry<T: DeserializeOwned>(entry: &Value, error: &serde_json::Error) -> String {
     let message = in_json(error);
     let mut members = entry.as_object().into_iter().flatten();
-    // The one that is wrong by itself, too.
+    // The key that is wrong even on its own.
     let wrong = members.find(|(key, value)| {
         let alone = Map::from_iter([((*key).clone(), (*value).clone())]);
         serde_json::from_value::<T>(Value::Object(alone)).is_err()
@@ -56,7 +56,7 @@ pub fn in_entry<T: DeserializeOwned>(entry: &Value, error: &serde_json::Error) -
     }
 }
 
-/// serde's words are "invalid type: string "…", expected a sequence".
+/// Removes the value from a message of serde, such as `invalid type: string "…", expected a sequence`.
 fn without_value(message: &str) -> String {
     let quotes = ["invalid ", "unknown variant "]
         .iter()
@@ -66,7 +66,7 @@ fn without_value(message: &str) -> String {
             "must be a table".into()
         }
         Some((_, expected)) if quotes => format!("must be {expected}"),
-        None if quotes && message.contains(['"', '`']) => "is not as it must be".into(),
+        None if quotes && message.contains(['"', '`']) => "has an invalid value".into(),
         _ => message.to_owned(),
     }
 }
@@ -76,7 +76,7 @@ mod tests {
     use super::super::Config;
 
     #[test]
-    fn a_secret_stands_in_no_error() {
+    fn errors_contain_no_values() {
         for (text, told) in [
             (
                 "[servers.a]\nurl = \"x\"\nTOKEN sk-live-7\n",

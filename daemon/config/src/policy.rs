@@ -1,7 +1,7 @@
 //! `[[policy]]`, as the user wrote it.
 //!
-//! Invariant: reading a rule never fails. One with a mistake keeps what could be read of it, and the mistake, so
-//! that it can deny what it was meant for.
+//! Invariant: reading a rule never fails. A rule with mistakes keeps its valid parts and the mistakes, so that it can
+//! deny the calls that it was meant for.
 
 use toml::{Table, Value};
 
@@ -10,14 +10,14 @@ use super::{
     unknown_key_message,
 };
 
-/// One rule.
+/// A `[[policy]]` rule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyEntry {
-    /// Globs of paths; empty if nothing is said of them.
+    /// Globs of paths; empty if not given.
     pub paths: Vec<String>,
     /// `allow`, `ask` or `deny`.
     pub action: String,
-    /// Globs; `None` if the rule does not ask for it.
+    /// Globs of servers; `None` if the rule has no such condition.
     pub servers: Option<Vec<String>>,
     pub agents: Option<Vec<String>>,
     pub clients: Option<Vec<String>>,
@@ -26,14 +26,14 @@ pub struct PolicyEntry {
     pub annotations: AnnotationsEntry,
     /// HTTP methods.
     pub verbs: Option<Vec<String>>,
-    /// Places in the arguments, each with what must hold there.
+    /// Paths in the arguments, each with its condition.
     pub arguments: Vec<(String, Value)>,
     pub reason: Option<String>,
-    /// What could not be understood.
+    /// The mistakes in the rule, as messages.
     pub mistakes: Vec<String>,
 }
 
-/// `annotations = { … }` of a rule: what a tool must say of itself.
+/// `annotations = { … }` of a rule: the required annotations of a tool.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AnnotationsEntry {
     pub read_only: Option<bool>,
@@ -43,7 +43,7 @@ pub struct AnnotationsEntry {
 }
 
 impl PolicyEntry {
-    /// The rules of a list. What is no list is one rule that nobody understands.
+    /// Reads a list of rules. Anything but a list becomes one rule with a mistake.
     pub(super) fn read_rules(value: Value) -> Vec<Self> {
         match value {
             Value::Array(entries) => entries.into_iter().map(Self::read_rule).collect(),
@@ -65,7 +65,7 @@ impl PolicyEntry {
         entry
     }
 
-    /// The paths that it is about.
+    /// The globs of the paths that the rule applies to.
     pub fn path_globs(&self) -> Vec<String> {
         match self.paths.is_empty() {
             true => vec!["*".into()],
@@ -125,7 +125,7 @@ impl PolicyEntry {
         }
     }
 
-    /// One text, or several.
+    /// Reads a string or a list of strings.
     fn texts(&mut self, key: &str, value: Value) -> Option<Vec<String>> {
         let texts: Option<Vec<String>> = match value {
             Value::String(text) => Some(vec![text]),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_read_with_all_its_conditions() {
+    fn rule_is_read_with_all_its_conditions() {
         let rules = rules(
             "[[policy]]\nmatch = [\"a.*\", \"b.x\"]\naction = \"ask\"\nserver = \"a\"\nagent = [\"one\", \"two\"]\n\
              client = \"c*\"\nworkspace = \"~/work\"\nverb = \"DELETE\"\nreason = \"it costs\"\n\
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named_and_what_could_be_read_is_kept() {
+    fn rule_with_a_mistake_keeps_its_valid_parts() {
         for (rule, told) in [
             ("mach = \"a.*\"\naction = \"deny\"", "did you mean `match`"),
             ("match = \"a.*\"", "`action` is missing"),

@@ -25,15 +25,13 @@ pub struct SourceEntry {
     /// OpenAPI only: the address at which operations are called.
     #[schemars(extend("x-default" = "from the description"))]
     pub base_url: Option<String>,
-    /// OpenAPI only: values for the variables in the server address of the description.
+    /// The values of the variables in the base URL.
     pub variables: BTreeMap<String, String>,
-    /// OpenAPI only: further origins that may be called with credentials, such as `"https://uploads.example.com"`; no
-    /// path and no user in them.
+    /// Further origins that credentials may be sent to, such as `"https://uploads.example.com"`.
     pub origins: Vec<String>,
     /// Sent with every request.
     pub headers: BTreeMap<String, String>,
-    /// OpenAPI: by the name of a security scheme, a text (key or token) or `{ username, password }`. GraphQL: `bearer`,
-    /// `basic = { username, password }`, or the name of a header.
+    /// The credentials by the name of their security scheme.
     pub auth: BTreeMap<String, CredentialEntry>,
     /// OpenAPI only: scopes of the token that is fetched.
     #[schemars(extend("x-default" = "what operations name"))]
@@ -98,12 +96,12 @@ impl SourceEntry {
         super::deserialize_entry(value, "the entry")
     }
 
-    /// Where it is, as it was written.
+    /// The address of the description or endpoint, as written.
     pub fn address(&self) -> Option<&str> {
         self.openapi.as_deref().or(self.graphql.as_deref())
     }
 
-    /// Those that are expanded.
+    /// The values in which references are expanded.
     pub(super) fn expanded_values(&self) -> impl Iterator<Item = &str> {
         let credentials = self.auth.values().flat_map(|credential| match credential {
             CredentialEntry::Text(text) => [Some(text), None],

@@ -23,7 +23,7 @@ pub struct TelemetryEntry {
 }
 
 impl TelemetryEntry {
-    /// What is expanded.
+    /// The values in which references are expanded.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let texts = self.endpoint.iter().chain(self.headers.values());
         texts.map(String::as_str)

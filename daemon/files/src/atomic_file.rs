@@ -1,8 +1,7 @@
-//! Files of our own that something is decided by: written whole or not at all, believed only if nobody else
-//! could have written them.
+//! Security-relevant state files: written atomically, and read only if no other user could have written them.
 //!
-//! Invariant: of two who write one file at once, each writes all of it, one after the other. Which of them has the last
-//! word is for them to settle.
+//! Invariant: concurrent writers of one file write one after the other, each the whole file. The order is up to the
+//! callers.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -15,11 +14,11 @@ use std::{
 
 use nix::{fcntl::OFlag, unistd::geteuid};
 
-/// Held by whoever writes a file, by its path: what is not whole yet has one name for each file, so that a crash
-/// leaves one at most, which the next writer replaces.
+/// Locks for writers, by a hash of the path. Each file has one name for its temporary file, so that a crash leaves at
+/// most one, which the next writer replaces.
 static WRITE_LOCKS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
 
-/// A file to which lines are appended, and its length. Where a crash tore the last line, it is at the end behind that.
+/// Opens or creates a file for appending lines. Returns it with its length. Ends a last line that a crash has torn.
 pub fn open_for_append(path: &Path) -> io::Result<(File, u64)> {
     let mut options = File::options();
     let options = options.read(true).append(true).create(true).mode(0o600);
@@ -37,12 +36,12 @@ pub fn open_for_append(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, length))
 }
 
-/// On the disk when it returns.
+/// Writes a file atomically. It is on disk when this returns.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes)).map(drop)
 }
 
-/// The same of what somebody writes in parts. Gives the file, whose end is where more could be put.
+/// Like [`write()`], for content that is written in parts. Returns the file, positioned at its end.
 pub fn write_with(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -55,14 +54,14 @@ pub fn write_with(
         .recursive(true)
         .mode(0o700)
         .create(folder)?;
-    // Another daemon, which takes over from this one or has done so, writes here too. Where folders cannot be locked,
-    // there is one at a time all the same but for that moment.
+    // A predecessor or successor may write here, too. Where folders cannot be locked, writers can only collide during
+    // a handover.
     let folder = File::open(folder)?;
     drop(folder.lock());
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".next");
     let next = path.with_file_name(name);
-    // One that a crash has left.
+    // A temporary file that a crash has left.
     drop(fs::remove_file(&next));
     let file = OpenOptions::new()
         .write(true)
@@ -80,7 +79,7 @@ pub fn write_with(
     Ok(file)
 }
 
-/// Gone from the disk when it returns; that it was not there is no error.
+/// Removes a file. The removal is on disk when this returns. A missing file is not an error.
 pub fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Ok(()) => match path.parent() {
@@ -92,7 +91,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// `None` if there is no such file.
+/// Reads a file of at most `most` bytes. `None` if there is no such file.
 pub fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
     let Some(file) = open(path, most)? else {
         return Ok(None);
@@ -102,7 +101,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The same, to be read in parts.
+/// Like [`read`], but opens the file for reading in parts.
 pub fn open(path: &Path, most: u64) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
@@ -112,7 +111,7 @@ pub fn open(path: &Path, most: u64) -> io::Result<Option<File>> {
     };
     let meta = file.metadata()?;
     let wrong = if !meta.is_file() {
-        "it is no file"
+        "it is not a regular file"
     } else if meta.uid() != geteuid().as_raw() {
         "it belongs to another user"
     } else if meta.mode() & 0o022 != 0 {
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_who_write_one_file_at_once_all_succeed_and_one_of_them_is_read() {
+    fn concurrent_writes_of_one_file_all_succeed_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file.json");
         std::thread::scope(|scope| {
@@ -147,7 +146,7 @@ mod tests {
         let first = text.as_bytes()[0];
         assert!(text.len() == 5_000 && text.bytes().all(|byte| byte == first));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        // A neighbour of the same stem is another file.
+        // A file with the same stem is another file.
         write(&path.with_extension("calls"), b"x").unwrap();
         assert_eq!(read(&path, 5_000).unwrap().unwrap(), text);
     }

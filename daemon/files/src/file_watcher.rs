@@ -1,9 +1,9 @@
-//! Files that the user edits, watched by their directories.
+//! Watches files that the user edits, through their directories.
 //!
-//! Invariant: a wake says only that something may be otherwise; whoever wakes reads the files and compares.
-//! So it does no harm that events are lost, come twice, or are of a file that was written back as it was.
+//! Invariant: a wake-up only means that something may have changed; the caller reads the files and compares. So
+//! merged, repeated and spurious events do no harm.
 //!
-//! Directories and not files are watched, because editors put a new file in the old one's place.
+//! It watches directories rather than files because editors replace a file by a new one.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -23,20 +23,20 @@ use tokio::{
 };
 use tracing::debug;
 
-/// So long nothing may happen until a burst is over.
+/// A burst of events ends after this time without an event.
 const BURST_QUIET_PERIOD: Duration = Duration::from_millis(250);
-/// A burst that does not end is looked at all the same.
+/// The maximum length of a burst.
 const MAX_BURST: Duration = Duration::from_secs(2);
-/// Links that lead to links.
+/// The maximum length of a chain of symbolic links.
 const MAX_SYMLINK_DEPTH: usize = 16;
 
-/// What tells of changes.
+/// Watches a set of files.
 pub struct FileWatcher {
-    /// Or why there is none.
+    /// The system's watcher, or why there is none.
     watcher: WatcherResult,
-    /// Asks the system for one.
+    /// Creates a watcher of the system.
     ask: fn(&Arc<WatchedNames>) -> WatcherResult,
-    /// The directories, each as it was when its watch began: another one may stand there later.
+    /// The watched directories, with their identity at that time: the path may name another directory later.
     armed: BTreeMap<PathBuf, DirIdentity>,
     wanted: Arc<WatchedNames>,
 }
@@ -51,13 +51,13 @@ fn new_watcher(wanted: &Arc<WatchedNames>) -> WatcherResult {
         .map_err(|error| error.to_string())
 }
 
-/// Device and number of a directory.
+/// The device and inode of a directory.
 type DirIdentity = (u64, u64);
 
-/// What the watcher's own thread looks at.
+/// The names that the watcher's thread filters events by.
 #[derive(Default)]
 struct WatchedNames {
-    /// Of the files, and of directories that are yet to come.
+    /// The names of the files, and of their directories, some of which may not exist yet.
     names: RwLock<HashSet<OsString>>,
     stirred: Notify,
 }
@@ -77,8 +77,8 @@ impl FileWatcher {
         }
     }
 
-    /// From now on watches these files, whether they are there yet or not, and no others. Says what
-    /// cannot be watched.
+    /// Watches exactly these files from now on, even if they do not exist yet. Returns messages about what cannot be
+    /// watched.
     pub fn set_files(&mut self, files: &BTreeSet<PathBuf>) -> Vec<String> {
         let mut cover = WatchPlan::default();
         for file in files {
@@ -90,7 +90,7 @@ impl FileWatcher {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = cover.names;
         if self.watcher.is_err() {
-            // The system may give one by now.
+            // The system may allow a watcher by now.
             self.watcher = (self.ask)(&self.wanted);
         }
         let watcher = match &mut self.watcher {
@@ -100,7 +100,7 @@ impl FileWatcher {
         self.armed.retain(|dir, was| {
             let kept = cover.dirs.get(dir) == Some(was);
             if !kept {
-                // One that is gone is watched no more anyway.
+                // The watch of a removed directory has ended already.
                 drop(watcher.unwatch(dir));
             }
             kept
@@ -112,7 +112,7 @@ impl FileWatcher {
             }
             match watcher.watch(&dir, RecursiveMode::NonRecursive) {
                 Ok(()) => _ = self.armed.insert(dir, identity),
-                // It went away at this moment, which its parent tells.
+                // It was removed just now. Wake up to watch its parent.
                 Err(_) if identity_of(&dir).is_none() => self.wanted.stirred.notify_one(),
                 Err(error) => problems.push(unwatched_message(Some(&dir), &error.to_string())),
             }
@@ -120,7 +120,7 @@ impl FileWatcher {
         problems
     }
 
-    /// Resolves when something has happened, and then nothing more for a moment.
+    /// Resolves after an event, when the burst of events is over.
     pub fn wait_for_change(&self) -> impl Future<Output = ()> + use<> {
         let wanted = Arc::clone(&self.wanted);
         async move {
@@ -144,7 +144,7 @@ impl WatchedNames {
             Ok(event) => self.concerns(event),
             // Events may have been lost.
             Err(error) => {
-                debug!(%error, "the watch of the configuration");
+                debug!(%error, "file watcher error");
                 true
             }
         };
@@ -158,7 +158,7 @@ impl WatchedNames {
             return true;
         }
         match event.kind {
-            // We read the files ourselves.
+            // Reads, including our own, are not changes.
             EventKind::Access(AccessKind::Close(AccessMode::Write)) => {}
             EventKind::Access(_) => return false,
             _ => {}
@@ -169,7 +169,7 @@ impl WatchedNames {
     }
 }
 
-/// What has to be watched for some files.
+/// The directories and names to watch for a set of files.
 #[derive(Default)]
 struct WatchPlan {
     dirs: BTreeMap<PathBuf, DirIdentity>,
@@ -177,7 +177,7 @@ struct WatchPlan {
 }
 
 impl WatchPlan {
-    /// A file, and whatever it is a link to.
+    /// Adds a file, and the targets if it is a symbolic link.
     fn add(&mut self, file: &Path) {
         let mut file = file.to_owned();
         for _ in 0..MAX_SYMLINK_DEPTH {
@@ -189,7 +189,8 @@ impl WatchPlan {
         }
     }
 
-    /// Its directory, or the nearest one that is there; and that one's own end is heard, too.
+    /// Adds the nearest existing ancestor directory of a file. Its own name is added, too, so that its removal is
+    /// noticed.
     fn add_one(&mut self, file: &Path) {
         self.names.extend(file.file_name().map(OsString::from));
         for dir in file.ancestors().skip(1) {
@@ -233,7 +234,7 @@ mod tests {
         files.iter().map(|file| (*file).to_owned()).collect()
     }
 
-    /// Whatever was written before is heard first.
+    /// Waits for a wake-up.
     async fn told(watching: &FileWatcher) {
         timeout(HANG, watching.wait_for_change())
             .await
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_way_of_saving_is_noticed() {
+    async fn every_way_of_saving_wakes_up() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         let other = dir.path().join("new");
@@ -256,7 +257,7 @@ mod tests {
         told(&watching).await;
         fs::remove_file(&file).unwrap();
         told(&watching).await;
-        // Neither what is read nor what stands beside it is a change.
+        // Neither a read nor another file in the directory is a change.
         fs::write(&file, "4").unwrap();
         told(&watching).await;
         fs::write(&other, "5").unwrap();
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn directories_that_come_later_and_targets_of_links_are_watched() {
+    async fn later_directories_and_link_targets_are_watched() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("config/mux");
         let (file, store) = (home.join("config.toml"), dir.path().join("store"));
@@ -286,7 +287,7 @@ mod tests {
         watching.set_files(&files);
         fs::write(store.join("mine.toml"), "2").unwrap();
         told(&watching).await;
-        // The directory is taken away, and another one stands in its place.
+        // The directory is replaced by another one.
         fs::rename(&home, dir.path().join("config/old")).unwrap();
         told(&watching).await;
         watching.set_files(&files);
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_burst_is_one_wake() {
+    async fn burst_of_events_is_one_wake_up() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");
         let mut watching = FileWatcher::start();
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_watched_is_said() {
+    fn unwatchable_files_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let files = set(&[&dir.path().join("config.toml")]);
         let mut watching = FileWatcher::with(|_| Ok(Box::new(FullWatcher)), &Arc::default());
@@ -346,7 +347,7 @@ mod tests {
         );
         let mut watching = FileWatcher::with(|_| Err("too many".into()), &Arc::default());
         assert!(watching.set_files(&files)[0].contains("too many"));
-        // The system has one again.
+        // The system allows a watcher again.
         watching.ask = new_watcher;
         assert_eq!(watching.set_files(&files), [""; 0]);
     }

@@ -1,6 +1,6 @@
-//! Long texts that are held for long and seldom read, in a fraction of their room.
+//! Compressed texts, for long texts that are kept and rarely read.
 //!
-//! Invariant: what is read is what was packed, or nothing: gzip ends with a checksum.
+//! Invariant: reading returns the original text or nothing: gzip has a checksum.
 
 use std::{
     fmt,
@@ -11,14 +11,14 @@ use std::{
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use serde::Serialize;
 
-/// With what every such text begins, and no JSON and no TypeScript does.
+/// The first bytes of gzip. No JSON or TypeScript starts with them.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// Of the shortest: head and end of a gzip member.
+/// The minimum length: the header and trailer of a gzip member.
 const MIN_GZIP_BYTES: usize = 18;
-/// What a text of JSON that is made piece by piece is gathered to.
+/// The size of the buffer between the JSON serializer and the compressor.
 const WRITE_BUFFER_BYTES: usize = 32 << 10;
 
-/// A text as gzip has it.
+/// A text compressed with gzip.
 #[derive(Clone, Eq, PartialEq)]
 pub struct GzipText(Arc<[u8]>);
 
@@ -27,7 +27,7 @@ impl GzipText {
         Self::compress_with(|out| out.write_all(text.as_bytes()))
     }
 
-    /// The JSON text of a value, which is never there as a whole.
+    /// Compresses the JSON text of a value without holding all of it in memory.
     pub fn json(value: &impl Serialize) -> Self {
         Self::compress_with(|out| {
             let mut out = BufWriter::with_capacity(WRITE_BUFFER_BYTES, out);
@@ -36,7 +36,7 @@ impl GzipText {
         })
     }
 
-    /// What was packed earlier. `None` if this was not.
+    /// Takes compressed bytes. `None` if they are not gzip.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         let is_one = bytes.starts_with(&GZIP_MAGIC) && bytes.len() >= MIN_GZIP_BYTES;
         is_one.then(|| Self(bytes.into()))
@@ -46,7 +46,7 @@ impl GzipText {
         &self.0
     }
 
-    /// The text, if it is one of at most so many bytes.
+    /// Decompresses the text. `None` if it is damaged or longer than `most` bytes.
     pub fn read(&self, most: usize) -> Option<String> {
         let length = self.unpacked_bytes();
         if length > most {
@@ -60,7 +60,7 @@ impl GzipText {
             .filter(|text| text.len() == length)
     }
 
-    /// As gzip notes it at the end.
+    /// The length of the text, from the end of the gzip data.
     fn unpacked_bytes(&self) -> usize {
         let end = self.0.last_chunk::<4>().copied();
         end.map_or(0, |end| u32::from_le_bytes(end) as usize)
@@ -69,7 +69,7 @@ impl GzipText {
     fn compress_with(write: impl FnOnce(&mut GzEncoder<Vec<u8>>) -> io::Result<()>) -> Self {
         let mut out = GzEncoder::new(Vec::new(), Compression::fast());
         let written = write(&mut out).and_then(|()| out.finish());
-        // Nothing fails in memory; what did would be read as nothing.
+        // Writing to memory does not fail. If it did, reading would return `None`.
         Self(written.unwrap_or_default().into())
     }
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_what_was_packed() {
+    fn compressed_text_reads_back() {
         let long = "größer, ".repeat(100_000);
         for text in ["", "x", long.as_str()] {
             let packed = GzipText::of(text);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_nothing() {
+    fn damaged_or_foreign_bytes_are_rejected() {
         let bytes = GzipText::of("some words, and some words").bytes().to_vec();
         for place in 10..bytes.len() {
             let mut flipped = bytes.clone();

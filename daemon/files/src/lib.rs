@@ -1,18 +1,17 @@
-//! Files of the daemon: written whole or not at all, owned by its user alone; logs that rotate; a watch that needs no
-//! inotify instance for each file; and texts that are kept compressed.
+//! Files of the daemon: atomic writes, rotating logs, a file watcher, and compressed texts.
 //!
-//! It knows no other crate of this workspace.
+//! This crate depends on no other crate of this workspace.
 //!
-//! - `atomic_file` writes a file whole, and reads it only if it belongs to the user.
-//! - `rotating_log` keeps log files small. Logs rotate between lines; what a full disk does not take is cut back to a
-//!   whole line, counted and reported.
-//! - `file_watcher` watches files by their directories: a wake-up says only that something may have changed.
+//! - `atomic_file` writes files atomically, and reads only files that belong to the user.
+//! - `rotating_log` bounds the size of logs. It rotates between lines; on a full disk a partial line is removed, and
+//!   lost lines are counted and reported.
+//! - `file_watcher` watches files through their directories. A wake-up only means that something may have changed.
 //! - `gzip_text` holds a long text compressed, with a checksum.
 //!
 //! Invariants:
 //!
-//! - A reader sees a file as it was before a write or as it is after it, also when the power fails in between.
-//! - A file that belongs to another user, or is no regular file, is refused.
+//! - A reader sees a file as it was before a write or after it, even if the power fails in between.
+//! - A file that belongs to another user, or is not a regular file, is refused.
 
 pub mod atomic_file;
 pub mod file_watcher;

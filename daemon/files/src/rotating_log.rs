@@ -1,10 +1,10 @@
-//! Log files that stay small: `X.log` is written, `X.log.1` to `X.log.4` are what it was before, the newest first.
+//! Log files of bounded size: `X.log` is written, `X.log.1` to `X.log.4` are the previous files, the newest first.
 //!
-//! Ours, because a line of which a full disk took half is cut back, counted and told. `tracing-appender` begins anew by
-//! time only, which is no bound on a bad day.
+//! Unlike `tracing-appender`, which rotates only by time, it bounds the size, and it removes and counts lines that a
+//! full disk has cut.
 //!
-//! Invariant: whole lines only, and nobody waits or fails for them. What the disk does not take is counted, told by
-//! [`unwritable_logs`] for as long as it is so, and said in the file itself as soon as that takes something again.
+//! Invariant: a log has only whole lines, and callers never fail because of it. Lines that cannot be written are
+//! counted, reported by [`unwritable_logs`] while that lasts, and then noted in the log itself.
 
 use std::{
     collections::BTreeMap,
@@ -17,13 +17,12 @@ use std::{
 
 use crate::atomic_file;
 
-/// A file that has grown to this many bytes becomes the one before.
+/// The size at which a file is rotated, in bytes.
 const MAX_LOG_FILE_BYTES: u64 = 10 << 20;
-/// Of one log, with the one that is written.
+/// The maximum number of files of a log, including the current one.
 const MAX_LOG_FILES: u32 = 5;
 
-/// Logs of this process that the disk does not take. Whoever writes one tells of it here, since a log is opened
-/// wherever there is something to say.
+/// The logs of this process that cannot be written now. Global, since logs are opened in many places.
 static UNWRITABLE_LOGS: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
 
 /// The logs that cannot be written now, each with the reason.
@@ -37,13 +36,13 @@ fn lock_unwritable() -> MutexGuard<'static, BTreeMap<PathBuf, String>> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One log. It is made with its first line.
+/// A log. Its file is created with the first line.
 #[derive(Debug)]
 pub struct RotatingLog {
     path: PathBuf,
     most: u64,
     file: Option<File>,
-    /// Lines that nobody will read.
+    /// The number of lost lines that the log does not report yet.
     lost: u64,
 }
 
@@ -61,7 +60,7 @@ impl RotatingLog {
         }
     }
 
-    /// Appends whole lines, the last with its line end, or none of them.
+    /// Appends lines, each with its line ending: all of them, or none.
     pub fn append(&mut self, lines: &[u8]) {
         let lost = self.lost;
         let written = match lost {
@@ -78,7 +77,7 @@ impl RotatingLog {
             Err(error) => {
                 let lines = lines.iter().filter(|byte| **byte == b'\n').count();
                 self.lost += lines.max(1) as u64;
-                // Another look at the path: the disk may be another one by then.
+                // Reopen the path next time: it may be on another disk by then.
                 self.file = None;
                 lock_unwritable().insert(self.path.clone(), error.to_string());
             }
@@ -89,13 +88,13 @@ impl RotatingLog {
         let mut length = self.open_current()?;
         if length > 0 && length + lines.len() as u64 > self.most {
             self.file = None;
-            // If that fails the log goes on in the same file: one that is too long is better than none.
+            // If that fails the log continues in the same file: one that is too long is better than none.
             drop(rotate(&self.path));
             length = self.open_current()?;
         }
         let file = self.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         if let Err(error) = file.write_all(lines) {
-            // Half of them would be a torn line. Where another daemon has written meanwhile, its own stay.
+            // Remove a partial write. If another daemon has written meanwhile, its lines stay.
             let torn = file.metadata()?.len().saturating_sub(length);
             if torn < lines.len() as u64 {
                 file.set_len(length)?;
@@ -105,8 +104,8 @@ impl RotatingLog {
         Ok(())
     }
 
-    /// Has the file that stands there now, which another daemon may have rotated, or somebody removed. Gives its
-    /// length.
+    /// Makes sure that the file at the path is open: another daemon may have rotated it, or a user removed it. Returns
+    /// its length.
     fn open_current(&mut self) -> io::Result<u64> {
         let there = fs::metadata(&self.path).ok();
         let ours = match (&self.file, there) {
@@ -128,13 +127,13 @@ impl RotatingLog {
 impl Drop for RotatingLog {
     fn drop(&mut self) {
         if self.lost > 0 {
-            // Nobody will write it any more, and nobody could mend it.
+            // The log is not written any more, so the problem cannot be resolved.
             lock_unwritable().remove(&self.path);
         }
     }
 }
 
-/// Each call is one event with its line end, as `tracing` writes them.
+/// Each write is one event with its line ending, as `tracing` does it.
 impl Write for RotatingLog {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         self.append(event);
@@ -148,8 +147,8 @@ impl Write for RotatingLog {
 
 fn gap_line(lost: u64) -> String {
     match lost {
-        1 => "... 1 line is missing here: the disk did not take it\n".into(),
-        lost => format!("... {lost} lines are missing here: the disk did not take them\n"),
+        1 => "... 1 line is missing here: it could not be written\n".into(),
+        lost => format!("... {lost} lines are missing here: they could not be written\n"),
     }
 }
 
@@ -159,7 +158,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 
 fn rotate(path: &Path) -> io::Result<()> {
     for number in (1..MAX_LOG_FILES - 1).rev() {
-        // One that is not there yet makes no gap.
+        // A missing file is not a gap: it was never created.
         drop(fs::rename(
             numbered_path(path, number),
             numbered_path(path, number + 1),
@@ -174,8 +173,7 @@ fn numbered_path(path: &Path, number: u32) -> PathBuf {
     name.into()
 }
 
-/// Removes logs of a folder, those that were written longest ago first, until the rest is no longer than `most`
-/// bytes. Those that are written now are the last.
+/// Removes logs of a folder, the least recently written first, until the rest takes at most `most` bytes.
 pub fn sweep_logs(folder: &Path, most: u64) -> io::Result<()> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -208,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_rotates_between_lines_and_keeps_the_last_five_files() {
+    fn log_rotates_between_lines_and_keeps_five_files() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
         let mut log = RotatingLog::of(path.clone(), 100);
@@ -230,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_longer_than_a_file_has_one_of_its_own() {
+    fn overlong_line_has_a_file_of_its_own() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
         let mut log = RotatingLog::of(path.clone(), 10);
@@ -243,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_daemon_goes_on_in_the_same_file_behind_a_torn_line() {
+    fn new_log_continues_the_file_after_a_torn_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
         fs::write(&path, "one\ntor").unwrap();
@@ -253,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_daemon_rotated_or_somebody_removed_is_not_written_to() {
+    fn rotated_or_removed_file_is_reopened() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
         let mut log = RotatingLog::new(path.clone());
@@ -267,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_told_as_long_as_it_is_so_and_counted_in_the_file() {
+    fn lost_lines_are_reported_and_then_counted_in_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("gone").join("x.log");
         let mut log = RotatingLog::new(path.clone());
@@ -279,13 +277,13 @@ mod tests {
         log.append(b"four\n");
         assert_eq!(
             read(&path),
-            "... 3 lines are missing here: the disk did not take them\nfour\n"
+            "... 3 lines are missing here: they could not be written\nfour\n"
         );
         assert_eq!(unwritable_logs().get(&path), None);
     }
 
     #[test]
-    fn the_logs_of_a_folder_are_bounded_in_all() {
+    fn sweep_bounds_the_logs_of_a_folder() {
         let dir = tempfile::tempdir().unwrap();
         for (at, name) in ["a.log.1", "b.log", "a.log"].into_iter().enumerate() {
             let file = File::create(dir.path().join(name)).unwrap();

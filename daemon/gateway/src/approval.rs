@@ -1,6 +1,6 @@
-//! A call that policy wants somebody to be asked for, on its way through [`ProjectApprovals`](mux_approvals::Approvals).
+//! Calls that policy wants to have approved, on their way through [`Approvals`](mux_approvals::Approvals).
 //!
-//! Invariant: what goes out behind it are the arguments that were shown, of the tool that was shown.
+//! Invariant: after an approval, exactly the arguments and the tool that were shown are sent.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use mux_audit::CallAuditGuard;
 use mux_text::digest::Digest;
 use mux_upstream::Server;
 
-/// What an answer is good for: this tool, of a server with this entry, asked for this reason.
+/// What an approval covers: this tool, of a server with this configuration, asked for this reason.
 fn approval_cover(
     path: &str,
     server: &Server,
@@ -34,8 +34,8 @@ fn approval_cover(
 }
 
 impl Gateway {
-    /// Returns when somebody has approved the call of a tool, with the arguments in the words in which they were shown;
-    /// or says that nobody has.
+    /// Waits until the call is approved and returns its arguments exactly as they were shown; fails if it is not
+    /// approved.
     pub(super) async fn approve_call(
         &self,
         ask: ApprovalReason,
@@ -55,7 +55,7 @@ impl Gateway {
                 "only the call of a tool has arguments",
             ));
         };
-        // What would be refused anyhow, nobody is asked for.
+        // Invalid arguments are rejected before anyone is asked.
         let read = Value::Object(self.readers.read_checked(tool, arguments).await?);
         let cover = approval_cover(path, server, &tool.definition(), &ask)?;
         let rule = ask.rule.trim_matches('"').to_owned();
@@ -67,7 +67,7 @@ impl Gateway {
         Ok(arguments)
     }
 
-    /// The same for what is asked of a server beside its tools, and for what a server asks.
+    /// Waits for the approval of a resource or prompt request, or of a server's request.
     pub(super) async fn approve_offer(
         &self,
         ask: ApprovalReason,
@@ -85,10 +85,10 @@ impl Gateway {
             PermissionSubject::Offer(given) => (given, false),
             PermissionSubject::Request(params) => (*params, true),
             PermissionSubject::Tool(..) => {
-                return Err(Fault::new(Kind::Internal, "a tool is no offer"));
+                return Err(Fault::new(Kind::Internal, "a tool call is not an offer"));
             }
         };
-        // A tool may have the name of what its server asks.
+        // Tells a server's request from a tool of the same name.
         let what = match from_server {
             true => Value::from("request"),
             false => Value::Null,
@@ -105,7 +105,7 @@ impl Gateway {
             .await
     }
 
-    /// Asks, and decides once more if the rules are others by then.
+    /// Asks the user, and asks policy again if the rules have changed meanwhile.
     async fn ask_and_recheck(
         &self,
         subject: ApprovalSubject,
@@ -130,7 +130,7 @@ impl Gateway {
             });
         answered?;
         if !Arc::ptr_eq(&rules, &self.policies()) {
-            // They may say no by now. That somebody would be asked again is what just happened.
+            // The new rules may deny. If they ask again, that has just happened.
             self.permit(wanted, entry).await?;
         }
         entry.set_decision(decision, rule);

@@ -1,7 +1,7 @@
-//! The arguments of a call on their way from text to what a server gets.
+//! Parses the arguments of calls, from text to the values that a server gets.
 //!
-//! Invariant: what a guest sends is read beside the daemon's other work, and as values, which take many
-//! times the room of their text, exists only while it goes out.
+//! Invariant: arguments of programs are parsed off the runtime's threads if they are long. As values, which take many
+//! times the memory of the text, they exist only while they are sent.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use mux_text::{
     json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES},
 };
 
-/// Long arguments that are read at the same moment.
+/// The number of long arguments that are parsed at the same time.
 const MAX_CONCURRENT_READERS: usize = 2;
-/// Rules are applied to arguments up to this length by the thread that has them: a thousand regular expressions take
-/// some milliseconds then. To longer ones they are applied by the blocking pool.
+/// Arguments up to this length are decided on by the current thread: a thousand regular expressions take some
+/// milliseconds then. Longer ones go to the blocking pool.
 const MAX_INLINE_JUDGED_BYTES: usize = 4 << 10;
 
 /// The arguments of a call, before the tool is known.
@@ -27,17 +27,17 @@ const MAX_INLINE_JUDGED_BYTES: usize = 4 << 10;
 pub enum CallArguments {
     /// JSON text.
     Json(Arc<str>),
-    /// Names with text, as a person typed them.
+    /// Name and text pairs, as a person typed them.
     Typed(Vec<(String, String)>),
 }
 
 impl CallArguments {
-    /// Long ones are written as text by the blocking pool.
+    /// Converts a value to text; long ones on the blocking pool.
     pub async fn of_value(value: Value) -> Self {
         Self::Json(json_weight::to_text(value).await.into())
     }
 
-    /// Their text, if that is what they are.
+    /// The JSON text, if there is one.
     pub(super) fn as_json(&self) -> Option<&Arc<str>> {
         match self {
             Self::Json(text) => Some(text),
@@ -64,7 +64,7 @@ impl CallArguments {
         }
     }
 
-    /// They are read only when their call has its place among those of the server.
+    /// Whether the arguments are so long that they are parsed only when their call has its slot.
     pub(super) fn are_long(&self) -> bool {
         self.bytes() > MIN_OFFLOAD_BYTES
     }
@@ -76,7 +76,7 @@ impl CallArguments {
         }
     }
 
-    /// As an object, whether it fits the tool's schema or not.
+    /// The arguments as an object, whether it fits the tool's schema or not.
     pub(super) fn as_values(&self, tool: &Tool) -> Result<Map<String, Value>, Fault> {
         match self {
             Self::Json(text) => {
@@ -87,7 +87,7 @@ impl CallArguments {
         }
     }
 
-    /// The same as JSON text; what does not fit as it looks.
+    /// The arguments as JSON text; typed ones that do not fit the schema are guessed.
     pub(super) fn as_text(&self, tool: &Tool) -> String {
         let read = self.as_values(tool).or_else(|_| self.as_guessed_values());
         read.map_or_else(
@@ -96,13 +96,13 @@ impl CallArguments {
         )
     }
 
-    /// The same where nobody knows the tool.
+    /// The arguments as an object, without knowing the tool.
     pub(super) fn as_guessed_values(&self) -> Result<Map<String, Value>, Fault> {
         let none = |why: String| Fault::new(Kind::Validation, why);
         match self {
             Self::Json(text) => {
                 let read = serde_json::from_str(text);
-                read.map_err(|why| none(format!("the arguments are no JSON object: {why}")))
+                read.map_err(|why| none(format!("the arguments are not a JSON object: {why}")))
             }
             Self::Typed(pairs) => {
                 let read = |text: &str| serde_json::from_str(text).ok();
@@ -116,9 +116,9 @@ impl CallArguments {
     }
 }
 
-/// Refuses arguments that would take many times the room of their text.
+/// Rejects arguments that would take many times the memory of their text.
 fn check_weight(text: &str) -> Result<(), Fault> {
-    // As many values do not fit into less.
+    // A shorter text cannot hold that many values.
     if text.len() <= MIN_OFFLOAD_BYTES
         || json_weight::of(text.as_bytes(), MAX_JSON_WEIGHT).is_some()
     {
@@ -131,7 +131,7 @@ fn check_weight(text: &str) -> Result<(), Fault> {
     Err(Fault::new(Kind::Limit, message).hint(hint))
 }
 
-/// Reads arguments, long ones a few at a time.
+/// Parses arguments, limiting how many long ones are parsed at the same time.
 #[derive(Debug)]
 pub(super) struct ArgumentReaders(Semaphore);
 
@@ -140,7 +140,7 @@ impl ArgumentReaders {
         Self(Semaphore::new(MAX_CONCURRENT_READERS))
     }
 
-    /// The values that fit the tool's schema, or what is wrong with them.
+    /// The parsed and validated arguments, or what is wrong with them.
     pub(super) async fn read_checked(
         &self,
         tool: &Arc<Tool>,
@@ -152,7 +152,7 @@ impl ArgumentReaders {
         tool.check_arguments(read).await
     }
 
-    /// What policy says of the values, or of why there are none.
+    /// Lets `judge` decide on the values, or on why there are none.
     pub(super) async fn judge_arguments<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,
@@ -163,7 +163,7 @@ impl ArgumentReaders {
             .await
     }
 
-    /// What policy says of a value that is no arguments of a tool.
+    /// Lets `judge` decide on a value that is not the arguments of a tool.
     pub(super) async fn judge_value_off_thread<T: Send + 'static>(
         value: &Value,
         judge: impl FnOnce(&Value) -> T + Send + 'static,
@@ -175,8 +175,8 @@ impl ArgumentReaders {
         blocking_pool::run(move || judge(&value)).await
     }
 
-    /// Reads arguments of at most `max_inline_bytes` at once, and longer ones by the blocking pool. Those whose values
-    /// take much memory wait for their turn.
+    /// Parses arguments of at most `max_inline_bytes` here, and longer ones on the blocking pool. Those that take much
+    /// memory wait for their turn.
     async fn with_values<T: Send + 'static>(
         &self,
         tool: &Arc<Tool>,

@@ -1,7 +1,7 @@
-//! When a call is sent a second time.
+//! Decides whether a call is sent a second time.
 //!
-//! Invariant: what may have happened is sent again at most once, and only if it does no harm: its tool says so,
-//! and so does the user, of its server.
+//! Invariant: a call that may have happened is sent again at most once, and only if that is harmless: its tool declares
+//! so, and so does the user for its server.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,8 @@ use mux_upstream::{BackChannelRemedy, CallError, Server};
 pub(super) struct CallAttempts {
     retry: RetryPolicy,
     unsent: bool,
-    /// The first time that it may have happened and has no result. It stays so unless a later one is answered.
+    /// The first attempt that may have happened and has no result. It is the outcome unless a later attempt is
+    /// answered.
     first: Option<DispatchedCall>,
     told: AtomicBool,
 }
@@ -35,12 +36,12 @@ impl CallAttempts {
         }
     }
 
-    /// Whether a call of this tool may go out now, as its session describes it at this moment.
+    /// Whether a call of this tool may be sent now, as its session describes it at this moment.
     pub(super) fn allows_send(&self, tool: &Tool) -> bool {
         self.first.is_none() || self.is_harmless(tool)
     }
 
-    /// Why one that goes out now is a second one; told once.
+    /// Why the next attempt is a repetition; returned once.
     pub(super) fn take_retry_cause(&self) -> Option<&str> {
         let cause = match &self.first.as_ref()?.answer {
             Err(CallError::Unknown(cause)) => cause,
@@ -50,11 +51,11 @@ impl CallAttempts {
         (!self.told.swap(true, Ordering::Relaxed)).then_some(cause)
     }
 
-    /// Whether to try again after this.
+    /// Whether to try again after this attempt.
     pub(super) fn should_retry(&mut self, sent: &Result<DispatchedCall, Fault>) -> bool {
         let Ok(sent) = sent else { return false };
         match sent.answer {
-            // It may have ended while the call stood in line, or a moment ago.
+            // The session may have ended while the call was queued, or a moment ago.
             Err(CallError::NotSent) => std::mem::take(&mut self.unsent),
             Err(ref error) if self.first.is_none() && may_have_happened(error) => {
                 self.first = Some(sent.clone());
@@ -64,7 +65,7 @@ impl CallAttempts {
         }
     }
 
-    /// What the caller is told. That a later one was not taken says nothing of the first.
+    /// The outcome for the caller. A later attempt that was not accepted says nothing about the first.
     pub(super) fn into_outcome(
         self,
         last: Result<DispatchedCall, Fault>,
@@ -91,8 +92,8 @@ impl CallAttempts {
     }
 }
 
-/// Nobody knows whether it happened; or its tool wanted to ask over a session of the wrong era, and what it had done
-/// before has happened.
+/// Whether the call may have had effects: its outcome is unknown, or its tool made a request that this session's era
+/// does not support, after it had begun.
 fn may_have_happened(error: &CallError) -> bool {
     match error {
         CallError::Unknown(_) => true,
@@ -119,7 +120,7 @@ mod tests {
     use mux_upstream::NoBackChannel;
 
     #[test]
-    fn only_what_does_no_harm_is_sent_again_and_only_where_the_user_says_so() {
+    fn retry_needs_a_harmless_tool_and_a_retry_policy() {
         for (retry, read_only, idempotent, again) in [
             (RetryPolicy::Never, Some(true), true, false),
             (RetryPolicy::ReadOnly, Some(true), false, true),
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_counts_once() {
+    fn each_retry_reason_counts_once() {
         let unknown = || sent(true, CallError::Unknown("why".into()));
         let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
         assert!(attempts.should_retry(&unknown()) && !attempts.should_retry(&unknown()));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_could_not_ask_is_called_again_in_the_other_era_only_if_it_does_no_harm() {
+    fn retry_in_the_other_era_needs_a_harmless_tool() {
         let failed = |read_only, remedy| {
             let error = NoBackChannel {
                 message: "no way back".into(),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_the_tool_that_was_sent_and_the_one_that_would_be() {
+    fn retry_checks_the_sent_tool_and_the_current_tool() {
         let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
         assert!(
             attempts.allows_send(&tool(false)),
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unknown_stays_so_until_it_is_answered() {
+    fn unknown_outcome_stays_until_a_later_attempt_is_answered() {
         let first = || {
             let mut attempts = CallAttempts::with(RetryPolicy::ReadOnly);
             assert!(attempts.should_retry(&sent(true, CallError::Unknown("first".into()))));

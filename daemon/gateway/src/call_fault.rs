@@ -1,6 +1,7 @@
-//! What a caller is told of a call that has no result.
+//! The errors of calls.
 //!
-//! Invariant: it says whether the call may have happened, and what to do; and it is short, whatever a server says.
+//! Invariant: an error says whether the call may have happened, and what to do; it is short, whatever the server's
+//! message.
 
 use mux_wire::{Fault, Kind};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use mux_catalog::MAX_ERROR_MESSAGE_BYTES;
 use mux_text::json_weight;
 use mux_upstream::{BackChannelRemedy, CallError};
 
-/// What to do where a tool cannot ask.
+/// The hint for a tool whose request this session's era does not support.
 fn era_remedy_hint(path: &str, remedy: BackChannelRemedy) -> String {
     let server = path.split('.').next().unwrap_or(path);
     let asks = "the tool asks its caller for something, which this server cannot do over a session of MCP 2026-07-28";
@@ -32,10 +33,10 @@ fn era_remedy_hint(path: &str, remedy: BackChannelRemedy) -> String {
     }
 }
 
-/// Of what a server says of a failure, as JSON. Half of it would be of no use.
+/// The limit of a server's error details, as JSON. Longer details are left out, because half of them would be useless.
 const MAX_FAULT_DETAIL_BYTES: usize = 1 << 20;
 
-/// What kind of failure it is.
+/// The kind of a failed call.
 pub(super) fn fault_kind(error: &CallError) -> Kind {
     match error {
         CallError::NotSent | CallError::Declined(_) => Kind::Unavailable,
@@ -74,11 +75,11 @@ pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
             told(format!("{path} was not called: {why}")).hint(fix)
         }
         CallError::Unfit(why) => told(format!("{path} was not called: {why}")),
-        CallError::Declined(why) => told(format!("{path} was not taken by the server: {why}")),
+        CallError::Declined(why) => told(format!("the server declined {path}: {why}")),
         CallError::TooLong(whole) => told(format!(
             "{path} took longer than {whole:?} in all and was cancelled"
         ))
-        .hint("it may have told of progress; total_timeout in the server's entry allows more"),
+        .hint("it may have reported progress; total_timeout in the server's entry allows more"),
         CallError::Refused {
             code,
             message,
@@ -107,7 +108,7 @@ pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
     fault.path(path)
 }
 
-/// The details as text, or what they were about if that is too long.
+/// The details as text, or a note on their size if they are too long.
 async fn bounded_details(code: i32, details: Value) -> String {
     let text = json_weight::to_text(details).await;
     match text.len() <= MAX_FAULT_DETAIL_BYTES {
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_a_server_says_of_a_failure_is_short_and_its_details_are_bounded() {
+    async fn error_message_and_details_are_bounded() {
         for (bytes, whole) in [
             (100, true),
             (MAX_ERROR_MESSAGE_BYTES + 1, true),

@@ -1,7 +1,7 @@
-//! The last look at a tool before its call goes out.
+//! Checks a tool again before its call is sent.
 //!
-//! Invariant: what is sent is a call of a tool that its session lists at that moment, and that stands as it should. A list
-//! that changes while a call is in line, or with the session after this one, is looked at again.
+//! Invariant: only a tool that its session lists at that moment, and that its pin does not refuse, is called. If the
+//! list changes while a call is queued, or with a new session, the tool is checked again.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use mux_audit::CallAuditGuard;
 use mux_catalog::Tool;
 use mux_upstream::{CallError, RequestOptions, Server, Session};
 
-/// A call that went out, or was too late.
+/// A call that was sent, or was not because its tool has changed.
 #[derive(Clone)]
 pub(super) struct DispatchedCall {
-    /// As it was described when the call went out.
+    /// The tool as described when the call was sent.
     pub(super) tool: Arc<Tool>,
     pub(super) answer: Result<Value, CallError>,
 }
 
 impl Gateway {
-    /// Calls the tool of that name, with the arguments that were read for it when it was looked up. `lets` has the
-    /// last word on whether it goes out.
+    /// Calls the tool of that name, with the arguments that were parsed for it when it was looked up. `lets` decides
+    /// last whether the call is sent.
     pub(super) async fn dispatch_call(
         &self,
         (server, session): (&Server, &Session),
@@ -38,14 +38,14 @@ impl Gateway {
     ) -> Result<DispatchedCall, Fault> {
         let listed = session.current_tools().await;
         let now = listed.find(&tool.name).filter(|now| now.name == tool.name);
-        // Of a tool that is gone the server has the last word.
+        // If the tool is gone, the server decides.
         let now = now.unwrap_or(tool);
         now.check_standing()?;
         let same = now.definition_key == tool.definition_key;
-        // What is to be asked for now is not what somebody has approved.
+        // A changed tool that needs approval is not the one that was approved.
         let mut unseen = false;
         if !same {
-            // It may mean something else now, and so may what was typed for it.
+            // The tool and its arguments may mean something else now.
             let again = PermissionRequest {
                 path: &now.path(),
                 server,

@@ -1,7 +1,7 @@
-//! What would become of a call, and why, without making it.
+//! Explains what policy would answer to a call, without making it.
 //!
-//! Invariant: no server is started for it, and nothing is counted. It may take as long as its arguments are made for,
-//! within limits, and so is no work for the runtime's threads.
+//! Invariant: no server is started, and nothing is counted. It may take as long as the arguments require, within
+//! limits, so it must not run on the runtime's threads.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -21,7 +21,7 @@ use mux_policy::{
 };
 use mux_sources::EquivalentField;
 
-/// What a server can be asked beside its tools, by the names of MCP.
+/// The MCP requests to a server other than tool calls.
 const OFFER_METHODS: &[&str] = &[
     "resources/list",
     "resources/templates/list",
@@ -32,26 +32,27 @@ const OFFER_METHODS: &[&str] = &[
     "completion/complete",
 ];
 
-/// A call that somebody thinks of.
+/// A call that is only considered.
 pub struct HypotheticalCall<'a> {
     pub path: &'a str,
     pub arguments: Option<CallArguments>,
     pub origin: &'a ClientOrigin,
-    /// What the agent sees, and what there is.
+    /// What the agent sees of the tools.
     pub scope: &'a Scope,
+    /// What a caller without an agent sees in the same workspace.
     pub sight: &'a Scope,
 }
 
-/// What policy says of it.
+/// The explanation of a hypothetical call.
 #[derive(Debug)]
 pub struct CallExplanation {
-    /// Canonical, if the tool is known.
+    /// The canonical path, if the tool is known.
     pub path: String,
     pub tool: Option<Arc<Tool>>,
     pub verb: Option<String>,
     pub hints: ToolHints,
     pub explanation: VerdictExplanation,
-    /// What somebody should know who reads it.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
@@ -76,7 +77,7 @@ impl Gateway {
             (_, _, Some(_)) => {}
             _ if OFFER_METHODS.contains(&method) || SERVER_REQUESTS.contains(&method) => {}
             (_, None, _) => notes.push(format!(
-                "the tools of `{server_name}` are not known yet: `mux tools --server {server_name}` asks it"
+                "the tools of `{server_name}` are not known yet: `mux tools --server {server_name}` fetches them"
             )),
             _ => notes.push(format!("`{server_name}` has no tool `{method}`")),
         }
@@ -134,7 +135,7 @@ impl Gateway {
     }
 }
 
-/// Of a call whose arguments say what it does: what decides, if it is something that the call reaches.
+/// For a GraphQL call: the explanation of the strictest function that the call reaches, if that decides.
 fn explain_graphql(
     function: &GraphqlFunction,
     question: &PolicyQuestion<'_>,
@@ -143,7 +144,7 @@ fn explain_graphql(
     notes: &mut Vec<String>,
 ) -> Option<VerdictExplanation> {
     let values = match question.given {
-        // What is denied anyway is not looked at.
+        // A call that is denied anyway is not examined.
         GivenArguments::Values(_) if own.verdict.action == RuleAction::Deny => return None,
         GivenArguments::Values(Value::Object(values))
             if function.is_decided_by_arguments(values) =>
@@ -151,7 +152,7 @@ fn explain_graphql(
             values
         }
         GivenArguments::Unread if function.takes_any_document() => {
-            let told = "what its query reaches is decided on, too: give `query=…`";
+            let told = "rules apply to the functions that its query reaches, too: give `query=…`";
             notes.push(told.into());
             return None;
         }
@@ -196,7 +197,7 @@ fn explain_graphql(
     let reach = function.equivalent_fields(values, &mut judge);
     let reach = match (reach, mistake) {
         (_, Some(error)) | (Err(error), None) => {
-            notes.push(format!("the call would fail then: {error}"));
+            notes.push(format!("the call would fail: {error}"));
             return None;
         }
         (Ok(reach), None) => reach,
@@ -211,7 +212,7 @@ fn explain_graphql(
     if let Some(why) = reach.undecided {
         notes.push(match function.has_schema() {
             true => format!("it is not known what the call does: {why}"),
-            false => "what its query reaches is known when the source is open".into(),
+            false => "what its query reaches is known once the source is open".into(),
         });
         if let Some(rule) = functions_rule(ruling, question).filter(|_| function.has_schema()) {
             let verdict = PolicyVerdict {
@@ -224,12 +225,12 @@ fn explain_graphql(
     }
     let (path, explanation) = strictest.1?;
     if path != question.path {
-        notes.push(format!("its query reaches `{path}`, and that decides"));
+        notes.push(format!("its query reaches `{path}`, which decides"));
     }
     Some(explanation)
 }
 
-/// The values as a call of the tool would have them; as what they look like, if nobody knows it.
+/// The values as a call of the tool would have them; guessed if the tool is not known.
 async fn hypothetical_values(
     tool: Option<&Tool>,
     arguments: &CallArguments,
@@ -247,12 +248,12 @@ async fn hypothetical_values(
             if let Some(tool) = tool
                 && let Err(fault) = tool.check_arguments(values.clone()).await
             {
-                notes.push(format!("the call would fail then: {}", fault.message));
+                notes.push(format!("the call would fail: {}", fault.message));
             }
             Some(Value::Object(values))
         }
         Err(fault) => {
-            notes.push(format!("the call would fail then: {}", fault.message));
+            notes.push(format!("the call would fail: {}", fault.message));
             None
         }
     }

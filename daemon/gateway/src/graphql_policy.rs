@@ -1,10 +1,10 @@
-//! What policy says of a call whose arguments say what it does: a GraphQL document, or the `$select` of a function. It is
-//! judged with each function that does the same.
+//! Policy for calls whose arguments determine what they do: a GraphQL document, or the `$select` of a function. They
+//! are decided like calls of each function that does the same.
 //!
-//! Invariant: whatever a rule says of a function holds for every way to what it does, and where it is not known what a call
-//! does, a rule or an `exclude` on functions of its source denies it. Of several verdicts the strictest counts; that nobody
-//! has a rule for one of them says nothing against a rule for `graphql` itself. No document is judged on the runtime's
-//! threads, nor one of a call that is denied anyway.
+//! Invariant: a rule on a function applies to every way to reach it, and where it is not known what a call does, a rule
+//! or an `exclude` on functions of its source denies it. Of several verdicts the strictest counts; a default verdict on
+//! a function does not override a rule on `graphql` itself. No document is examined on the runtime's threads, nor is
+//! one of a call that is denied anyway.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -33,25 +33,25 @@ use mux_sources::{
 use mux_text::glob::may_match_below;
 use mux_upstream::Server;
 
-/// Documents that are judged at the same time, beside all other work.
+/// The number of documents that are examined at the same time.
 const MAX_CONCURRENT_JUDGES: usize = 2;
-/// In line for one.
+/// The longest wait for a free slot.
 const JUDGE_QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
-/// What functions of a GraphQL source are called begins so.
+/// The prefixes of function names of a GraphQL source.
 const GRAPHQL_FUNCTION_PREFIXES: [&str; 3] = ["query", "mutation", "subscription"];
 
 /// A function of a GraphQL source that is to be called.
 #[derive(Clone, Debug)]
 pub(super) struct GraphqlFunction {
     name: String,
-    /// As it is described now. None: nothing is known of its schema.
+    /// The source as described now; `None` if its schema is not known.
     source: Option<Arc<dyn Source>>,
-    /// Globs of functions that the entry leaves out.
+    /// Globs of the functions that the server's entry excludes.
     exclude: Vec<String>,
 }
 
 impl Gateway {
-    /// The same of a tool, if it is one.
+    /// The GraphQL function behind a tool, if it is one.
     pub(super) fn graphql_function(&self, server: &Server, tool: &Tool) -> Option<GraphqlFunction> {
         let definition = server.definition().as_ref().ok()?;
         match &definition.link {
@@ -68,7 +68,7 @@ impl Gateway {
 }
 
 impl GraphqlFunction {
-    /// Whether it takes any document.
+    /// Whether the function accepts any document.
     pub(super) fn takes_any_document(&self) -> bool {
         takes_any_graphql(&self.name)
     }
@@ -92,7 +92,7 @@ impl GraphqlFunction {
         }
     }
 
-    /// Whether the entry leaves out some functions, whichever they are.
+    /// Whether the server's entry excludes any functions.
     fn leaves_out_functions(&self) -> bool {
         let mut exclude = self.exclude.iter();
         exclude.any(|glob| {
@@ -103,17 +103,17 @@ impl GraphqlFunction {
     }
 }
 
-/// A verdict, and what it is about.
+/// A verdict, and what it applies to.
 #[derive(Clone, Debug)]
 pub(super) struct PolicyJudgment {
     pub(super) verdict: PolicyVerdict,
-    /// The path that it is about, where that is not the one of the call.
+    /// The path that decided, if it is not the path of the call.
     pub(super) through: Option<String>,
-    /// Why it cannot be known what the call does, if it is denied for that.
+    /// Why it is not known what the call does, if that is why it is denied.
     pub(super) undecided: Option<String>,
-    /// All that the call reaches, by their paths.
+    /// The paths of all functions that the call reaches.
     pub(super) reaches: Vec<String>,
-    /// Names the rules because of which somebody is asked, and what the call reaches: for what an answer is good.
+    /// Identifies the rules that require approval and what the call reaches: what an approval covers.
     pub(super) identity: String,
 }
 
@@ -132,7 +132,7 @@ impl PolicyJudgment {
     }
 }
 
-/// Judges documents, a few at a time.
+/// Decides on documents, a few at a time.
 #[derive(Debug)]
 pub(super) struct DocumentJudges(Arc<Semaphore>);
 
@@ -141,7 +141,7 @@ impl DocumentJudges {
         Self(Arc::new(Semaphore::new(MAX_CONCURRENT_JUDGES)))
     }
 
-    /// Of a call that `own` does not deny.
+    /// Decides on the document of a call that `own` does not deny.
     pub(super) async fn judge(
         &self,
         asked: CallerQuestion,
@@ -153,15 +153,15 @@ impl DocumentJudges {
         let turn = timeout(JUDGE_QUEUE_TIMEOUT, Arc::clone(&self.0).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else {
             let message = format!(
-                "too many GraphQL documents wait to be judged: `documents_at_once` is {MAX_CONCURRENT_JUDGES}, and none was \
-                 done within {JUDGE_QUEUE_TIMEOUT:?}"
+                "too many GraphQL documents wait for a policy decision: `documents_at_once` is {MAX_CONCURRENT_JUDGES}, \
+                 and none was done within {JUDGE_QUEUE_TIMEOUT:?}"
             );
             return Err(Fault::new(Kind::Busy, message)
                 .hint("call it again, and fewer at once")
                 .path(path));
         };
         blocking_pool::run(move || {
-            // Whoever is not waiting any more keeps its turn until it is done.
+            // A cancelled caller keeps its slot until the work is done.
             let _turn = turn;
             asked.judge_document(&function, own, &arguments)
         })
@@ -170,14 +170,14 @@ impl DocumentJudges {
 }
 
 impl CallerQuestion {
-    /// Takes as long as the document is made for, within its limits.
+    /// Takes time in proportion to the document, within its limits.
     fn judge_document(
         &self,
         function: &GraphqlFunction,
         own: PolicyVerdict,
         arguments: &Map<String, Value>,
     ) -> Result<PolicyJudgment, Fault> {
-        // A rule that names `graphql` knows that it takes any document.
+        // A rule that names `graphql` accounts for its accepting any document.
         let defaults_count = !function.takes_any_document() || own.is_default();
         let mut judged = PolicyJudgment::of(own);
         let mut asking = BTreeSet::new();
@@ -248,7 +248,7 @@ impl CallerQuestion {
         Ok(judged)
     }
 
-    /// What the function of a field may do with its arguments, in this document.
+    /// The verdict on a field's function with its arguments in this document.
     fn field_verdict(
         &self,
         function: &GraphqlFunction,
@@ -257,7 +257,7 @@ impl CallerQuestion {
     ) -> Result<PolicyVerdict, Fault> {
         let (server, name) = (self.server_name(), field.function);
         if self.scope.hides_tool(server, name, &function.exclude) {
-            let message = format!("the query reaches `{path}`, which there is not");
+            let message = format!("the query reaches `{path}`, which does not exist");
             return Err(Fault::new(Kind::NotFound, message).path(&self.path));
         }
         let spellings = spellings(server, name, name);
@@ -292,7 +292,7 @@ impl CallerQuestion {
         Ok(stricter_verdict(verdict, other))
     }
 
-    /// Of the call itself, as if its tool called itself destructive.
+    /// The verdict on the call itself, as if its tool declared itself destructive.
     fn decide_as_destructive(
         &self,
         arguments: &Map<String, Value>,
@@ -303,7 +303,7 @@ impl CallerQuestion {
         final_verdict(self.decide_of(&self.path, &self.spellings, hints, verb, given))
     }
 
-    /// The first rule that may stop a function of this source, whatever its name is, or what else does; in words.
+    /// The first rule that may stop any function of this source, or `None` with the reason if an `exclude` does.
     fn find_functions_rule(
         &self,
         function: &GraphqlFunction,
@@ -312,13 +312,13 @@ impl CallerQuestion {
         let ruling = self.ruling();
         let question = self.question(&self.path, &[], self.hints, None, GivenArguments::Unread);
         if let Some(rule) = functions_rule(ruling, &question) {
-            let named = format!("the policy \"{}\" is about", rule.text());
+            let named = format!("the policy \"{}\" names", rule.text());
             return Some((Some(Arc::clone(rule)), named));
         }
         let mut names = GRAPHQL_FUNCTION_PREFIXES.iter();
         let hidden = function.leaves_out_functions()
             || names.any(|name| self.scope.may_hide_below(server, name));
-        hidden.then(|| (None, "`exclude` leaves out".to_owned()))
+        hidden.then(|| (None, "`exclude` hides".to_owned()))
     }
 
     fn server_name(&self) -> &str {
@@ -326,7 +326,7 @@ impl CallerQuestion {
     }
 }
 
-/// The first rule that denies or asks for functions of the question's source, or for some of them.
+/// The first rule that denies or asks for some functions of the question's source.
 pub(super) fn functions_rule<'a>(
     ruling: EffectivePolicy<'a>,
     question: &PolicyQuestion<'_>,
@@ -351,22 +351,22 @@ fn document_fault(error: &DocumentError) -> Fault {
     }
 }
 
-/// A decision that was made with everything there is.
+/// The verdict of a decision that had all arguments.
 pub(super) fn final_verdict(decision: PolicyDecision) -> Result<PolicyVerdict, Fault> {
     match decision {
         PolicyDecision::Made(verdict) => Ok(verdict),
         PolicyDecision::NeedsArguments => Err(Fault::new(
             Kind::Internal,
-            "policy wants arguments that it has",
+            "policy asked for arguments that it already had",
         )),
         PolicyDecision::TimedOut => Err(policy_timeout_fault("arguments")),
     }
 }
 
-/// `what` kept the rules busy for longer than they may be.
+/// The rules took too long on `what`.
 fn policy_timeout_fault(what: &str) -> Fault {
     let message = format!(
-        "the rules of [[policy]] were not through with the {what} within `policy_time`, {DECISION_TIMEOUT:?}"
+        "the rules of [[policy]] did not finish with the {what} within `policy_time`, {DECISION_TIMEOUT:?}"
     );
     Fault::new(Kind::Limit, message).hints(
         "this limit is fixed: have fewer rules look at arguments, or send less with each call",
@@ -386,7 +386,7 @@ fn stricter_verdict(one: PolicyVerdict, other: PolicyVerdict) -> PolicyVerdict {
     }
 }
 
-/// The default asks only where somebody can be asked at once, a rule always.
+/// Orders verdicts by strictness. The default asks only where a user can answer at once, a rule always.
 pub(super) fn strictness(verdict: &PolicyVerdict) -> u8 {
     match verdict.action {
         RuleAction::Allow => 0,

@@ -1,33 +1,34 @@
-//! The one path of every tool call, whether a guest, the command line or a pass-through makes it, and of what is
-//! requested beside tools.
+//! The path of every tool call, whether from a program, the command line or a pass-through, and of requests for
+//! resources, prompts and completions.
 //!
-//! It knows upstream, catalog, policy, approvals, audit and callers. It knows no run and no wire type.
+//! It depends on upstream, catalog, policy, approvals, audit and callers. It does not know runs or wire messages.
 //!
 //! resolve the server → its session → resolve the tool as the caller sees it → policy, which may hold the call → its
-//! pin → arguments → a place among the server's calls → the call, once → the value.
+//! pin → arguments → a slot among the server's calls → the call, once → the value.
 //!
-//! - `permission` alone asks policy. It asks before anything is revealed of a call's arguments; rules that look at
-//!   arguments decide on the text that is sent. `explanation` says what policy would answer, without a call; `approval`
-//!   takes a call through `mux-approvals`.
-//! - `graphql_policy` judges what a GraphQL document or selection does, each field of a root type as its function, off
-//!   the runtime's threads and within limits.
-//! - `arguments` reads arguments, long ones beside other work; `resolve_tool` resolves the tool that a call would reach;
-//!   `dispatch` looks at the tool once more before its call goes out; `call_attempts` says whether a call may be sent again;
-//!   `call_fault` words a call without a result.
-//! - `resources_and_prompts` is the same path for resources, prompts and completions; `server_requests` lets policy decide on what
-//!   servers ask of clients (elicitation, sampling, roots): `mux-upstream` hands over the question and the way to its
-//!   answer.
-//! - `spans` names what is sent, for traces: a span begins for each call, and its context goes down to the request's
+//! - `permission` alone asks policy, before anything about a call's arguments is revealed; rules on arguments decide on
+//!   the text that is sent. `explanation` says what policy would answer, without a call; `approval` requests approval
+//!   through `mux-approvals`.
+//! - `graphql_policy` decides on what a GraphQL document or selection does: each field of a root type counts as its
+//!   function. It runs outside the runtime's threads and within limits.
+//! - `arguments` parses arguments, long ones off the runtime's threads; `resolve_tool` finds the tool that a call would
+//!   reach; `dispatch` checks the tool again before its call is sent; `call_attempts` decides whether a call may be
+//!   sent again; `call_fault` words the errors of calls.
+//! - `resources_and_prompts` is the same path for resources, prompts and completions; `server_requests` lets policy
+//!   decide on the requests of servers to clients (elicitation, sampling, roots): `mux-upstream` passes the request and
+//!   a future of its answer.
+//! - `spans` names the trace spans of requests: a span begins for each call, and its context is sent in the request's
 //!   `_meta` or headers.
 //!
-//! An audit entry begins before a name is resolved and ends with the outcome. A call takes the scope of its moment:
-//! rules and servers that change during a run count from then on.
+//! An audit entry begins before a name is resolved and ends with the outcome. A call uses the scope at its time: rules
+//! and servers that change during a run apply from then on.
 //!
 //! Invariants:
 //!
 //! - Policy is asked here and nowhere else, with the canonical path, after every other spelling of the name has been
-//!   resolved: for step programs as for all others, and for what servers ask.
-//! - A call goes out at most once, unless it provably never left, or tool and user both declare it harmless.
+//!   resolved: for step programs as for all others, and for requests of servers.
+//! - A call is sent at most once, unless it provably was not sent, or both the tool and the user declare a repetition
+//!   harmless.
 
 mod approval;
 mod arguments;
@@ -83,19 +84,19 @@ use mux_telemetry::{
 use mux_text::json_weight;
 use mux_upstream::{CallerIdentity, HeldSession, RequestOptions, Server, Upstreams};
 
-/// Is told what happens to a call.
+/// Receives the events of a call.
 pub trait CallObserver: Send + Sync {
     /// The call waits for a server that is being started.
     fn server_starting(&self, server: &str);
     fn server_ready(&self, server: &str, took: Duration);
-    /// The call goes out. `path` is canonical. Gives the number by which its end is told.
+    /// The call is sent. `path` is canonical. Returns the number that identifies the call in later events.
     fn call_started(&self, path: &str) -> u32;
-    /// The server tells how far the call is; not more often than somebody can follow.
+    /// The server reports progress; rate-limited.
     fn call_progress(&self, call: u32, path: &str, progress: ProgressUpdate);
     fn call_ended(&self, call: u32, path: &str, took: Duration, outcome: Result<usize, &Fault>);
-    /// The call must be approved, and waits; or it waits no more.
+    /// The approval of the call has changed: it waits, or no longer waits.
     fn approval_changed(&self, word: ApprovalEvent<'_>);
-    /// Its server ended before it answered, and the call is sent again because it does no harm.
+    /// The server ended before it answered, and the call is sent again because that is harmless.
     fn call_retried(&self, path: &str, cause: &str);
 }
 
@@ -112,11 +113,11 @@ pub struct Gateway {
     tracer: Tracer,
 }
 
-/// One call as somebody asks for it.
+/// One requested call.
 pub struct ToolCall {
     pub target: Target,
     pub arguments: CallArguments,
-    /// A shorter time than the server's own.
+    /// A timeout shorter than the server's own.
     pub within: Option<Duration>,
     pub asking: CallContext,
 }
@@ -145,12 +146,12 @@ impl Gateway {
         &self.upstreams
     }
 
-    /// Where calls and decisions are written down.
+    /// The audit log of calls and decisions.
     pub fn audit(&self) -> &Arc<AuditLog> {
         &self.audit
     }
 
-    /// Who begins the spans of what clients ask for.
+    /// The tracer for the requests of clients.
     pub fn tracer(&self) -> &Tracer {
         &self.tracer
     }
@@ -159,7 +160,7 @@ impl Gateway {
         &self.approvals
     }
 
-    /// From now on these rules hold; those that held before go on counting.
+    /// Replaces the rules; rules that stay keep their counts.
     pub fn set_policies(&self, policies: PolicySet) {
         policies.follow(&self.policies());
         *self
@@ -168,13 +169,13 @@ impl Gateway {
             .unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(policies);
     }
 
-    /// The rules that are in force.
+    /// The rules in force.
     pub fn policies(&self) -> Arc<PolicySet> {
         let policies = self.policies.read();
         Arc::clone(&policies.unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Who sees what from now on. The index of what they see is made anew.
+    /// Replaces the scopes of all agents. Their search indexes are rebuilt.
     pub fn set_scopes(
         &self,
         agents: &AgentViews,
@@ -188,7 +189,7 @@ impl Gateway {
             .unwrap_or_else(std::sync::PoisonError::into_inner) = scopes;
     }
 
-    /// What an agent sees now in the directory in which it works.
+    /// The current scope of an agent in a workspace.
     pub fn scope(&self, agent: Option<&str>, place: &WorkspaceContext) -> Arc<Scope> {
         self.scopes
             .read()
@@ -196,7 +197,7 @@ impl Gateway {
             .scope_within(place, agent)
     }
 
-    /// What it sees by the configuration of this moment: a run may have begun long ago.
+    /// The caller's scope by the current configuration, which may be newer than the run.
     pub fn scope_now(&self, asking: &CallContext) -> Arc<Scope> {
         let agent = asking.caller.origin.agent.as_deref();
         self.scopes
@@ -205,7 +206,7 @@ impl Gateway {
             .refresh_scope(&asking.scope, agent)
     }
 
-    /// What the caller's agent sees in the directory in which it works.
+    /// The scope of the caller's agent in its workspace.
     fn scope_of(&self, origin: &ClientOrigin) -> Arc<Scope> {
         let scopes = self.scopes.read();
         let scopes = scopes.unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -214,7 +215,7 @@ impl Gateway {
         scopes.scope_within(&place.unwrap_or_default(), origin.agent.as_deref())
     }
 
-    /// Makes one call and gives the value that a program gets, as JSON text. However it ends, it is written down.
+    /// Makes one call and returns the program's value as JSON text. Every outcome is written to the audit log.
     pub async fn call(&self, call: ToolCall, observer: &dyn CallObserver) -> Result<String, Fault> {
         let (path, arguments) = (requested_path(&call.target), call.arguments.as_json());
         let mut entry = self.audit.begin_call(&path, arguments, &call.asking.caller);
@@ -249,7 +250,7 @@ impl Gateway {
             None => Err(no_such_tool(&scope.offered(tools), server.name(), &name)),
         };
         let tool = match seen(&tools) {
-            // It may be newer than a list whose time was over.
+            // The tool may be missing because the list was outdated.
             Err(_) => seen(&session.current_tools().await),
             tool => tool,
         }?;
@@ -257,7 +258,7 @@ impl Gateway {
         entry.set_path(&path);
         meter.of_tool(&tool.name);
         if !call.arguments.are_long() {
-            // What was typed is known now, however the call ends.
+            // Recorded now, in case the call ends before the arguments are checked.
             entry.set_arguments(|| call.arguments.as_text(&tool));
         }
         let wanted = PermissionRequest {
@@ -276,11 +277,11 @@ impl Gateway {
             call.arguments = self
                 .approve_call(ask, (&wanted, raw), observer, entry)
                 .await?;
-            // It may have taken minutes.
+            // The approval may have taken minutes.
             HeldSession { slot, session } =
                 ready_session(&server, (&whose, trace), observer).await?;
         }
-        // What nobody has a place for is kept as text.
+        // Long arguments stay text until their call has a slot.
         let early = match call.arguments.are_long() {
             true => Some(slot.acquire_call(&call.asking.turn).await),
             false => None,
@@ -330,7 +331,7 @@ impl Gateway {
                 Err(fault) => break attempts.into_outcome(Err(fault)),
             };
             if !Arc::ptr_eq(&next.slot, &slot) {
-                // The two may be places of one line.
+                // Both permits may belong to the same limiter.
                 drop(place);
                 place = next.slot.acquire_call(&call.asking.turn).await;
             }
@@ -353,7 +354,7 @@ impl Gateway {
         outcome
     }
 
-    /// The text of a value, from which its type is learned if nobody has declared it.
+    /// Converts a value to JSON text, and learns its type if the tool declares none.
     async fn learn_output_type(
         &self,
         tool: &Arc<Tool>,
@@ -368,7 +369,7 @@ impl Gateway {
         Ok(text)
     }
 
-    /// The server and the tool's name as the caller spelled it.
+    /// The server, the tool's name as the caller spelled it, and whether the result is returned raw.
     fn resolve_server(
         &self,
         target: Target,
@@ -406,7 +407,7 @@ impl Gateway {
     }
 }
 
-/// The caller's session, with word to the observer if it has to be opened first.
+/// The caller's session; the observer is notified if it has to be opened first.
 async fn ready_session(
     server: &Server,
     (whose, trace): (&CallerIdentity, &TraceScope),
@@ -434,7 +435,7 @@ pub fn find_tool(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>,
     }
 }
 
-/// The tool of this name, and those in the group of this name.
+/// The tool with this name, and those in the group with this name.
 pub fn find_tools_or_group(
     tools: &ToolSet,
     server: &str,
@@ -468,11 +469,11 @@ fn result_check(server: &Server) -> ResultCheck {
     )
 }
 
-/// How long one call of this server may be quiet, and take; what somebody asks for is the whole of it. Without
-/// any time it would be sent, and cancelled at once.
+/// The timeout without progress and the total timeout of a call; `asked` limits the total. Zero is an error: the call
+/// would be sent and cancelled at once.
 fn call_timeouts(server: &Server, asked: Option<Duration>) -> Result<(Duration, Duration), Fault> {
     let Ok(definition) = server.definition() else {
-        // It has no session.
+        // Such a server has no session.
         return Ok((Duration::ZERO, Duration::ZERO));
     };
     let most = definition.call_timeout;
@@ -483,7 +484,7 @@ fn call_timeouts(server: &Server, asked: Option<Duration>) -> Result<(Duration, 
         return Err(
             Fault::new(Kind::Validation, message).hint(match most.is_zero() {
                 true => "call_timeout in the server's entry must be longer",
-                false => "give it more time, or none to have that of the server",
+                false => "give a longer timeout, or none to use the server's",
             }),
         );
     }

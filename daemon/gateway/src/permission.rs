@@ -1,7 +1,7 @@
-//! Whether a call may be made: the one place in which policy is asked.
+//! Decides whether a call may be made; the only place that asks policy.
 //!
-//! Invariant: what is decided on arguments is decided on those that are sent. Their text never changes, and however
-//! often it is read it is read the same way; where the tool has become another one meanwhile, all is decided again.
+//! Invariant: a decision on arguments applies to the arguments that are sent. Their text never changes, and every parse
+//! gives the same values; if the tool has changed meanwhile, policy is asked again.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ use mux_policy::{
 use mux_settings::ServerEndpoint;
 use mux_upstream::Server;
 
-/// Why somebody is asked where no rule says so.
+/// The reason for an approval request without a rule.
 const DEFAULT_ASK_REASON: &str = "the default, since it calls itself destructive";
 
-/// What somebody is about to do.
+/// What the caller wants to do.
 pub(super) struct PermissionRequest<'a> {
-    /// Canonical.
+    /// The canonical path.
     pub(super) path: &'a str,
     pub(super) server: &'a Server,
     pub(super) what: PermissionSubject<'a>,
@@ -38,24 +38,24 @@ pub(super) struct PermissionRequest<'a> {
 
 pub(super) enum PermissionSubject<'a> {
     Tool(&'a Arc<Tool>, &'a CallArguments),
-    /// What is no tool, and takes this.
+    /// A request other than a tool call, with its arguments.
     Offer(Value),
-    /// What the server asks of the caller, with its params.
+    /// A request of the server to the caller, with its params.
     Request(&'a Value),
 }
 
-/// Why somebody is asked.
+/// Why approval is required.
 #[derive(Clone, Debug)]
 pub(super) struct ApprovalReason {
     pub(super) rule: String,
     pub(super) reason: Option<String>,
-    /// Names that, where two rules read alike.
+    /// Distinguishes rules whose texts look alike.
     pub(super) identity: String,
 }
 
 impl ApprovalReason {
-    /// Whoever has written a rule can be told of what it stops. Nobody has written the default: it asks only where
-    /// the client that makes the call can ask its user at once, or could when its run began.
+    /// A rule always asks, because its author can learn what it stops. The default asks only if the client that makes
+    /// the call can ask its user at once, or could when its run began.
     fn of(judged: &PolicyJudgment, asking: &CallContext) -> Option<Self> {
         let (verdict, identity) = (&judged.verdict, judged.identity.clone());
         match &verdict.rule {
@@ -73,20 +73,21 @@ impl ApprovalReason {
     }
 }
 
-/// Of what nobody is asked for: clients read lists, and complete what is typed, of their own accord and all the time.
+/// Denies requests that are never sent for approval: clients read lists, and complete input, all the time and without
+/// their user.
 pub(super) fn deny_if_ask(path: &str, ask: Option<ApprovalReason>) -> Result<(), Fault> {
     let Some(ApprovalReason { rule, .. }) = ask else {
         return Ok(());
     };
     let message = format!(
-        "{path} must be approved by the policy {rule}, and nobody is asked for lists and completions"
+        "{path} must be approved by the policy {rule}, but lists and completions cannot be approved"
     );
     Err(Fault::new(Kind::Denied, message)
-        .hint("let the rule allow or deny it; a call, a resource that is read and a prompt can be asked for")
+        .hint("let the rule allow or deny it; calls, resource reads and prompts can be approved")
         .path(path))
 }
 
-/// A question that does not depend on whoever asks it any more.
+/// An owned policy question, independent of the request.
 pub(super) struct CallerQuestion {
     policies: Arc<PolicySet>,
     pub(super) scope: Arc<Scope>,
@@ -99,8 +100,8 @@ pub(super) struct CallerQuestion {
 }
 
 impl Gateway {
-    /// Nothing, or why somebody is to be asked, or why it may not be. Before this nothing is told of the arguments,
-    /// and after it they are checked.
+    /// Returns `None` if allowed, the reason if approval is required, or an error if denied. Nothing about the
+    /// arguments is revealed before this call; they are validated after it.
     pub(super) async fn permit(
         &self,
         wanted: &PermissionRequest<'_>,
@@ -225,7 +226,7 @@ impl CallerQuestion {
         )
     }
 
-    /// The same caller, about another path.
+    /// Decides for the same caller on another path.
     pub(super) fn decide_of(
         &self,
         path: &str,
@@ -259,7 +260,7 @@ impl CallerQuestion {
         }
     }
 
-    /// The rules that are in force for whoever asks.
+    /// The rules in force for the caller.
     pub(super) fn ruling(&self) -> EffectivePolicy<'_> {
         self.policies
             .of(self.origin.agent.as_deref(), self.scope.denied())
@@ -268,7 +269,7 @@ impl CallerQuestion {
 
 #[cfg(test)]
 impl CallerQuestion {
-    /// By `mux`, of a tool that says this of itself.
+    /// A question by `mux`, on a tool with these hints.
     pub(super) fn by_mux(policies: PolicySet, path: &str, hints: ToolHints) -> Self {
         Self {
             policies: Arc::new(policies),
@@ -283,7 +284,7 @@ impl CallerQuestion {
     }
 }
 
-/// Of a tool, or of what is none.
+/// The other spellings of the path of a tool or another method.
 pub(super) fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
     let (server, method) = path.split_once('.').unwrap_or((path, ""));
     match tool {
@@ -295,7 +296,7 @@ pub(super) fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
     }
 }
 
-/// The HTTP method of a tool that a source made.
+/// The HTTP method of a tool that an API source provides.
 pub(super) fn http_method<'a>(server: &Server, tool: &'a Tool) -> Option<&'a str> {
     let definition = server.definition().as_ref().ok()?;
     match definition.link {
@@ -319,7 +320,7 @@ fn denied_fault(called: &str, judged: &PolicyJudgment) -> Fault {
 
 fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
     let Some(rule) = &verdict.rule else {
-        // By default only sampling is.
+        // By default only sampling is denied.
         let hint = format!("`[[policy]]` with match = \"{path}\" and action = \"allow\" allows it");
         return Fault::new(
             Kind::Denied,
@@ -340,7 +341,7 @@ fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
     let fault = Fault::new(Kind::Denied, message).path(path);
     match rule.mistake() {
         Some(mistake) => fault.hint(format!(
-            "{whence} cannot be understood, so that it denies: {mistake}"
+            "{whence} cannot be understood and therefore denies: {mistake}"
         )),
         None => fault.hints(
             format!("it is {whence}; see `mux policy explain {path}`"),

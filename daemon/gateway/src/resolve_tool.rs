@@ -1,6 +1,6 @@
-//! The tool that a call would reach, looked up before there is a call.
+//! Finds the tool that a call would reach, without a call.
 //!
-//! Invariant: the way is that of a call: what is found here is what a call would find at this moment.
+//! Invariant: the lookup is that of a call, so the result is the tool that a call would find at this moment.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use mux_catalog::Tool;
 use mux_upstream::{CallerIdentity, HeldSession};
 
 impl Gateway {
-    /// None where its server cannot be reached now. The server is started for it if need be.
+    /// `None` if the server cannot be reached now. Starts the server if needed.
     pub async fn find_current_tool(
         &self,
         path: &str,
@@ -36,7 +36,7 @@ impl Gateway {
     }
 }
 
-/// The path as it was asked for.
+/// The path as requested.
 pub(super) fn requested_path(target: &Target) -> String {
     match target {
         Target::Named { server, tool } => format!("{server}.{tool}"),

@@ -1,5 +1,5 @@
-//! What servers offer beside tools, on the same way as a call: the server, policy, its session, a place in
-//! line, the request.
+//! Resources, prompts and completions, on the same path as a call: the server, policy, its session, a slot, the
+//! request.
 //!
 //! Invariant: policy and the agent's scope are asked with the canonical path `server.method`, such as
 //! `files.resources/read`.
@@ -31,39 +31,39 @@ use mux_upstream::{
 
 /// MCP's code for a resource that does not exist.
 const RESOURCE_NOT_FOUND_CODE: i32 = -32002;
-/// How long each server is waited for where all are asked: one that hangs is no reason to have nothing of the others.
+/// The timeout for each server if all are asked: one that hangs must not delay the lists of the others.
 const LIST_SERVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Who wants something of a server.
+/// The context of a request to a server.
 #[derive(Clone, Debug)]
 pub struct CallContext {
-    /// Whose turn it takes among the calls of the server.
+    /// The queue key for the server's call slots.
     pub turn: Turn,
-    /// What it sees.
+    /// What the caller sees.
     pub scope: Arc<Scope>,
-    /// Who may be asked and told meanwhile.
+    /// Who may get questions and notifications meanwhile.
     pub caller: Arc<Caller>,
-    /// Of the run in which it is wanted.
+    /// The resumable record of the run that makes the request.
     pub dossier: Option<Arc<ResumableRun>>,
-    /// Which of its calls it is.
+    /// The index of the call in its run.
     pub place: Option<usize>,
-    /// Somebody is asked where no rule says so, whoever could answer at this moment: a run that began where its user
-    /// can be asked is detached without becoming freer, and one that goes on had a call that waited.
+    /// The default asks even if no user can answer at this moment: a run that began where its user could be asked is
+    /// not freer once detached, and a resumed run had a call that waited.
     pub asks: bool,
 }
 
-/// What servers offer of one kind.
+/// The lists of one kind from several servers.
 #[derive(Debug, Default)]
 pub struct OfferLists {
-    /// By the names of the servers.
+    /// The lists with their servers' names.
     pub lists: Vec<(String, Arc<Vec<Value>>)>,
-    /// Those that could not be asked.
+    /// The servers that gave no list, with the reason.
     pub missing: Vec<(String, Fault)>,
 }
 
 impl Gateway {
-    /// Everything of this kind, of one server or of all. One that offers nothing of the kind has an empty
-    /// list. Each is waited for so long; without `wait`, one server as long as a call of it may take.
+    /// All items of this kind, of one server or of all. A server that offers none has an empty list. `wait` limits the
+    /// time for each server; without it, one server has the time of a call.
     pub async fn list_offers(
         &self,
         kind: ListKind,
@@ -129,7 +129,7 @@ impl Gateway {
             trace: None,
         };
         let whose = CallerIdentity::of(&asking.caller);
-        // The session may end a moment before it is asked.
+        // The session may end just before the request.
         for last in [false, true] {
             let held = server.session(&whose).await;
             let held = held.inspect_err(|_| server.announce_list_unavailable(&whose, kind))?;
@@ -138,7 +138,7 @@ impl Gateway {
                 true => None,
                 false => Some(slot.acquire_call(&asking.turn).await),
             };
-            // It may have become another workspace's while this stood in line.
+            // The session may have moved to another workspace while this was queued.
             let list = match server.serves(&slot, &whose) {
                 true => slot.list_and_announce(&session, kind, &sending).await,
                 false => Err(CallError::NotSent),
@@ -152,7 +152,7 @@ impl Gateway {
         Err(fault_of_offer_error(&path, CallError::NotSent).await)
     }
 
-    /// One of them, as MCP has it, by the path of the call that it is. It is written down like one.
+    /// Requests one resource, prompt or completion, in MCP's format. Audited like a call.
     pub async fn request_offer(
         &self,
         server: &str,
@@ -174,7 +174,7 @@ impl Gateway {
         outcome
     }
 
-    /// With the bytes of its text.
+    /// Returns the value with the length of its text.
     async fn permit_and_request(
         &self,
         (server, wanted): (&str, &ContentRequest),
@@ -187,7 +187,7 @@ impl Gateway {
         let (server, path, ask) = way.await?;
         match (ask, wanted) {
             (None, _) => {}
-            // Clients complete what somebody types, letter by letter.
+            // Clients request completions for every typed letter.
             (ask, ContentRequest::Completion(_)) => deny_if_ask(&path, ask)?,
             (Some(ask), ContentRequest::Resource { .. } | ContentRequest::Prompt { .. }) => {
                 let permission = PermissionRequest {
@@ -223,7 +223,7 @@ impl Gateway {
             false => Err(CallError::NotSent),
         };
         if let Err(CallError::NotSent) = outcome {
-            // It ended while this stood in line, or a moment ago.
+            // The session ended while this was queued, or a moment ago.
             match ready_session(&server, (&whose, trace), observer).await {
                 Ok(next) => session = next.session,
                 Err(fault) => {
@@ -247,7 +247,7 @@ impl Gateway {
         outcome
     }
 
-    /// From now on the connection of this mailbox is told when the resource changes.
+    /// Subscribes the mailbox's connection to changes of a resource.
     pub async fn subscribe_resource(
         &self,
         server: &str,
@@ -271,7 +271,7 @@ impl Gateway {
         Err(fault_of_offer_error(&path, CallError::NotSent).await)
     }
 
-    /// From now on it is told no more.
+    /// Ends the connection's subscription.
     pub async fn unsubscribe_resource(
         &self,
         server: &str,
@@ -284,7 +284,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// The server and the canonical path, if the caller sees it and policy lets it go there.
+    /// The server and the canonical path, if the caller sees it and policy does not deny it.
     async fn authorize_offer(
         &self,
         server: &str,
@@ -306,7 +306,7 @@ impl Gateway {
         Ok((server, path, ask))
     }
 
-    /// Nobody is asked for a list: clients read them of their own accord, and all the time.
+    /// Checks policy for a list. Lists cannot be approved: clients read them all the time without their user.
     async fn permit_list(
         &self,
         server: &Server,
@@ -320,7 +320,7 @@ impl Gateway {
         deny_if_ask(&method_path(server, kind.method()), ask)
     }
 
-    /// Whether policy lets somebody do what is no call of a tool.
+    /// Asks policy about a request other than a tool call.
     async fn permit_offer(
         &self,
         server: &Server,
@@ -343,7 +343,7 @@ fn method_path(server: &Server, method: &str) -> String {
 }
 
 fn list_timeout_fault(server: &str, wait: Duration) -> Fault {
-    let message = format!("`{server}` was not asked in time: it had {wait:?}");
+    let message = format!("`{server}` gave no list within {wait:?}");
     Fault::new(Kind::Unavailable, message).hint("it may be starting or busy; ask again")
 }
 

@@ -1,7 +1,7 @@
-//! What a server asks of the client whose call it works on (elicitation, sampling, roots), on its way through policy.
+//! Policy for the requests of a server to the client whose call it handles (elicitation, sampling, roots).
 //!
-//! Invariant: nothing of it reaches a client before a rule or the default has let it pass; each request of a known
-//! caller is a line in the audit log, with the path `server.method`.
+//! Invariant: no such request reaches a client before a rule or the default allows it; each request with a known caller
+//! is a line in the audit log, with the path `server.method`.
 
 use std::time::Duration;
 
@@ -61,10 +61,10 @@ impl Gateway {
         let mut servers = self.upstreams().all().into_iter();
         let server = servers.find(|server| server.has_identity(request.identity));
         let server = server.ok_or_else(|| {
-            // Its last session ends just now.
+            // The server's last session is just ending.
             Fault::new(
                 Kind::Unavailable,
-                format!("{path}: its server is configured no more"),
+                format!("{path}: its server is no longer configured"),
             )
         })?;
         let caller = request.caller.cloned().unwrap_or_default();
@@ -89,7 +89,7 @@ impl Gateway {
             return Ok(());
         };
         if request.caller.is_none() {
-            let message = format!("{path} must be approved, and no call of a client is on its way");
+            let message = format!("{path} must be approved, but no client call is in progress");
             return Err(Fault::new(Kind::Denied, message).path(path));
         }
         (request.held)();
@@ -97,7 +97,8 @@ impl Gateway {
     }
 }
 
-/// The caller hears of the approval by its notices: what a server asks is no call of its run.
+/// Ignores call events: the caller gets notifications of the approval itself, and a server's request is not a call of
+/// its run.
 struct NoopObserver;
 
 impl CallObserver for NoopObserver {

@@ -1,7 +1,7 @@
-//! The spans of what is sent to servers, by OpenTelemetry's conventions for MCP and for tools of agents.
+//! Trace spans of the requests to servers, by OpenTelemetry's conventions for MCP and for tools of agents.
 //!
-//! Invariant: what names a span and stands in it is known without the call: no argument, result, address of a resource,
-//! nor the words of an error.
+//! Invariant: names and attributes of spans are known without the call: they contain no argument, result, resource URI
+//! or error message.
 
 use mux_wire::Fault;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use mux_settings::ServerEndpoint;
 use mux_telemetry::trace::{Span, SpanKind, TraceScope};
 use mux_upstream::{CallError, ContentRequest, Server, Session};
 
-/// Somebody waits until a session is open.
+/// The span of waiting for a session to open.
 pub(super) fn session_open_span(trace: &TraceScope, server: &Server) -> Span {
     let mut span = trace.begin_span(SpanKind::Internal, || "session open".into());
     set_server_attributes(&mut span, server);
@@ -37,7 +37,7 @@ pub(super) fn tool_call_span(
     span
 }
 
-/// What is asked for beside tools.
+/// The span of a resource, prompt or completion request.
 pub(super) fn offer_request_span(
     trace: &TraceScope,
     server: &Server,
@@ -59,7 +59,7 @@ pub(super) fn offer_request_span(
     span
 }
 
-/// In which way it went wrong, if it did.
+/// The error type of a failed call.
 pub(super) fn error_type(answer: Result<&Result<Value, CallError>, &Fault>) -> Option<String> {
     match answer {
         Ok(Ok(result)) => (result["isError"] == true).then(|| "tool_error".into()),

@@ -1,6 +1,6 @@
-//! The name of a value that is kept: what it says, in 128 bits.
+//! The name of a stored value: 128 bits of the hash of its content.
 //!
-//! Invariant: a [`HandleName`] is a plain file name of its own kind, whatever somebody asked for.
+//! Invariant: a [`HandleName`] is always a plain file name of this form, whatever a client requested.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_a_name_is_taken_for_one() {
+    fn only_valid_handles_parse() {
         let name = HandleName::of("[1]");
         assert_eq!(name, HandleName::of("[1]"));
         assert_ne!(name, HandleName::of("[2]"));

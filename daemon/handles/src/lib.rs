@@ -1,17 +1,18 @@
-//! Values that are too long for a message: kept on disk, named by their content, read in pages.
+//! Values that are too long for a message: stored on disk, named by their content, read in pages.
 //!
-//! It knows callers, settings and `mux-process`. It knows no run: the runs hand it results and parts.
+//! This crate depends on callers, settings and `mux-process`. It does not depend on runs, which pass it results and
+//! parts.
 //!
-//! - `handle_name` is the name of a value, 128 bits of its hash; `value_folder` the files, one for each value; `value_index` what is kept,
-//!   for which `value_owner`, in the order of its last use; `value_store` puts both together; `value_page` cuts a text into pages of
-//!   whole characters.
+//! - `handle_name`: the name of a value, 128 bits of its hash. `value_folder`: the files, one for each value.
+//!   `value_index`: the stored values with their owners (`value_owner`), in order of last use. `value_store` combines
+//!   folder and index. `value_page` cuts a text into pages of whole characters.
 //!
 //! Invariants:
 //!
-//! - No file is touched on a thread of the runtime.
-//! - A value that cannot be kept is not lost while a message can carry it (up to 12 MiB).
-//! - Nothing lists the names: a client has one because it was given, or because it has the value. No owner loses a
-//!   value to another who keeps more.
+//! - No file is accessed on a runtime thread.
+//! - A value that cannot be stored is not lost as long as it fits a message (up to 12 MiB).
+//! - Names are never listed: a client has a name because it was given the handle, or because it has the value. An owner
+//!   never loses a value to an owner who stores more.
 
 mod handle_name;
 mod value_folder;
@@ -43,29 +44,28 @@ use self::{
 use mux_caller::ClientOrigin;
 use mux_settings::StoredValueLimits;
 
-/// Files that are read or written at once.
+/// The maximum number of files that are read or written at once.
 const MAX_CONCURRENT_DISK_TASKS: usize = 4;
-/// How long it is left alone after it did not answer.
+/// How long the disk is not used after it did not respond.
 const DISK_BACKOFF: Duration = Duration::from_secs(60);
-/// How often the folder is rid of what has expired.
+/// How often expired values are removed.
 const EXPIRY_SWEEP_INTERVAL: Duration = Duration::from_secs(10 * 60);
-/// What a message carries if the disk does not; a frame is 16 MiB and JSON may grow when it is written
-/// anew.
+/// The maximum size of a value in a message. A frame is 16 MiB, and JSON may grow when it is escaped again.
 const MAX_INLINE_BYTES: usize = 12 << 20;
-/// A value as JSON text, or where it is kept.
+/// A value as JSON text, or the handle of a stored value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InlineOrStored {
     Inline(String),
     Stored(ValueHandle),
 }
 
-/// A value that is kept.
+/// The handle of a stored value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueHandle {
     pub name: String,
-    /// Of its JSON text.
+    /// The length of its JSON text.
     pub bytes: u64,
-    /// How the text begins.
+    /// The beginning of the text.
     pub preview: String,
     pub expires: SystemTime,
 }
@@ -78,23 +78,23 @@ pub struct StoredValues {
 
 struct StoredValuesInner {
     store: ValueStore,
-    /// What earlier daemons have left has been counted.
+    /// Whether the existing files have been loaded.
     opened: watch::Receiver<bool>,
     places: Arc<Semaphore>,
     refusal: Mutex<KeepFailureState>,
 }
 
-/// What became of the last value that was to be kept. Guarded by `Inner::refusal`.
+/// Failures to store a value. Guarded by `StoredValuesInner::refusal`.
 #[derive(Default)]
 struct KeepFailureState {
-    /// The disk refused it, which was told.
+    /// Whether the last value could not be stored, which was logged.
     told: bool,
-    /// The disk did not answer: nobody else waits for it before this.
+    /// The disk did not respond: it is not used before this time.
     rest: Option<Instant>,
 }
 
 impl StoredValues {
-    /// Looks in the background at what is in the folder. Must be called inside a tokio runtime.
+    /// Opens the folder and loads its files in the background. Must be called inside a tokio runtime.
     pub fn open(folder: PathBuf, terms: StoredValueLimits) -> Self {
         let (sender, opened) = watch::channel(false);
         let inner = Arc::new(StoredValuesInner {
@@ -122,7 +122,7 @@ impl StoredValues {
         handles
     }
 
-    /// What is kept from here on is kept for this client and its agent.
+    /// A clone that stores values for this client and agent.
     pub fn for_origin(&self, origin: &ClientOrigin) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
@@ -134,13 +134,13 @@ impl StoredValues {
         self.inner.store.update_limits(terms);
     }
 
-    /// Longer values are kept.
+    /// The size above which a value is stored.
     pub fn max_inline_bytes(&self) -> usize {
         self.inner.store.limits().inline.min(MAX_INLINE_BYTES)
     }
 
-    /// The value itself if it is short, otherwise its handle. A value that cannot be kept stays what it
-    /// is where a message can carry it; what is amiss is told then. `what` begins the error.
+    /// Returns the value itself if it is short, otherwise stores it and returns the handle. If it cannot be stored but
+    /// fits a message, returns the value with a warning. `what` is the subject of the error message.
     pub async fn inline_or_keep(
         &self,
         text: String,
@@ -165,15 +165,15 @@ impl StoredValues {
         Err(not_kept_fault(what, bytes, &error))
     }
 
-    /// Keeps a value, however short it is.
+    /// Stores a value, however short it is.
     pub async fn keep(&self, text: String, what: &str) -> Result<ValueHandle, Fault> {
         let bytes = text.len();
         let kept = self.try_keep(Arc::new(text)).await;
         kept.map_err(|error| not_kept_fault(what, bytes, &error))
     }
 
-    /// A part of a value. An offset within a character is moved back to its beginning; no character is
-    /// torn at the end either, so that the pages together are the text.
+    /// Reads a part of a value. Both ends are moved back to the start of a character, so that consecutive pages make up
+    /// the text.
     pub async fn read_page(
         &self,
         handle: &str,
@@ -186,7 +186,7 @@ impl StoredValues {
             .unwrap_or_else(|error| Err(unreadable_fault(&error)))
     }
 
-    /// All of a value, if it is no longer than this.
+    /// Reads a whole value, if it is at most `most` bytes long.
     pub async fn read_whole(&self, handle: &str, most: usize) -> Result<String, Fault> {
         let name = HandleName::parse(handle)?;
         let read = self.run_on_disk_thread(move |store| store.read_all(&name, most));
@@ -225,7 +225,7 @@ impl StoredValues {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does it on a thread that may wait for the disk.
+    /// Runs `work` on a blocking thread, with a timeout.
     async fn run_on_disk_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&ValueStore) -> T + Send + 'static,
@@ -233,11 +233,11 @@ impl StoredValues {
         let inner = Arc::clone(&self.inner);
         let done = async move {
             let mut opened = inner.opened.clone();
-            // Without the sender the look into the folder has failed; what comes now is still kept.
+            // An error means that loading has panicked. New values can still be stored.
             drop(opened.wait_for(|opened| *opened).await);
             let place = Arc::clone(&inner.places).acquire_owned().await;
             tokio::task::spawn_blocking(move || {
-                // Held until the disk is done, however long somebody waited for it.
+                // Held until the work is done, even after the timeout.
                 let _place = place;
                 work(&inner.store)
             })
@@ -255,10 +255,10 @@ fn not_kept_fault(what: &str, bytes: usize, error: &KeepError) -> Fault {
     let message = format!("{what} is {bytes} bytes and could not be kept: {error}");
     match error {
         KeepError::OverQuota { .. } => Fault::new(Kind::Limit, message)
-            .hint("ask for less at once, or raise `kept` in [limits] of config.toml"),
+            .hint("request less at once, or raise `kept` in [limits] of config.toml"),
         KeepError::Disk(_) | KeepError::Slow => Fault::new(Kind::Unavailable, message).hints(
-            "ask for less at once, or mend the cache directory; see `mux logs`",
-            "ask for less at once; the user finds the reason with `mux logs`",
+            "request less at once, or fix the cache directory; see `mux logs`",
+            "request less at once; the user can find the reason with `mux logs`",
         ),
     }
 }
@@ -270,7 +270,7 @@ fn unreadable_fault(error: &KeepError) -> Fault {
     )
     .hints(
         "try again; see `mux logs`",
-        "try again; the user finds the reason with `mux logs`",
+        "try again; the user can find the reason with `mux logs`",
     )
 }
 

@@ -1,4 +1,4 @@
-//! Values on a real disk: what survives, what gives way, what is refused.
+//! Stored values on a real disk: restarts, eviction and failures.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -18,7 +18,7 @@ fn open(home: &Path) -> StoredValues {
     StoredValues::open(home.join("results"), terms(1 << 20, 100))
 }
 
-/// JSON text of so many bytes that begins with this letter.
+/// JSON text of `bytes` bytes that repeats this letter.
 fn long(letter: char, bytes: usize) -> String {
     format!("\"{}\"", letter.to_string().repeat(bytes - 2))
 }
@@ -48,7 +48,7 @@ fn names(home: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_long_value_is_kept_under_one_name_and_a_short_one_is_not() {
+async fn long_value_is_stored_under_one_name_and_short_value_is_inline() {
     let home = tempfile::tempdir().unwrap();
     let handles = open(home.path());
     let short = long('a', 100);
@@ -75,7 +75,7 @@ async fn a_long_value_is_kept_under_one_name_and_a_short_one_is_not() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn files_and_folder_are_for_their_owner_alone() {
+async fn files_and_folder_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let home = tempfile::tempdir().unwrap();
     let handle = stored(&open(home.path()), &long('a', 1000)).await;
@@ -86,7 +86,7 @@ async fn files_and_folder_are_for_their_owner_alone() {
 }
 
 #[tokio::test]
-async fn the_next_daemon_finds_what_is_right_and_removes_what_is_not() {
+async fn restart_keeps_intact_values_and_removes_other_files() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("results");
     let first = open(home.path());
@@ -94,7 +94,7 @@ async fn the_next_daemon_finds_what_is_right_and_removes_what_is_not() {
     let (good, bad) = (stored(&first, &good).await, stored(&first, &bad).await);
     fs::write(folder.join(&bad.name), long('c', 1000)).unwrap();
     let unfinished = fs::File::create(folder.join("unfinished-7")).unwrap();
-    // A younger one may be another daemon's, which is leaving.
+    // A recent one may be written by a predecessor.
     unfinished
         .set_modified(SystemTime::now() - Duration::from_secs(100))
         .unwrap();
@@ -113,13 +113,13 @@ async fn the_next_daemon_finds_what_is_right_and_removes_what_is_not() {
     assert_eq!(fault.kind, Kind::NotFound);
     assert_eq!(names(home.path()), [good.name.as_str()]);
     assert!(secret.exists());
-    // The same value once more is there again.
+    // Storing the value again restores it.
     let bad = stored(&second, &long('b', 1000)).await;
     assert_eq!(all(&second, &bad).await.unwrap(), long('b', 1000));
 }
 
 #[tokio::test]
-async fn a_link_in_place_of_a_value_is_not_followed() {
+async fn link_in_place_of_a_value_is_not_followed() {
     let home = tempfile::tempdir().unwrap();
     let handles = open(home.path());
     let handle = stored(&handles, &long('a', 1000)).await;
@@ -137,7 +137,7 @@ async fn a_link_in_place_of_a_value_is_not_followed() {
 }
 
 #[tokio::test]
-async fn the_quota_holds_and_what_was_used_longest_ago_gives_way() {
+async fn quota_is_enforced_by_evicting_least_recently_used_values() {
     let home = tempfile::tempdir().unwrap();
     let handles = StoredValues::open(home.path().join("results"), terms(2500, 100));
     let a = stored(&handles, &long('a', 1000)).await;
@@ -149,7 +149,7 @@ async fn the_quota_holds_and_what_was_used_longest_ago_gives_way() {
     let hint = fault.hint.unwrap();
     assert!(hint.contains("kept_for") && hint.contains("2500"), "{hint}");
     assert_eq!(names(home.path()).len(), 2);
-    // What is over the quota alone is carried, with a word, and evicts nothing.
+    // A value over the quota is returned inline with a warning, and evicts nothing.
     let (held, warning) = handles
         .inline_or_keep(long('d', 3000), "the result")
         .await
@@ -163,14 +163,14 @@ async fn the_quota_holds_and_what_was_used_longest_ago_gives_way() {
     let fault = huge.unwrap_err();
     assert_eq!(fault.kind, Kind::Limit);
     assert!(fault.hint.unwrap().contains("`kept` in [limits]"));
-    // A smaller quota holds from the next start on.
+    // A smaller quota applies from the next start on.
     let next = StoredValues::open(home.path().join("results"), terms(1500, 100));
     assert!(all(&next, &c).await.is_ok());
     assert_eq!(names(home.path()).len(), 1);
 }
 
 #[tokio::test]
-async fn a_value_expires_by_the_time_in_its_file() {
+async fn value_expires_by_the_mtime_of_its_file() {
     let home = tempfile::tempdir().unwrap();
     let first = open(home.path());
     let old = stored(&first, &long('a', 1000)).await;
@@ -191,7 +191,7 @@ async fn a_value_expires_by_the_time_in_its_file() {
 }
 
 #[tokio::test]
-async fn a_disk_that_refuses_loses_nothing() {
+async fn value_that_cannot_be_stored_is_returned_inline() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("results");
     fs::write(&folder, "in the way").unwrap();
@@ -206,7 +206,7 @@ async fn a_disk_that_refuses_loses_nothing() {
     assert!(warning.contains("the result is 1000 bytes"), "{warning}");
     let fault = handles.keep(text.clone(), "it").await.unwrap_err();
     assert_eq!(fault.kind, Kind::Unavailable);
-    // As soon as it is mended, values are kept; and when somebody clears the cache.
+    // Values are stored again once the folder is usable, and after the cache is cleared.
     for _ in 0..2 {
         drop(fs::remove_file(&folder));
         drop(fs::remove_dir_all(&folder));
@@ -216,7 +216,7 @@ async fn a_disk_that_refuses_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_a_link_is_neither_read_nor_written() {
+async fn folder_that_is_a_link_is_not_used() {
     let home = tempfile::tempdir().unwrap();
     let elsewhere = home.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -225,18 +225,18 @@ async fn a_folder_that_is_a_link_is_neither_read_nor_written() {
     let handles = open(home.path());
     let (held, warning) = handles.inline_or_keep(long('a', 1000), "it").await.unwrap();
     assert!(matches!(held, InlineOrStored::Inline(_)));
-    assert!(warning.unwrap().contains("no directory"));
+    assert!(warning.unwrap().contains("not a directory"));
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
 }
 
 #[tokio::test]
-async fn many_at_once_agree_on_what_is_kept() {
+async fn concurrent_stores_keep_the_index_consistent() {
     let home = tempfile::tempdir().unwrap();
     let handles = StoredValues::open(home.path().join("results"), terms(20_000, 100));
     let one = |number: usize| {
         let handles = handles.clone();
         async move {
-            // Half of them are twins, and there is room for a part of them only.
+            // Half of the values are duplicates, and only some fit.
             let text = format!("[{}]", "12345,".repeat(100 + number / 2));
             let handle = stored(&handles, &text).await;
             match all(&handles, &handle).await {

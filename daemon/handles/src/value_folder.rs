@@ -1,6 +1,6 @@
-//! The files: one for each value, its content the JSON text.
+//! The folder of stored values: one file of JSON text for each value.
 //!
-//! Invariant: only plain files with the names of values are read, and no link is followed.
+//! Invariant: only regular files with the names of values are read, and no link is followed.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -15,9 +15,9 @@ use tracing::debug;
 
 use super::handle_name::HandleName;
 
-/// What is being written is called so until it is whole.
+/// The prefix of the name of a file that is being written.
 const UNFINISHED_PREFIX: &str = "unfinished";
-/// What was not finished for so long is what a daemon left that died.
+/// The age at which an unfinished file counts as left by a daemon that died.
 const ABANDONED_WRITE_AGE: Duration = Duration::from_secs(60);
 
 pub(super) struct ValueFolder {
@@ -35,7 +35,7 @@ impl ValueFolder {
         &self.path
     }
 
-    /// Makes the folder, for its owner alone, and refuses what somebody else has put there.
+    /// Creates the folder with mode 0700, and refuses an existing one of another user.
     pub(super) fn ensure_private(&self) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
@@ -46,13 +46,13 @@ impl ValueFolder {
         }
         let found = self.path.symlink_metadata()?;
         if !found.is_dir() {
-            return Err(io::Error::other("it is no directory; remove it"));
+            return Err(io::Error::other("it is not a directory; remove it"));
         }
         #[cfg(unix)]
         {
             use std::os::unix::fs::{MetadataExt, PermissionsExt};
             if found.uid() != nix::unistd::geteuid().as_raw() {
-                return Err(io::Error::other("it belongs to somebody else; remove it"));
+                return Err(io::Error::other("it belongs to another user; remove it"));
             }
             if found.mode() & 0o777 != 0o700 {
                 fs::set_permissions(&self.path, fs::Permissions::from_mode(0o700))?;
@@ -61,13 +61,13 @@ impl ValueFolder {
         Ok(())
     }
 
-    /// The values that are there, those written first coming first. Everything else is removed.
+    /// The existing values, the oldest first. All other files are removed.
     pub(super) fn scan(&self) -> io::Result<Vec<(HandleName, u64, SystemTime)>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            // One that has just gone is none of ours any more.
+            // Skip an entry that was just removed.
             let Ok(entry) = entry else { continue };
-            // Of the entry itself, not of what a link points to.
+            // The metadata of the entry itself, not of a link's target.
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };
@@ -77,7 +77,7 @@ impl ValueFolder {
                 age.is_none_or(|age| age < ABANDONED_WRITE_AGE)
             };
             if name.to_string_lossy().starts_with(UNFINISHED_PREFIX) && young() {
-                // The daemon before us may be writing it.
+                // The predecessor may be writing it.
                 continue;
             }
             match name.to_str().map(HandleName::parse) {
@@ -86,8 +86,8 @@ impl ValueFolder {
                     found.push((name, metadata.len(), stored));
                 }
                 _ => {
-                    debug!(?name, "removed from the long values: it is none");
-                    // A directory stays where it is: it is in nobody's way.
+                    debug!(?name, "removing a file that is not a stored value");
+                    // This fails for a directory, which stays.
                     drop(fs::remove_file(entry.path()));
                 }
             }
@@ -96,8 +96,7 @@ impl ValueFolder {
         Ok(found)
     }
 
-    /// Writes a value whole or not at all. The folder is looked at each time: somebody may have cleared
-    /// the cache, or put something else in its place.
+    /// Writes a value atomically. The folder is checked each time: it may have been removed or replaced.
     pub(super) fn write(&self, name: &HandleName, text: &str) -> io::Result<()> {
         self.ensure_private()?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -105,7 +104,7 @@ impl ValueFolder {
             "{UNFINISHED_PREFIX}-{}-{number}",
             std::process::id()
         ));
-        // One that an earlier process left is as good as none.
+        // A file that an earlier process left.
         drop(fs::remove_file(&unfinished));
         let written = create_private_file(&unfinished)
             .and_then(|mut file| file.write_all(text.as_bytes()))
@@ -116,14 +115,14 @@ impl ValueFolder {
         written
     }
 
-    /// Makes a value young again; false if it is not there.
+    /// Resets the age of a value. Returns false if it does not exist.
     pub(super) fn reset_age(&self, name: &HandleName, now: SystemTime) -> bool {
         let mut options = OpenOptions::new();
         let file = open_plain_file(options.write(true), &self.path.join(name.as_str()));
         file.and_then(|file| file.set_modified(now)).is_ok()
     }
 
-    /// Some bytes of a value that is `total` bytes long.
+    /// Reads a range of a value that is `total` bytes long.
     pub(super) fn read(
         &self,
         name: &HandleName,
@@ -143,7 +142,7 @@ impl ValueFolder {
     }
 
     pub(super) fn remove(&self, name: &HandleName) {
-        // If it cannot be removed now, the next daemon counts it and tries again.
+        // If this fails, the next start loads it and tries again.
         drop(fs::remove_file(self.path.join(name.as_str())));
     }
 }
@@ -155,7 +154,7 @@ fn create_private_file(path: &Path) -> io::Result<File> {
     open_plain_file(options.write(true).create_new(true), path)
 }
 
-/// Opens a plain file; neither a link nor a pipe that nobody writes to.
+/// Opens a regular file. Does not follow a link and does not block on a pipe.
 fn open_plain_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -167,6 +166,6 @@ fn open_plain_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::other("it is no plain file"))
+        Err(io::Error::other("it is not a regular file"))
     }
 }

@@ -1,6 +1,6 @@
-//! What is kept, for whom, and in the order of its last use. It knows nothing of files.
+//! The index of stored values: their owners and their order of last use. It does not access files.
 //!
-//! Invariant: `bytes` is the sum of all entries. Each entry has an owner, and stands once in the order of each of its
+//! Invariant: `bytes` is the sum of all entries. Each entry has an owner, and is once in the order of each of its
 //! owners.
 
 use std::{
@@ -19,11 +19,11 @@ pub(super) struct ValueIndex {
     bytes: u64,
 }
 
-/// What is kept for one owner.
+/// The values of one owner.
 #[derive(Default)]
 struct OwnerShare {
     bytes: u64,
-    /// By when they were used last.
+    /// The values in order of last use.
     order: BTreeMap<u64, HandleName>,
 }
 
@@ -31,9 +31,9 @@ struct IndexEntry {
     bytes: u64,
     age: MonotonicAge,
     used: u64,
-    /// The content is what the name says.
+    /// Whether the content is known to match the name.
     verified: bool,
-    /// Whoever had the same value kept. It goes when none of them has room for it.
+    /// All owners that stored this value. It is evicted when none of them has room for it.
     owners: Vec<ValueOwner>,
 }
 
@@ -44,7 +44,7 @@ impl IndexEntry {
 }
 
 impl ValueIndex {
-    /// For `owner`, beside those for whom it is kept already.
+    /// Adds a value, or adds `owner` to the owners of an existing one.
     pub(super) fn insert(
         &mut self,
         name: HandleName,
@@ -73,7 +73,7 @@ impl ValueIndex {
         self.entries.insert(name, entry);
     }
 
-    /// Gives those for whom it was kept.
+    /// Removes a value and returns its owners.
     pub(super) fn remove(&mut self, name: &HandleName) -> Vec<ValueOwner> {
         let Some(entry) = self.entries.remove(name) else {
             return Vec::new();
@@ -85,7 +85,7 @@ impl ValueIndex {
         entry.owners
     }
 
-    /// One value less is kept for this owner.
+    /// Removes a value from the share of this owner.
     fn release_share(&mut self, owner: &ValueOwner, used: u64, bytes: u64) {
         if let Some(share) = self.owners.get_mut(owner) {
             share.order.remove(&used);
@@ -96,7 +96,7 @@ impl ValueIndex {
         }
     }
 
-    /// Its length, and whether its content is known to be right. It has been used now.
+    /// Marks a value as used. Returns its length, and whether its content is verified.
     pub(super) fn touch(&mut self, name: &HandleName) -> Option<(u64, bool)> {
         let used = self.next_use();
         let entry = self.entries.get_mut(name)?;
@@ -120,8 +120,8 @@ impl ValueIndex {
         }
     }
 
-    /// Gives up values until so much more fits, for `owner`. Whoever would keep the most gives up what it used longest ago,
-    /// so that a flood of values pushes out those of the owner who floods.
+    /// Evicts values until `more` bytes of `owner` fit. The owner that would have the largest share loses its least
+    /// recently used values, so that a flood of values evicts those of its own owner.
     pub(super) fn evict_until_fits(
         &mut self,
         more: u64,
@@ -153,7 +153,7 @@ impl ValueIndex {
         given_up
     }
 
-    /// Gives up what is older than this.
+    /// Removes and returns the values older than `keep_for`.
     pub(super) fn take_expired(&mut self, keep_for: Duration) -> Vec<HandleName> {
         let names: Vec<HandleName> = self.entries.keys().cloned().collect();
         names
@@ -196,7 +196,7 @@ mod tests {
         ValueOwner::of(&ClientOrigin::new("client", Some(agent), None))
     }
 
-    /// Keeps a value of so many bytes for an owner, and gives what had to go.
+    /// Inserts a value of `bytes` for an owner. Returns the evicted values.
     fn keep(
         shelf: &mut ValueIndex,
         name: &str,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_longest_ago_gives_way() {
+    fn least_recently_used_value_is_evicted() {
         let [a, b, c] = ["a", "b", "c"].map(HandleName::of);
         let (mut shelf, us) = (ValueIndex::default(), owner("us"));
         let now = SystemTime::now();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_keeps_the_most_gives_way_and_not_who_kept_first() {
+    fn owner_with_the_largest_share_is_evicted_first() {
         let (mut shelf, quiet, greedy) = (ValueIndex::default(), owner("quiet"), owner("greedy"));
         keep(&mut shelf, "mine", &quiet, 40, 100);
         for number in 0..50 {
@@ -237,10 +237,10 @@ mod tests {
             assert!(!gone.contains(&HandleName::of("mine")));
         }
         assert_eq!((shelf.bytes(), shelf.len()), (100, 4));
-        // The other way round there is room for an equal share.
+        // The owner with the smaller share gets room from the larger one.
         let gone = keep(&mut shelf, "mine too", &quiet, 10, 100);
         assert_eq!(gone, [HandleName::of("flood 47")]);
-        // One alone may keep as much as there is.
+        // A single owner may use the whole quota.
         let mut shelf = ValueIndex::default();
         for number in 0..5 {
             assert!(keep(&mut shelf, &format!("{number}"), &greedy, 20, 100).is_empty());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_two_keep_stays_until_neither_has_room() {
+    fn shared_value_stays_until_no_owner_has_room() {
         let (mut shelf, quiet, greedy) = (ValueIndex::default(), owner("quiet"), owner("greedy"));
         keep(&mut shelf, "same", &quiet, 40, 100);
         keep(&mut shelf, "same", &greedy, 40, 100);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_expires_and_what_is_of_the_future_is_new() {
+    fn old_values_expire_and_future_timestamps_count_as_new() {
         let [old, new, future] = ["old", "new", "future"].map(HandleName::of);
         let (mut shelf, hour) = (ValueIndex::default(), Duration::from_secs(3600));
         let (now, us) = (SystemTime::now(), owner("us"));

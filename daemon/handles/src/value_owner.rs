@@ -1,10 +1,10 @@
-//! For whom a value is kept.
+//! The owner of a stored value.
 
 use std::sync::Arc;
 
 use mux_caller::ClientOrigin;
 
-/// A client program with its agent. What an earlier muxd left has the default: it is not known for whom that was kept.
+/// A client program with its agent. Values of a previous daemon process have the default, since their owner is unknown.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct ValueOwner(Arc<(String, Option<String>)>);
 

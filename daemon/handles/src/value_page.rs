@@ -1,15 +1,15 @@
-//! Which bytes of a text make a page of whole characters.
+//! Cuts a text into pages of whole characters.
 //!
-//! Invariant: pages read one after the other, each from where the last one said, are the text; a page
-//! of a length over 0 that does not begin at the end is never empty.
+//! Invariant: consecutive pages, each from the `next` of the one before, make up the text. A page with a length over 0
+//! is empty only at the end.
 
 use std::{io, ops::Range};
 
-/// Bytes, if nobody says how many.
+/// The size of a page if the caller gives none.
 pub(super) const DEFAULT_PAGE_BYTES: u64 = 256 << 10;
-/// JSON escapes what is quoted in it: twice that many bytes in a frame.
+/// The maximum size of a page. Escaped as JSON it may take twice as much in a frame.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
-/// Bytes of a character beside its first.
+/// The maximum number of bytes of a character after its first.
 const MAX_CONTINUATION_BYTES: u64 = 3;
 
 /// A part of a value, in bytes of its JSON text.
@@ -17,12 +17,12 @@ const MAX_CONTINUATION_BYTES: u64 = 3;
 pub struct ValuePage {
     pub text: String,
     pub offset: u64,
-    /// Where the next page begins, if this is not the last.
+    /// The offset of the next page, unless this is the last.
     pub next: Option<u64>,
     pub total: u64,
 }
 
-/// What somebody asked for, brought into the bounds of the text.
+/// A requested range, clamped to the bounds of the text.
 pub(super) struct PageRange {
     offset: u64,
     length: u64,
@@ -40,14 +40,14 @@ impl PageRange {
         }
     }
 
-    /// The bytes to read: those, and the rest of the characters at both ends.
+    /// The bytes to read: the requested ones, and enough to complete the characters at both ends.
     pub(super) fn range(&self) -> Range<u64> {
         let end = self.offset + self.length;
         self.offset.saturating_sub(MAX_CONTINUATION_BYTES)
             ..(end + MAX_CONTINUATION_BYTES).min(self.total)
     }
 
-    /// The page out of the bytes of [`PageRange::range`].
+    /// Cuts the page from the bytes of [`PageRange::range`].
     pub(super) fn cut_page(&self, bytes: &[u8]) -> io::Result<ValuePage> {
         let range = self.range();
         let is_start = |at: u64| {
@@ -61,7 +61,7 @@ impl PageRange {
         let start = back(self.offset).unwrap_or(self.offset);
         let mut end = back(self.offset + self.length).map_or(start, |end| end.max(start));
         if end == start && self.length > 0 {
-            // Not even one character: it is given whole.
+            // The length is less than one character: return the whole character.
             end = (start + 1..=range.end)
                 .find(|at| is_start(*at))
                 .unwrap_or(range.end);
@@ -78,7 +78,7 @@ impl PageRange {
     }
 }
 
-/// A page is far smaller than what an index can say.
+/// Converts an offset within a page, which always fits.
 fn to_index(at: u64) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_any_length_are_the_text_together() {
+    fn consecutive_pages_of_any_length_make_up_the_text() {
         let text = "\"añ€x𝄞𝄞 plain ünd so weiter 𝄞\"";
         for length in 1..=text.len() as u64 + 2 {
             let (mut all, mut offset) = (String::new(), 0);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_move_back_to_a_character_and_the_end_is_the_end() {
+    fn offset_moves_back_to_a_character_and_is_clamped_to_the_end() {
         let text = "a𝄞b";
         for offset in 1..=4 {
             let page = page(text, offset, Some(4));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_its_length_and_most_when_nobody_says() {
+    fn page_has_a_default_and_a_maximum_length() {
         let text = "x".repeat(6 << 20);
         assert_eq!(page(&text, 0, None).text.len() as u64, DEFAULT_PAGE_BYTES);
         assert_eq!(
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_an_error() {
+    fn invalid_utf8_or_missing_bytes_are_an_error() {
         let wanted = PageRange::new(0, None, 4);
         assert!(wanted.cut_page(b"\xff\xfe\xfd\xfc").is_err());
         assert!(wanted.cut_page(b"ab").is_err());

@@ -1,6 +1,6 @@
-//! The values on the disk and what is known of them. Everything here may wait for the disk.
+//! The stored values: the folder and its index. Everything here may block on the disk.
 //!
-//! Invariant: what is on the shelf is in the folder, unless somebody else has touched that.
+//! Invariant: every value in the index is in the folder, unless the folder was changed by others.
 
 use std::{
     io,
@@ -21,26 +21,25 @@ use super::{
     value_page::{self, ValuePage},
 };
 
-/// How long the disk may take for one value.
+/// The time limit of a disk operation on one value.
 pub(super) const DISK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Characters.
 const PREVIEW_CHARS: usize = 500;
 
-/// Why a value is not kept.
+/// Why a value could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeepError {
-    #[error("it is longer than all values together may be, {quota} bytes")]
+    #[error("it exceeds the limit for all stored values, {quota} bytes")]
     OverQuota { quota: u64 },
-    #[error("the disk did not take it: {0}")]
+    #[error("it could not be written: {0}")]
     Disk(#[from] io::Error),
-    #[error("the disk did not answer within {DISK_TIMEOUT:?}")]
+    #[error("the disk did not respond within {DISK_TIMEOUT:?}")]
     Slow,
 }
 
 pub(super) struct ValueStore {
     folder: ValueFolder,
     terms: RwLock<StoredValueLimits>,
-    /// Locked on threads for blocking work only, and there while a file is written.
+    /// Locked only on blocking threads, which hold it while they write a file.
     shelf: Mutex<ValueIndex>,
 }
 
@@ -70,7 +69,7 @@ impl ValueStore {
         self.shelf().bytes()
     }
 
-    /// Counts what earlier daemons have left, and clears away what they would not have.
+    /// Loads the files of earlier daemons, and removes expired and excess ones.
     pub(super) fn load_existing(&self) {
         let found = match self
             .folder
@@ -80,7 +79,7 @@ impl ValueStore {
             Ok(found) => found,
             Err(error) => {
                 let folder = self.folder.path().display();
-                warn!(%error, %folder, "long values cannot be kept until this is mended");
+                warn!(%error, %folder, "long values cannot be stored");
                 return;
             }
         };
@@ -92,7 +91,11 @@ impl ValueStore {
         let expired = shelf.take_expired(terms.keep_for);
         let surplus = shelf.evict_until_fits(0, &left, terms.quota);
         self.remove(expired.into_iter().chain(surplus));
-        debug!(values = shelf.len(), bytes = shelf.bytes(), "long values");
+        debug!(
+            values = shelf.len(),
+            bytes = shelf.bytes(),
+            "loaded stored values"
+        );
     }
 
     pub(super) fn remove_expired(&self) {
@@ -109,7 +112,7 @@ impl ValueStore {
         }
         let mut shelf = self.shelf();
         let now = SystemTime::now();
-        // What was there at the start may be damaged, and is written anew.
+        // A file from before the start may be damaged: write it again.
         if !(shelf.is_verified(&name) && self.folder.reset_age(&name, now)) {
             let others = shelf.remove(&name);
             self.remove(shelf.evict_until_fits(bytes, owner, terms.quota));
@@ -146,8 +149,8 @@ impl ValueStore {
         if total > most as u64 {
             let message = format!("the value of {name} is {total} bytes, over the limit of {most}");
             return Err(Fault::new(Kind::Limit, message).hint(format!(
-                "read it in parts: mux.read(\"{name}\", {{ offset: 0, length: {} }}), and on from \
-                 `next` until that is null",
+                "read it in parts: mux.read(\"{name}\", {{ offset: 0, length: {} }}), then continue at \
+                 `next` until it is null",
                 value_page::DEFAULT_PAGE_BYTES
             )));
         }
@@ -157,7 +160,7 @@ impl ValueStore {
             .map_err(|error| self.damaged_value_fault(name, &error))
     }
 
-    /// The length of a value that is there and is what its name says.
+    /// The length of a value that exists and whose content matches its name.
     fn find_verified(&self, name: &HandleName) -> Result<u64, Fault> {
         let (bytes, verified) = {
             let mut shelf = self.shelf();
@@ -181,25 +184,25 @@ impl ValueStore {
 
     fn damaged_value_fault(&self, name: &HandleName, error: &io::Error) -> Fault {
         if error.kind() == io::ErrorKind::NotFound {
-            // It has just given way to another, or somebody has cleared the cache.
+            // It was just evicted, or the cache was cleared.
             self.shelf().remove(name);
             return self.unknown_value_fault(name);
         }
-        warn!(%name, %error, "a long value is lost");
+        warn!(%name, %error, "removing a damaged stored value");
         self.shelf().remove(name);
         self.folder.remove(name);
         Fault::new(
             Kind::NotFound,
             format!("the value of {name} was damaged on the disk: {error}"),
         )
-        .hint("make it again: run the program, or make the call, once more")
+        .hint("recreate it: repeat the program or the call")
     }
 
     fn unknown_value_fault(&self, name: &HandleName) -> Fault {
         let terms = self.limits();
         Fault::new(Kind::NotFound, format!("no value is kept as {name}")).hint(format!(
-            "a value is kept for {} and while all of them together are at most {} bytes (`kept_for` \
-             and `kept` in [limits] of config.toml); make it again",
+            "values are kept for {}, and at most {} bytes in total (`kept_for` and `kept` in [limits] \
+             of config.toml); recreate it",
             humantime::format_duration(terms.keep_for),
             terms.quota
         ))

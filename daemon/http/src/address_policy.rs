@@ -1,10 +1,12 @@
-//! Which network addresses muxd contacts because somebody else named them: the metadata of an authorization server, the
-//! description of an API.
+//! Decides which network addresses muxd contacts when a third party named them: the metadata of an authorization server
+//! or the description of an API.
 //!
-//! Addresses have classes (public, private, loopback, link-local). Whoever names an address may name public ones and those
-//! of its own class; others only if the user's own configuration names them.
-//! Invariant: a stranger's text cannot make muxd call this machine, its network, or a cloud's metadata service. Host names
-//! are judged by the addresses that the connection is made to, so that a changed DNS answer does not get around it.
+//! Addresses have classes (public, private, loopback, link-local). A party may name public addresses and addresses of
+//! its own class; other classes are allowed only if the user's configuration names them.
+//!
+//! Invariant: text from a third party cannot make muxd call this machine, its network, or a cloud metadata service.
+//! Host names are judged by the addresses that the connection is made to, so a changed DNS answer does not bypass the
+//! policy.
 
 use std::{
     collections::BTreeSet,
@@ -27,10 +29,10 @@ const METADATA_ADDRESSES_V4: [Ipv4Addr; 3] = [
     // Oracle Cloud.
     Ipv4Addr::new(192, 0, 0, 192),
 ];
-/// AWS.
+/// The AWS metadata service.
 const METADATA_ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
-/// The addresses that one party may name. Clones share what a connection has shown of that party's own address.
+/// The addresses that one party may name. Clones share the flag of [`Self::set_seen_private`].
 #[derive(Clone, Debug)]
 pub struct AddressPolicy {
     loopback: bool,
@@ -40,7 +42,7 @@ pub struct AddressPolicy {
     plain: bool,
     /// Origins that the user's configuration names: any class but [`AddressClass::Never`].
     named: BTreeSet<String>,
-    /// The proxies of the user, whose host names are resolved in place of those that are asked through them.
+    /// The user's proxies: a request through a proxy resolves the proxy's host name only.
     proxies: Arc<[String]>,
 }
 
@@ -116,13 +118,13 @@ impl AddressPolicy {
         (self.loopback, self.private) = (true, true);
     }
 
-    /// Allows an origin, whichever class it is of.
+    /// Allows an origin of any class but [`AddressClass::Never`].
     pub fn allow_origin(&mut self, url: &Url) {
         self.named.insert(url.origin().ascii_serialization());
     }
 
-    /// Whether a connection to the one who names addresses has led into a private network, so that these are of its
-    /// class. Counts in all clones.
+    /// Records whether a connection to the naming party led into a private network, which allows private addresses.
+    /// Applies to all clones.
     pub fn set_seen_private(&self, private: bool) {
         self.seen_private.store(private, Ordering::Relaxed);
     }
@@ -131,7 +133,7 @@ impl AddressPolicy {
         self.private || self.seen_private.load(Ordering::Relaxed)
     }
 
-    /// Judges an address as it is written. Host names are judged again by [`Resolve`].
+    /// Checks a URL as written. [`Resolve`] checks the addresses of a host name again.
     pub fn check(&self, url: &Url) -> Result<(), AddressRefusal> {
         match url.scheme() {
             "https" => {}
@@ -145,7 +147,7 @@ impl AddressPolicy {
         }
         let is_name = matches!(url.host(), Some(Host::Domain(_)));
         match self.admits(class) {
-            // The resolver is not told the port.
+            // The resolver does not know the port.
             true if is_name && self.names_host(url.host_str().unwrap_or_default()) => {
                 Err(AddressRefusal::OtherOrigin)
             }
@@ -205,7 +207,7 @@ impl Resolve for AddressPolicy {
     }
 }
 
-/// A host name that is not contacted because of the addresses that it has now.
+/// A host name that is refused because of its current addresses.
 #[derive(Debug, thiserror::Error)]
 #[error("{name} {why}")]
 struct RefusedHostName {
@@ -213,7 +215,7 @@ struct RefusedHostName {
     why: AddressRefusal,
 }
 
-/// Whether a request was refused by the resolver, and why.
+/// The reason, if the resolver refused the request.
 pub fn refusal_in(error: &(dyn std::error::Error + 'static)) -> Option<AddressRefusal> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -229,22 +231,22 @@ impl std::fmt::Display for AddressRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NotHttps => "is not https",
-            Self::NoHost => "names no host",
+            Self::NoHost => "has no host",
             Self::Class(AddressClass::Loopback) => {
-                "leads to this machine, and the one who names it is elsewhere"
+                "leads to this machine, but was named by a remote party"
             }
             Self::Class(AddressClass::Private) => {
-                "leads into a private network, and the one who names it is not in it"
+                "leads into a private network, but was named from outside of it"
             }
             Self::Class(AddressClass::Public | AddressClass::Never) => {
-                "leads to a link-local or reserved address, and muxd contacts none"
+                "leads to a link-local or reserved address, which muxd never contacts"
             }
             Self::OtherOrigin => "is another port of a host that the entry names",
         })
     }
 }
 
-/// The class of an address as it is written; `None` if it has no host.
+/// The class of a URL's host as written; `None` if it has no host.
 pub fn class_of_url(url: &Url) -> Option<AddressClass> {
     Some(match url.host()? {
         Host::Ipv4(address) => class_of(address.into()),
@@ -254,7 +256,7 @@ pub fn class_of_url(url: &Url) -> Option<AddressClass> {
     })
 }
 
-/// An address without what may be secret in it.
+/// The URL without user info, query and fragment, which may hold secrets.
 pub fn url_without_secrets(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let port = url.port().map(|port| format!(":{port}"));
@@ -286,7 +288,7 @@ fn class_v4(address: Ipv4Addr) -> AddressClass {
         AddressClass::Loopback
     } else if address.is_private()
         || (a == 100 && (64..128).contains(&b))
-        // For benchmarks, and what local proxies answer in place of public addresses.
+        // The benchmark range; local proxies answer with it in place of public addresses.
         || (a == 198 && matches!(b, 18 | 19))
     {
         AddressClass::Private
@@ -316,7 +318,7 @@ fn class_v6(address: Ipv6Addr) -> AddressClass {
     }
 }
 
-/// The address of the older kind within one that was mapped or translated.
+/// The IPv4 address embedded in a mapped or translated IPv6 address.
 fn embedded_ipv4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let of = |high: u16, low: u16| Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
@@ -338,7 +340,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_metadata_names_lies_in_public_or_where_the_server_does() {
+    async fn server_metadata_may_name_public_addresses_and_its_own_class() {
         for (server, named, admitted) in [
             (
                 "https://93.184.216.34/mcp",
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_judged_by_where_it_leads() {
+    async fn host_name_is_judged_by_its_resolved_addresses() {
         let public = Url::parse("https://93.184.216.34/").unwrap();
         let policy = AddressPolicy::of_server(&public, &Arc::from([])).await;
         let name = || "localhost".parse::<Name>().unwrap();
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_origin_that_the_user_names_is_allowed_and_no_other_port_of_its_host() {
+    async fn configured_origin_is_allowed_but_no_other_port_of_its_host() {
         let url = |text: &str| Url::parse(text).unwrap();
         let mut policy = AddressPolicy::public(Arc::from([]));
         for named in [
@@ -458,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_shows_of_a_class_counts_in_every_clone() {
+    fn seen_private_applies_to_all_clones() {
         let url = Url::parse("http://10.0.0.1/").unwrap();
         let policy = AddressPolicy::public(Arc::from([]));
         let clone = policy.clone();

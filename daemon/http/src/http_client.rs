@@ -1,8 +1,7 @@
-//! The HTTP client of one session: whom it trusts, which proxy it goes through, which redirect it
-//! follows.
+//! Builds the HTTP client of one session: root certificates, proxies, redirects.
 //!
-//! Invariant: nothing is read from the daemon's own environment, and no request leaves for another
-//! origin than the one in the entry.
+//! Invariant: nothing is read from the daemon's own environment, and no request goes to another origin than the
+//! entry's.
 
 use std::{fs, path::Path, sync::Once, time::Duration};
 
@@ -11,29 +10,29 @@ use url::Url;
 
 use mux_settings::{NetworkSettings, NetworkVariable};
 
-/// Until a connection stands, TLS included.
+/// For establishing a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Shorter than the 5 s after which Node and uvicorn close a connection: a request that meets its
-/// closing is lost, and nobody can say whether it was taken.
+/// Shorter than the 5 s after which Node and uvicorn close idle connections: a request that races with the close is
+/// lost, and its outcome is unknown.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_REDIRECTS: usize = 5;
 
-/// A client for everything that is asked of one server. With a `socket` it connects to that, whatever
-/// the host.
+/// Builds the client for all requests to one server. With a `socket` it connects to that Unix socket, whatever the
+/// host.
 pub fn build_client(network: &NetworkSettings, socket: Option<&Path>) -> Result<Client, String> {
     client_builder(network, socket)?
         .build()
         .map_err(|error| format!("the HTTP client cannot be made: {}", error.without_url()))
 }
 
-/// The same before it is made, for those who want something else of it.
+/// The builder of [`build_client`], for callers that need other options.
 pub fn client_builder(
     network: &NetworkSettings,
     socket: Option<&Path>,
 ) -> Result<ClientBuilder, String> {
     static INSTALL_CRYPTO_PROVIDER: Once = Once::new();
     INSTALL_CRYPTO_PROVIDER.call_once(|| {
-        // Somebody else may have installed one.
+        // An error means that a provider is already installed.
         drop(rustls::crypto::ring::default_provider().install_default());
     });
     let mut builder = Client::builder()
@@ -52,7 +51,7 @@ pub fn client_builder(
     }
 }
 
-/// Only from one path to another of the same origin, and only so that the request stays what it is.
+/// Follows only redirects within the same origin that keep the method (307 and 308).
 fn follow_same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
     let from = attempt.previous().first().map(Url::origin);
@@ -63,7 +62,7 @@ fn follow_same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-/// What the system trusts, and `SSL_CERT_FILE`.
+/// Trusts the certificates of `SSL_CERT_FILE` in addition to the system's.
 fn add_root_certificates(
     builder: ClientBuilder,
     network: &NetworkSettings,
@@ -97,8 +96,8 @@ fn add_proxies(
         let Some(NetworkVariable { name, value }) = variable else {
             continue;
         };
-        // Its text is not repeated: it may hold a password.
-        let proxy = make(value.expose()).map_err(|_| format!("{name} is no address of a proxy"))?;
+        // The error omits the value: it may hold a password.
+        let proxy = make(value.expose()).map_err(|_| format!("{name} is not a proxy URL"))?;
         builder = builder.proxy(proxy.no_proxy(none.clone()));
     }
     Ok(builder)
@@ -116,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_without_its_secret() {
+    fn unusable_network_variable_is_named_without_its_secret() {
         let mut network = NetworkSettings {
             https_proxy: variable("https_proxy", "http://me:s3cret@["),
             ..NetworkSettings::default()
         };
         let error = build_client(&network, None).unwrap_err();
-        assert_eq!(error, "https_proxy is no address of a proxy");
+        assert_eq!(error, "https_proxy is not a proxy URL");
         network.https_proxy = variable("https_proxy", "http://me:pa%20ss@p:1");
         assert!(build_client(&network, None).is_ok());
         let known = network.known_secrets();

@@ -1,7 +1,6 @@
-//! One child in the daemon's table: from the request to the last event about it.
+//! One child in the daemon's table, from the request to its last event.
 //!
-//! Invariant: the exit is sent before the entry is dropped, and the drop tells that the whole tree
-//! is gone.
+//! Invariant: the exit is sent before the entry is dropped; the drop means that the whole tree is gone.
 
 use std::path::PathBuf;
 
@@ -25,8 +24,7 @@ enum ChildStage {
     Running {
         pid: u32,
     },
-    /// Another daemon's until now, which nobody here has asked for yet. Of one that is gone nothing more
-    /// will be heard.
+    /// Received from another daemon and not claimed yet. `gone` means that no more events will follow.
     Given {
         pid: u32,
         gone: bool,
@@ -47,7 +45,7 @@ impl ChildEntry {
         }
     }
 
-    /// Another daemon's until now.
+    /// An unclaimed child that another daemon has given to this one.
     pub(super) fn given(pid: u32) -> Self {
         ChildEntry {
             program: PathBuf::new(),
@@ -57,7 +55,7 @@ impl ChildEntry {
         }
     }
 
-    /// Somebody here takes it, with its pipes. None if it is gone.
+    /// Claims a child of another daemon, whose pipes the caller has. `None` if the child is gone.
     pub(super) fn claimed(
         before: Option<Self>,
         pid: u32,
@@ -80,7 +78,7 @@ impl ChildEntry {
         matches!(self.stage, ChildStage::Given { .. })
     }
 
-    /// Nothing of its tree is left. Whether it can be forgotten.
+    /// Records that nothing of the tree is left. Returns whether the entry can be removed.
     pub(super) fn is_over(&mut self) -> bool {
         match &mut self.stage {
             ChildStage::Given { gone, .. } => {
@@ -94,7 +92,7 @@ impl ChildEntry {
     pub(super) fn started(&mut self, pipes: StartedChild) {
         let running = ChildStage::Running { pid: pipes.pid };
         if let ChildStage::Starting(reply) = std::mem::replace(&mut self.stage, running) {
-            // A caller that went away has dropped its leash, so the kill is on its way.
+            // A caller that has gone dropped its leash, so the kill is already requested.
             reply.send(Ok(pipes)).ok();
         }
     }
@@ -105,7 +103,7 @@ impl ChildEntry {
         };
         let (program, cwd) = (self.program, self.cwd);
         let error = match kind {
-            // The file itself was found before the keeper was asked.
+            // The file itself was found before the request was sent.
             SpawnFailure::NotFound => SpawnError::NotFound {
                 program,
                 reason: "the interpreter that it names does not exist".to_owned(),
@@ -125,7 +123,7 @@ impl ChildEntry {
         self.exit.send_replace(Some(exit));
     }
 
-    /// The keeper has gone, so nobody will tell how the child ended, if nobody has.
+    /// Reports the exit as unknown, unless it is known: the keeper has gone.
     pub(super) fn lost(&self) {
         self.exit.send_if_modified(|exit| {
             let unknown = exit.is_none();

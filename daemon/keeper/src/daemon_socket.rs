@@ -1,7 +1,7 @@
 //! The keeper's end of the socket to its daemon.
 //!
-//! Invariant: nothing here blocks.  A daemon that does not read holds up its own requests, never
-//! the reaping and killing that the keeper does meanwhile.
+//! Invariant: nothing here blocks. A daemon that does not read delays its own requests, never the keeper's reaping and
+//! killing.
 
 use std::{
     collections::VecDeque,
@@ -20,17 +20,17 @@ use super::{
     wire::{self, FrameBuffer, FrameError, KeeperEvent, KeeperRequest},
 };
 
-/// Frames that may wait for the daemon to read before its requests wait in turn: each may hold
-/// three descriptors, of which a process has perhaps a thousand.
+/// The number of queued frames above which no more requests are read: each frame may hold three descriptors, and a
+/// process may have as few as a thousand.
 const MAX_OUTBOX_FRAMES: usize = 64;
 
 pub(super) struct DaemonSocket {
     stream: UnixStream,
     inbox: FrameBuffer,
     outbox: VecDeque<OutgoingEvent>,
-    /// What has come with requests that were not read yet.
+    /// Descriptors received with requests that were not read yet.
     fds: VecDeque<OwnedFd>,
-    /// The daemon has not closed its end, nor the direction towards us.
+    /// The daemon has closed neither its end nor its sending direction.
     open: bool,
 }
 
@@ -41,16 +41,17 @@ struct OutgoingEvent {
 }
 
 impl DaemonSocket {
-    /// The socket that the daemon gave us as standard input.
+    /// Takes the socket that the daemon passed as standard input.
     pub(super) fn from_stdin() -> io::Result<Self> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
-        // The daemon must see our end of it close when nothing of its is left, though we go on for another.
+        // The daemon must see our end close when nothing of its children is left, even if the keeper continues for
+        // another daemon.
         let null = File::open("/dev/null")?;
         nix::unistd::dup2_stdin(&null)?;
         Ok(Self::over(socket))
     }
 
-    /// The socket of another daemon.
+    /// Wraps the socket of another daemon.
     pub(super) fn over(socket: OwnedFd) -> Self {
         DaemonSocket {
             stream: UnixStream::from(socket),
@@ -61,7 +62,7 @@ impl DaemonSocket {
         }
     }
 
-    /// The descriptor that came with the request that was just read.
+    /// The descriptor that came with the request just read.
     pub(super) fn take_fd(&mut self) -> Option<OwnedFd> {
         self.fds.pop_front()
     }
@@ -87,19 +88,19 @@ impl DaemonSocket {
         Ok(())
     }
 
-    /// What to poll for, or nothing if the socket has nothing more to say.
+    /// The events to poll for; `None` if the socket is finished.
     pub(super) fn interest(&self) -> Option<PollFlags> {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::POLLIN, self.accepts());
         flags.set(PollFlags::POLLOUT, !self.outbox.is_empty());
-        // Without any, poll still reports a daemon that has gone.
+        // With no flags, poll still reports a daemon that has gone.
         (self.open || !flags.is_empty()).then_some(flags)
     }
 
-    /// Reads what has come, after `poll` has said `seen`.
+    /// Reads available data, after `poll` returned `seen`.
     pub(super) fn receive(&mut self, seen: PollFlags) -> io::Result<()> {
         if self.accepts() && seen.contains(PollFlags::POLLIN) {
-            // To the end of file, so that what was asked before it is not lost.
+            // Reads until the end of file, so that no earlier request is lost.
             self.read()?;
         } else if seen.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) {
             self.open = false;
@@ -111,7 +112,7 @@ impl DaemonSocket {
         self.inbox.next_message()
     }
 
-    /// Sends what the socket takes now.
+    /// Sends as much as the socket accepts now.
     pub(super) fn flush(&mut self) {
         while let Some(frame) = self.outbox.front_mut() {
             match descriptor_passing::send(&self.stream, &frame.bytes[frame.sent..], &frame.pipes) {
@@ -123,7 +124,7 @@ impl DaemonSocket {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // Nobody will read it.  With the frames their pipes close.
+                // The daemon has gone. Dropping the frames closes their pipes.
                 Err(_) => {
                     self.outbox.clear();
                     self.open = false;

@@ -1,7 +1,7 @@
-//! The daemons that one keeper serves: one, and for a moment two, when one takes over from another.
+//! The daemons that one keeper serves: one, or two while one takes over from another.
 //!
-//! Invariant: a child ends with the daemon whose it is, whichever daemon that is by then, and the
-//! socket of a daemon that has gone is closed when nothing of its is left.
+//! Invariant: a child ends with the daemon that owns it at that time, and the socket of a daemon that has gone is
+//! closed once nothing of its children is left.
 
 use std::{
     os::fd::OwnedFd,
@@ -15,13 +15,13 @@ use super::{
     wire::{KEEPER_PROTOCOL_VERSION, KeeperEvent},
 };
 
-/// Between the numbers that two daemons choose.
+/// The distance between the child id ranges of two daemons.
 const CHILD_ID_STRIDE: u64 = 1 << 40;
 
 pub(super) struct ServedDaemon {
     pub(super) number: u64,
     pub(super) control: DaemonSocket,
-    /// Since when it has gone, and what was done about its children.
+    /// When the daemon went away, and how far the ending of its children has come.
     gone: Option<(Instant, EndingStage)>,
 }
 
@@ -69,7 +69,7 @@ impl ServedDaemons {
         self.enter(DaemonSocket::over(socket));
     }
 
-    /// Whoever takes over from this one.
+    /// The daemon that takes over from this one.
     pub(super) fn successor(&self, number: u64) -> Option<u64> {
         let mut later = self.all.iter().rev();
         let open = later.find(|it| it.number > number && it.control.is_open());
@@ -105,11 +105,11 @@ impl ServedDaemons {
         if let Some(control) = self.get_mut(to)
             && let Err(error) = control.queue(event, pipes)
         {
-            super::keeper_process::warn("tell the daemon", &std::io::Error::other(error));
+            super::keeper_process::warn("send to the daemon", &std::io::Error::other(error));
         }
     }
 
-    /// Ends what is left of those that have gone while another is there. Answers when to be called again.
+    /// Ends the children of daemons that have gone while another one is connected. Returns when to call it again.
     pub(super) fn end_gone(
         &mut self,
         trees: &mut ProcessTrees,
@@ -137,7 +137,7 @@ impl ServedDaemons {
             let due = match done {
                 EndingStage::Nothing => Some(*since + term_after),
                 EndingStage::Asked => Some(*since + kill_after),
-                // The trees tell when they are to be looked at.
+                // `ProcessTrees::step` returns when to look again.
                 EndingStage::Killed => None,
             };
             next = [next, due].into_iter().flatten().min();

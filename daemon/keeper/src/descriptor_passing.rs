@@ -1,7 +1,7 @@
-//! Bytes and descriptors through one Unix socket.
+//! Sends bytes and descriptors through one Unix socket.
 //!
-//! Invariant: a received descriptor is owned (closed on drop) and close-on-exec from its first
-//! moment on, so none can leak into a process that is started meanwhile.
+//! Invariant: a received descriptor is owned (closed on drop) and close-on-exec from the start, so none can leak into a
+//! process that is started meanwhile.
 
 use std::{
     collections::VecDeque,
@@ -17,8 +17,8 @@ use nix::{
 
 use super::wire::FDS_PER_CHILD;
 
-/// Sends what fits now.  The descriptors go with the first byte: after a short send the rest of the
-/// bytes is sent without them.
+/// Sends what fits now. The descriptors go with the first byte: after a short send, send the remaining bytes without
+/// them.
 pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<usize> {
     let raw: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&raw)];
@@ -29,15 +29,15 @@ pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[OwnedFd]) -> io::Result<usiz
     Ok(sendmsg::<()>(socket, &parts, control, flags, None)?)
 }
 
-/// What one call has received.
+/// The result of one receive.
 pub struct ReceivedBytes {
-    /// 0 means that the other side has closed.
+    /// 0 means that the peer has closed.
     pub(super) count: usize,
-    /// The system gave us not all of the descriptors: too many are open. None of them is there.
+    /// The kernel could not deliver all descriptors, because too many are open. None of them is returned.
     pub(super) cut: bool,
 }
 
-/// Receives what is there now, and all the descriptors that came with it; 0 means that the other side has closed.
+/// Receives the available bytes and all descriptors that came with them; 0 means that the peer has closed.
 pub fn receive(
     socket: impl AsFd,
     bytes: &mut [u8],
@@ -49,10 +49,9 @@ pub fn receive(
     }
 }
 
-/// The same for whoever can do without the descriptors.
+/// Receives like [`receive`], but reports lost descriptors in the result instead of failing.
 ///
-/// One call returns the descriptors of at most one send: the kernel ends a read behind bytes that
-/// carried some.
+/// One call returns the descriptors of at most one send: the kernel ends a read after bytes that carried some.
 pub fn receive_some(
     socket: impl AsFd,
     bytes: &mut [u8],
@@ -65,7 +64,7 @@ pub fn receive_some(
     let message = recvmsg::<()>(socket, &mut parts, Some(&mut control), flags)?;
     let (count, cut) = (message.bytes, message.flags.contains(MsgFlags::MSG_CTRUNC));
     if cut {
-        // Those that did come are ours to close.
+        // The descriptors that did arrive must be closed here.
         drop(rights_in(&control).into_iter().map(own).collect::<Vec<_>>());
         return Ok(ReceivedBytes { count, cut });
     }
@@ -77,8 +76,8 @@ pub fn receive_some(
     Ok(ReceivedBytes { count, cut })
 }
 
-/// The descriptors in a message that was cut, in which `nix` does not look: its length, as a `size_t`, level and type,
-/// and the numbers.
+/// The descriptors in a truncated control message, which `nix` does not parse: the length as a `size_t`, level and
+/// type, then the numbers.
 fn rights_in(control: &[u8]) -> Vec<RawFd> {
     const CMSG_HEADER_BYTES: usize = size_of::<usize>() + 2 * size_of::<i32>();
     let Some((length, rest)) = control.split_first_chunk() else {
@@ -95,8 +94,7 @@ fn rights_in(control: &[u8]) -> Vec<RawFd> {
 
 #[expect(unsafe_code, reason = "the kernel hands descriptors over as numbers")]
 fn own(fd: RawFd) -> OwnedFd {
-    // SAFETY: `recvmsg` has just installed this descriptor in our table for us, and nobody else
-    // has seen its number.
+    // SAFETY: `recvmsg` has just installed this descriptor for this process, and nothing else knows its number.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
@@ -111,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_of_a_message_that_was_cut_is_found() {
+    fn descriptors_of_a_truncated_message_are_found() {
         let message = |length: usize, numbers: &[i32]| {
             let mut bytes = length.to_ne_bytes().to_vec();
             // SOL_SOCKET and SCM_RIGHTS.

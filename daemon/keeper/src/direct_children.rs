@@ -1,8 +1,7 @@
-//! Children without a keeper, for systems other than Linux.
+//! Child processes without a keeper, for systems other than Linux.
 //!
-//! Invariant: the same as with a keeper while the daemon lives, and less after: a daemon that is
-//! killed leaves its servers with a closed stdin and nobody to end those that ignore it, and what
-//! left its process group is never found.
+//! Invariant: while the daemon lives, the guarantees are those of the keeper. If it is killed, its servers get a closed
+//! stdin, but those that ignore it keep running, and processes that left their process group are never found.
 
 use std::{
     collections::HashMap,
@@ -29,22 +28,21 @@ use super::{
     kept_child::{ChildExit, KeeperCall, SpawnSpec, StartedChild, StopSignal},
 };
 
-/// How long what a child left in its process group may take after SIGTERM.
+/// How long the rest of a child's process group may take after SIGTERM.
 const GROUP_TERM_GRACE: Duration = Duration::from_millis(500);
 
-/// After `close`: when what still runs gets SIGTERM, how long after that SIGKILL, and how long after
-/// that the wait ends.
+/// After `close`: the delay until running groups get SIGTERM, then until SIGKILL, then until the wait ends.
 const DIRECT_TERM_DELAY: Duration = Duration::from_millis(300);
 const DIRECT_KILL_DELAY: Duration = Duration::from_millis(900);
 const DIRECT_WAIT_TIMEOUT: Duration = Duration::from_millis(700);
 
-/// There is no such process here.
+/// There is no keeper process on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn run_keeper(_lock: &Path) -> std::process::ExitCode {
     std::process::ExitCode::FAILURE
 }
 
-/// Answers the daemon's own pid: it is its own keeper, and needs neither binary nor lock.
+/// Returns the daemon's own pid: it is its own keeper, and needs neither binary nor lock.
 pub(super) async fn start(
     _exe: &Path,
     _lock: &Path,
@@ -86,7 +84,7 @@ async fn serve(mut calls: mpsc::UnboundedReceiver<KeeperCall>, alive: watch::Sen
                     killpg(*group, Signal::from(signal)).ok();
                 }
             }
-            // There is no keeper that could be shared.
+            // There is no keeper process to share.
             Some(
                 KeeperCall::Admit { .. }
                 | KeeperCall::Give { .. }
@@ -154,7 +152,7 @@ fn pipes(child: &mut Child) -> io::Result<StartedChild> {
     })
 }
 
-/// Reports the exit, ends what is left of the group, and answers the child's id.
+/// Reports the exit, ends the rest of the group, and returns the child's id.
 async fn watch_child(
     id: u64,
     mut child: Child,
@@ -163,7 +161,7 @@ async fn watch_child(
 ) -> u64 {
     let ended = child.wait().await.map_or(ChildExit::LOST, ChildExit::from);
     exit.send_replace(Some(ended));
-    // A group without members is an error, and nothing to wait for.
+    // Signalling an empty group is an error: nothing is left to end.
     if killpg(group, Signal::SIGTERM).is_ok() {
         sleep(GROUP_TERM_GRACE).await;
         killpg(group, Signal::SIGKILL).ok();
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_child_echoes_and_its_exit_is_reported() {
+    async fn child_echoes_and_its_exit_is_reported() {
         let keeper = keeper().await;
         let mut child = keeper.spawn(shell("cat; exit 3")).await.unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn close_ends_a_child_that_ignores_everything() {
+    async fn close_kills_a_child_that_ignores_sigterm() {
         let keeper = keeper().await;
         let child = keeper.spawn(shell("trap '' TERM; echo ready; while :; do read x; done"));
         let mut child = child.await.unwrap();

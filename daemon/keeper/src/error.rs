@@ -1,12 +1,12 @@
-//! What can go wrong between the daemon and its keeper, and when a program is started.
+//! Errors between the daemon and its keeper, and of starting a program.
 //!
-//! Invariant: no message holds an argument or an environment value; those may be secrets.
+//! Invariant: no message contains an argument or an environment value; those may be secrets.
 
 use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 
 use thiserror::Error;
 
-/// The keeper itself cannot be started or reached.  The remedy is to start another one.
+/// The keeper itself cannot be started or reached. The remedy is to start another one.
 #[derive(Debug, Error)]
 pub enum KeeperError {
     #[error("set up the socket to the keeper")]
@@ -17,19 +17,19 @@ pub enum KeeperError {
         #[source]
         source: io::Error,
     },
-    #[error("start the keeper: it ended ({0}) before it said hello")]
+    #[error("start the keeper: it exited ({0}) before the handshake")]
     Stillborn(ExitStatus),
-    #[error("start the keeper: it said nothing for {0:?}")]
+    #[error("start the keeper: no handshake within {0:?}")]
     Silent(Duration),
-    #[error("speak to the keeper: it speaks version {theirs} of its wire, the daemon {ours}")]
+    #[error("talk to the keeper: it speaks protocol version {theirs}, the daemon {ours}")]
     OtherVersion { ours: u32, theirs: u32 },
-    #[error("reach the keeper: it has ended")]
+    #[error("reach the keeper: it has exited")]
     Gone,
-    #[error("hear the keeper's answer within {0:?}")]
+    #[error("get an answer from the keeper within {0:?}")]
     NoAnswer(Duration),
 }
 
-/// One program cannot be started.  Only `KeeperProcess` says anything about the next one.
+/// One program cannot be started. Only the `Keeper` variant affects later programs.
 #[derive(Debug, Error)]
 pub enum SpawnError {
     #[error("find the program {}: {reason}", program.display())]

@@ -1,7 +1,8 @@
-//! The keeper's parent: a process that does nothing but wait for the keeper's end.
+//! The guard: the keeper's parent process, which only waits for the keeper to exit.
 //!
-//! A keeper that is killed together with the daemon could end nobody any more, and what left its
-//! parent would live on. The guard is the next subreaper above it, so that its orphans come here.
+//! A keeper that is killed together with the daemon cannot end its children, and processes that left their parent would
+//! live on. The guard is the next subreaper above it, so it inherits these orphans.
+//!
 //! Invariant: the guard outlives the keeper, and holds its lock until everything below has ended.
 
 use std::{
@@ -23,22 +24,22 @@ use nix::{
 
 use super::process_table::ProcessTable;
 
-/// How long what a dead keeper left may take to end by SIGKILL.
+/// How long the processes of a dead keeper may take to end after SIGKILL.
 const LEFTOVER_KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Between two rounds: forks race with a round.
+/// The interval between rounds of SIGKILL: forks race with a round.
 const LEFTOVER_KILL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Which of the two this process is.
+/// Which of the two processes this is.
 pub(super) enum ForkSide {
     Keeper,
-    /// The keeper has ended, and this is what to exit with.
+    /// The keeper has exited; the guard exits with this code.
     Guard(ExitCode),
 }
 
-/// Makes two processes of one, and returns in the guard once the keeper is gone.
+/// Forks the keeper, and returns in the guard once the keeper is gone.
 ///
-/// Signals must be blocked already: the guard takes none.
+/// Signals must be blocked already: the guard handles none.
 #[expect(
     unsafe_code,
     reason = "a fork may only be made where there are no threads"
@@ -54,7 +55,7 @@ pub(super) fn split() -> io::Result<ForkSide> {
 
 fn wait_for(keeper: Pid) -> ExitCode {
     prctl::set_name(c"muxd-guard").ok();
-    // The daemon's socket is the keeper's alone: its end must be seen when the keeper ends.
+    // Only the keeper may hold the daemon's socket, so that the daemon sees it close.
     close(libc::STDIN_FILENO).ok();
     let ended = loop {
         match waitpid(keeper, None) {
@@ -79,7 +80,7 @@ fn end_all() {
         }
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                // Some still run.
+                // Some are still running.
                 Ok(WaitStatus::StillAlive) => break,
                 Ok(_) => {}
                 Err(_) => return,

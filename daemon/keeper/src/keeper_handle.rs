@@ -1,7 +1,7 @@
 //! The daemon's handle to its keeper.
 //!
-//! Invariant: the handle holds no state; one task owns the children and is asked by message, so any
-//! number of clones may spawn at once.
+//! Invariant: the handle holds no state; one task owns the children and receives messages, so any number of clones may
+//! spawn at the same time.
 
 use std::{
     ffi::OsString,
@@ -37,17 +37,15 @@ use super::keeper_owner as backend;
 #[cfg(target_os = "linux")]
 use super::kept_child::StartedChild;
 
-/// How long [`KeeperProcess::spawn`] waits for the keeper's answer.  The longest honest wait is that for an
-/// old keeper's lock.
+/// How long [`Keeper::spawn`] waits for the keeper's answer. The longest legitimate wait is for the lock of an old
+/// keeper.
 const SPAWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// When the last clone and the last [`KeptChild`] are dropped, the keeper ends as it does on
-/// [`close`](KeeperProcess::close).
+/// When the last clone and the last [`KeptChild`] are dropped, the keeper ends as it does on [`close`](Keeper::close).
 #[derive(Debug, Clone)]
 pub struct Keeper {
     pid: u32,
-    /// Unbounded, because a drop must be able to send; what callers send is bounded by their
-    /// waiting for the answer.
+    /// Unbounded, because a drop must be able to send; callers are limited by waiting for answers.
     calls: mpsc::UnboundedSender<KeeperCall>,
     /// Closes when the keeper process has gone.
     gone: watch::Receiver<()>,
@@ -55,10 +53,10 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts the keeper process, which is `exe` (the `muxd` binary) with the hidden argument
-    /// `keeper`.  It holds `lock` for as long as it lives and starts nothing before it has it.
+    /// Starts the keeper process, which is `exe` (the `muxd` binary) with the hidden argument `keeper`. It holds `lock`
+    /// as long as it lives and starts nothing before it has it.
     ///
-    /// Makes the calling process a subreaper, so that it can end what a killed keeper leaves.
+    /// Makes the calling process a subreaper, so that it can end what a killed keeper leaves behind.
     pub async fn start(exe: &Path, lock: &Path) -> Result<Keeper, KeeperError> {
         let (calls, requested) = mpsc::unbounded_channel();
         let (alive, gone) = watch::channel(());
@@ -80,7 +78,7 @@ impl Keeper {
         }
     }
 
-    /// Starts a program.  After [`SpawnError::KeeperProcess`] the caller may start another keeper.
+    /// Starts a program. After [`SpawnError::Keeper`] the caller may start another keeper.
     pub async fn spawn(&self, mut spec: SpawnSpec) -> Result<KeptChild, SpawnError> {
         spec.program = find(&spec).await?;
         let program = spec.program.clone();
@@ -119,28 +117,27 @@ impl Keeper {
         self.pid
     }
 
-    /// Whether [`spawn`](Self::spawn) can only fail from here on.  What the keeper kept may still be
-    /// ending: [`wait_until_closed`](Self::gone) waits for that.
+    /// Whether [`spawn`](Self::spawn) can only fail from now on. The keeper's children may still be ending:
+    /// [`gone`](Self::gone) waits for that.
     pub fn is_gone(&self) -> bool {
         self.calls.is_closed()
     }
 
-    /// Resolves when the keeper process has gone, and what it kept with it.
+    /// Resolves when the keeper process and all its children are gone.
     pub async fn gone(&self) {
         let mut gone = self.gone.clone();
         while gone.changed().await.is_ok() {}
     }
 
-    /// Ends every child and the keeper; returns when all are gone.  It takes 2 s at most, and
-    /// nothing if no child runs.
+    /// Ends every child and the keeper; returns when all are gone. Takes at most 2 s, and no time if no child runs.
     pub async fn close(self) {
-        // If nobody receives it the keeper is gone already.
+        // An error means that the keeper is gone already.
         self.calls.send(KeeperCall::Close).ok();
         self.gone().await;
     }
 }
 
-/// A keeper that runs, as one daemon hands it to the next.
+/// A running keeper that one daemon hands over to the next.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 pub struct KeeperOffer {
@@ -150,7 +147,7 @@ pub struct KeeperOffer {
 
 #[cfg(target_os = "linux")]
 impl Keeper {
-    /// A way to this keeper for the next daemon.
+    /// Opens a connection to this keeper for the next daemon.
     pub async fn offer(&self) -> Result<KeeperOffer, KeeperError> {
         let (far, near) = UnixStream::pair().map_err(KeeperError::Socket)?;
         let (done, queued) = oneshot::channel();
@@ -167,7 +164,7 @@ impl Keeper {
         }
     }
 
-    /// The keeper of the daemon before us, which serves us from here on.
+    /// Connects to the keeper of the previous daemon.
     pub async fn take_over(offer: KeeperOffer) -> Result<Keeper, KeeperError> {
         let (calls, requested) = mpsc::unbounded_channel();
         let (alive, gone) = watch::channel(());
@@ -175,7 +172,7 @@ impl Keeper {
         Ok(Keeper::new(offer.pid, base, calls, gone))
     }
 
-    /// A child that the daemon before us gives to us, with what it has of it.
+    /// Claims a child of the previous daemon, with its pipes.
     pub fn claim(
         &self,
         id: u64,
@@ -197,14 +194,14 @@ impl Keeper {
         KeptChild::new(started, exited, leash)
     }
 
-    /// Nothing more will be claimed: what was given to us all the same ends.
+    /// Ends the children that were given to this daemon and not claimed.
     pub fn end_unclaimed(&self) {
-        // If nobody receives it the keeper is gone already.
+        // An error means that the keeper is gone already.
         self.calls.send(KeeperCall::EndUnclaimed).ok();
     }
 }
 
-/// Off the runtime's threads, because a directory of `PATH` may be on a slow network.
+/// Resolves the program on the blocking pool, because a directory of `PATH` may be on a slow network.
 async fn find(spec: &SpawnSpec) -> Result<PathBuf, SpawnError> {
     let (program, cwd) = (spec.program.clone(), spec.cwd.clone());
     let path: Vec<(OsString, OsString)> = spec

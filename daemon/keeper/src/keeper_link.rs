@@ -1,6 +1,6 @@
 //! The daemon's end of the socket to the keeper: events in, requests out.
 //!
-//! Invariant: the one await is for readiness, so a turn that is cancelled has lost no byte and no
+//! Invariant: the only await is for readiness, so a cancelled [`turn`](KeeperLink::turn) loses no byte and no
 //! descriptor.
 
 use std::{
@@ -23,7 +23,7 @@ use super::{
 pub(super) struct KeeperLink {
     stream: UnixStream,
     inbox: FrameBuffer,
-    /// `None` for each that the system did not give us.
+    /// `None` for each descriptor that the kernel could not deliver.
     fds: VecDeque<Option<OwnedFd>>,
     outbox: VecDeque<OutgoingRequest>,
     open: bool,
@@ -56,7 +56,7 @@ impl KeeperLink {
         self.queue_with(request, Vec::new())
     }
 
-    /// The descriptors go with the first byte.
+    /// Queues a request; the descriptors go with its first byte.
     pub(super) fn queue_with(
         &mut self,
         request: &KeeperRequest,
@@ -70,7 +70,7 @@ impl KeeperLink {
         Ok(())
     }
 
-    /// Sends what was queued, until nothing is left or the keeper has gone.
+    /// Sends queued requests, until none is left or the keeper has gone.
     pub(super) async fn flush(&mut self) {
         while self.open && !self.outbox.is_empty() {
             if self.stream.writable().await.is_err() || self.write().is_err() {
@@ -79,13 +79,12 @@ impl KeeperLink {
         }
     }
 
-    /// The next event that has arrived whole.
+    /// The next complete event.
     pub(super) fn next_event(&mut self) -> Result<Option<KeeperEvent>, FrameError> {
         self.inbox.next_message()
     }
 
-    /// The pipes that belong to the `Spawned` that was just read; inside of it nothing if the system did not give
-    /// them to us.
+    /// The pipes of the `Spawned` event just read; the inner `None` means that the kernel could not deliver them.
     pub(super) fn take_pipes(&mut self, pid: u32) -> Option<Option<StartedChild>> {
         let mut next = || self.fds.pop_front();
         let all = (next()?, next()?, next()?);
@@ -116,7 +115,7 @@ impl KeeperLink {
         Ok(())
     }
 
-    /// Tells the keeper to end everything, while its events can still be read.
+    /// Tells the keeper to end everything; its events can still be read.
     pub(super) async fn half_close(&mut self) {
         // An error means that the keeper has closed its end, which `turn` reports.
         self.stream.shutdown().await.ok();
@@ -140,7 +139,7 @@ impl KeeperLink {
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            // The keeper's last events may still wait to be read; their end tells the rest.
+            // The keeper's last events may still wait to be read; the end of file follows them.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => self.outbox.clear(),
             Err(error) => return Err(error),
         }

@@ -1,7 +1,7 @@
-//! The wait for the lock of the keeper before this one.
+//! Waits for the lock of the previous keeper.
 //!
-//! Invariant: the lock is held until the process ends, so whoever gets it knows that every tree of
-//! the keeper before is gone.
+//! Invariant: the lock is held until the process ends, so its holder knows that every tree of the previous keeper is
+//! gone.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long an old keeper may hold us up.  It promises to be gone 2 s after its daemon.
+/// How long to wait for an old keeper, which promises to be gone 2 s after its daemon.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Between two tries: flock has no descriptor to poll, and a blocking call could not be left.
+/// The interval between attempts: flock has no descriptor to poll, and a blocking call could not be cancelled.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) enum KeeperLock {
@@ -24,17 +24,17 @@ pub(super) enum KeeperLock {
     },
     /// Kept open: closing it would release the lock.
     Held(File),
-    /// Better a server too many for a moment than none for ever.
+    /// The wait failed. The keeper continues without the lock: a duplicate server for a moment is better than none.
     Missed,
 }
 
 impl KeeperLock {
     pub(super) fn open(path: &Path, now: Instant, warn: impl Fn(&str, &io::Error)) -> Self {
-        // Not truncated and never removed: the file is only a place for the lock.
+        // Not truncated and never removed: the file only carries the lock.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
         let opened = options.open(path);
-        // Where nothing can be written it can be locked all the same.
+        // A read-only file can be locked, too.
         match opened.or_else(|error| File::open(path).map_err(|_| error)) {
             Ok(file) => KeeperLock::Waiting {
                 file,
@@ -47,7 +47,7 @@ impl KeeperLock {
         }
     }
 
-    /// Tries once.  Answers when to try again, or nothing once the wait is over.
+    /// Tries once. Returns when to try again, or `None` once the wait is over.
     pub(super) fn wait(
         &mut self,
         now: Instant,
@@ -80,7 +80,7 @@ impl KeeperLock {
         matches!(self, KeeperLock::Held(_))
     }
 
-    /// What names the file among all that exist at a time: the same for all keepers of one home.
+    /// Identifies the lock file by device and inode: the same for all keepers of one home.
     pub(super) fn home(&self) -> String {
         let (KeeperLock::Waiting { file, .. } | KeeperLock::Held(file)) = self else {
             return "none".to_owned();
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_waits_for_the_other_and_no_longer_than_the_limit() {
+    fn lock_waits_for_its_holder_until_the_timeout() {
         let path = std::env::temp_dir().join(format!("mux-keeper-lock-{}", std::process::id()));
         let silent = |_: &str, _: &io::Error| {};
         let start = Instant::now();

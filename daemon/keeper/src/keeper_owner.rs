@@ -1,7 +1,7 @@
-//! The task that owns the keeper process and the table of its children, in the daemon.
+//! The daemon's task that owns the keeper process and the table of its children.
 //!
-//! Invariant: when this task ends, every child of its keeper has been reported as ended, and no
-//! process of theirs is left.
+//! Invariant: when this task ends, every child of its keeper has been reported as ended, and none of their processes is
+//! left.
 
 use std::{
     collections::HashMap,
@@ -30,27 +30,27 @@ use super::{
 };
 use mux_process::{core_dumps, descriptor_limits};
 
-/// How long a new keeper may take to say hello; it does so before it waits for its lock.
+/// How long the handshake of a new keeper may take; it comes before the wait for the lock.
 const KEEPER_START_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a keeper may take to end its trees and itself.  It promises 2 s.
+/// How long a keeper may take to end its trees and itself. It promises 2 s.
 const KEEPER_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long it is looked at whether a keeper that we share ends with us.
+/// How long to wait for a shared keeper to exit.
 const SHARED_KEEPER_EXIT_TIMEOUT: Duration = Duration::from_millis(50);
 
 struct KeeperOwner {
-    /// None if it is no child of ours, because it was another daemon's.
+    /// `None` if the keeper is not our child, because another daemon started it.
     process: Option<Child>,
     pid: u32,
-    /// Another daemon may be served by it, too: it goes on when we have gone.
+    /// The keeper may serve another daemon, too, and then outlives this one.
     shared: bool,
     link: KeeperLink,
     calls: mpsc::UnboundedReceiver<KeeperCall>,
     children: HashMap<u64, ChildEntry>,
 }
 
-/// Starts the keeper process and its owner; answers the keeper's pid once it is ready.
+/// Starts the keeper process and its owner; returns the keeper's pid once it is ready.
 pub(super) async fn start(
     exe: &Path,
     lock: &Path,
@@ -65,7 +65,7 @@ pub(super) async fn start(
         source,
     })?;
     let mut owner = KeeperOwner {
-        // Known until it is waited for.
+        // The pid is known until the process is waited for.
         pid: process.id().unwrap_or_default(),
         process: Some(process),
         shared: false,
@@ -75,7 +75,7 @@ pub(super) async fn start(
     };
     let hello = timeout(KEEPER_START_TIMEOUT, owner.hear_hello()).await;
     if let Err(error) = hello.unwrap_or(Err(KeeperError::Silent(KEEPER_START_TIMEOUT))) {
-        // It has no children yet, so killing it leaves nothing behind.
+        // The keeper has no children yet, so killing it leaves nothing behind.
         if let Some(process) = &mut owner.process {
             process.kill().await.ok();
         }
@@ -86,7 +86,7 @@ pub(super) async fn start(
     Ok(pid)
 }
 
-/// The keeper of another daemon, which has told it of us. Answers above which number we choose.
+/// Connects to the keeper of another daemon, which has announced this one. Returns the base of the child ids to use.
 pub(super) async fn take_over(
     pid: u32,
     socket: OwnedFd,
@@ -107,7 +107,8 @@ pub(super) async fn take_over(
     Ok(base)
 }
 
-/// Returns with our copy of the keeper's end closed, so that its death is seen as end of file.
+/// Starts the process. Our copy of the keeper's socket end is closed on return, so that its death is seen as end of
+/// file.
 fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
     let mut command = Command::new(exe);
     command
@@ -116,7 +117,7 @@ fn launch(exe: &Path, lock: &Path, far: UnixStream) -> io::Result<Child> {
         .arg(std::path::absolute(lock)?)
         .stdin(OwnedFd::from(far))
         .stdout(Stdio::null());
-    // What servers inherit are the limits that we were started with.
+    // Servers must inherit the limits that muxd was started with.
     descriptor_limits::give_back(&mut command);
     core_dumps::restore_for_child(&mut command);
     command.spawn()
@@ -150,7 +151,7 @@ impl KeeperOwner {
         }
     }
 
-    /// Until somebody closes the keeper, nobody holds a handle any more, or the keeper is lost.
+    /// Runs until the keeper is closed, no handle is left, or the keeper is lost.
     async fn run(mut self, alive: watch::Sender<()>) {
         while self.link.is_open() {
             tokio::select! {
@@ -165,13 +166,13 @@ impl KeeperOwner {
                     Some(KeeperCall::Admit { socket, done }) => {
                         if self.link.queue_with(&KeeperRequest::Admit {}, vec![socket]).is_ok() {
                             self.shared = true;
-                            // Nobody may wait any more.
+                            // The receiver may have been dropped.
                             done.send(()).ok();
                         }
                     }
                     Some(KeeperCall::Give { id }) => {
                         self.link.queue(&KeeperRequest::Give { id }).ok();
-                        // What becomes of it is not told to us.
+                        // This daemon gets no more events of the child.
                         if let Some(entry) = self.children.remove(&id) {
                             entry.lost();
                         }
@@ -186,17 +187,17 @@ impl KeeperOwner {
                     Some(KeeperCall::Close) | None => break,
                 },
                 turned = self.link.turn() => if let Err(error) = turned.and_then(|()| self.hear()) {
-                    warn!(%error, "the keeper cannot be understood; another one is needed");
+                    warn!(%error, "the keeper's messages cannot be parsed; a new keeper is needed");
                     break;
                 },
-                // Of its guard, to be exact: without one it is asked to end what it has.
+                // `process` is the guard; if it exits, the keeper is asked to end its children.
                 () = ended(&mut self.process) => {
-                    warn!(pid = self.pid, "the keeper has lost its guard; another one is needed");
+                    warn!(pid = self.pid, "the keeper's guard has exited; a new keeper is needed");
                     break;
                 }
             }
         }
-        // Whoever asks from here on, or waits in line, hears that the keeper has gone.
+        // Pending and later calls fail, because the keeper has gone.
         self.calls.close();
         while self.calls.try_recv().is_ok() {}
         self.finish().await;
@@ -228,7 +229,7 @@ impl KeeperOwner {
         }
     }
 
-    /// Handles every event that has arrived whole.
+    /// Handles every complete event.
     fn hear(&mut self) -> io::Result<()> {
         while let Some(event) = self.link.next_event().map_err(io::Error::other)? {
             match event {
@@ -241,7 +242,7 @@ impl KeeperOwner {
                                 entry.started(pipes);
                             }
                         }
-                        // Nobody could speak to it.
+                        // The child is unusable without its pipes.
                         None => self.give_up(id),
                     }
                 }
@@ -274,7 +275,7 @@ impl KeeperOwner {
         Ok(())
     }
 
-    /// Has a child ended for whose pipes there are no descriptors. The others go on.
+    /// Ends a child whose pipes could not be received. The other children are not affected.
     fn give_up(&mut self, id: u64) {
         let signal = StopSignal::Kill;
         self.link.queue(&KeeperRequest::Signal { id, signal }).ok();
@@ -285,7 +286,7 @@ impl KeeperOwner {
     }
 
     async fn finish(mut self) {
-        // What was given away must be known to be.
+        // The keeper must learn which children were given away.
         timeout(KEEPER_CLOSE_TIMEOUT, self.link.flush()).await.ok();
         self.link.half_close().await;
         let shared = self.shared;
@@ -296,7 +297,7 @@ impl KeeperOwner {
                 }
             }
             match &mut self.process {
-                // It closes its end when nothing of ours is left, and may go on for the other daemon.
+                // The keeper closes its end once our children are gone, and may continue for the other daemon.
                 Some(process) if shared => {
                     match timeout(SHARED_KEEPER_EXIT_TIMEOUT, process.wait()).await {
                         Ok(ended) => ended.is_ok_and(|status| status.success()),
@@ -309,7 +310,7 @@ impl KeeperOwner {
         };
         let clean = match timeout(KEEPER_CLOSE_TIMEOUT, last_words).await {
             Ok(clean) => clean,
-            // It serves another daemon, and ends what is ours in its own time.
+            // The keeper serves another daemon, and ends our children meanwhile.
             Err(_) if shared => true,
             Err(_) => {
                 if let Some(process) = &mut self.process {
@@ -322,7 +323,7 @@ impl KeeperOwner {
             warn!(
                 pid = self.pid,
                 children = self.children.len(),
-                "the keeper ended without ending its servers: the daemon kills what is left"
+                "the keeper exited without ending its servers; the daemon kills the rest"
             );
             sweep(self.pid, self.children.values().filter_map(ChildEntry::pid)).await;
         }
@@ -330,10 +331,10 @@ impl KeeperOwner {
     }
 }
 
-/// Resolves when a keeper that is our child has ended.
+/// Resolves when the keeper exits, if it is our child.
 async fn ended(process: &mut Option<Child>) {
     match process {
-        // Whatever is wrong with waiting, there is nothing left to wait for.
+        // If waiting fails, there is nothing left to wait for.
         Some(process) => drop(process.wait().await),
         None => std::future::pending().await,
     }

@@ -1,7 +1,7 @@
 //! The keeper process: one thread, one loop over its socket, its signals and its clock.
 //!
-//! Invariant: once the daemon's end of the socket has closed, and no other daemon has taken over, the
-//! keeper takes on nothing more and is gone within 2 s, and every process below it before that.
+//! Invariant: once the daemon's end of the socket has closed, and no other daemon has taken over, the keeper accepts
+//! nothing more and is gone within 2 s, after every process below it.
 
 use std::{
     io::{self, Write},
@@ -32,13 +32,13 @@ use super::{
     wire::{FrameError, KeeperEvent, KeeperRequest, SpawnRequest},
 };
 
-/// After the daemon's end: when what still runs gets SIGTERM (its stdin has closed with the daemon,
-/// and most servers end by that), when SIGKILL, and when the keeper gives up.
+/// Delays after the daemon's end: until SIGTERM for running trees (most servers have exited by then, because their
+/// stdin closed with the daemon), until SIGKILL, and until the keeper gives up.
 const CLOSE_TERM_DELAY: Duration = Duration::from_millis(300);
 const CLOSE_KILL_DELAY: Duration = Duration::from_millis(1200);
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(1900);
 
-/// Between two rounds of SIGKILL: forks race with a round.
+/// The interval between rounds of SIGKILL: forks race with a round.
 const CLOSE_KILL_INTERVAL: Duration = Duration::from_millis(20);
 
 struct KeeperProcess {
@@ -56,33 +56,32 @@ struct ClosingState {
     asked: bool,
 }
 
-/// What a step of closing has come to.
+/// The result of one step of closing.
 enum ClosingProgress {
     Done { everything_ended: bool },
     Until(Option<Instant>),
 }
 
-/// The whole life of a keeper process.  Standard input is its socket to the daemon.
+/// Runs the keeper process. Standard input is its socket to the daemon.
 ///
-/// To be called before any thread or runtime exists: it changes what belongs to the whole process,
-/// and forks.
+/// Must be called before any thread or runtime exists: it changes process-wide state, and forks.
 pub fn run_keeper(lock: &Path) -> ExitCode {
     match live(lock) {
         Ok(code) => code,
         Err(error) => {
-            warn("keep the daemon's servers", &error);
+            warn("manage the daemon's servers", &error);
             ExitCode::FAILURE
         }
     }
 }
 
-/// As the keeper, and beside it as its guard.
+/// Runs as the keeper, and in its parent process as the guard.
 fn live(lock: &Path) -> io::Result<ExitCode> {
     let signals = BlockedSignals::block()?;
     hide_inherited_descriptors().unwrap_or_else(|error| warn("list the descriptors", &error));
-    // Fails only where we lead a session already, which is what it is for.
+    // Fails only if this process already leads a session, which is the goal.
     setsid().ok();
-    // Before the fork: what is open twice is locked until both have closed it.
+    // Before the fork: the lock is released only when both processes have closed the file.
     let lock = KeeperLock::open(lock, Instant::now(), warn);
     // After the lock is open: its path may be relative.
     chdir("/")?;
@@ -98,7 +97,7 @@ fn live(lock: &Path) -> io::Result<ExitCode> {
 }
 
 impl KeeperProcess {
-    /// `keeper` is how the daemon knows it, which is by its guard.
+    /// `keeper` is the pid that the daemon knows, which is the guard's.
     fn new(keeper: u32, signals: BlockedSignals, lock: KeeperLock) -> io::Result<Self> {
         prctl::set_child_subreaper(true)?;
         prctl::set_name(c"muxd-keeper")?;
@@ -114,7 +113,7 @@ impl KeeperProcess {
         })
     }
 
-    /// Until the daemon has gone; answers whether everything below has ended.
+    /// Runs until the daemon has gone; returns whether everything below has ended.
     fn run(mut self) -> io::Result<bool> {
         loop {
             let now = Instant::now();
@@ -134,7 +133,7 @@ impl KeeperProcess {
             for (master, event) in gone {
                 self.masters.say(master, &event);
             }
-            // Sending may find out that the daemon has gone, so what follows from that comes after.
+            // A send may discover that the daemon has gone, so closing comes after.
             self.masters.iter_mut().for_each(|it| it.control.flush());
             match self.close(now, alone) {
                 ClosingProgress::Done { everything_ended } => return Ok(everything_ended),
@@ -149,7 +148,7 @@ impl KeeperProcess {
         }
     }
 
-    /// Whether any process was reaped, and whether none is left.
+    /// Reaps processes that have ended. Returns whether any was reaped, and whether none is left.
     fn reap(&mut self, now: Instant) -> (bool, bool) {
         let mut any = false;
         loop {
@@ -202,7 +201,7 @@ impl KeeperProcess {
         ClosingProgress::Until(Some(closing.since + next))
     }
 
-    /// Sleeps until something is there to do, and reads what came from the daemon.
+    /// Sleeps until there is something to do, and reads from the daemons.
     fn wait(&mut self, until: Option<Instant>) -> io::Result<()> {
         let mut fds = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
         let mut polled = Vec::new();
@@ -223,8 +222,8 @@ impl KeeperProcess {
             if let Some(control) = self.masters.get_mut(number)
                 && let Err(error) = control.receive(seen.unwrap_or(PollFlags::empty()))
             {
-                // The control is closed by it, which is all that follows from a broken socket.
-                warn("hear the daemon", &error);
+                // The socket is closed now; nothing else follows from the error.
+                warn("read from the daemon", &error);
             }
         }
         Ok(())
@@ -233,7 +232,7 @@ impl KeeperProcess {
     fn serve_all(&mut self, now: Instant) {
         for number in self.masters.numbers() {
             if let Err(error) = self.serve(number, now) {
-                warn("understand the daemon", &io::Error::other(error));
+                warn("parse the daemon's requests", &io::Error::other(error));
                 if let Some(control) = self.masters.get_mut(number) {
                     control.close();
                 }
@@ -246,7 +245,7 @@ impl KeeperProcess {
             && let Some(request) = control.next_request()?
         {
             match request {
-                // A daemon that has gone has no use for a new server.
+                // A daemon that has gone needs no new server.
                 KeeperRequest::Spawn(request) if control.is_open() => self.spawn(number, request),
                 KeeperRequest::Spawn(_) => {}
                 KeeperRequest::Signal { id, signal } => self.trees.signal(id, number, signal, now),
@@ -256,7 +255,7 @@ impl KeeperProcess {
                     }
                 }
                 KeeperRequest::Give { id } => {
-                    // Without anybody who takes it, it ends with the one whose it is.
+                    // Without a successor, the child ends with its daemon.
                     if let Some(next) = self.masters.successor(number) {
                         for event in self.trees.give(id, number, next) {
                             self.masters.say(next, &event);
@@ -291,7 +290,7 @@ impl KeeperProcess {
     }
 }
 
-/// Rounded up, so that a deadline has passed when the poll returns.
+/// The poll timeout, rounded up so that the deadline has passed when the poll returns.
 fn timeout(until: Option<Instant>) -> PollTimeout {
     let Some(until) = until else {
         return PollTimeout::NONE;
@@ -301,7 +300,7 @@ fn timeout(until: Option<Instant>) -> PollTimeout {
     PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
 }
 
-/// To the stderr that the daemon gave us.  It may be closed by now, which is no reason to end.
+/// Writes to the stderr inherited from the daemon. It may be closed, which is not an error.
 pub(super) fn warn(what: &str, error: &io::Error) {
     writeln!(io::stderr(), "muxd keeper: failed to {what}: {error}").ok();
 }

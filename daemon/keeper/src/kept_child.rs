@@ -1,9 +1,6 @@
-//! A program in the keeper's care, as the daemon holds it.
+//! The daemon's handle to a program that the keeper started.
 //!
-//! Invariant: a tree never outlives its [`KeptChild`]; whoever drops one without [`stop_listening`] has the
-//! tree killed.
-//!
-//! [`stop_listening`]: KeptChild::stop
+//! Invariant: a tree never outlives its [`KeptChild`]; dropping one without [`stop`](KeptChild::stop) kills the tree.
 
 use std::{ffi::OsString, fmt, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
@@ -18,24 +15,24 @@ use tracing::warn;
 
 use super::error::SpawnError;
 
-/// How long [`KeptChild::stop_listening`] waits for a tree after it sent SIGKILL, or after the main process
-/// has ended by itself.  Only a process stuck in the kernel, or one of another user, takes longer.
+/// How long [`KeptChild::stop`] waits for a tree after SIGKILL, or after the main process exited by itself. Only a
+/// process stuck in the kernel, or one of another user, takes longer.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What to start.
+/// The program to start.
 pub struct SpawnSpec {
     /// A bare name is looked up in the `PATH` of `env`.
     pub program: PathBuf,
     pub args: Vec<OsString>,
-    /// The child's whole environment; only `MUX_KEPT` is added.
+    /// The child's complete environment; only `MUX_KEPT` is added.
     pub env: Vec<(OsString, OsString)>,
-    /// Absolute.
+    /// The working directory. Must be absolute.
     pub cwd: PathBuf,
     /// Names the child in `MUX_KEPT` and in logs; any text without a NUL.
     pub tag: String,
 }
 
-/// A running child.  Its pipes are the caller's to take.
+/// A running child. The caller may take its pipes.
 #[derive(Debug)]
 pub struct KeptChild {
     pub pid: u32,
@@ -47,7 +44,7 @@ pub struct KeptChild {
     leash: ChildLeash,
 }
 
-/// How the main process ended: one of the two is set, or neither if nobody could see it.
+/// How the main process ended: one of the two is set, or neither if its exit status is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChildExit {
     pub code: Option<i32>,
@@ -62,11 +59,11 @@ pub(super) enum StopSignal {
     Kill,
 }
 
-/// What [`KeeperProcess`](super::KeeperProcess) and [`KeptChild`] ask of the task that owns the children.
+/// Requests of [`Keeper`](super::Keeper) and [`KeptChild`] to the task that owns the children.
 pub(super) enum KeeperCall {
     Spawn {
         id: u64,
-        /// With the program's path, not its name.
+        /// `program` is the resolved path, not a bare name.
         spec: SpawnSpec,
         exit: watch::Sender<Option<ChildExit>>,
         reply: oneshot::Sender<Result<StartedChild, SpawnError>>,
@@ -75,22 +72,22 @@ pub(super) enum KeeperCall {
         id: u64,
         signal: StopSignal,
     },
-    /// Another daemon is to be served beside us, over this socket.
+    /// The keeper is to serve another daemon, too, over this socket.
     Admit {
         socket: OwnedFd,
         done: oneshot::Sender<()>,
     },
-    /// The child is that daemon's from here on.
+    /// The child belongs to that daemon from now on.
     Give {
         id: u64,
     },
-    /// A child that another daemon gives to us.
+    /// Claims a child that another daemon gives to this one.
     Claim {
         id: u64,
         pid: u32,
         exit: watch::Sender<Option<ChildExit>>,
     },
-    /// What was given to us and claimed by nobody ends.
+    /// Ends the children that were given to this daemon and not claimed.
     EndUnclaimed,
     Close,
 }
@@ -102,18 +99,18 @@ pub(super) struct StartedChild {
     pub(super) stderr: OwnedFd,
 }
 
-/// Kills the tree of `id` when it is dropped.  It exists before the child does, so that a spawn
-/// whose caller went away leaves nothing behind.
+/// Kills the tree of `id` when dropped. It exists before the child does, so that a cancelled spawn leaves nothing
+/// behind.
 #[derive(Debug)]
 pub(super) struct ChildLeash {
     pub(super) id: u64,
     pub(super) calls: mpsc::UnboundedSender<KeeperCall>,
-    /// It is another daemon's by now.
+    /// The child belongs to another daemon now.
     pub(super) given: bool,
 }
 
 impl KeptChild {
-    /// Must be called within a tokio runtime with IO.
+    /// Must be called inside a tokio runtime with IO.
     pub(super) fn new(
         started: StartedChild,
         exit: watch::Receiver<Option<ChildExit>>,
@@ -129,22 +126,22 @@ impl KeptChild {
         })
     }
 
-    /// Resolves when the main process has ended, or the keeper with it.
+    /// Resolves when the main process has ended, or the keeper has gone.
     pub async fn wait(&self) -> ChildExit {
         let mut exit = self.exit_watch();
         let ended = exit.wait_for(Option::is_some).await;
         ended.map_or(None, |exit| *exit).unwrap_or(ChildExit::LOST)
     }
 
-    /// The same for whoever cannot hold the child.
+    /// A receiver of the child's exit, for callers that cannot hold the child.
     pub fn exit_watch(&self) -> watch::Receiver<Option<ChildExit>> {
         self.exit.clone()
     }
 
-    /// Ends the child: end of file on its stdin, and after `grace` SIGTERM, and after another
-    /// `grace` SIGKILL.  Returns when nothing of its tree is left.
+    /// Ends the child: end of file on its stdin, after `grace` SIGTERM, and after another `grace` SIGKILL. Returns when
+    /// nothing of its tree is left.
     ///
-    /// The end of file is the caller's to give if it took `stdin`.
+    /// If the caller took `stdin`, it must close it itself.
     pub async fn stop(mut self, grace: Duration) {
         drop(self.stdin.take());
         if timeout(grace, self.wait()).await.is_err() {
@@ -154,19 +151,19 @@ impl KeptChild {
             }
         }
         if timeout(STOP_TIMEOUT, self.tree_gone()).await.is_err() {
-            warn!(pid = self.pid, limit = ?STOP_TIMEOUT, "processes of a server cannot be ended");
+            warn!(pid = self.pid, limit = ?STOP_TIMEOUT, "processes of a server did not exit after SIGKILL");
         }
     }
 
-    /// What it goes by, for the daemon that takes over.
+    /// The child's id, for the daemon that takes over.
     pub fn id(&self) -> u64 {
         self.leash.id
     }
 
-    /// It is the next daemon's from here on, which has its pipes already.
+    /// Gives the child to the next daemon, which has its pipes already.
     pub fn give(mut self) {
         self.leash.given = true;
-        // Nobody to receive it means that the keeper has gone, and the child with it.
+        // An error means that the keeper and the child are gone.
         self.leash
             .calls
             .send(KeeperCall::Give { id: self.leash.id })
@@ -179,7 +176,7 @@ impl KeptChild {
 }
 
 impl ChildExit {
-    /// The keeper ended before it could tell.
+    /// The keeper exited before it could report the exit.
     pub const LOST: ChildExit = ChildExit {
         code: None,
         signal: None,
@@ -188,7 +185,7 @@ impl ChildExit {
 
 impl ChildLeash {
     fn signal(&self, signal: StopSignal) {
-        // Nobody to receive it means that the trees are gone, or that the keeper ends them now.
+        // An error means that the trees are gone, or that the keeper is ending them.
         self.calls
             .send(KeeperCall::Signal {
                 id: self.id,
@@ -201,7 +198,7 @@ impl ChildLeash {
 impl Drop for ChildLeash {
     fn drop(&mut self) {
         if !self.given {
-            // Also after the tree has gone: an `id` is never used twice, and an unknown one is ignored.
+            // Harmless after the tree has gone: an `id` is never reused, and an unknown one is ignored.
             self.signal(StopSignal::Kill);
         }
     }
@@ -224,13 +221,13 @@ impl fmt::Display for ChildExit {
                 Ok(signal) => write!(f, "killed by signal {number} ({signal})"),
                 Err(_) => write!(f, "killed by signal {number}"),
             },
-            (None, None) => f.write_str("lost with its keeper"),
+            (None, None) => f.write_str("exit status unknown"),
         }
     }
 }
 
 impl fmt::Debug for SpawnSpec {
-    /// Names, not values: arguments and environment may hold secrets.
+    /// Prints names, not values: arguments and environment may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.env.iter().map(|(name, _)| name).collect();
         f.debug_struct("SpawnSpec")
@@ -247,11 +244,11 @@ mod tests {
     use super::ChildExit;
 
     #[test]
-    fn an_exit_reads_like_a_sentence() {
+    fn exit_is_displayed_as_text() {
         let exit = |code, signal| ChildExit { code, signal }.to_string();
         assert_eq!(exit(Some(3), None), "exit code 3");
         assert_eq!(exit(None, Some(9)), "killed by signal 9 (SIGKILL)");
         assert_eq!(exit(None, Some(40)), "killed by signal 40");
-        assert_eq!(ChildExit::LOST.to_string(), "lost with its keeper");
+        assert_eq!(ChildExit::LOST.to_string(), "exit status unknown");
     }
 }

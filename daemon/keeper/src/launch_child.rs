@@ -1,8 +1,7 @@
-//! One child from its request to its exec, in the keeper.
+//! Starts one child in the keeper, from its request to its exec.
 //!
-//! Invariant: a child inherits nothing from the keeper: its only descriptors are its own three
-//! pipes, no signal is blocked or ignored, its limits are those that muxd was started with, and its environment is the
-//! request's and the marker.
+//! Invariant: a child inherits nothing from the keeper: its only descriptors are its three pipes, no signal is blocked
+//! or ignored, its limits are those that muxd was started with, and its environment is the request's plus the marker.
 
 use std::{
     ffi::OsString,
@@ -35,7 +34,7 @@ use super::{
 pub(super) struct LaunchedChild {
     pub(super) pid: Pid,
     pub(super) marker: Vec<u8>,
-    /// The keeper's ends, in the order of the wire.
+    /// The keeper's ends, in the order of the protocol.
     pub(super) pipes: [OwnedFd; FDS_PER_CHILD],
 }
 
@@ -44,8 +43,8 @@ pub(super) struct LaunchRefusal {
     pub(super) error: io::Error,
 }
 
-/// Keeps what the keeper itself inherited from its children.  Whoever started the daemon may have
-/// left it descriptors that do not close on exec; ours all do.
+/// Hides inherited descriptors from the keeper's children: the daemon may have inherited descriptors that do not close
+/// on exec. Those of muxd all do.
 #[expect(
     unsafe_code,
     reason = "a descriptor that nobody here owns is only a number"
@@ -58,14 +57,14 @@ pub(super) fn hide_inherited_descriptors() -> io::Result<()> {
         .filter_map(|name| name.to_str()?.parse().ok())
         .collect();
     for number in numbers.into_iter().filter(|number| *number > 2) {
-        // SAFETY: setting this flag moves and closes nothing, and a number that is no descriptor
-        // any more (that of the listing) is an error and no more.
+        // SAFETY: setting this flag moves and closes nothing, and for a number that is no longer a descriptor (that of
+        // the listing) it just fails.
         unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     Ok(())
 }
 
-/// What the markers of a keeper's children have in common.
+/// The common part of the markers of a keeper's children.
 pub(super) struct MarkerOrigin {
     /// The keeper's pid, as the daemon knows it.
     pub(super) keeper: u32,
@@ -77,7 +76,7 @@ pub(super) fn launch(
     origin: &MarkerOrigin,
 ) -> Result<LaunchedChild, LaunchRefusal> {
     let cwd = PathBuf::from(OsString::from(request.cwd));
-    // The exec reports a bad directory and a missing program alike, so the directory goes first.
+    // The exec reports a bad directory and a missing program alike, so the directory is checked first.
     enter(&cwd).map_err(|error| LaunchRefusal {
         kind: SpawnFailure::BadCwd,
         error,
@@ -111,7 +110,7 @@ pub(super) fn launch(
     })
 }
 
-/// Whether a child could start in `cwd`.
+/// Checks that a child could start in `cwd`.
 fn enter(cwd: &Path) -> io::Result<()> {
     if !cwd.is_absolute() {
         return Err(io::Error::other("it is not an absolute path"));
@@ -130,7 +129,7 @@ fn kind_of(error: &io::Error) -> SpawnFailure {
     }
 }
 
-/// The second line of defence: should the keeper be killed, the kernel kills its children.
+/// The second line of defense: if the keeper is killed, the kernel kills its children.
 #[expect(
     unsafe_code,
     reason = "only the new process can ask for its parent-death signal"
@@ -139,7 +138,7 @@ fn die_with_the_keeper(command: &mut Command) {
     let keeper = Pid::this();
     let before_exec = move || {
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // The keeper may have died before that line, and then nothing would be sent.
+        // If the keeper died before that call, no signal would be sent.
         if getppid() != keeper {
             return Err(Errno::ESRCH.into());
         }
@@ -147,8 +146,8 @@ fn die_with_the_keeper(command: &mut Command) {
         // The keeper blocks signals, and an exec keeps the mask.
         Ok(SigSet::empty().thread_set_mask()?)
     };
-    // SAFETY: between fork and exec the closure makes four system calls on values that are there already,
-    // and neither allocates nor takes a lock.
+    // SAFETY: between fork and exec the closure makes four system calls on existing values, and neither allocates nor
+    // takes a lock.
     unsafe {
         command.pre_exec(before_exec);
     }

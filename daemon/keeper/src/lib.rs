@@ -1,28 +1,30 @@
-//! The keeper: a small process of its own that starts and owns every server that the daemon speaks to over stdio.
+//! The keeper: a small separate process that starts and owns every stdio server of the daemon.
 //!
-//! It knows `mux-process` and nothing of MCP: other daemons could use it for their child processes. It starts servers
-//! only; workers are started by the daemon itself.
+//! It depends on `mux-process` and knows nothing of MCP: other daemons could use it for their child processes. It
+//! starts servers only; the daemon starts workers itself.
 //!
-//! The daemon cannot promise to end its children itself, because nothing runs in it after SIGKILL. On Linux it
-//! therefore starts `muxd keeper`, which has no threads, is the subreaper of every server tree, passes the ends of
-//! their pipes to the daemon, and ends the trees when the daemon's end of their common socket closes. Above the keeper
-//! is its guard, forked from it before it has a child: the next subreaper, which ends what a killed keeper leaves. The
-//! next keeper ends what outlives all three. Elsewhere `direct_children` replaces it, which promises less (process groups only).
+//! The daemon cannot guarantee that it ends its children, because it runs no code after SIGKILL. On Linux it therefore
+//! starts `muxd keeper`, which has no threads, is the subreaper of every server tree, passes the pipe ends of the
+//! servers to the daemon, and ends the trees when the daemon's end of their socket closes. Above the keeper is its
+//! guard, forked from it before it has a child: the next subreaper, which ends what a killed keeper leaves behind. If
+//! the daemon, the keeper and the guard are all killed, the next keeper ends the remaining processes. On other systems
+//! `direct_children` replaces the keeper, with weaker guarantees (process groups only).
 //!
-//! - The daemon's side is [`KeeperProcess`] (`keeper_handle`) and [`KeptChild`] (`kept_child`). `keeper_owner` is the task that owns the keeper
-//!   process and its table of children, `keeper_link` its end of the socket, `sweep_dead_keeper` ends what a killed keeper owned, `program_lookup`
-//!   searches `PATH`, `error` says what went wrong.
-//! - The keeper process is [`run_keeper`] (`keeper_process`): one thread, one loop over its socket, its signals (`signals`) and
-//!   its clock. `daemon_socket` is its end of the socket, `launch_child` one child from request to exec, `child_entry` a child in the
-//!   table, `process_trees` how trees end, `process_table` who descends from whom (read from `/proc`), `keeper_lock` the wait for the
-//!   previous keeper, `daemons` the daemons that it serves (one, or two at an upgrade), `orphans` what the last keeper
-//!   of this home left, `keeper_guard` its parent process.
-//! - What they say to each other is `wire`; `descriptor_passing` moves bytes and descriptors through the socket.
+//! - The daemon's side is [`Keeper`] (`keeper_handle`) and [`KeptChild`] (`kept_child`). `keeper_owner` is the task
+//!   that owns the keeper process and the table of its children (`child_entry`), `keeper_link` its end of the socket,
+//!   `sweep_dead_keeper` ends what a killed keeper owned, `program_lookup` searches `PATH`, `error` defines the errors.
+//! - The keeper process is [`run_keeper`] (`keeper_process`): one thread, one loop over its socket, its signals
+//!   (`signals`) and its clock. `daemon_socket` is its end of the socket, `launch_child` starts one child,
+//!   `process_trees` ends trees, `process_table` reads the ancestry of processes from `/proc`, `keeper_lock` waits for
+//!   the previous keeper, `daemons` holds the served daemons (one, or two during an upgrade), `orphans` ends what the
+//!   last keeper of this home left behind, `keeper_guard` is the parent process.
+//! - `wire` is the protocol between the two; `descriptor_passing` sends bytes and descriptors through the socket.
 //!
 //! Invariants:
 //!
 //! - Every child of the daemon, with its whole tree, is gone 2 s after the daemon, however the daemon died, unless
-//!   keeper and guard die in the same instant: then with the next daemon (Linux; elsewhere process groups only).
+//!   keeper and guard die at the same moment: then it ends when the next daemon starts (Linux; elsewhere process groups
+//!   only).
 //! - A child inherits nothing but its three pipes, the environment of its request, and the limits that muxd was started
 //!   with. The daemon, the keeper and its guard are not dumpable: no process of the user can read their memory
 //!   (`mux_process::core_dumps`).
@@ -65,7 +67,7 @@ mod sweep_dead_keeper;
 #[cfg(target_os = "linux")]
 pub mod wire;
 
-// Built for tests everywhere, so that it cannot rot on the platform that most of us work on.
+// Compiled for tests on every system, so that it does not break unnoticed on Linux.
 #[cfg(any(not(target_os = "linux"), test))]
 mod direct_children;
 

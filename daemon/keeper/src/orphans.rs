@@ -1,7 +1,7 @@
-//! What the last keeper of this home left behind, if it was killed together with its guard.
+//! Ends what the last keeper of this home left behind, if it was killed together with its guard.
 //!
-//! Invariant: looked for only while the lock is held, so that no keeper of the home is alive, and
-//! known only by the marker of the home, so that no stranger is touched.
+//! Invariant: orphans are searched only while the lock is held, so that no keeper of the home is alive, and are
+//! recognized by the marker of the home, so that no unrelated process is touched.
 
 use std::{
     io,
@@ -15,10 +15,10 @@ use nix::{
 
 use super::process_table::{ProcessTable, is_of_home, marker_of};
 
-/// How long servers may be held up for it. What SIGKILL does not end by then is stuck in the kernel.
+/// How long this may delay servers. Processes that outlive SIGKILL this long are stuck in the kernel.
 const ORPHAN_KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Between two rounds: forks race with a round.
+/// The interval between rounds of SIGKILL: forks race with a round.
 const ORPHAN_KILL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) struct KeeperOrphans {
@@ -36,7 +36,7 @@ impl KeeperOrphans {
         }
     }
 
-    /// Kills what there is. Answers when to be called again, or nothing once there is no more.
+    /// Kills all orphans. Returns when to call it again, or `None` once none is left.
     pub(super) fn end(&mut self, now: Instant, warn: impl Fn(&str, &io::Error)) -> Option<Instant> {
         if self.over {
             return None;
@@ -54,7 +54,7 @@ impl KeeperOrphans {
         if now >= until {
             self.over = true;
             warn(
-                "end what an earlier keeper left",
+                "end the processes of an earlier keeper",
                 &io::ErrorKind::TimedOut.into(),
             );
             return None;

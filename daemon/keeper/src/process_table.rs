@@ -1,13 +1,13 @@
-//! Who descends from whom, read from `/proc`.
+//! The ancestry of processes, read from `/proc`.
 //!
-//! Invariant: a snapshot is old when it is read, since forks race with the reading.  Whoever ends
-//! processes by it reads another one, until one shows none.
+//! Invariant: a snapshot is outdated as soon as it is read, since forks race with the reading. Code that ends processes
+//! by it reads new ones until one shows none.
 
 use std::{collections::HashSet, ffi::OsString, fs, os::unix::ffi::OsStrExt};
 
 use nix::unistd::Pid;
 
-/// The variable that every child gets and its descendants inherit, also those that left its process
+/// The environment variable that every child gets and its descendants inherit, including those that left their process
 /// group and lost their parent.
 pub(super) const MARKER_VARIABLE: &str = "MUX_KEPT";
 
@@ -18,12 +18,12 @@ pub(super) struct ProcessEntry {
     pub(super) pid: Pid,
     pub(super) parent: Pid,
     pub(super) group: Pid,
-    /// It has ended, and its parent has not asked how.
+    /// The process has ended and was not reaped.
     pub(super) zombie: bool,
 }
 
 impl ProcessTable {
-    /// Empty where `/proc` is not mounted: then process groups are all there is.
+    /// Reads a snapshot. Empty if `/proc` is not mounted: then only process groups are known.
     pub(super) fn read() -> Self {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter(|entry| entry.file_name().as_bytes()[0].is_ascii_digit());
@@ -31,13 +31,13 @@ impl ProcessTable {
         ProcessTable(stats.filter_map(|stat| parse_stat(&stat)).collect())
     }
 
-    /// The children of `parent`, those that have ended among them.
+    /// The children of `parent`, zombies included.
     pub(super) fn children(&self, parent: Pid) -> impl Iterator<Item = ProcessEntry> {
         let all = self.0.iter().copied();
         all.filter(move |process| process.parent == parent)
     }
 
-    /// Everything that runs, but for `pid` and what it descends from.
+    /// Every running process except `pid` and its ancestors.
     pub(super) fn unrelated_to(&self, pid: Pid) -> impl Iterator<Item = ProcessEntry> {
         let mut spared = HashSet::from([pid]);
         let mut below = pid;
@@ -56,7 +56,7 @@ impl ProcessTable {
         roots: impl IntoIterator<Item = ProcessEntry>,
     ) -> Vec<ProcessEntry> {
         let mut found: Vec<ProcessEntry> = roots.into_iter().collect();
-        // A snapshot that was read while pids were given again could hold a circle.
+        // A snapshot that was read while pids were reused could contain a cycle.
         let mut seen: HashSet<Pid> = found.iter().map(|process| process.pid).collect();
         let mut next = 0;
         while let Some(process) = found.get(next).copied() {
@@ -70,25 +70,23 @@ impl ProcessTable {
     }
 }
 
-/// The marker's value for one child: unique, and readable for a human in `ps e`. `home` is what all
-/// keepers of one lock have in common.
+/// The marker's value for one child: unique, and readable in `ps e`. `home` is common to all keepers of one lock.
 pub(super) fn marker(tag: &str, keeper: u32, id: u64, home: &str) -> OsString {
     format!("{tag}/{keeper}/{id}/{home}").into()
 }
 
-/// Whether `marker` was given by this keeper, to whichever child.
+/// Whether this keeper gave `marker` to a child.
 pub(super) fn is_of_keeper(marker: &[u8], keeper: u32) -> bool {
     let mut parts = marker.rsplitn(4, |byte| *byte == b'/').skip(2);
     parts.next() == Some(keeper.to_string().as_bytes())
 }
 
-/// Whether `marker` was given by some keeper of this home.
+/// Whether a keeper of this home gave `marker` to a child.
 pub(super) fn is_of_home(marker: &[u8], home: &str) -> bool {
     marker.rsplit(|byte| *byte == b'/').next() == Some(home.as_bytes())
 }
 
-/// The marker in the environment that a process was started with.  `None` also for a process whose
-/// environment is not ours to read.
+/// The marker in the initial environment of a process. `None` also if the environment is not readable.
 pub(super) fn marker_of(pid: Pid) -> Option<Vec<u8>> {
     let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut variables = environ.split(|byte| *byte == 0);
@@ -100,7 +98,7 @@ pub(super) fn marker_of(pid: Pid) -> Option<Vec<u8>> {
     })
 }
 
-/// `pid (command) state parent group …`, where the command may hold spaces and parentheses.
+/// Parses `pid (command) state parent group …`, where the command may contain spaces and parentheses.
 fn parse_stat(stat: &[u8]) -> Option<ProcessEntry> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
@@ -132,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_may_hold_anything() {
+    fn stat_with_any_command_name_is_parsed() {
         let seen = parse_stat(b"12 (a) R 1 (b \xff) S 3 4 5 0 -1 4194560 ");
         assert_eq!(seen, Some(process(12, 3, 4)));
         let dead = parse_stat(b"12 (a) Z 3 4 5").unwrap();
@@ -142,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_hold_every_level_once() {
+    fn descendants_of_every_level_are_listed_once() {
         let table = ProcessTable(vec![
             process(4, 3, 4),
             process(2, 1, 2),
@@ -164,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn we_are_in_the_table_below_our_parent() {
+    fn own_process_is_a_child_of_its_parent() {
         let (me, parent) = (Pid::this(), Pid::parent());
         let table = ProcessTable::read();
         assert!(table.children(parent).any(|process| process.pid == me));
     }
 
     #[test]
-    fn others_are_all_but_a_process_and_its_ancestors() {
+    fn unrelated_processes_exclude_ancestors() {
         let table = ProcessTable(vec![
             process(1, 0, 1),
             process(2, 1, 2),
@@ -187,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_names_its_keeper_whatever_the_tag() {
+    fn marker_identifies_its_keeper_for_any_tag() {
         let marker = marker("files/a", 12, 3, "8-1f");
         assert!(is_of_keeper(marker.as_bytes(), 12));
         assert!(!is_of_keeper(marker.as_bytes(), 3));

@@ -1,7 +1,7 @@
-//! The trees of the keeper's children, and how they end.
+//! The process trees of the keeper's children, and how they end.
 //!
-//! Invariant: only a child that was not yet reaped, or what a snapshot has just shown below the
-//! keeper, is signalled; a pid that was given again to a stranger is neither.
+//! Invariant: a signal goes only to a child that was not reaped yet, or to a process that a snapshot has just shown
+//! below the keeper; neither can be a reused pid.
 
 use std::{
     os::unix::process::ExitStatusExt,
@@ -21,11 +21,11 @@ use super::{
     wire::KeeperEvent,
 };
 
-/// How long what a child left behind may take after SIGTERM.
+/// How long the leftovers of a child may take after SIGTERM.
 const LEFTOVER_TERM_GRACE: Duration = Duration::from_millis(500);
 
-/// Between two rounds of SIGKILL, first and longest: forks race with a round, and a process stuck
-/// in the kernel must not keep the keeper busy.
+/// The shortest and longest interval between rounds of SIGKILL: forks race with a round, and a process stuck in the
+/// kernel must not keep the keeper busy.
 const INITIAL_KILL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_KILL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -34,16 +34,15 @@ pub(super) struct ProcessTrees(Vec<ChildTree>);
 
 struct ChildTree {
     id: u64,
-    /// Of the daemon with which it ends.
+    /// The number of the daemon that owns the tree.
     master: u64,
-    /// Of the main process, and of its process group.
+    /// The pid of the main process and of its process group.
     pid: Pid,
     marker: Vec<u8>,
-    /// The main process has been reaped: its pid may already be another's, its group's not while
-    /// it has members.
+    /// The main process has been reaped: its pid may be reused, that of its group only once the group is empty.
     exited: bool,
     exit: Option<ExitStatus>,
-    /// Its leftovers have been asked to end.
+    /// SIGTERM was sent to the leftovers.
     asked: bool,
     kill_at: Option<Instant>,
     kill_retry: Duration,
@@ -64,7 +63,7 @@ impl ProcessTrees {
         });
     }
 
-    /// A child of the keeper was reaped: the main process of a tree, or an orphan.
+    /// Records that a child of the keeper was reaped: the main process of a tree, or an orphan.
     pub(super) fn ended(
         &mut self,
         pid: Pid,
@@ -79,7 +78,7 @@ impl ProcessTrees {
         Some((child.master, exited(child.id, status)))
     }
 
-    /// The child is another daemon's from here on. What that one has to know.
+    /// Moves the child to another daemon. Returns the events for that daemon.
     pub(super) fn give(&mut self, id: u64, from: u64, to: u64) -> Vec<KeeperEvent> {
         let Some(child) = self.0.iter_mut().find(|child| child.id == id) else {
             return vec![KeeperEvent::Gone { id }];
@@ -107,7 +106,7 @@ impl ProcessTrees {
         }
     }
 
-    /// A child of somebody else's is left alone.
+    /// Signals a child. Does nothing if it belongs to another daemon.
     pub(super) fn signal(&mut self, id: u64, master: u64, ending: StopSignal, now: Instant) {
         let is_it = |child: &ChildTree| child.id == id && child.master == master;
         let Some(index) = self.0.iter().position(is_it) else {
@@ -118,13 +117,13 @@ impl ProcessTrees {
                 let members = self.members(&ProcessTable::read(), &self.0[index]);
                 self.0[index].send(Signal::SIGTERM, &members);
             }
-            // The next step kills, and goes on until nothing is left.
+            // The next step kills, and repeats until nothing is left.
             StopSignal::Kill => self.0[index].kill_at = Some(now),
         }
     }
 
-    /// Does what is due, reports the trees that are gone, and answers when to be called again.
-    /// `reaped` says that some process below the keeper has ended since the last step.
+    /// Does what is due, reports the trees that are gone, and returns when to call it again. `reaped` means that some
+    /// process below the keeper has ended since the last step.
     pub(super) fn step(
         &mut self,
         now: Instant,
@@ -151,7 +150,7 @@ impl ProcessTrees {
         self.0.iter().filter_map(|child| child.kill_at).min()
     }
 
-    /// Signals everything below the keeper, whoever's it is.
+    /// Signals everything below the keeper, of every daemon.
     pub(super) fn signal_all(&self, signal: Signal) {
         let table = ProcessTable::read();
         let everything = table.with_descendants(table.children(Pid::this()));
@@ -164,8 +163,8 @@ impl ProcessTrees {
         }
     }
 
-    /// The tree of `child`: its main process, what has lost its parent but not its process group or
-    /// its marker, and everything below.
+    /// The tree of `child`: its main process, the processes that lost their parent but not their process group or
+    /// marker, and everything below.
     fn members(&self, table: &ProcessTable, child: &ChildTree) -> Vec<ProcessEntry> {
         let is_main = |pid| self.0.iter().any(|other| !other.exited && other.pid == pid);
         let is_root = |process: &ProcessEntry| match is_main(process.pid) {
@@ -202,20 +201,20 @@ impl ChildTree {
         }
     }
 
-    /// An exit sets the time of the kill, and only an empty tree takes it back.
+    /// Whether nothing is left: an exit sets `kill_at`, and only an empty tree clears it.
     fn is_gone(&self) -> bool {
         self.exited && self.kill_at.is_none()
     }
 
     fn send(&self, signal: Signal, members: &[ProcessEntry]) {
         self.send_to_group(signal, members);
-        // Also to zombies: one whose threads still run looks like one that has ended.
+        // Also to zombies: a process whose main thread ended while others run looks like one.
         for process in members.iter().filter(|process| process.group != self.pid) {
             kill(process.pid, signal).ok();
         }
     }
 
-    /// The kernel signals a group at once, where forks cannot race.
+    /// Signals the process group; the kernel does so atomically, so forks cannot race.
     fn send_to_group(&self, signal: Signal, seen: &[ProcessEntry]) {
         if !self.exited || seen.iter().any(|process| process.group == self.pid) {
             killpg(self.pid, signal).ok();

@@ -1,7 +1,7 @@
-//! Which file a program's name means: the search through `PATH`, done in the daemon.
+//! Resolves a program's name to a file by searching `PATH`, in the daemon.
 //!
-//! Invariant: the search reads the `PATH` of the child's environment, never that of the daemon or
-//! of the keeper, so what is started does not depend on who started the daemon.
+//! Invariant: the search uses the `PATH` of the child's environment, never that of the daemon or the keeper, so the
+//! result does not depend on how the daemon was started.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -12,7 +12,7 @@ use nix::unistd::{AccessFlags, access};
 
 use super::error::SpawnError;
 
-/// What stands at a path.
+/// What was found at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramKind {
     Nothing,
@@ -20,8 +20,8 @@ pub(super) enum ProgramKind {
     Executable,
 }
 
-/// The absolute path of `program`, if `cwd` is absolute: a bare name is searched in the `PATH` of
-/// `env`, anything else starts at `cwd`.
+/// The absolute path of `program`, if `cwd` is absolute: a bare name is searched in the `PATH` of `env`, anything else
+/// is relative to `cwd`.
 pub(super) fn resolve(
     program: &Path,
     env: &[(OsString, OsString)],
@@ -32,8 +32,7 @@ pub(super) fn resolve(
         true => in_path(program, env, cwd),
         false => vec![cwd.join(program)],
     };
-    // As a shell does: a file that cannot be executed is passed over, and named only if no other
-    // is found.
+    // Like a shell: a file that is not executable is skipped, and reported only if no other is found.
     let mut refused = None;
     for candidate in &candidates {
         match look(candidate) {
@@ -51,7 +50,7 @@ pub(super) fn resolve(
     })
 }
 
-/// The real file system's answer, for the user that the daemon runs as.
+/// Looks in the file system, as the daemon's user.
 pub(super) fn look(path: &Path) -> ProgramKind {
     match path.metadata() {
         Err(_) => ProgramKind::Nothing,
@@ -62,13 +61,13 @@ pub(super) fn look(path: &Path) -> ProgramKind {
     }
 }
 
-/// Whether `program` is one plain name (`node`, not `./node` or `/bin/node`).
+/// Whether `program` is a bare name (`node`, not `./node` or `/bin/node`).
 fn is_bare(program: &Path) -> bool {
     !program.as_os_str().as_encoded_bytes().contains(&b'/')
 }
 
 fn in_path(program: &Path, env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
-    // The last one counts, as it does in the environment that is built from these pairs.
+    // The last one counts, as in the environment that is built from these pairs.
     let path = env.iter().rev().find(|(name, _)| name == "PATH");
     let path: &OsStr = path.map_or(OsStr::new(""), |(_, value)| value);
     std::env::split_paths(path)
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_name_is_searched_in_the_given_path_only() {
+    fn bare_name_is_searched_only_in_the_given_path() {
         assert_eq!(check("sh", Some("/usr/bin:/bin")), "/bin/sh");
         assert_eq!(
             check("sh", Some("/usr/bin:/opt")),
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_entry_or_program_starts_at_the_working_directory() {
+    fn relative_paths_start_at_the_working_directory() {
         assert_eq!(check("tool", Some("bin")), "/srv/bin/tool");
         assert_eq!(check("./tool", Some("/bin")), "/srv/./tool");
         assert_eq!(
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_the_right_is_passed_over_but_named_in_the_end() {
+    fn non_executable_file_is_skipped_and_reported_last() {
         assert_eq!(check("tool", Some("/etc:bin")), "/srv/bin/tool");
         assert_eq!(
             check("notes", Some("/etc:/bin")),

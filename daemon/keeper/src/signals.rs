@@ -1,7 +1,7 @@
-//! Signals and deaths, as the keeper hears of them.
+//! Signals and exits of children, as the keeper receives them.
 //!
-//! Invariant: no signal but SIGKILL and SIGSTOP ends or stops the keeper.  They are blocked and
-//! read from a descriptor; a handler would have to be undone in every child.
+//! Invariant: no signal but SIGKILL and SIGSTOP ends or stops the keeper. Signals are blocked and read from a
+//! descriptor; a handler would have to be undone in every child.
 
 use std::{
     io,
@@ -22,8 +22,8 @@ use nix::{
     unistd::Pid,
 };
 
-/// Those that the outside may send: systemd to its whole control group, a terminal, a lost socket.
-/// Whether to end is the daemon's decision, and its end is seen on the socket.
+/// Signals that others may send: systemd to its whole control group, a terminal, a closed socket. The daemon decides
+/// when to end, and its end is seen on the socket.
 const BLOCKED_SIGNALS: [Signal; 6] = [
     Signal::SIGCHLD,
     Signal::SIGHUP,
@@ -35,28 +35,28 @@ const BLOCKED_SIGNALS: [Signal; 6] = [
 
 pub(super) struct BlockedSignals(SignalFd);
 
-/// What [`reap`] found.
+/// The result of [`reap`].
 pub(super) enum ReapOutcome {
     Ended(Pid, ExitStatus),
-    /// There are children, and all of them run.
+    /// There are children, and all of them are running.
     AllRun,
     /// There is no child, and so no descendant: an orphan would have become our child.
     NoChild,
 }
 
 impl BlockedSignals {
-    /// Must come first in the life of the keeper.
+    /// Blocks the signals. Must come first in the keeper process.
     pub(super) fn block() -> io::Result<Self> {
         let set: SigSet = BLOCKED_SIGNALS.into_iter().collect();
         set.thread_block()?;
-        // What our parent ignored we would ignore too, and hand on to every child; an ignored
-        // SIGCHLD would also take the exits of our children from us.
+        // Ignored signals are inherited and passed on to every child; an ignored SIGCHLD would also discard the exits
+        // of our children.
         BLOCKED_SIGNALS.into_iter().try_for_each(default_action)?;
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         Ok(BlockedSignals(SignalFd::with_flags(&set, flags)?))
     }
 
-    /// Forgets what has come.  A wake-up is all that a signal means here.
+    /// Discards pending signals. They only serve as a wake-up.
     pub(super) fn drain(&self) {
         while let Ok(Some(_)) = self.0.read_signal() {}
     }
@@ -68,13 +68,13 @@ impl AsFd for BlockedSignals {
     }
 }
 
-/// Takes the exit status of one child that has ended, or tells that none has.
+/// Reaps one child that has ended, if there is one.
 ///
-/// nix's `waitpid` loses the pid of a child that died of a real-time signal.
+/// nix's `waitpid` loses the pid of a child that was killed by a real-time signal.
 #[expect(unsafe_code, reason = "std waits only for one child that it started")]
 pub(super) fn reap() -> ReapOutcome {
     let mut status = 0;
-    // SAFETY: the pointer is to a live, writable int, which is all that waitpid asks.
+    // SAFETY: the pointer is to a live, writable int, which is all that waitpid requires.
     let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
     match pid {
         0 => ReapOutcome::AllRun,

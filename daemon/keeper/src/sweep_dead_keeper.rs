@@ -1,7 +1,7 @@
-//! What the daemon does when its keeper was killed: end what the keeper owned.
+//! Ends what a killed keeper owned, in the daemon.
 //!
-//! Invariant: only orphans of the dead keeper are touched.  They became children of the daemon (a
-//! subreaper) and are known by their process group or by the keeper's marker.
+//! Invariant: only orphans of the dead keeper are touched. They became children of the daemon (a subreaper) and are
+//! recognized by their process group or by the keeper's marker.
 
 use std::{
     collections::HashSet,
@@ -20,26 +20,25 @@ use tracing::warn;
 
 use super::process_table::{ProcessTable, is_of_keeper, marker_of};
 
-/// How long it goes on.  A process that SIGKILL does not end by then is stuck in the kernel.
+/// How long the sweep takes at most. A process that outlives SIGKILL this long is stuck in the kernel.
 const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Between two rounds: forks race with a round.
+/// The interval between rounds of SIGKILL: forks race with a round.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(20);
 
 struct DeadKeeperSweep {
     keeper: u32,
     /// The process groups of the keeper and its children.
     groups: HashSet<Pid>,
-    /// What was killed: a zombie has no marker to know it by.
+    /// Processes that were killed: a zombie has no readable marker.
     killed: HashSet<Pid>,
 }
 
-/// Kills and reaps what is left of `keeper`, which must have been waited for: only then have its
-/// orphans become ours.
+/// Kills and reaps what is left of `keeper`, which must have been waited for: only then are its orphans our children.
 pub(super) async fn sweep(keeper: u32, children: impl Iterator<Item = u32>) {
     let mut sweep = DeadKeeperSweep {
         keeper,
-        // Also the keeper's own, where it was its guard that was killed.
+        // Includes the keeper's own, in case its guard was killed.
         groups: children
             .chain([keeper])
             .map(|pid| Pid::from_raw(pid.cast_signed()))
@@ -52,7 +51,7 @@ pub(super) async fn sweep(keeper: u32, children: impl Iterator<Item = u32>) {
             let left = sweep.round();
             (sweep, left)
         });
-        // It fails only while the runtime ends.
+        // Fails only while the runtime is shutting down.
         let Ok((again, left)) = round.await else {
             return;
         };
@@ -62,11 +61,11 @@ pub(super) async fn sweep(keeper: u32, children: impl Iterator<Item = u32>) {
         sweep = again;
         sleep(SWEEP_INTERVAL).await;
     }
-    warn!(keeper, limit = ?SWEEP_TIMEOUT, "processes of a dead keeper cannot be ended");
+    warn!(keeper, limit = ?SWEEP_TIMEOUT, "processes of a dead keeper did not exit after SIGKILL");
 }
 
 impl DeadKeeperSweep {
-    /// Whether something was left.
+    /// Runs one round. Returns whether any process was found.
     fn round(&mut self) -> bool {
         let table = ProcessTable::read();
         let me = Pid::this();
@@ -83,7 +82,7 @@ impl DeadKeeperSweep {
             kill(process.pid, Signal::SIGKILL).ok();
             self.killed.insert(process.pid);
             if process.zombie && process.parent == me {
-                // tokio waits only for what it started itself, so nobody else would.
+                // tokio reaps only the processes that it started itself.
                 waitpid(process.pid, Some(WaitPidFlag::WNOHANG)).ok();
             }
         }

@@ -1,8 +1,8 @@
-//! The frames between the daemon and its keeper: u32 length (little-endian), then JSON.
+//! The protocol between the daemon and its keeper: frames of a u32 length (little-endian) and JSON.
 //!
-//! Invariant: of the events only `Spawned` carries descriptors, always exactly three, and of the
-//! requests only `Admit`, always one, sent with the first byte of the frame.  A stream socket keeps
-//! them in order, so those that arrived next belong to the next such frame that is read.
+//! Invariant: among the events only `Spawned` carries descriptors, always exactly three, and among the requests only
+//! `Admit`, always one, sent with the first byte of the frame. A stream socket preserves their order, so received
+//! descriptors belong to the next such frame that is read.
 
 use std::{collections::VecDeque, ffi::OsString, os::unix::ffi::OsStringExt};
 
@@ -11,28 +11,28 @@ use thiserror::Error;
 
 use super::kept_child::{SpawnSpec, StopSignal};
 
-/// Both sides are the same binary, except while an upgrade replaces it: then this differs.
+/// Both sides are the same binary, except during an upgrade: then the versions may differ.
 pub const KEEPER_PROTOCOL_VERSION: u32 = 2;
 
-/// The longest frame, without its length.  Linux takes at most 2 MiB of arguments and environment.
+/// The longest frame, without its length prefix. Linux allows at most 2 MiB of arguments and environment.
 pub const MAX_FRAME_BYTES: usize = 1 << 20;
 
 /// Standard input (write end), output and error (read ends) of a new child, in this order.
 pub(super) const FDS_PER_CHILD: usize = 3;
 
-/// What the daemon asks.  `id` is chosen by the daemon and never used twice.
+/// A request of the daemon. `id` is chosen by the daemon and never reused.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KeeperRequest {
     Spawn(SpawnRequest),
-    /// To the child's process group and all its descendants; an unknown `id` is ignored.
+    /// Signals the child's process group and all its descendants; an unknown `id` is ignored.
     Signal {
         id: u64,
         signal: StopSignal,
     },
-    /// Another daemon is to be served beside this one, over the socket that comes with it.
+    /// Serve another daemon, too, over the socket that comes with this frame.
     Admit {},
-    /// The child is that daemon's from here on: it hears of it, and the child ends with it.
+    /// Gives the child to that daemon, which gets its events; the child ends with it.
     Give {
         id: u64,
     },
@@ -43,20 +43,20 @@ pub(super) struct SpawnRequest {
     pub(super) id: u64,
     pub(super) program: OsText,
     pub(super) args: Vec<OsText>,
-    /// The whole environment of the child, but for the marker that the keeper adds.
+    /// The complete environment of the child, without the marker that the keeper adds.
     pub(super) env: Vec<(OsText, OsText)>,
     pub(super) cwd: OsText,
     pub(super) tag: String,
 }
 
-/// What the keeper answers and reports.
+/// A response or report of the keeper.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum KeeperEvent {
-    /// The first frame: from here on the keeper owns what it is asked to start. The `id`s that this
-    /// daemon chooses are above `base`, so that no two daemons choose the same.
+    /// The first frame: from now on the keeper owns what it is asked to start. The `id`s that this daemon chooses are
+    /// above `base`, so that two daemons never choose the same.
     Hello { wire: u32, base: u64 },
-    /// Carries [`FDS_PER_CHILD`] descriptors.
+    /// The child has started. Carries [`FDS_PER_CHILD`] descriptors.
     Spawned { id: u64, pid: u32 },
     SpawnFailed {
         id: u64,
@@ -64,15 +64,15 @@ pub(super) enum KeeperEvent {
         message: String,
         errno: Option<i32>,
     },
-    /// The main process of the child has ended; what it left behind is being ended.
+    /// The main process of the child has ended; its leftovers are being ended.
     Exited {
         id: u64,
         code: Option<i32>,
         signal: Option<i32>,
     },
-    /// Nothing of the child's tree is left.  The last event of an `id`.
+    /// Nothing of the child's tree is left. The last event of an `id`.
     Gone { id: u64 },
-    /// A child that another daemon had started. Its pipes come from there.
+    /// A child that another daemon started. Its pipes come from that daemon.
     Given { id: u64, pid: u32 },
 }
 
@@ -85,7 +85,7 @@ pub(super) enum SpawnFailure {
     Other,
 }
 
-/// A string of the operating system: JSON text where it is UTF-8, an array of bytes where not.
+/// A string of the operating system: JSON text if it is UTF-8, otherwise an array of bytes.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(untagged)]
 pub(super) enum OsText {
@@ -95,13 +95,13 @@ pub(super) enum OsText {
 
 #[derive(Debug, Error)]
 pub enum FrameError {
-    #[error("encode a frame of {0} bytes, where {MAX_FRAME_BYTES} is the most")]
+    #[error("a frame of {0} bytes exceeds the limit of {MAX_FRAME_BYTES}")]
     TooLong(usize),
     #[error("encode or decode the JSON of a frame")]
     Json(#[from] serde_json::Error),
 }
 
-/// Bytes as they came from the socket, cut into frames.
+/// Splits received bytes into frames.
 #[derive(Default)]
 pub struct FrameBuffer(VecDeque<u8>);
 
@@ -110,12 +110,12 @@ impl FrameBuffer {
         self.0.extend(bytes);
     }
 
-    /// Whether a whole frame must be in it, which can be taken out before more is put in.
+    /// Whether the buffer must contain a whole frame, which is to be taken out before more is added.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= 4 + MAX_FRAME_BYTES
     }
 
-    /// The next whole frame, if one has arrived.
+    /// The next complete frame, if one has arrived.
     pub fn next_message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let Some(prefix) = self.0.make_contiguous().first_chunk::<4>() else {
             return Ok(None);
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_survive_any_cut() {
+    fn frames_are_parsed_wherever_the_stream_is_split() {
         let mut bytes = encode_frame(&KeeperEvent::Hello { wire: 2, base: 0 }).unwrap();
         bytes.extend(encode_frame(&KeeperEvent::Gone { id: 7 }).unwrap());
         for cut in 0..bytes.len() {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn text_keeps_every_byte() {
+    fn os_text_round_trips_every_byte() {
         for bytes in [&b"plain"[..], b"gr\xc3\xbcn", b"\xff\x00\xfe", b""] {
             let text = OsText::from(OsString::from_vec(bytes.to_vec()));
             let json = serde_json::to_string(&text).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_over_the_cap_is_refused_on_both_sides() {
+    fn frame_above_the_limit_is_rejected_by_sender_and_receiver() {
         let long = "x".repeat(MAX_FRAME_BYTES);
         assert!(matches!(encode_frame(&long), Err(FrameError::TooLong(_))));
         let mut inbox = FrameBuffer::default();

@@ -1,4 +1,4 @@
-//! A condition on the arguments of a call: a place, and what must hold there.
+//! A condition on the arguments of a call: a path into them and the test that its values must pass.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{
 
 #[derive(Clone, Debug)]
 pub(super) struct ArgumentCondition {
-    /// As it was written.
+    /// The path as written in the rule.
     text: String,
     place: ArgumentPath,
     test: ArgumentTest,
@@ -34,9 +34,9 @@ impl ArgumentCondition {
         &self.text
     }
 
-    /// Where the place names each element of a list, one is enough, unless `every` is wanted: a rule that allows
-    /// must not be met by the one harmless file among many, nor by what it cannot look into, nor by what may be
-    /// something else for the server. Every other rule is met by what may be what it is about.
+    /// For a path with `[*]` one matching element is enough, unless `every` is set: a rule that allows must not be met
+    /// by one harmless file among many, by a value that it cannot look into, or by one that the server may read
+    /// differently. Every other rule is met by any value that may match.
     pub(super) fn holds(&self, arguments: &Value, every: bool) -> bool {
         let mut found = self.place.found(arguments).into_iter();
         let met = |found: PathTarget<'_>| self.test.met(found.value());
@@ -46,14 +46,14 @@ impl ArgumentCondition {
         }
     }
 
-    /// It holds of nothing for sure, but cannot be ruled out.
+    /// No value meets the test for certain, but a match cannot be ruled out.
     pub(super) fn is_in_doubt(&self, arguments: &Value) -> bool {
         let found = self.place.found(arguments).into_iter();
         let best = found.map(|found| self.test.met(found.value())).max();
         best == Some(TestResult::Maybe)
     }
 
-    /// What stands there, for an explanation.
+    /// The values at the path, for an explanation.
     pub(super) fn found(&self, arguments: &Value) -> Vec<Option<Value>> {
         let found = self.place.found(arguments).into_iter();
         found.map(|found| found.value().cloned()).collect()

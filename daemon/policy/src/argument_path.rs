@@ -1,8 +1,8 @@
-//! Where in the arguments of a call a condition looks: `path`, `body.kind`, `tags[0]`, `files[*].name`, `a["odd.key"]`.
+//! Paths into the arguments of a call: `path`, `body.kind`, `tags[0]`, `files[*].name`, `a["odd.key"]`.
 
 use serde_json::Value;
 
-/// A place, taken apart.
+/// A parsed path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ArgumentPath(Vec<PathStep>);
 
@@ -10,7 +10,7 @@ pub(super) struct ArgumentPath(Vec<PathStep>);
 enum PathStep {
     Member(String),
     Index(usize),
-    /// Every element of a list; of what is no list, that itself.
+    /// Every element of a list; any other value counts as its own only element.
     Each,
 }
 
@@ -18,7 +18,7 @@ impl ArgumentPath {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is no place in the arguments, such as a.b, tags[0], tags[*] or a[\"odd.key\"]"
+                "`{text}` is not a path into the arguments, such as a.b, tags[0], tags[*] or a[\"odd.key\"]"
             )
         };
         let mut steps = Vec::new();
@@ -50,8 +50,8 @@ impl ArgumentPath {
         }
     }
 
-    /// What stands there: one for each way that the place names. Nothing is left out, so that whoever wants each of
-    /// them hears of those that are missing, too.
+    /// The targets of the path, one for each combination of elements. Missing values are included, so that a condition
+    /// on every element sees them.
     pub(super) fn found<'a>(&self, arguments: &'a Value) -> Vec<PathTarget<'a>> {
         let mut found = vec![PathTarget::of(arguments)];
         for step in &self.0 {
@@ -63,7 +63,7 @@ impl ArgumentPath {
                     {
                         items.iter().map(PathTarget::of).collect()
                     }
-                    // There is none of which anything could be said.
+                    // An empty list has no element to test.
                     (PathStep::Each, PathTarget::Value(Value::Array(_))) => {
                         vec![PathTarget::Nothing]
                     }
@@ -93,13 +93,13 @@ impl ArgumentPath {
     }
 }
 
-/// What a place leads to.
+/// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum PathTarget<'a> {
     Value(&'a Value),
-    /// It is not there, or null.
+    /// The value is missing, or null.
     Nothing,
-    /// Something else stands on the way, into which the place does not lead: a text where a member was looked for.
+    /// A value on the way is of another type, such as a string where a member was expected.
     Astray,
 }
 
@@ -119,7 +119,7 @@ impl<'a> PathTarget<'a> {
     }
 }
 
-/// What stands behind a `[`, and what comes behind its `]`.
+/// Parses the step after a `[`; returns it with the text after the `]`.
 fn bracket(inner: &str) -> Option<(PathStep, &str)> {
     if inner.starts_with('"') {
         let mut texts = serde_json::Deserializer::from_str(inner).into_iter::<String>();
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_leads_to_what_stands_there() {
+    fn path_finds_values_missing_members_and_wrong_types() {
         let arguments = json!({
             "path": "/etc", "body": { "kind": "a", "n": null }, "tags": ["x", "y"],
             "files": [{ "name": "1" }, { "other": 2 }, { "name": "3" }], "odd.key": { "b\"c": 7 }, "one": "z",
@@ -189,12 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_refused() {
+    fn malformed_path_is_rejected() {
         for text in [
             "", ".a", "a.", "a..b", "a[", "a[x]", "a[-1]", "a[0]b", "a[\"b]",
         ] {
             let error = ArgumentPath::parse(text).unwrap_err();
-            assert!(error.contains("no place"), "{text}: {error}");
+            assert!(error.contains("not a path"), "{text}: {error}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What a text or a number among the arguments may mean to the server that reads it.
+//! The ways in which a server may read a string or number among the arguments.
 //!
-//! A path can be written in many ways that lead to one file, and a URL in many ways that lead to one resource. What the
-//! server makes of a text is not known here, so each text has several readings. A rule that allows wants all of them
-//! in order; a rule that denies or asks is met by any of them.
+//! A file can be written as many paths, and a resource as many URLs. How the server reads a string is not known here,
+//! so each string has several readings. A rule that allows must hold for all of them; a rule that denies or asks is met
+//! by any of them.
 //!
-//! Invariant: readings are made of the text alone. No file is looked at and no link followed.
+//! Invariant: readings depend on the text alone. No file is accessed and no link followed.
 
 use std::borrow::Cow;
 
@@ -12,22 +12,22 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Number, Value};
 use url::Url;
 
-/// How often percent signs are decoded: once too often does no harm, once too seldom may.
+/// How many times percent signs are decoded: once too often does no harm, once too few may.
 const MAX_PERCENT_DECODINGS: usize = 3;
-/// URLs whose slashes after the scheme may be left out or doubled.
+/// Schemes of URLs whose slashes after the scheme may be missing or doubled.
 const SPECIAL_URL_SCHEMES: &[&str] = &["http", "https", "ws", "wss", "ftp", "file"];
 
 /// The readings of one value.
 #[derive(Debug)]
 pub(super) struct ArgumentReadings<'a> {
-    /// Spellings of the same thing, the first as it was sent; a number in its shortest form.
+    /// Spellings of the same value, the first as it was sent; a number in its shortest form.
     same: Vec<Cow<'a, str>>,
-    /// What a server could make of it beyond that.
+    /// Other values that a server could read it as.
     also: Vec<Cow<'a, str>>,
 }
 
 impl<'a> ArgumentReadings<'a> {
-    /// None of what is no text, no number and no truth value.
+    /// `None` unless the value is a string, number or boolean.
     pub(super) fn of(value: &'a Value) -> Option<Self> {
         match value {
             Value::String(text) => Some(Self::of_text(text)),
@@ -54,7 +54,7 @@ impl<'a> ArgumentReadings<'a> {
             }
         }
         let mut also = Vec::new();
-        // The same text as JSON has that number.
+        // The text that JSON uses for that number.
         let number = lenient_number(text).and_then(|number| Some(whole(&number)?.to_string()));
         also.extend(number.filter(|number| number != text));
         for text in readings.all() {
@@ -114,25 +114,25 @@ impl<'a> ArgumentReadings<'a> {
         self.same().chain(self.also.iter().map(Cow::as_ref))
     }
 
-    /// It leads up or home from a directory that is not known here.
+    /// Whether a reading leads up (`..`) or to the home directory (`~`), from a directory that is not known here.
     pub(super) fn leaves_its_directory(&self) -> bool {
         self.all()
             .any(|text| text.starts_with('~') || text == ".." || text.starts_with("../"))
     }
 }
 
-/// Where a path leads, seen from a directory.
+/// Whether a path lies in a directory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PathContainment {
     Inside,
     Outside,
-    /// That depends on what is not known here.
+    /// Depends on something that is not known here.
     Unknown,
 }
 
-/// Where one reading of a path leads. `directory` in parts, as [`absolute`] has them.
+/// Whether one reading of a path lies in `directory`, given as parts like those of [`absolute`].
 pub(super) fn whereabouts(path: &str, directory: &[String]) -> PathContainment {
-    // Programs in C stop reading there.
+    // C programs stop reading at a NUL.
     if path.contains('\0') {
         return PathContainment::Unknown;
     }
@@ -146,7 +146,7 @@ pub(super) fn whereabouts(path: &str, directory: &[String]) -> PathContainment {
     let Some(url_path) = file_path(path) else {
         return PathContainment::Unknown;
     };
-    // Whether the server takes it for a URL is its own affair.
+    // The server may or may not read it as a URL.
     let is_outside = |path: &str| whereabouts(path, directory) == PathContainment::Outside;
     let cut = path.trim_start_matches(|c| c != '/');
     match is_outside(&url_path) && (cut.is_empty() || is_outside(cut)) {
@@ -155,7 +155,7 @@ pub(super) fn whereabouts(path: &str, directory: &[String]) -> PathContainment {
     }
 }
 
-/// What `/proc` has of each process leads anywhere.
+/// Whether the path is below a process's directory in `/proc`, or `/dev/fd`, whose links lead anywhere.
 fn is_link_of_the_system(parts: &[String]) -> bool {
     let of_process = |name: &str| {
         matches!(name, "self" | "thread-self") || name.bytes().all(|byte| byte.is_ascii_digit())
@@ -167,7 +167,7 @@ fn is_link_of_the_system(parts: &[String]) -> bool {
     }
 }
 
-/// The parts of an absolute path, without `.` and `..`.
+/// The parts of an absolute path, with `.` and `..` resolved.
 pub(super) fn absolute(path: &str) -> Option<Vec<String>> {
     let mut parts: Vec<String> = Vec::new();
     for part in path.strip_prefix('/')?.split('/') {
@@ -180,7 +180,7 @@ pub(super) fn absolute(path: &str) -> Option<Vec<String>> {
     Some(parts)
 }
 
-/// The path of a `file:` URL of this machine.
+/// The path of a `file:` URL without a remote host.
 fn file_path(text: &str) -> Option<String> {
     let scheme = text.get(..5)?;
     if !scheme.eq_ignore_ascii_case("file:") {
@@ -194,7 +194,7 @@ fn file_path(text: &str) -> Option<String> {
         .then(|| format!("/{}", parts.join("/")))
 }
 
-/// A URL as browsers write it: the letters of its host, its port, its dots and its slashes.
+/// A URL normalized like a browser does: case of the host, default port, dots and slashes.
 fn normal_url(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once(':')?;
     let is_special = SPECIAL_URL_SCHEMES
@@ -206,7 +206,8 @@ fn normal_url(text: &str) -> Option<String> {
     Some(Url::parse(text).ok()?.into())
 }
 
-/// A path without `.`, `..` and doubled slashes, if it has any. Of a URL the path, and not the authority before it.
+/// The path with `.`, `..` and doubled slashes removed, if it has any. Of a URL only the part after the authority
+/// changes.
 fn tidy(text: &str) -> Option<String> {
     let start = match text.find("://") {
         Some(scheme) => scheme + 3 + text[scheme + 3..].find('/')?,
@@ -237,7 +238,7 @@ fn tidy(text: &str) -> Option<String> {
     Some(format!("{before}{root}{}{end}", parts.join("/")))
 }
 
-/// The integer that it is, however it was written.
+/// The value as an integer, however it was written.
 pub(super) fn whole(number: &Number) -> Option<i128> {
     let real = || {
         number
@@ -254,7 +255,7 @@ pub(super) fn whole(number: &Number) -> Option<i128> {
     signed.or_else(of_unsigned).or_else(of_real)
 }
 
-/// A number as some server may read it: `+101`, `0x65`, `1_000`, `.5`.
+/// The number that a lenient server may read: `+101`, `0x65`, `1_000`, `.5`.
 pub(super) fn lenient_number(text: &str) -> Option<Number> {
     let text: String = text
         .trim()
@@ -283,11 +284,11 @@ pub(super) fn lenient_number(text: &str) -> Option<Number> {
     Number::from_f64(if negative { -real } else { real })
 }
 
-/// Whether a server could read the text as a number, though JSON would not.
+/// Whether a server could read the text as a number, although JSON does not.
 pub(super) fn may_be_a_number(text: &str) -> bool {
     let first = text.chars().find(|c| c.is_alphanumeric() || *c == '∞');
     let word = text.trim().trim_start_matches(['+', '-']).to_lowercase();
-    // The empty text is 0 in JavaScript.
+    // The empty string is 0 in JavaScript.
     text.trim().is_empty()
         || first.is_some_and(|c| c.is_numeric() || c == '∞')
         || word.starts_with("inf")
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_path_or_a_url_is_among_its_readings() {
+    fn readings_include_every_spelling_of_a_path_or_url() {
         for (written, meant) in [
             ("/srv/../etc/passwd", "/etc/passwd"),
             ("//etc//passwd", "/etc/passwd"),
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_placed_is_neither_inside_nor_outside() {
+    fn path_of_unknown_location_is_neither_inside_nor_outside() {
         use PathContainment::{Inside, Outside, Unknown};
         let directory = absolute("/home/me/.ssh").unwrap();
         for (path, expected) in [

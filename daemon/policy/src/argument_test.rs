@@ -1,10 +1,11 @@
-//! What must hold of one argument.
+//! Tests of one argument.
 //!
-//! A test has three outcomes: what is sent has many spellings, and what the server makes of them is not always known. A
-//! rule that allows wants [`TestResult::Yes`]; one that denies or asks applies unless it is [`TestResult::No`].
+//! A test has three outcomes, because a value has many spellings and how the server reads it is not always known. A
+//! rule that allows requires [`TestResult::Yes`]; one that denies or asks applies unless the result is
+//! [`TestResult::No`].
 //!
-//! Invariant: of what is absent nothing holds but `present = false` and `not`. A number that was sent as text
-//! counts as that number: whoever asks for `over = 1000` means "2000", too.
+//! Invariant: a missing value meets only `present = false` and `not`. A number that was sent as a string counts as that
+//! number: `over = 1000` is met by "2000", too.
 
 use std::cmp::Ordering;
 
@@ -20,25 +21,25 @@ use mux_text::did_you_mean::nearest;
 use mux_text::glob::Glob;
 
 const TEST_KEYS: &[&str] = &["is", "not", "over", "under", "below", "present", "regex"];
-/// Bytes of a regular expression, compiled, in rules that the user has written or approved.
+/// The maximum compiled size of a regular expression, in rules that the user has written or approved.
 pub(super) const MAX_REGEX_BYTES: usize = 1 << 20;
-/// The same in rules that nobody has approved.
+/// The maximum compiled size of a regular expression in unapproved rules.
 pub(super) const MAX_UNAPPROVED_REGEX_BYTES: usize = 1 << 16;
 
-/// Whether a test holds of what the server will read.
+/// Whether a test holds for the value that the server will read.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum TestResult {
     No,
-    /// In one reading of the value, and not in another.
+    /// It holds for some readings of the value only.
     Maybe,
-    /// However it is read.
+    /// It holds for every reading.
     Yes,
 }
 
 /// One test of a value.
 #[derive(Clone, Debug)]
 pub(super) enum ArgumentTest {
-    /// Of a text, or of the text of a number or a truth value.
+    /// Matches a string, or the text of a number or boolean.
     Text(Glob),
     Number(Number),
     Truth(bool),
@@ -47,14 +48,14 @@ pub(super) enum ArgumentTest {
     Not(Box<ArgumentTest>),
     Over(Number),
     Under(Number),
-    /// A path that is this directory or stands in it, by its letters.
+    /// A path that is this directory or lies in it; compared as text.
     Below(Vec<String>),
     Present(bool),
     Regex(RegexTest),
 }
 
 impl ArgumentTest {
-    /// A regular expression takes `largest` bytes at most, compiled.
+    /// `largest` is the maximum compiled size of a regular expression, in bytes.
     pub(super) fn read(written: &Written, largest: usize) -> Result<Self, String> {
         match written {
             Written::String(text) => Ok(Self::Text(Glob::new(text))),
@@ -112,7 +113,7 @@ impl ArgumentTest {
         }
     }
 
-    /// `None`: there is nothing.
+    /// Applies the test to a value; `None` if there is none.
     pub(super) fn met(&self, value: Option<&Value>) -> TestResult {
         let given = match (self, value) {
             (Self::Present(wanted), value) => return TestResult::of(value.is_some() == *wanted),
@@ -190,13 +191,13 @@ fn text(glob: &Glob, given: &Value) -> TestResult {
         let both = read.zip(wanted);
         both.is_some_and(|(read, wanted)| order(&read, &wanted) == Some(Ordering::Equal))
     };
-    // Relative to what is not known; a plain name is as good as any other.
+    // The path may be relative to an unknown directory. A plain name may be any file, so it does not count.
     let leads_anywhere =
         || begins_a_path(glob.head()) && given.is_string() && readings.leaves_its_directory();
     met.or_maybe(met == TestResult::No && (is_number() || leads_anywhere()))
 }
 
-/// Whether whatever begins so is an absolute path or a `file:` URL.
+/// Whether text that begins with this is an absolute path or a `file:` URL.
 fn begins_a_path(text: &str) -> bool {
     let scheme = text.get(..5);
     text.starts_with('/') || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
@@ -212,7 +213,7 @@ fn is_truth(truth: bool, given: &Value) -> TestResult {
 
 fn below(directory: &[String], given: &Value) -> TestResult {
     let Value::String(text) = given else {
-        // It is no path, unless the server makes one of it.
+        // Not a path, unless the server converts it into one.
         return TestResult::Maybe;
     };
     let readings = ArgumentReadings::of_text(text);
@@ -226,7 +227,7 @@ fn below(directory: &[String], given: &Value) -> TestResult {
     TestResult::of(is_inside).or_maybe(may_be)
 }
 
-/// Whether the value stands so to the wanted one.
+/// Whether comparing the value with `with` gives `wanted`.
 fn compared(value: &Value, with: &Number, wanted: Ordering) -> TestResult {
     let is_so = |number: &Number| TestResult::of(order(number, with) == Some(wanted));
     match value {
@@ -252,7 +253,7 @@ fn number(written: &Written) -> Result<Number, String> {
         Written::Float(real) => Number::from_f64(*real),
         _ => None,
     };
-    number.ok_or_else(|| "a number is needed that JSON has".into())
+    number.ok_or_else(|| "it must be a number that JSON can represent".into())
 }
 
 #[cfg(test)]
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn each_test_holds_of_what_it_means() {
+    fn each_test_matches_its_values() {
         for (written, yes, no) in [
             (
                 "\"/etc/*\"",
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_ruled_out_is_told_from_what_can() {
+    fn ambiguous_value_is_maybe_and_other_value_is_no() {
         let ssh = "{ below = \"/home/me/.ssh\" }";
         for (written, maybe, no) in [
             (
@@ -462,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regular_expression_that_nobody_has_approved_is_short() {
+    fn unapproved_regex_has_a_lower_size_limit() {
         let long = toml::Value::Table(toml::toml! { regex = "(?-u)a{5000}" });
         assert!(ArgumentTest::read(&long, MAX_REGEX_BYTES).is_ok());
         let error = ArgumentTest::read(&long, MAX_UNAPPROVED_REGEX_BYTES).unwrap_err();
@@ -470,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_test_is_told() {
+    fn malformed_test_is_reported() {
         for (written, told) in [
             ("{ ovr = 3 }", "did you mean `over`"),
             ("{ over = \"3\" }", "`over` must be a number"),

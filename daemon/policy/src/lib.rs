@@ -1,23 +1,25 @@
-//! Who may call what: rules in order; the first that applies decides. Pure. Asked in one place, the gateway, for every
-//! call on every path.
+//! The policy engine: ordered rules that allow, ask for or deny calls; the first rule that applies decides. Pure. The
+//! gateway is its only caller, for every call on every path.
 //!
-//! It knows `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (how names are spelled). It knows no
-//! server, session or caller.
+//! It depends on `mux-config` (rules as written), `mux-text` (globs) and `mux-typegen` (how names are spelled). It does
+//! not know servers, sessions or callers.
 //!
-//! - `rule` is one rule, compiled once and found by its server; `policy_question` is what is asked and answered;
-//!   `policy_sets` has the rules of everybody and of agents, with counts; `policy_explanation` shows each rule up to
-//!   the one that decides, by the same code as the decision.
+//! - `rule` is one rule, compiled once and indexed by server; `policy_question` holds the question and the answer;
+//!   `policy_sets` holds the default rules and those of agents, with counts; `policy_explanation` lists each rule up to
+//!   the deciding one, by the same code as the decision.
 //! - `argument_condition` is a condition on the arguments of a call: an `argument_path` into them and an
-//!   `argument_test` (with `regex_test`) of what is there; `argument_readings` lists what a server may make of a value.
+//!   `argument_test` (with `regex_test`) of the value there; `argument_readings` lists the ways in which a server may
+//!   read a value.
 //!
-//! Denials of projects come first, then the agent's own list or everybody's. A rule with a mistake denies. A place in
-//! the arguments leads to a value, to nothing, or astray. Because a value has several readings, a test is met, not met,
-//! or in doubt: a rule that allows wants the first, every other rule applies in doubt.
+//! Denials of projects come first, then the agent's own list or, without one, the default list. A rule with a mistake
+//! denies. A path into the arguments leads to a value, to nothing, or astray. Because a value has several readings, a
+//! test is met, not met, or in doubt: a rule that allows must be met for certain; every other rule also applies in
+//! doubt.
 //!
-//! Without a rule a destructive tool is asked for only where the client says, when the work begins, that it can ask its
-//! user at once, and in runs that are resumed; an MCP tool that says nothing of itself counts as not destructive.
+//! If no rule applies, a destructive tool needs approval only where the client said at the start that it can ask its
+//! user at once, and in resumed runs; an MCP tool without annotations counts as not destructive.
 //!
-//! Invariant: a question has one answer, in whatever way it is asked: it depends on the call, the caller's names and
+//! Invariant: a question has one answer, however it is asked: the answer depends on the call, the caller's names and
 //! the rules, and on nothing else.
 
 mod argument_condition;
@@ -53,14 +55,14 @@ use mux_config::{ConfigProblem, PolicyEntry};
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Arc<Rule>>,
-    /// Places in the list, of the rules that are about one server only, by its name as programs spell it.
+    /// Indices of the rules that apply to one server only, by the server's spelled name.
     of_server: HashMap<Box<str>, Vec<usize>>,
-    /// Of those that may be about any.
+    /// Indices of the rules that may apply to any server.
     of_any: Vec<usize>,
 }
 
 impl Policy {
-    /// `home` stands for `~`. A rule that cannot be understood denies what it matches, and is told of.
+    /// `home` replaces `~`. An invalid rule denies what it matches, and is reported in `problems`.
     pub fn new(
         entries: &[PolicyEntry],
         list: RuleList,
@@ -100,8 +102,8 @@ impl Policy {
         policy
     }
 
-    /// The first rule that may deny or ask for a call by this caller whose path begins in one of these ways, with some
-    /// arguments and hints.
+    /// The first rule that may deny or ask for a call by this caller whose path starts with one of `heads`, whatever
+    /// its arguments and hints.
     fn strict_rule_in_list(
         &self,
         question: &PolicyQuestion<'_>,
@@ -123,7 +125,7 @@ impl Policy {
         &self.rules
     }
 
-    /// The directory of the project whose approved text it is, if that is not the one that is there.
+    /// The project directory, if these rules come from its approved text and that is not its current text.
     pub fn approved_before(&self) -> Option<&Path> {
         match &*self.rules.first()?.list {
             RuleList::Project(root, ProjectText::Approved) => Some(root),
@@ -131,7 +133,7 @@ impl Policy {
         }
     }
 
-    /// The rules that may be about a server, in their order.
+    /// The rules that may apply to a server, in their order.
     fn rules_for_server(&self, server: &str) -> impl Iterator<Item = &Arc<Rule>> {
         let own = self.of_server.get(&*spell(server));
         let own = own.map_or(&[][..], Vec::as_slice);
@@ -155,9 +157,9 @@ impl PartialEq for Policy {
     }
 }
 
-/// What nobody has a rule for: allowed, and to be asked where a tool calls itself destructive and somebody can answer.
-/// A tool that says nothing of itself is allowed, although MCP would have it destructive then: nearly every tool
-/// would be asked for. A server uses its client's model only where a rule says so.
+/// The verdict if no rule applies: allowed, except that tools marked destructive need approval where a user can answer.
+/// A tool without annotations is allowed, although MCP's default makes it destructive: otherwise nearly every tool
+/// would need approval. Sampling (a server using its client's model) needs a rule that allows it.
 fn default_verdict(question: &PolicyQuestion<'_>) -> PolicyVerdict {
     PolicyVerdict {
         action: match question.hints.is_destructive() {

@@ -1,4 +1,4 @@
-//! Why a call would be allowed, asked for or denied: each rule up to the one that decides, with the condition that
+//! Explains why a call would be allowed, asked for or denied: each rule up to the deciding one, with the condition that
 //! was not met.
 //!
 //! Invariant: an explanation comes from the same code as the decision, and decides nothing itself.
@@ -13,30 +13,30 @@ use super::{
     rule::{RuleMatch, UnmetCondition, annotation_hints, quoted_list},
 };
 
-/// What would become of a call.
+/// The verdict on a hypothetical call, with every rule that was evaluated.
 #[derive(Clone, Debug)]
 pub struct VerdictExplanation {
     pub verdict: PolicyVerdict,
-    /// Whether a rule before the one that decides applies with some arguments; none were told.
+    /// Whether an earlier rule applies with some arguments, and none were given.
     pub depends: bool,
-    /// The rules that were looked at, in their order.
+    /// The evaluated rules, in their order.
     pub steps: Vec<ExplanationStep>,
 }
 
-/// One rule that was looked at.
+/// One evaluated rule.
 #[derive(Clone, Debug)]
 pub struct ExplanationStep {
     pub rule: Arc<Rule>,
     pub outcome: RuleOutcome,
-    /// In words.
+    /// The reason, as text.
     pub because: String,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RuleOutcome {
-    /// It applies, and no other is asked.
+    /// It applies, and no later rule is evaluated.
     Decides,
-    /// It is about other paths or servers.
+    /// Its `match` or `server` names others.
     Elsewhere,
     /// A condition is not met.
     Unmet,
@@ -77,7 +77,7 @@ impl EffectivePolicy<'_> {
             for step in &mut steps {
                 if step.outcome == RuleOutcome::Decides {
                     step.outcome = RuleOutcome::Unmet;
-                    step.because = format!("rule {asks} before it asks");
+                    step.because = format!("the earlier rule {asks} asks");
                 }
             }
             steps[at].outcome = RuleOutcome::Decides;
@@ -96,7 +96,7 @@ impl EffectivePolicy<'_> {
 impl Rule {
     fn applies(&self, given: GivenArguments<'_>) -> String {
         if let Some(mistake) = self.mistake() {
-            return format!("it cannot be understood, so that it denies: {mistake}");
+            return format!("it cannot be understood and therefore denies: {mistake}");
         }
         let values = match given {
             GivenArguments::Values(values) => Some(values),
@@ -111,9 +111,9 @@ impl Rule {
         });
         match in_doubt {
             Some((place, found)) => {
-                format!("arguments.{place}: {found} may mean what it is about to the server")
+                format!("arguments.{place}: the server may read {found} as a value that matches")
             }
-            None => "everything that it asks for is met".into(),
+            None => "all conditions are met".into(),
         }
     }
 
@@ -124,7 +124,7 @@ impl Rule {
         let or = |value: Option<String>, nothing: &str| value.unwrap_or_else(|| nothing.into());
         match unmet {
             UnmetCondition::Match if question.from_server => format!(
-                "match: {} does not name what a server asks, as `{}` does",
+                "match: {} does not name a server's request, as `{}` does",
                 quoted_list(&self.matches()),
                 question.path
             ),
@@ -155,7 +155,7 @@ impl Rule {
             UnmetCondition::Annotations => self.why_annotations(question),
             UnmetCondition::Verb => {
                 let verb = question.verb.map(str::to_owned);
-                let verb = or(verb, "what is no operation of an API");
+                let verb = or(verb, "a tool without an HTTP method");
                 format!("verb: {verb} is not {}", wanted(&written.verbs))
             }
             UnmetCondition::Argument(at) => self.why_argument(at, question.given),
@@ -177,21 +177,21 @@ impl Rule {
         match differs {
             Some(((name, _), Some(found))) => format!("annotations.{name}: it is {found}"),
             Some(((name, _), None)) => {
-                format!("annotations.{name}: the tool says nothing of it")
+                format!("annotations.{name}: the tool does not declare it")
             }
-            None => "annotations: they are others".into(),
+            None => "annotations: they differ".into(),
         }
     }
 
     fn why_argument(&self, at: usize, given: GivenArguments<'_>) -> String {
         let (Some(condition), GivenArguments::Values(values)) = (self.arguments.get(at), given)
         else {
-            return "arguments: they are no object".into();
+            return "arguments: they are not an object".into();
         };
         let found = condition.found(values);
         let found: Vec<String> = found.iter().take(3).map(shown).collect();
         let place = condition.place();
-        // Its place among those that were written is another one if some were not understood.
+        // Its index among the written conditions differs if some of those were invalid.
         let written = self.written.arguments.iter().find(|(it, _)| it == place);
         let wanted = written
             .map(|(_, test)| test.to_string())
@@ -207,7 +207,7 @@ impl Rule {
     }
 }
 
-/// Enough of a value to know it again.
+/// A value shortened for display.
 fn shown(value: &Option<Value>) -> String {
     const MAX_SHOWN_VALUE_BYTES: usize = 80;
     let Some(value) = value else {

@@ -1,4 +1,4 @@
-//! What policy is asked, and what it answers.
+//! The question that policy is asked, and its answer.
 
 use std::{path::Path, sync::Arc};
 
@@ -7,44 +7,44 @@ use serde_json::Value;
 use super::Rule;
 use mux_typegen::names::tool_paths;
 
-/// One call that somebody is about to make.
+/// A call that policy decides on.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyQuestion<'a> {
-    /// `server.tool`, with the tool as its server spells it; `server.method` of what is no tool.
+    /// `server.tool`, with the tool as its server spells it; `server.method` for methods other than tool calls.
     pub path: &'a str,
-    /// The server sends this request to its client: see [`SERVER_REQUESTS`]. It is no call, although a tool may have
-    /// the same name.
+    /// The server sends this request to its client: see [`SERVER_REQUESTS`]. Not a call, although a tool may have the
+    /// same name.
     pub from_server: bool,
-    /// Other spellings of it, see [`spellings`].
+    /// Other spellings of the path, see [`spellings`].
     pub spellings: &'a [String],
     pub hints: ToolHints,
-    /// The HTTP method, if it is an operation of an API.
+    /// The HTTP method, if the tool is an API operation.
     pub verb: Option<&'a str>,
-    /// As `--agent` has it.
+    /// The agent's name, from `--agent`.
     pub agent: Option<&'a str>,
-    /// As the client calls itself.
+    /// The client's self-reported name.
     pub client: &'a str,
     pub workspace: Option<&'a Path>,
     pub given: GivenArguments<'a>,
 }
 
-/// MCP's method by which a server has its client's model write something.
+/// The MCP method by which a server uses its client's model.
 const SAMPLING_METHOD: &str = "sampling/createMessage";
 
-/// What a server may ask of its client while it works on a call of it, by the names of MCP.
+/// The MCP methods that a server may send to its client during a call.
 pub const SERVER_REQUESTS: &[&str] = &["elicitation/create", SAMPLING_METHOD, "roots/list"];
 
 /// The arguments of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum GivenArguments<'a> {
-    /// Nobody has read them yet.
+    /// Not parsed yet.
     Unread,
-    /// They are no object, so that they will never be sent.
+    /// Not a JSON object, so they will never be sent.
     Unreadable,
     Values(&'a Value),
 }
 
-/// What a tool says of itself, where it says anything.
+/// The annotations that a tool declares about itself.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ToolHints {
     pub read_only: Option<bool>,
@@ -60,22 +60,22 @@ pub enum RuleAction {
     Deny,
 }
 
-/// What policy says of a call.
+/// The verdict on a call.
 #[derive(Clone, Debug)]
 pub struct PolicyVerdict {
     pub action: RuleAction,
-    /// The rule that decided. Without one it is the default: allowed, asked for what calls itself destructive where
-    /// somebody can answer, and denied where a server wants to use its client's model.
+    /// The deciding rule. `None` means the default: allowed, except that destructive tools need approval where a user
+    /// can answer, and sampling is denied.
     pub rule: Option<Arc<Rule>>,
 }
 
-/// A verdict, or the need for more.
+/// A verdict, or why there is none yet.
 #[derive(Clone, Debug)]
 pub enum PolicyDecision {
     Made(PolicyVerdict),
-    /// A rule looks at the arguments, which have not been read.
+    /// A rule has conditions on the arguments, which have not been parsed.
     NeedsArguments,
-    /// The rules were not through with the arguments within [`DECISION_TIMEOUT`](super::DECISION_TIMEOUT).
+    /// Evaluating the arguments took longer than [`DECISION_TIMEOUT`](super::DECISION_TIMEOUT).
     TimedOut,
 }
 
@@ -86,15 +86,14 @@ impl PolicyQuestion<'_> {
             .map_or(self.path, |(server, _)| server)
     }
 
-    /// The server wants to use the model of its client.
+    /// Whether the server asks to use its client's model.
     pub(super) fn is_sampling(&self) -> bool {
         let method = self.path.split_once('.').map(|(_, method)| method);
         self.from_server && method == Some(SAMPLING_METHOD)
     }
 
-    /// Whether a rule with this glob can be about the path. Rules for tools have wide globs, and were not written for
-    /// what a server asks: of that a glob has to name the method, as in `*.sampling/createMessage` or
-    /// `docs.elicitation/*`.
+    /// Whether a rule with this glob can match the path. Globs for tools are wide and were not written for server
+    /// requests: to match one, a glob must name the method, as in `*.sampling/createMessage` or `docs.elicitation/*`.
     pub(super) fn is_named_by(&self, glob: &str) -> bool {
         let method = self.path.split_once('.').map_or("", |(_, method)| method);
         let group = method.split_inclusive('/').next().unwrap_or_default();
@@ -103,7 +102,7 @@ impl PolicyQuestion<'_> {
 }
 
 impl ToolHints {
-    /// Of what cannot be undone.
+    /// The hints of an irreversible operation.
     pub const DESTRUCTIVE: Self = Self {
         read_only: Some(false),
         destructive: Some(true),
@@ -111,7 +110,7 @@ impl ToolHints {
         open_world: None,
     };
 
-    /// Of annotations as MCP has them.
+    /// Reads the hints from MCP tool annotations.
     pub fn of_annotations(annotations: &Value) -> Self {
         let hint = |name: &str| annotations.get(name)?.as_bool();
         Self {
@@ -122,7 +121,7 @@ impl ToolHints {
         }
     }
 
-    /// A tool that says nothing may change something.
+    /// Whether the tool declares itself read-only; without the hint it may change something.
     pub(super) fn is_read_only(self) -> bool {
         self.read_only == Some(true)
     }
@@ -131,19 +130,20 @@ impl ToolHints {
         self.idempotent == Some(true)
     }
 
-    /// `None`: it does not say. MCP would have it destructive then, as nearly every tool.
+    /// Whether the tool is destructive; `None` if it does not say. MCP's default is that it is, which would be nearly
+    /// every tool.
     pub(super) fn is_destructive(self) -> Option<bool> {
         self.destructive.or(self.is_read_only().then_some(false))
     }
 }
 
 impl PolicyVerdict {
-    /// Nobody has said anything of such a call.
+    /// Whether no rule applied.
     pub fn is_default(&self) -> bool {
         self.rule.is_none()
     }
 
-    /// What the user wants to be told with it.
+    /// The deciding rule's `reason`.
     pub fn reason(&self) -> Option<&str> {
         self.rule.as_ref()?.reason()
     }
@@ -161,9 +161,9 @@ impl RuleAction {
     }
 }
 
-/// How else a path may be written: as programs do, as they did, and without what nobody sees. A rule that denies or asks
-/// is about each of them, so that neither a slip nor a server's trick goes around it; one that allows only about the
-/// path itself.
+/// The other spellings of a tool's path: as programs write it, as they wrote it formerly, and without invisible
+/// characters. Rules that deny or ask match all of them, so that neither a typo nor a malicious name bypasses a rule;
+/// rules that allow match the path itself only.
 pub fn spellings(server: &str, name: &str, shown: &str) -> Vec<String> {
     let mut others = tool_paths(server, name);
     if shown != name {

@@ -1,8 +1,8 @@
-//! Everybody's rules, those of the agents that have their own, and how often each has decided.
+//! The default rules, the rules of agents that have their own, and how often each has decided.
 //!
-//! Invariant: an agent's own list stands in place of everybody's and is never merged with it. What projects deny
-//! comes before both. A rule that asks because nobody knows what the server makes of the arguments does not keep a later
-//! rule from denying.
+//! Invariant: an agent's own list replaces the default list and is never merged with it. Denials of projects come
+//! before both. A rule that asks because the reading of the arguments is in doubt does not keep a later rule from
+//! denying.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,8 +20,8 @@ use super::{
 };
 use mux_config::{AgentEntry, ConfigProblem, PolicyEntry};
 
-/// The budget `policy_time`: how long the rules may look at the arguments of one call. The time depends on the length
-/// of the arguments, the number of rules, and their regular expressions.
+/// The budget `policy_time`: how long rules may evaluate the arguments of one call. The time depends on the size of the
+/// arguments, the number of rules, and their regular expressions.
 pub const DECISION_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
@@ -31,22 +31,22 @@ pub struct PolicySet {
     defaults: Arc<DefaultCounters>,
 }
 
-/// How often nobody had a rule.
+/// How often no rule applied.
 #[derive(Debug, Default)]
 struct DefaultCounters {
     allowed: AtomicU64,
     asked: AtomicU64,
 }
 
-/// The lists that are in force for somebody.
+/// The lists of rules in force for one caller.
 #[derive(Clone, Copy, Debug)]
 pub struct EffectivePolicy<'a> {
-    /// What the projects in which the caller works deny, the nearest first.
+    /// The denials of the projects that the caller works in, the nearest first.
     pub projects: &'a [Arc<Policy>],
     pub own: &'a Policy,
 }
 
-/// They say the same, however often they have decided.
+/// Equal if the rules read the same; counts are ignored.
 impl PartialEq for PolicySet {
     fn eq(&self, other: &Self) -> bool {
         self.everybody.says_same(&other.everybody)
@@ -78,7 +78,7 @@ impl PolicySet {
         }
     }
 
-    /// How many rules there are, in all lists.
+    /// The number of rules in all lists.
     pub fn count(&self) -> usize {
         let lists = std::iter::once(&self.everybody).chain(self.agents.values());
         lists.map(|list| list.rules().len()).sum()
@@ -96,7 +96,7 @@ impl PolicySet {
         }
     }
 
-    /// Whether the agent has a list in place of everybody's.
+    /// Whether the agent has its own list instead of the default one.
     pub fn has_own(&self, agent: Option<&str>) -> bool {
         agent.is_some_and(|agent| self.agents.contains_key(agent))
     }
@@ -110,25 +110,25 @@ impl PolicySet {
         self.of(question.agent, projects).decide(question)
     }
 
-    /// Counts what was decided on a call.
+    /// Counts a verdict.
     pub fn count_verdict(&self, verdict: &PolicyVerdict) {
         let counter = match (&verdict.rule, verdict.action) {
             (Some(rule), _) => &rule.decided,
             (None, RuleAction::Ask) => &self.defaults.asked,
             (None, RuleAction::Allow) => &self.defaults.allowed,
-            // Only what a server asks is denied by default, and that is no call.
+            // Only server requests are denied by default, and they are not calls.
             (None, RuleAction::Deny) => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Calls that nobody had a rule for: those that were allowed, and those of tools that call themselves destructive.
+    /// The numbers of calls without a rule: those that were allowed, and those of destructive tools.
     pub fn by_default(&self) -> (u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (count(&self.defaults.allowed), count(&self.defaults.asked))
     }
 
-    /// Rules that were in force before go on counting.
+    /// Carries over the counts of rules that are also in `before`.
     pub fn follow(&self, before: &Self) {
         let pass = |from: &AtomicU64, to: &AtomicU64| {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl PolicySet {
         pass(&before.defaults.allowed, &self.defaults.allowed);
         pass(&before.defaults.asked, &self.defaults.asked);
         let mut known: HashMap<String, Vec<&Rule>> = HashMap::new();
-        // Of two that read the same the first is taken first.
+        // Of two identical rules, the first is matched first.
         for rule in before.all().rev() {
             known.entry(rule.identity()).or_default().push(rule);
         }
@@ -154,7 +154,7 @@ impl PolicySet {
 }
 
 impl<'a> EffectivePolicy<'a> {
-    /// The first rule that applies, or the need for the arguments, or the default.
+    /// Decides by the first rule that applies, or by the default; or asks for the arguments.
     pub fn decide(&self, question: &PolicyQuestion<'_>) -> PolicyDecision {
         self.decide_within(question, DECISION_TIMEOUT)
     }
@@ -186,7 +186,7 @@ impl<'a> EffectivePolicy<'a> {
         })
     }
 
-    /// The first rule that may deny or ask for calls whose paths begin in one of these ways, whatever follows.
+    /// The first rule that may deny or ask for calls whose paths start with one of `heads`, whatever follows.
     pub fn strict_rule_below(
         &self,
         question: &PolicyQuestion<'_>,
@@ -200,7 +200,7 @@ impl<'a> EffectivePolicy<'a> {
         lists.find_map(|list| list.strict_rule_in_list(question, heads))
     }
 
-    /// All rules, in the order in which they are asked.
+    /// All rules, in the order of evaluation.
     pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
         let projects = self.projects.iter().flat_map(|denied| denied.rules());
         projects.chain(self.own.rules())
@@ -208,8 +208,7 @@ impl<'a> EffectivePolicy<'a> {
 }
 
 impl Rule {
-    /// Names the rule by the list it stands in and all that it says: another text is another rule, at another place
-    /// it is the same.
+    /// Identifies the rule by its list and its whole text: edited, it is another rule; moved, it is the same.
     pub fn identity(&self) -> String {
         format!("{:?} {:?}", self.list, self.written)
     }
@@ -220,7 +219,7 @@ impl Rule {
 }
 
 impl RuleList {
-    /// As the user finds it.
+    /// The name of the list's section in the configuration.
     pub fn section(&self) -> String {
         match self {
             Self::Everybody => "[[policy]]".into(),
@@ -246,7 +245,7 @@ impl PolicyVerdict {
         }
     }
 
-    /// Which rule it was, as an error has it.
+    /// The deciding rule and its file, for errors.
     pub fn whence(&self) -> Option<String> {
         let rule = self.rule.as_ref()?;
         let number = rule.number;
@@ -271,7 +270,7 @@ mod tests {
     };
 
     #[test]
-    fn rules_on_arguments_have_a_budget_of_time_and_others_need_none() {
+    fn time_budget_applies_only_to_rules_on_arguments() {
         let (policies, _) = policies(
             "[[policy]]\nmatch = \"*.other\"\naction = \"deny\"\n\
              [[policy]]\nmatch = \"*\"\naction = \"deny\"\narguments = { a = \"x\" }\n",

@@ -1,7 +1,7 @@
 //! A regular expression as a test of an argument.
 //!
-//! Invariant: an expression some match of which begins an absolute path or a `file:` URL may hold of every path that
-//! leaves its directory, because nobody knows what that path is relative to.
+//! Invariant: an expression that has a match beginning with an absolute path or a `file:` URL may match every path that
+//! leaves its directory, because the base of that path is unknown.
 
 use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::{argument_readings::ArgumentReadings, argument_test::TestResult};
 
-/// Letters, case ignored, that begin a URL of a file.
+/// The scheme of a file URL; case is ignored.
 const FILE_SCHEME: &[u8] = b"file:";
-/// Nodes that are visited at most. Nested repetitions could multiply them without end.
+/// The maximum number of visited nodes. Nested repetitions could multiply them without bound.
 const MAX_VISITED_NODES: u32 = 10_000;
 
-/// A regular expression, and whether it is about absolute paths.
+/// A regular expression, and whether it can match absolute paths.
 #[derive(Clone, Debug)]
 pub(super) struct RegexTest {
     regex: Regex,
@@ -23,7 +23,7 @@ pub(super) struct RegexTest {
 
 impl RegexTest {
     pub(super) fn new(regex: Regex) -> Self {
-        // What has been compiled can be parsed; whatever cannot is taken for the worst.
+        // A compiled expression can be parsed; if that fails, assume that it matches paths.
         let parsed = regex_syntax::parse(regex.as_str());
         let is_of_paths = parsed.map_or(true, |hir| PathStart::default().may_follow(&hir));
         Self { regex, is_of_paths }
@@ -40,10 +40,11 @@ impl RegexTest {
     }
 }
 
-/// Bit `n`: so many letters of [`FILE_SCHEME`] were matched so far. Bit 0: nothing was matched that rules a path out.
+/// Bit `n`: the first `n` letters of [`FILE_SCHEME`] were matched so far. Bit 0: nothing was matched that rules a path
+/// out.
 type Progress = u8;
 
-/// Looks for a match that begins with `/` or with `file:`.
+/// Searches an expression for a match that begins with `/` or `file:`.
 #[derive(Default)]
 struct PathStart {
     is_found: bool,
@@ -56,7 +57,7 @@ impl PathStart {
         self.is_found
     }
 
-    /// How far matches may have come after this part, given how far they had come before it.
+    /// The progress that matches may have after this part, given the progress before it.
     fn after(&mut self, hir: &Hir, before: Progress) -> Progress {
         self.visited += 1;
         self.is_found |= self.visited > MAX_VISITED_NODES;
@@ -80,7 +81,7 @@ impl PathStart {
             HirKind::Repetition(repetition) => {
                 let mut reached = if repetition.min == 0 { before } else { 0 };
                 let mut last = before;
-                // More rounds than the scheme has letters lead nowhere new.
+                // More rounds than the scheme has letters add nothing.
                 for _ in 0..repetition.max.unwrap_or(u32::MAX).min(6) {
                     last = self.after(&repetition.sub, last);
                     if last | reached == reached {
@@ -126,7 +127,7 @@ impl PathStart {
         let has_letters = ascii.iter().any(u8::is_ascii_alphabetic);
         let has_slash = ascii.contains(&b'/');
         match ascii.as_slice() {
-            // Anything, such as `.`: what comes next decides.
+            // A class that matches anything, such as `.`: the next part decides.
             _ if has_slash && has_letters => before & 1,
             _ if has_slash => self.after_byte(b'/', before),
             // One letter in both cases.
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_about_absolute_paths_are_told_from_others() {
+    fn regexes_that_match_absolute_paths_are_recognized() {
         for of_paths in [
             "^/srv/data/",
             "/srv",

@@ -1,7 +1,6 @@
-//! One rule, compiled.
+//! One compiled rule.
 //!
-//! Invariant: a rule that has a mistake denies, and whatever of it could not be understood counts as met: a slip
-//! must not open a door.
+//! Invariant: a rule with a mistake denies, and its invalid conditions count as met: a typo must not allow a call.
 
 use std::{
     path::{Component, Path, PathBuf},
@@ -21,7 +20,7 @@ use super::{
 use mux_config::{AnnotationsEntry, PolicyEntry};
 use mux_text::glob::{Glob, may_match_below};
 
-/// Whose list a rule stands in.
+/// The list that a rule belongs to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RuleList {
     /// `[[policy]]` of config.toml.
@@ -32,26 +31,26 @@ pub enum RuleList {
     Project(Arc<Path>, ProjectText),
 }
 
-/// Which text of a project's .mux.toml.
+/// Which version of a project's .mux.toml.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProjectText {
-    /// The one that is there, and that the user has approved.
+    /// The current file, which the user has approved.
     Current,
-    /// The one that the user approved last. Another one is there now, or none.
+    /// The version that the user approved last; the current file differs or is missing.
     Approved,
-    /// The one that is there, which the user has not approved.
+    /// The current file, which the user has not approved.
     Unapproved,
 }
 
 #[derive(Debug)]
 pub struct Rule {
-    /// From 1, in its list.
+    /// Its number in the list, from 1.
     pub number: usize,
     pub list: Arc<RuleList>,
     pub action: RuleAction,
     pub(super) written: PolicyEntry,
     pub(super) paths: Vec<Glob>,
-    /// The same as programs spell them. Empty in a rule that allows.
+    /// `paths` as programs spell them. Empty in a rule that allows.
     spelled: Vec<Glob>,
     servers: Option<Vec<Glob>>,
     agents: Option<Vec<Glob>>,
@@ -67,12 +66,12 @@ pub struct Rule {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RuleMatch {
     Yes,
-    /// It asks, and whether its conditions are met depends on what the server makes of the arguments. A later rule may
-    /// deny.
+    /// The rule asks, and whether its conditions are met depends on how the server reads the arguments. A later rule
+    /// may deny.
     InDoubt,
     /// The first condition that is not met.
     No(UnmetCondition),
-    /// On the arguments, which have not been read.
+    /// Depends on the arguments, which have not been parsed.
     Depends,
 }
 
@@ -86,12 +85,12 @@ pub(super) enum UnmetCondition {
     Workspace,
     Annotations,
     Verb,
-    /// By its place among the conditions.
+    /// The index of the condition.
     Argument(usize),
 }
 
 impl Rule {
-    /// `home` stands for `~`.
+    /// Compiles a rule; mistakes are kept in it. `home` replaces `~`.
     pub(super) fn compile(
         written: PolicyEntry,
         number: usize,
@@ -160,7 +159,7 @@ impl Rule {
         }
     }
 
-    /// What it matches, and its conditions, for the eye.
+    /// The rule's conditions as text, for display.
     pub fn conditions(&self) -> Vec<String> {
         let list = |name: &str, texts: &Option<Vec<String>>| {
             let texts = texts.as_ref()?;
@@ -187,22 +186,22 @@ impl Rule {
         all
     }
 
-    /// The paths that it is about.
+    /// The globs of paths that the rule matches.
     pub fn matches(&self) -> Vec<String> {
         self.written.path_globs()
     }
 
-    /// The same in one text, as an error has it.
+    /// The globs of paths as one text, for errors.
     pub fn text(&self) -> String {
         self.matches().join("\", \"")
     }
 
-    /// What the user wants to be told.
+    /// The rule's `reason`.
     pub fn reason(&self) -> Option<&str> {
         self.written.reason.as_deref()
     }
 
-    /// Why it denies whatever it was meant to do.
+    /// The rule's mistakes, because of which it denies.
     pub fn mistake(&self) -> Option<String> {
         (!self.mistakes.is_empty()).then(|| self.mistakes.join("; "))
     }
@@ -215,7 +214,7 @@ impl Rule {
         !self.arguments.is_empty()
     }
 
-    /// Servers that it names letter by letter, if it applies to no others.
+    /// The servers that the rule names literally, if it applies to no others.
     pub(super) fn only_servers(&self) -> Option<Vec<&str>> {
         let named = self.servers.as_deref();
         let named = named.filter(|globs| globs.iter().all(Glob::is_literal));
@@ -231,8 +230,8 @@ impl Rule {
             .collect()
     }
 
-    /// Whether it may deny or ask for a call by this caller whose path begins in one of these ways. None of those is one
-    /// of HTTP, with a verb.
+    /// Whether the rule may deny or ask for a call by this caller whose path starts with one of `heads`. These calls
+    /// have no HTTP method, so rules with `verb` do not apply.
     pub(super) fn may_stop_below(&self, question: &PolicyQuestion<'_>, heads: &[String]) -> bool {
         let is_about = |glob: &Glob| {
             let mut heads = heads.iter();
@@ -271,7 +270,7 @@ impl Rule {
         self.arguments_hold(question.given)
     }
 
-    /// What it asks of the server, and of whoever calls.
+    /// The first condition on the server or the caller that is not met.
     fn unmet_by_caller(&self, question: &PolicyQuestion<'_>) -> Option<UnmetCondition> {
         let strict = self.action != RuleAction::Allow;
         let none_of = |globs: &Option<Vec<Glob>>, text: Option<&str>| {
@@ -306,7 +305,7 @@ impl Rule {
         }
         match given {
             GivenArguments::Unread => RuleMatch::Depends,
-            // They go nowhere, and what is wrong with them is nobody's business who might be denied.
+            // Such arguments are never sent, and a caller who may be denied must not learn what is wrong with them.
             GivenArguments::Unreadable if self.action == RuleAction::Deny => RuleMatch::Yes,
             GivenArguments::Unreadable => RuleMatch::No(UnmetCondition::Argument(0)),
             GivenArguments::Values(values) => {
@@ -326,7 +325,7 @@ impl Rule {
     }
 }
 
-/// The glob of a path as programs spell that path, so that a rule may mix both spellings.
+/// The glob as programs spell the path, so that a rule may mix both spellings.
 fn glob_as_spelled(path: &str) -> String {
     let mut spelled = String::with_capacity(path.len());
     let mut in_run = false;
@@ -348,7 +347,7 @@ fn glob_as_spelled(path: &str) -> String {
     spelled
 }
 
-/// A directory and everything below it; globs stay what they are.
+/// The glob of a directory and everything below it.
 fn directory_glob(text: &str, home: &Path) -> Result<Glob, String> {
     let path = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
@@ -363,7 +362,7 @@ fn directory_glob(text: &str, home: &Path) -> Result<Glob, String> {
     }))
 }
 
-/// Whether the directory, or one above it, is meant.
+/// Whether the directory, or one above it, matches.
 fn is_in_directories(directory: &Path, globs: &[Glob]) -> bool {
     let mut plain = PathBuf::new();
     for part in directory.components() {
@@ -385,7 +384,7 @@ fn annotations_match(wanted: &AnnotationsEntry, hints: ToolHints) -> bool {
         && is(wanted.open_world, hints.open_world)
 }
 
-/// Each with what a rule wants of it.
+/// The annotations with the value that a rule requires.
 pub(super) fn annotation_hints(entry: &AnnotationsEntry) -> [(&'static str, Option<bool>); 4] {
     [
         ("read_only", entry.read_only),

@@ -17,7 +17,7 @@ pub(super) fn policies(text: &str) -> (PolicySet, Vec<String>) {
     (policies, messages.collect())
 }
 
-/// Nothing is known but the path.
+/// A question in which only the path is known.
 pub(super) fn call(path: &str) -> PolicyQuestion<'_> {
     PolicyQuestion {
         path,
@@ -32,7 +32,7 @@ pub(super) fn call(path: &str) -> PolicyQuestion<'_> {
     }
 }
 
-/// `allow 2`: the second rule decides so; `allow -`: the default does.
+/// The decision as text: `allow 2` means by the second rule, `allow -` by default.
 fn decided(policies: &PolicySet, question: &PolicyQuestion<'_>) -> String {
     match policies.decide(question, &[]) {
         PolicyDecision::NeedsArguments => "arguments".into(),
@@ -47,7 +47,7 @@ fn decided(policies: &PolicySet, question: &PolicyQuestion<'_>) -> String {
 }
 
 #[test]
-fn the_first_match_wins_and_a_slip_denies() {
+fn first_matching_rule_decides_and_invalid_rule_denies() {
     let (policies, problems) = policies(
         "[[policy]]\nmatch = \"a.read\"\naction = \"allow\"\n\
          [[policy]]\nmatch = [\"a.*\", \"*.both\"]\naction = \"deny\"\nreason = \"no\"\n\
@@ -80,7 +80,7 @@ fn the_first_match_wins_and_a_slip_denies() {
 }
 
 #[test]
-fn every_condition_must_be_met() {
+fn rule_applies_only_if_every_condition_is_met() {
     let annotations = json!({ "destructiveHint": true, "openWorldHint": false });
     let question = PolicyQuestion {
         hints: ToolHints::of_annotations(&annotations),
@@ -135,7 +135,7 @@ fn every_condition_must_be_met() {
 }
 
 #[test]
-fn another_spelling_goes_around_no_rule_and_opens_none() {
+fn other_spellings_match_deny_and_ask_rules_but_not_allow_rules() {
     let (policies, _) = policies(
         "[[policy]]\nmatch = \"my_files.get_it\"\naction = \"deny\"\n\
          [[policy]]\nmatch = \"my_files.*\"\naction = \"allow\"\n\
@@ -158,7 +158,7 @@ fn another_spelling_goes_around_no_rule_and_opens_none() {
 }
 
 #[test]
-fn what_a_tool_does_not_say_is_not_taken_for_said() {
+fn missing_annotation_matches_no_annotation_condition() {
     let hints = |read_only, destructive| ToolHints {
         read_only,
         destructive,
@@ -189,7 +189,7 @@ fn what_a_tool_does_not_say_is_not_taken_for_said() {
 }
 
 #[test]
-fn arguments_are_read_only_where_a_rule_looks_at_them() {
+fn arguments_are_requested_only_if_a_rule_needs_them() {
     let (policies, _) = policies(
         "[[policy]]\nmatch = \"fs.read\"\naction = \"allow\"\narguments = { \"paths[*]\" = { below = \"/srv\" } }\n\
          [[policy]]\nmatch = \"fs.*\"\naction = \"deny\"\narguments = { \"paths[*]\" = \"/etc/*\", force = true }\n\
@@ -204,7 +204,7 @@ fn arguments_are_read_only_where_a_rule_looks_at_them() {
             Some(json!({ "paths": ["/srv/a", "/srv/b"] })),
             "allow 1",
         ),
-        // A rule that allows wants each of them, one that denies any.
+        // A rule that allows must match each of them, one that denies any.
         (
             "fs.read",
             Some(json!({ "paths": ["/srv/a", "/etc/b"] })),
@@ -251,7 +251,7 @@ fn arguments_are_read_only_where_a_rule_looks_at_them() {
 }
 
 #[test]
-fn an_agent_has_its_own_rules_in_place_of_everybodys() {
+fn agent_rules_replace_the_default_rules() {
     let text = "[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
                 [agents.own]\npolicy = [{ match = \"b.*\", action = \"ask\" }]\n\
                 [agents.none]\npolicy = []\n[agents.plain]\nexclude = [\"x\"]\n";
@@ -270,7 +270,7 @@ fn an_agent_has_its_own_rules_in_place_of_everybodys() {
     assert_eq!(of(Some("own"), "b.x"), "ask 1");
     assert_eq!(of(Some("none"), "a.x"), "allow -");
 
-    // A project comes first, whoever asks, and its counts are nobody else's.
+    // A project comes first for every agent, and has its own counts.
     let deny = Config::parse("[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n", "c").unwrap();
     let list = RuleList::Project(Path::new("/p").into(), ProjectText::Approved);
     let project = Policy::new(&deny.policy, list, Path::new(HOME), &mut Vec::new());
@@ -289,7 +289,7 @@ fn an_agent_has_its_own_rules_in_place_of_everybodys() {
 }
 
 #[test]
-fn a_rule_that_stays_goes_on_counting() {
+fn unchanged_rule_keeps_its_count_after_reload() {
     let rule = |path: &str| format!("[[policy]]\nmatch = {path:?}\naction = \"deny\"\n");
     let (before, _) = policies(&format!("{}{}", rule("a.*"), rule("b.*")));
     for path in ["a.1", "a.2", "b.1", "c.1"] {
@@ -308,7 +308,7 @@ fn a_rule_that_stays_goes_on_counting() {
 }
 
 #[test]
-fn an_explanation_says_which_condition_was_not_met() {
+fn explanation_names_the_unmet_condition() {
     let (policies, _) = policies(
         "[[policy]]\nmatch = \"b.*\"\naction = \"deny\"\n\
          [[policy]]\nmatch = \"a.*\"\nagent = \"big\"\naction = \"deny\"\n\
@@ -339,8 +339,8 @@ fn an_explanation_says_which_condition_was_not_met() {
         "Elsewhere match: it is about \"b.*\"",
         "Unmet agent: a caller without --agent is not \"big\"",
         "Unmet arguments.n: 2 is not { over = 3 }",
-        "Unmet annotations.destructive: the tool says nothing of it",
-        "Decides everything that it asks for is met",
+        "Unmet annotations.destructive: the tool does not declare it",
+        "Decides all conditions are met",
     ]) {
         assert_eq!(word, part);
     }
@@ -352,7 +352,7 @@ fn an_explanation_says_which_condition_was_not_met() {
 }
 
 #[test]
-fn a_thousand_rules_are_looked_up_by_server() {
+fn rules_are_indexed_by_server() {
     let text: String = (0..1000)
         .map(|n| {
             format!(
@@ -377,7 +377,7 @@ fn a_thousand_rules_are_looked_up_by_server() {
 }
 
 #[test]
-fn what_a_server_asks_is_decided_by_rules_that_name_it_and_sampling_is_denied_without_one() {
+fn server_requests_need_rules_that_name_them_and_sampling_is_denied_by_default() {
     let (policies, problems) = policies(
         r#"
         [[policy]]
@@ -400,7 +400,7 @@ fn what_a_server_asks_is_decided_by_rules_that_name_it_and_sampling_is_denied_wi
     );
     assert!(problems.is_empty(), "{problems:?}");
     for (path, from_server, expected) in [
-        // Wide rules are about calls, also of a tool that has the name of a request.
+        // Wide rules match calls only, also of a tool that has the name of a request.
         ("a.sampling/createMessage", true, "deny -"),
         ("a.sampling/createMessage", false, "allow 1"),
         ("a.roots/list", true, "allow -"),

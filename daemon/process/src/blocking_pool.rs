@@ -1,6 +1,6 @@
-//! Work that takes more than a moment, off the runtime's threads.
+//! Runs blocking or long computations outside the runtime's worker threads.
 //!
-//! Invariant: a panic of the work is one of whoever waits for it.
+//! Invariant: a panic in the work resumes in the caller.
 
 use std::{future::pending, panic::resume_unwind};
 
@@ -11,7 +11,7 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(cause) => resume_unwind(cause),
-            // The runtime is ending, and whoever waits with it.
+            // The runtime is shutting down, so this future will be dropped.
             Err(_) => pending().await,
         },
     }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_done_comes_back_and_so_does_a_panic() {
+    async fn run_returns_the_value_and_propagates_a_panic() {
         assert_eq!(run(|| 1 + 1).await, 2);
         let failed = AssertUnwindSafe(run(|| panic!("odd"))).catch_unwind().await;
         assert_eq!(failed.unwrap_err().downcast_ref(), Some(&"odd"));

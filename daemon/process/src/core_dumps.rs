@@ -1,12 +1,12 @@
-//! Nobody reads the memory of muxd: it holds tokens and secrets.
+//! Keeps other processes from reading the memory of muxd, which holds tokens and secrets.
 //!
-//! The daemon, the keeper and its guard are not dumpable: a crash leaves no core file, and no other process of the user,
-//! an MCP server for one, may attach to them or read `/proc/PID/{mem,environ,fd,maps}` of theirs, also where Yama does not
-//! forbid it. What everybody may read stays readable (`stat`, `status`, `cmdline`, `limits`, `task`), and a process may
-//! always look at itself (`/proc/self/fd`, `/proc/self/exe`). A process that may trace all others (root) is not kept out.
+//! The daemon, the keeper and its guard are not dumpable: a crash leaves no core file, and other processes of the same
+//! user (such as an MCP server) cannot attach to them or read their `/proc/PID/{mem,environ,fd,maps}`, even where Yama
+//! allows it. World-readable files stay readable (`stat`, `status`, `cmdline`, `limits`, `task`), and a process can
+//! always inspect itself (`/proc/self/fd`, `/proc/self/exe`). A process that may trace all others (root) is not kept
+//! out.
 //!
-//! Invariant: what a server inherits is the limit that muxd itself was started with. That it may be dumped again follows
-//! from its exec.
+//! Invariant: servers inherit the core limit that muxd itself was started with. Their exec makes them dumpable again.
 
 use std::sync::OnceLock;
 
@@ -15,23 +15,23 @@ use nix::sys::{
     resource::{Resource, getrlimit, rlim_t, setrlimit},
 };
 
-/// The limit of core files, soft and hard, as it was at the start.
+/// The soft and hard core file limits at startup.
 static CORE_LIMIT_AT_START: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
-/// To be called before anything secret is read and before anything is started. A fork inherits it.
+/// Must be called before any secret is read and before any process is started. Forks inherit the setting.
 pub fn forbid_core_dumps() {
-    // Neither can fail: anybody may give these up.
+    // Neither can fail: lowering them needs no privilege.
     _ = prctl::set_dumpable(false);
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_CORE) else {
         return;
     };
-    // The hard limit stays, or no child could have the soft one back.
+    // The hard limit stays, so that children can restore the soft one.
     _ = CORE_LIMIT_AT_START.set((soft, hard));
     _ = setrlimit(Resource::RLIMIT_CORE, 0, hard);
 }
 
-/// Sets the limit as it was before [`forbid_core_dumps`]. For a child between fork and exec: makes one system call on two numbers,
-/// and neither allocates nor takes a lock.
+/// Restores the limit from before [`forbid_core_dumps`]. Safe between fork and exec: it makes one system call on two
+/// numbers, and neither allocates nor takes a lock.
 pub fn restore_core_limit() -> nix::Result<()> {
     match CORE_LIMIT_AT_START.get() {
         Some((soft, hard)) => setrlimit(Resource::RLIMIT_CORE, *soft, *hard),
@@ -39,13 +39,13 @@ pub fn restore_core_limit() -> nix::Result<()> {
     }
 }
 
-/// Has a child begin with the limit that we had at first.
+/// Starts the child with the core limit that muxd had at startup.
 #[expect(
     unsafe_code,
     reason = "only the new process can set its own limit before it becomes another program"
 )]
 pub fn restore_for_child(command: &mut tokio::process::Command) {
-    // SAFETY: see `restore_limit`.
+    // SAFETY: see `restore_core_limit`.
     unsafe {
         command.pre_exec(|| Ok(restore_core_limit()?));
     }

@@ -1,47 +1,48 @@
-//! How many files this process may have open: as many as the system lets it, and children as many as before.
+//! The limit of open files: raised for this process as far as the system allows, restored for its children.
 //!
-//! Invariant: what is raised here is never seen by a server: programs that use `select` break above 1,024.
+//! Invariant: servers never see the raised limit: programs that use `select` break above 1,024.
 
 use std::{io, sync::OnceLock};
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
-/// Each client, worker and server takes some.
+/// Every client, worker and server needs descriptors.
 const WANTED_DESCRIPTORS: rlim_t = 65_536;
-/// With less than this a usual pool does not fit: the daemon itself has two dozen, a server four, a worker three.
+/// Below this a usual pool does not fit: the daemon itself uses two dozen, a server four, a worker three.
 pub const MIN_DESCRIPTORS: rlim_t = 256;
 
-/// Soft and hard, as they were at the start.
+/// The soft and hard limits at startup.
 static NOFILE_LIMIT_AT_START: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
 
-/// To be called before anything is started.
+/// Raises the limit. Must be called before any process is started.
 pub fn raise() {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return;
     };
-    // A second daemon in one process, as tests have it, was started with what the first one raised.
+    // Tests run several daemons in one process: a later one would see the limit that the first one raised.
     _ = NOFILE_LIMIT_AT_START.set((soft, hard));
     if soft < WANTED_DESCRIPTORS.min(hard) {
-        // Less than we asked for is what we had before.
+        // If this fails, the previous limit stays.
         _ = setrlimit(Resource::RLIMIT_NOFILE, WANTED_DESCRIPTORS.min(hard), hard);
     }
 }
 
-/// What this process may have open now.
+/// The current soft limit of open files.
 pub fn allowed() -> Option<rlim_t> {
     getrlimit(Resource::RLIMIT_NOFILE)
         .ok()
         .map(|(soft, _)| soft)
 }
 
-/// What it has open, where the system tells. An error may be that there is none left to look with.
+/// The number of open descriptors, where the system reports it. An error can mean that no descriptor is left to look
+/// with.
 pub fn in_use() -> io::Result<rlim_t> {
     let own = std::fs::read_dir("/proc/self/fd")?;
-    // That of the listing is closed again.
+    // Does not count the descriptor of the listing itself.
     Ok((own.count() as rlim_t).saturating_sub(1))
 }
 
-/// Has a child begin with the limit that we had at first.
+/// Starts the child with the limits that muxd had at startup.
 #[expect(
     unsafe_code,
     reason = "only the new process can set its own limit before it becomes another program"
@@ -58,7 +59,7 @@ pub fn give_back(command: &mut tokio::process::Command) {
     }
 }
 
-/// Whether an error says that there are none left, here or in the whole system.
+/// Whether the error means that no descriptors are left, in this process or in the whole system.
 pub fn are_used_up(error: &io::Error) -> bool {
     use nix::libc::{EMFILE, ENFILE};
     matches!(error.raw_os_error(), Some(EMFILE | ENFILE))

@@ -1,19 +1,19 @@
-//! What a daemon asks of its own process: the tokio runtime and the watch over its polls, work that blocks, file
-//! descriptors, core dumps, freed memory, and a clock that a change of the wall clock does not move.
+//! Process-level facilities of the daemon: the tokio runtime and the watch over its polls, blocking work, file
+//! descriptors, core dumps, freed memory, and an age that does not jump with the wall clock.
 //!
-//! It knows no other crate of this workspace.
+//! It depends on no other crate of this workspace.
 //!
 //! - `runtime` builds the daemon's threads. `runtime/poll_watch` measures the longest poll, for `MUX_WATCH_POLLS`: the
 //!   hostile tests hold it below 250 ms of processor time, and the daemon's growth below 64 MiB.
-//! - `blocking_pool` takes work that lasts more than a moment off the runtime's threads.
-//! - `descriptor_limits` raises the limit of open files, for the daemon only; `core_dumps` makes muxd, the keeper and its
-//!   guard not dumpable; `malloc_trim` returns long values to the system when they are freed; `monotonic_age` says how
-//!   old something is.
+//! - `blocking_pool` runs long computations outside the runtime's threads.
+//! - `descriptor_limits` raises the limit of open files, for the daemon only; `core_dumps` makes muxd, the keeper and
+//!   its guard not dumpable; `malloc_trim` returns freed memory to the system; `monotonic_age` measures ages.
 //!
 //! Invariants:
 //!
 //! - No function here blocks a thread of the runtime.
-//! - What is changed for the daemon itself (limits, dumpability) is given back to child processes by `give_back`.
+//! - What is changed for the daemon itself is restored for child processes: limits by `descriptor_limits::give_back`
+//!   and `core_dumps::restore_for_child`, dumpability by their exec.
 
 pub mod blocking_pool;
 #[cfg(target_os = "linux")]

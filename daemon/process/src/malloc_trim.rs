@@ -1,23 +1,23 @@
-//! What the daemon asks of its allocator.
+//! Settings and calls that make the allocator return freed memory to the system.
 //!
-//! Invariant: a long value costs memory for as long as it is held, and not for the daemon's life.
+//! Invariant: a long value costs memory only while it is held, not for the daemon's life.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-/// Texts of at least so many bytes have pages of their own.
+/// Allocations of at least this size get pages of their own (`M_MMAP_THRESHOLD`).
 const MMAP_THRESHOLD_BYTES: usize = 256 << 10;
-/// Work on a long list is done in parts, and so are its answers: after that the last of them has ended.
+/// The delay before a trim, so that work that is done in several parts has finished.
 const TRIM_DELAY: Duration = Duration::from_secs(1);
 
-/// Whether somebody is about to give back. It speaks of the process's allocator, of which there is one.
+/// Whether a trim is scheduled. A static, because the process has one allocator.
 static TRIM_REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Asks for long texts to be given back to the system when they are freed. glibc would learn from the
-/// first of them that such sizes are usual and keep room for them, 100 MiB and more after one run with
-/// large arguments; a fixed threshold makes it stop learning. Before there are threads.
+/// Makes glibc return long texts to the system when they are freed. By default it raises its threshold after the first
+/// such allocation and keeps room for more, 100 MiB and above after one run with large arguments; a fixed threshold
+/// disables that. Must be called before threads exist.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe wrapper of mallopt is at hand")]
 pub fn give_back_long_texts() {
@@ -27,14 +27,14 @@ pub fn give_back_long_texts() {
     let _taken = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) };
 }
 
-/// Other allocators give long texts back by themselves.
+/// Does nothing: other allocators return long texts by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back_long_texts() {
     let _not_needed = MMAP_THRESHOLD_BYTES;
 }
 
-/// Gives back, a moment from now and once for all who ask until then, what work on a long list leaves behind. To be called
-/// inside a tokio runtime; nobody waits for it.
+/// Schedules one [`give_back_small_values`] for all requests within the next second and returns at once. Must be called
+/// inside a tokio runtime.
 pub fn give_back_soon() {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
         return;
@@ -42,7 +42,7 @@ pub fn give_back_soon() {
     if TRIM_REQUESTED.swap(true, Ordering::AcqRel) {
         return;
     }
-    // Cleared as well if the runtime ends meanwhile.
+    // The guard clears the flag even if the runtime ends before the trim.
     let asked = TrimRequest;
     runtime.spawn(async move {
         tokio::time::sleep(TRIM_DELAY).await;
@@ -59,8 +59,8 @@ impl Drop for TrimRequest {
     }
 }
 
-/// Gives back what is free between small values that are still held: a long list of tools is made of
-/// nothing but small ones, and leaves as much as it took. Takes milliseconds: not on the runtime's threads.
+/// Returns the free pages between small values that are still held: a long list of tools consists of small values only.
+/// Takes milliseconds, so it must not run on the runtime's threads.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "no safe wrapper of malloc_trim is at hand")]
 pub fn give_back_small_values() {
@@ -68,6 +68,6 @@ pub fn give_back_small_values() {
     let _any = unsafe { nix::libc::malloc_trim(0) };
 }
 
-/// Other allocators do so in time.
+/// Does nothing: other allocators return such pages by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back_small_values() {}

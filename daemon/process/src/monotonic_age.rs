@@ -1,11 +1,11 @@
-//! How old something is, whoever sets the clock meanwhile.
+//! Ages that do not jump when the wall clock is set.
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// An age that goes on by a clock that nobody sets.
+/// An age that advances with the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicAge {
-    /// How old it was by the clock when we saw it first; what is of the future is new.
+    /// The age by the wall clock at creation; zero for a time in the future.
     first: Duration,
     seen: Instant,
 }
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_begins_with_what_the_clock_said() {
+    fn age_starts_at_the_wall_clock_difference() {
         let hour = Duration::from_secs(3600);
         let now = SystemTime::now();
         assert!(MonotonicAge::since(now - hour).now() >= hour);

@@ -1,7 +1,7 @@
-//! The threads on which the daemon runs.
+//! The daemon's tokio runtime.
 //!
-//! Invariant: there is always a thread for work that blocks. tokio starts those when they are needed; where the
-//! system starts none any more and all have left, what is handed over would wait for ever.
+//! Invariant: there is always a thread for blocking work. tokio starts these on demand; if all of them had exited and
+//! the system refused to start more, blocking work would wait forever.
 
 #[cfg(target_os = "linux")]
 mod poll_watch;
@@ -10,17 +10,17 @@ use std::{io, thread, time::Duration};
 
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads for connections, sessions and runs.
+/// Worker threads, for connections, sessions and runs.
 const MIN_WORKER_THREADS: usize = 2;
 const MAX_WORKER_THREADS: usize = 8;
-/// A thread that blocks leaves when it was not needed for so long; one is needed more often.
+/// An idle blocking thread exits after this time; [`keep_blocking_thread`] uses one more often.
 const BLOCKING_THREAD_KEEP_ALIVE: Duration = Duration::from_secs(90);
 const BLOCKING_THREAD_PING_INTERVAL: Duration = Duration::from_secs(40);
 
-/// Those that a daemon cannot do without: tokio's own would panic half way.
+/// Threads that the daemon needs besides the workers. Probed first, because tokio panics when it cannot start one.
 const MIN_STARTABLE_THREADS: usize = 4;
 
-/// The runtime, or why the system does not start its threads. `watch_polls`: [`longest_poll`] is known.
+/// Builds the runtime; fails if the system does not start its threads. `watch_polls` enables [`longest_poll`].
 pub fn build_runtime(watch_polls: bool) -> io::Result<Runtime> {
     let processors = thread::available_parallelism().map_or(MIN_WORKER_THREADS, usize::from);
     let threads = processors.clamp(MIN_WORKER_THREADS, MAX_WORKER_THREADS);
@@ -38,15 +38,15 @@ pub fn build_runtime(watch_polls: bool) -> io::Result<Runtime> {
     #[cfg(target_os = "linux")]
     if let Some(watch) = watch {
         watch.start(&runtime)?;
-        // A process has one runtime.
+        // A process has one runtime, so this is set once.
         drop(POLL_WATCH.set(watch));
     }
     runtime.spawn(keep_blocking_thread());
     Ok(runtime)
 }
 
-/// For how long a thread of the runtime has computed at a time, at most, since this was asked last. `None` if
-/// nobody watches.
+/// The longest time that a runtime thread computed without yielding, since the last call. `None` unless polls are
+/// watched.
 pub fn longest_poll() -> Option<Duration> {
     #[cfg(target_os = "linux")]
     return POLL_WATCH.get().map(|watch| watch.take_longest());
@@ -58,7 +58,7 @@ pub fn longest_poll() -> Option<Duration> {
 static POLL_WATCH: std::sync::OnceLock<std::sync::Arc<poll_watch::PollWatch>> =
     std::sync::OnceLock::new();
 
-/// Starts so many threads at once, and lets them go.
+/// Checks that `count` threads can exist at the same time; they end before it returns.
 fn probe_threads(count: usize) -> io::Result<()> {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Arc::new(std::sync::Mutex::new(held));
@@ -69,7 +69,7 @@ fn probe_threads(count: usize) -> io::Result<()> {
             let held = held
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
-            // Nothing is ever sent: it ends when `hold` goes.
+            // Nothing is ever sent: the wait ends when `hold` is dropped.
             _ = held.recv();
         })?;
         threads.push(thread);
@@ -77,7 +77,7 @@ fn probe_threads(count: usize) -> io::Result<()> {
     });
     drop(hold);
     for thread in threads {
-        // It cannot panic.
+        // The thread cannot panic.
         drop(thread.join());
     }
     started
@@ -85,7 +85,7 @@ fn probe_threads(count: usize) -> io::Result<()> {
 
 async fn keep_blocking_thread() {
     loop {
-        // It ends only with the runtime.
+        // Fails only when the runtime ends.
         drop(tokio::task::spawn_blocking(|| ()).await);
         tokio::time::sleep(BLOCKING_THREAD_PING_INTERVAL).await;
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_built_where_there_are_threads() {
+    fn runtime_is_built_and_runs_a_future() {
         let runtime = build_runtime(false).unwrap();
         assert_eq!(runtime.block_on(async { 7 }), 7);
     }

@@ -1,6 +1,6 @@
-//! The TypeScript that a program stands for.
+//! Translates a JSON step program to the equivalent TypeScript program.
 //!
-//! Invariant: it gives the same result as the program, and shows the same order of calls.
+//! Invariant: the TypeScript returns the same result as the step program and makes its calls in the same order.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::{
     template::{Template, TextPiece},
 };
 
-/// Names that a constant cannot have, or that the program needs itself.
+/// Identifiers that a generated constant must not use: reserved words, and names that the program itself uses.
 const RESERVED_NAMES: &str = "mux text Promise JSON undefined console arguments eval NaN Infinity await async break \
 case catch class const continue debugger default delete do else enum export extends \
 false finally for function if implements import in instanceof interface let new null \
@@ -23,7 +23,7 @@ var void while with yield globalThis";
 const TEXT_HELPER_SOURCE: &str =
     "const text = (value: unknown) => typeof value === \"string\" ? value : JSON.stringify(value);";
 
-/// That program.
+/// The TypeScript equivalent of a step program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplainedProgram {
     pub source: String,
@@ -31,7 +31,7 @@ pub struct ExplainedProgram {
     pub lines: Vec<usize>,
 }
 
-/// `order` is the one in which the steps go.
+/// Translates `plan` to TypeScript. `order` is the execution order of its steps.
 pub fn explain_as_typescript(plan: &StepPlan, order: &StepOrder) -> ExplainedProgram {
     let writer = TypeScriptWriter::new(plan, order);
     let mut lines = SourceLines::default();
@@ -74,7 +74,7 @@ pub fn explain_as_typescript(plan: &StepPlan, order: &StepOrder) -> ExplainedPro
     }
 }
 
-/// Lines of a program, none of which holds a break.
+/// Lines of a program. No line contains a line break.
 #[derive(Default)]
 struct SourceLines {
     text: String,
@@ -82,7 +82,7 @@ struct SourceLines {
 }
 
 impl SourceLines {
-    /// Gives the number of the line.
+    /// Returns the number of the line, counted from 1.
     fn push(&mut self, line: String) -> usize {
         self.text.push_str(&line);
         self.text.push('\n');
@@ -100,12 +100,12 @@ impl SourceLines {
 struct TypeScriptWriter<'a> {
     plan: &'a StepPlan,
     order: &'a StepOrder,
-    /// Of the results.
+    /// The constant with the result of each step.
     names: Vec<String>,
-    /// Of what was given, for the steps of which that is asked.
+    /// The constant with the arguments of each step; declared only where `shows_args` is set.
     args: Vec<String>,
     shows_args: Vec<bool>,
-    /// It may have no result: it may fail and the program go on, or it needs such a step.
+    /// Whether the step may have no result: it has `on_error: continue`, or it needs such a step.
     is_open: Vec<bool>,
 }
 
@@ -157,7 +157,7 @@ impl<'a> TypeScriptWriter<'a> {
         templates.chain(&self.plan.returns).any(has_text_template)
     }
 
-    /// What a step is given, where somebody asks for it.
+    /// Declares the constant with a step's arguments, if something refers to them.
     fn args_declaration(&self, index: usize) -> Option<String> {
         let given = || self.expression(&self.plan.steps[index].args, false);
         let shown = self.shows_args[index].then(given)?;
@@ -168,7 +168,7 @@ impl<'a> TypeScriptWriter<'a> {
         ))
     }
 
-    /// The call of a step, or nothing where something that it needs is missing.
+    /// The call of a step, which evaluates to `undefined` where a result that it needs is missing.
     fn call_expression(&self, index: usize, wait: &str) -> String {
         let step = &self.plan.steps[index];
         let (server, tool) = step.tool.split_once('.').unwrap_or((&step.tool, ""));
@@ -266,7 +266,7 @@ impl<'a> TypeScriptWriter<'a> {
         }
     }
 
-    /// A value. Only the result of the program may be made from what is missing.
+    /// The expression of a referenced value. Only `return` may refer to a missing result, which becomes null.
     fn value_expression(&self, reference: &ValueReference, in_return: bool) -> String {
         let (root, is_open) = match reference.root {
             ReferenceRoot::Input => ("mux.input".to_owned(), false),
@@ -275,7 +275,7 @@ impl<'a> TypeScriptWriter<'a> {
                     StepPart::Result => &self.names[index],
                     StepPart::Args => &self.args[index],
                 };
-                // The arguments of a step are there whenever its result is, which the compiler cannot know.
+                // A step's arguments exist whenever its result does, which the compiler cannot know.
                 let sure = match part == StepPart::Args && self.can_be_skipped(index) {
                     true => "!",
                     false => "",
@@ -308,7 +308,7 @@ fn has_text_template(template: &Template) -> bool {
     }
 }
 
-/// A constant for something of this name.
+/// A valid identifier derived from `wanted` that is not in `taken`.
 fn unique_identifier(wanted: &str, taken: &mut HashSet<String>) -> String {
     let mut name: String = wanted
         .chars()
@@ -339,8 +339,7 @@ fn access_path(path: &[PathKey]) -> String {
     path.iter().map(step).collect()
 }
 
-/// How a member is asked for.
-/// Dots make groups.
+/// The member access for a tool. Dots in its name are levels of nested objects.
 fn tool_member_access(tool: &str) -> String {
     match spell(tool) == tool {
         true => format!(".{tool}"),
@@ -355,7 +354,7 @@ fn member_access(name: &str) -> String {
     }
 }
 
-/// How a member is written down. `__proto__` is a member only in brackets.
+/// The key of a member in an object literal. `__proto__` is an ordinary member only in brackets.
 fn property_key(name: &str) -> String {
     match name {
         "__proto__" => "[\"__proto__\"]".into(),
@@ -369,7 +368,7 @@ fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| part(c) && !c.is_ascii_digit()) && name.chars().all(part)
 }
 
-/// A value as it is written in a program.
+/// A JSON value as a TypeScript literal.
 fn value_literal(value: &Value) -> String {
     match value {
         Value::Array(items) => {

@@ -1,7 +1,6 @@
-//! The way from a value to one in it, through JSON text.
+//! Looks up a path in JSON text.
 //!
-//! Invariant: no more is read than has to be passed, and nothing is made of it: a value of 15 MiB takes
-//! no room beside its text.
+//! Invariant: values are skipped without being built, so a value of 15 MiB needs no memory beyond its text.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,19 +10,19 @@ use serde_json::value::RawValue;
 use super::reference::PathKey;
 use mux_text::did_you_mean::nearest_few;
 
-/// Names of members that are told where one is missing.
+/// Member names that the error for a missing member lists.
 const MAX_LISTED_NAMES: usize = 20;
 
-/// A way that leads nowhere.
+/// The error of a path that leads to no value.
 #[derive(Debug, PartialEq)]
 pub struct MissingValue {
-    /// What there is where the way ends, and what is not there.
+    /// What the path found last, and which key that lacks.
     pub message: String,
-    /// Names that may have been meant.
+    /// Similar names, as suggestions.
     pub near: Vec<String>,
 }
 
-/// The text of the value at the end of the way.
+/// The JSON text of the value at `path`.
 pub fn value_at_path<'a>(text: &'a str, path: &[PathKey]) -> Result<&'a str, MissingValue> {
     let mut here = text.trim();
     for (passed, key) in path.iter().enumerate() {
@@ -42,7 +41,7 @@ pub fn value_at_path<'a>(text: &'a str, path: &[PathKey]) -> Result<&'a str, Mis
     Ok(here)
 }
 
-/// A way as it is written, behind a name.
+/// A path as it is written after a name, such as `.items[0]`.
 pub(super) fn path_text(path: &[PathKey]) -> String {
     let mut text = String::new();
     for key in path {
@@ -153,7 +152,7 @@ impl<'de> Visitor<'de> for MemberVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        // Of several members with one name the last one counts, as everywhere.
+        // Of duplicate members the last one wins, as in other JSON parsers.
         let mut found = None;
         while let Some(name) = map.next_key_seed(NameSeed)? {
             if name == self.0 {
@@ -224,7 +223,7 @@ impl<'de> Visitor<'de> for ArrayLenVisitor {
     }
 }
 
-/// A name that is only compared, borrowed where it has no escapes.
+/// Reads a member name, borrowed unless it has escapes.
 struct NameSeed;
 
 impl<'de> DeserializeSeed<'de> for NameSeed {
@@ -266,7 +265,7 @@ mod tests {
     const VALUE: &str = r#"{"a":[1,{"b c":"x","é":9007199254740993}],"2":true,"n":null}"#;
 
     #[test]
-    fn a_way_leads_to_the_text_of_a_value() {
+    fn path_resolves_to_value_text() {
         for (path, expected) in [
             (&[][..], VALUE),
             (&["a", "0"], "1"),
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_leads_nowhere_says_where_it_ends() {
+    fn missing_path_error_names_last_value_found() {
         for (path, message, near) in [
             (&["A"][..], "it has no `A`, only a, 2, n", &["a"][..]),
             (&["a", "7"], "`a` has 2 items, and no [7]", &[]),

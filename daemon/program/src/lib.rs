@@ -1,4 +1,4 @@
-//! JSON step programs: what one holds, what its references mean, and in which order its steps may go. Pure.
+//! JSON step programs: parsing, references between steps, and the order of the steps. No I/O.
 //!
 //! ```json
 //! { "steps": [
@@ -7,16 +7,16 @@
 //! ] }
 //! ```
 //!
-//! It knows `mux-text`, `mux-typegen` and `mux-wire` for bounded text, spellings and faults. It knows no server or
-//! tool.
+//! Depends on `mux-text`, `mux-typegen` and `mux-wire` for bounded text, spellings and faults; knows no server or tool.
 //!
-//! - `program_parser` makes of JSON text a program, or a failure that names every mistake (`program_mistake`, with `read/ahead` and
-//!   `read/texts`); `reference` is what is written between `{{` and `}}`, `template` arguments with references in them,
-//!   `json_path` the way from a value to one inside it; `step_order` says which steps wait for which; `explain` the TypeScript
-//!   that a program amounts to.
+//! - `program_parser` parses JSON text, with `template_parser` for references in arguments and `forward_references` for
+//!   references to later steps; `program_mistake` reports all mistakes at once.
+//! - `reference` parses what is between `{{` and `}}`, `template` holds arguments with references, `json_path` looks up
+//!   a path in JSON text.
+//! - `step_order` decides which steps wait for which; `explain` translates a program to TypeScript.
 //!
-//! Invariant: nothing here calls a tool. A program that was read refers only to steps before it, so that going through
-//! them in their order always ends.
+//! Invariant: nothing here calls a tool. Each step of a parsed program refers only to earlier steps, so executing them
+//! in order always ends.
 
 mod explain;
 mod json_path;
@@ -41,21 +41,21 @@ pub use self::{
     template::{FillError, ReferenceValues, Template},
 };
 
-/// What a program is written in.
+/// The language of a program.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ProgramLanguage {
-    /// Or JavaScript.
+    /// TypeScript or JavaScript.
     #[default]
     TypeScript,
-    /// Steps.
+    /// A JSON step program.
     Json,
 }
 
-/// A program that can run.
+/// A parsed step program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPlan {
     pub steps: Vec<PlanStep>,
-    /// The result of the program; without it, that of the last step.
+    /// The result of the program. If it is `None`, the result is that of the last step.
     pub returns: Option<Template>,
 }
 
@@ -66,31 +66,31 @@ pub struct PlanStep {
     pub tool: String,
     pub args: Template,
     pub on_error: OnError,
-    /// Steps that have ended, well or not, before this one begins.
+    /// Steps that must have ended, successfully or not, before this one begins.
     pub after: Vec<usize>,
-    /// For whoever watches.
+    /// Shown to clients that follow the run.
     pub description: Option<String>,
 }
 
-/// What becomes of a program when a step fails.
+/// What happens to a program when a step fails.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnError {
     /// No later step begins, and those that have begun are cancelled.
     #[default]
     Abort,
-    /// Steps that refer to it are skipped; all others go on.
+    /// Steps that refer to the failed one are skipped; all others continue.
     Continue,
 }
 
 impl StepPlan {
-    /// What it is called in a list.
+    /// The title of the program in a list of runs.
     pub fn title(&self) -> String {
         let tools: Vec<&str> = self.steps.iter().map(|step| step.tool.as_str()).collect();
         let plural = if tools.len() == 1 { "" } else { "s" };
         format!("{} step{plural}: {}", tools.len(), tools.join(", "))
     }
 
-    /// The steps whose results, or arguments, something in this template is made from.
+    /// Indices of the steps whose result or arguments `template` refers to.
     pub fn needed_steps(template: &Template) -> Vec<usize> {
         let mut needs = BTreeSet::new();
         template.references(&mut |reference| {

@@ -1,16 +1,16 @@
-//! What is wrong with a program, all of it at once.
+//! Mistakes in a step program, reported all at once.
 //!
-//! Invariant: every mistake says where it stands, and what to write instead.
+//! Invariant: every mistake has its location and what to write instead.
 
 use mux_wire::{Fault, Kind};
 use serde_json::{Value, json};
 
-/// Mistakes that are told; whoever made more has made one again and again.
+/// Mistakes beyond this number are only counted: they are most likely repetitions.
 const MAX_REPORTED_MISTAKES: usize = 50;
-/// What is shown of a name that somebody wrote.
+/// Characters of user text that an error message shows.
 const MAX_SHORT_TEXT_CHARS: usize = 60;
 
-/// One mistake, in words.
+/// One mistake in a program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProgramMistake {
     pub message: String,
@@ -26,7 +26,7 @@ impl ProgramMistake {
     }
 }
 
-/// In the shape of every failure that has others beside it.
+/// Combines all mistakes to one syntax fault; see [`combine_faults`].
 pub(crate) fn mistakes_fault(mistakes: &[ProgramMistake]) -> Option<Fault> {
     let faults = mistakes
         .iter()
@@ -34,7 +34,7 @@ pub(crate) fn mistakes_fault(mistakes: &[ProgramMistake]) -> Option<Fault> {
     combine_faults(faults.collect())
 }
 
-/// The first one, with the others in its details.
+/// Returns the first fault, with the others as JSON in its details.
 pub fn combine_faults(faults: Vec<Fault>) -> Option<Fault> {
     let mut faults = faults.into_iter();
     let mut first = faults.next()?;
@@ -54,7 +54,7 @@ pub fn combine_faults(faults: Vec<Fault>) -> Option<Fault> {
     Some(first)
 }
 
-/// How a step is spoken of.
+/// How an error message names a step.
 pub(crate) fn step_label(index: usize, id: Option<&str>) -> String {
     match id {
         Some(id) => format!("step `{}` (steps[{index}])", short_text(id)),
@@ -62,7 +62,7 @@ pub(crate) fn step_label(index: usize, id: Option<&str>) -> String {
     }
 }
 
-/// The beginning of a text, in one line.
+/// The beginning of a text, on one line.
 pub fn short_text(text: &str) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let plain = |c: char| if breaks(c) { ' ' } else { c };
@@ -73,13 +73,13 @@ pub fn short_text(text: &str) -> String {
     short
 }
 
-/// What a JSON value is.
+/// The kind of a JSON value with its article, for error messages.
 pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }

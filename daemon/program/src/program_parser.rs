@@ -1,7 +1,7 @@
-//! From JSON text to a program, or to everything that is wrong with it.
+//! Parses JSON text to a step program.
 //!
-//! Invariant: total. Whatever the text is, the answer is a program whose steps refer to earlier steps
-//! only, or a failure that names each step that has a mistake, and what to write instead.
+//! Invariant: total. For any text the result is a program whose steps refer only to earlier steps, or a fault that
+//! names each step with a mistake and what to write instead.
 
 mod forward_references;
 mod template_parser;
@@ -20,7 +20,7 @@ use mux_text::{did_you_mean::nearest, json_depth};
 const PROGRAM_SHAPE_HINT: &str = r#"a program is {"steps": [{"id": "a", "tool": "server.tool", "args": {}}], "return": "{{a.result}}"}"#;
 const PROGRAM_MEMBERS: &[&str] = &["steps", "return", "description"];
 const STEP_MEMBERS: &[&str] = &["id", "tool", "args", "on_error", "after", "description"];
-/// What people call these members elsewhere.
+/// Names of these members in other formats, and the member that is meant.
 const MEMBER_ALIASES: &[(&str, &str)] = &[
     ("arguments", "args"),
     ("params", "args"),
@@ -34,18 +34,18 @@ const MEMBER_ALIASES: &[(&str, &str)] = &[
     ("returns", "return"),
     ("output", "return"),
 ];
-/// Mistakes that are looked for; whoever made more has made one again and again.
+/// Parsing collects no more mistakes than this: further ones are most likely repetitions.
 const MAX_MISTAKES: usize = 100;
-/// Longer ids, in characters, are no names.
+/// The maximum length of an id, in characters.
 const MAX_ID_CHARS: usize = 64;
 
-/// Reads a program of at most so many steps.
+/// Parses a program of at most `most_steps` steps.
 pub fn parse_program(text: &str, most_steps: usize) -> Result<StepPlan, Fault> {
     let text = without_fence(text);
     json_depth::check(&text, "the program")?;
     let mut value: Value =
         serde_json::from_str(&text).map_err(|error| json_syntax_fault(&error))?;
-    // As some callers wrap it.
+    // Some callers wrap the program in `{"program": …}`.
     if let Value::Object(top) = &mut value
         && !top.contains_key("steps")
         && let Some(inner @ Value::Object(_)) = top.get_mut("program").map(Value::take)
@@ -108,7 +108,7 @@ fn json_syntax_fault(error: &serde_json::Error) -> Fault {
     fault
 }
 
-/// Without a byte-order mark and the Markdown fence that models put around JSON. Lines stay where they are.
+/// Strips a byte-order mark and the Markdown fence that models put around JSON. Line numbers stay the same.
 fn without_fence(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines: Vec<&str> = text.split('\n').collect();
@@ -128,17 +128,17 @@ fn without_fence(text: &str) -> String {
     lines.join("\n")
 }
 
-/// What is known while a program is read.
+/// The state of parsing one program.
 struct ProgramReader {
     ids: HashMap<String, usize>,
     names: Vec<Option<String>>,
-    /// As they are written, whether they are any or not.
+    /// The `tool` of each step as written, valid or not.
     tools: Vec<String>,
-    /// The step that is being read.
+    /// The index of the step that is being parsed.
     here: usize,
-    /// Which steps each step refers to, whether it may or not.
+    /// The steps that each step refers to, allowed or not.
     edges: Vec<Vec<usize>>,
-    /// References to later steps: from, to, and how they are written.
+    /// References to later steps: from, to, and the reference as written.
     ahead: Vec<(usize, usize, String)>,
     mistakes: Vec<ProgramMistake>,
 }
@@ -172,7 +172,7 @@ impl ProgramReader {
         }
     }
 
-    /// The place of the step that is being read, as it is spoken of.
+    /// How an error message names the step that is being parsed.
     fn current_place(&self) -> String {
         match self.names.get(self.here) {
             Some(id) => step_label(self.here, id.as_deref()),
@@ -201,7 +201,7 @@ impl ProgramReader {
         let description = members.shift_remove("description");
         let description = description.and_then(|text| text.as_str().map(str::to_owned));
         let args = members.shift_remove("args");
-        // MCP's word for them, unless both are there.
+        // MCP's name for `args`, unless both are present.
         let args = args.or_else(|| members.shift_remove("arguments"));
         let args = args.unwrap_or(Value::Null);
         let place = self.current_place();
@@ -220,7 +220,7 @@ impl ProgramReader {
         let is_text = args.is_string();
         let args = self.template(args, "args");
         if is_text && !matches!(args, super::Template::Whole(_)) {
-            let message = format!("the `args` of {place} are a text");
+            let message = format!("the `args` of {place} are a string");
             self.add_mistake(
                 message,
                 "arguments are one object, or one reference to an object",
@@ -247,9 +247,9 @@ impl ProgramReader {
             Some(Value::String(id)) => {
                 let place = self.current_place();
                 if id.is_empty() || id.chars().count() > MAX_ID_CHARS || !is_name(&id) {
-                    self.add_mistake(format!("the id of {place} is no name"), ID_RULE);
+                    self.add_mistake(format!("the id of {place} is not valid"), ID_RULE);
                 } else if id == super::reference::INPUT_NAME {
-                    let hint = "call it otherwise: `input` is what the caller of the program gives";
+                    let hint = "choose another id: `input` is the input of the program";
                     self.add_mistake(format!("{place} cannot be called `input`"), hint);
                 } else if let Some(first) = self.ids.get(&id).filter(|first| **first != index) {
                     let message = format!("{place} has the id of steps[{first}]");
@@ -285,7 +285,7 @@ impl ProgramReader {
                 }
                 Some((server, name)) if !server.is_empty() && !name.is_empty() => return tool,
                 _ => format!(
-                    "{:?}, the tool of {place}, is no path of a tool",
+                    "{:?}, the tool of {place}, is not a tool path",
                     short_text(&tool)
                 ),
             },
@@ -305,12 +305,12 @@ impl ProgramReader {
             Some("continue") => OnError::Continue,
             Some(_) => {
                 let message = format!(
-                    "the `on_error` of {} is something else",
+                    "the `on_error` of {} is an unknown value",
                     self.current_place()
                 );
                 self.add_mistake(
                     message,
-                    "it is \"abort\", which it is without it, or \"continue\"",
+                    "`on_error` is \"abort\" (the default) or \"continue\"",
                 );
                 OnError::Abort
             }
@@ -347,17 +347,17 @@ impl ProgramReader {
         steps
     }
 
-    /// The earlier step of that id.
+    /// The index of the earlier step with this id. Records a mistake if there is none.
     fn resolve_earlier_step(&mut self, id: &str, written: &str) -> Option<usize> {
         let Some(index) = self.ids.get(id).copied() else {
-            // To compare names takes time.
+            // Finding a similar name is expensive.
             if self.mistakes.len() >= MAX_MISTAKES {
                 return None;
             }
             let near = nearest(id, self.ids.keys().map(String::as_str)).map(str::to_owned);
             let hint = match near {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "name an earlier step, or `input`; `\\{{` stands for `{{` itself".into(),
+                None => "name an earlier step, or `input`; `\\{{` is a literal `{{`".into(),
             };
             let message = format!(
                 "{}: there is no step `{}`",
@@ -390,7 +390,7 @@ impl ProgramReader {
             let meant = alias.map(|(_, meant)| *meant);
             let hint = match meant.or_else(|| nearest(name, known.iter().copied())) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("it may have {}", known.join(", ")),
+                None => format!("expected one of {}", known.join(", ")),
             };
             let message = format!("{what} has no member `{}`", short_text(name));
             self.add_mistake(message, hint);

@@ -1,4 +1,4 @@
-//! What holds for every text that somebody may take for a program.
+//! Properties that hold for every text given as a program.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use super::{
     explain_as_typescript, parse_program,
 };
 
-/// Bytes of one step's arguments.
+/// The maximum size of one step's arguments, in bytes.
 const MOST: usize = 10_000;
 
-/// Every step gave the same.
+/// The same value for every reference.
 struct SameValue<'a>(&'a str);
 
 impl ReferenceValues for SameValue<'_> {
@@ -95,7 +95,7 @@ fn program() -> impl Strategy<Value = Value> {
         .prop_map(|(steps, returns)| json!({ "steps": steps, "return": returns }))
 }
 
-/// Whatever was read can be gone through, filled and explained.
+/// Checks that a parsed program can be ordered, filled and explained.
 fn holds(plan: &StepPlan, value: &Value) {
     for (index, step) in plan.steps.iter().enumerate() {
         step.args.references(&mut |reference| match reference.root {
@@ -121,7 +121,7 @@ fn filled(template: &Template, value: &Value) {
     let text = value.to_string();
     if let Ok(json) = template.fill(&SameValue(&text), MOST) {
         assert!(json.len() <= MOST);
-        // A reader of ours reads it, unless the two are too deep together.
+        // The filled JSON parses, unless template and value together are nested too deep.
         let read = serde_json::from_str::<serde::de::IgnoredAny>(&json);
         assert!(
             read.is_ok() || mux_text::json_depth::depth(&json) > 100,
@@ -134,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn reading_is_total_and_what_was_read_can_run(program in program(), value in value()) {
+    fn parsing_is_total_and_parsed_programs_can_run(program in program(), value in value()) {
         match parse_program(&program.to_string(), 100) {
             Ok(plan) => holds(&plan, &value),
             Err(fault) => prop_assert!(!fault.message.is_empty() && fault.hint.is_some()),
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_and_any_text_is_read_or_refused(value in value(), text in any::<String>()) {
+    fn any_text_is_parsed_or_rejected(value in value(), text in any::<String>()) {
         for text in [value.to_string(), text] {
             if let Err(fault) = parse_program(&text, 100) {
                 prop_assert!(!fault.message.is_empty());
@@ -152,7 +152,7 @@ proptest! {
 }
 
 #[test]
-fn hostile_programs_are_refused_or_bounded() {
+fn hostile_programs_are_rejected_or_bounded() {
     let many: Vec<Value> = (0..10_000)
         .map(|n| json!({ "id": format!("s{n}"), "tool": "s.t" }))
         .collect();
@@ -166,7 +166,7 @@ fn hostile_programs_are_refused_or_bounded() {
     let fills = plan.steps[1].args.fill(&SameValue("{}"), MOST);
     assert!(fills.is_err(), "{fills:?}");
 
-    // Each mentions the one before it many times; and a chain of references as long as may be.
+    // Each step refers to the one before it many times, in the longest possible chain.
     let chain: Vec<Value> = (0..1000)
         .map(|n| {
             let before = if n == 0 {
@@ -184,7 +184,7 @@ fn hostile_programs_are_refused_or_bounded() {
     let large = format!("\"{}\"", "x".repeat(MOST / 40));
     assert!(plan.steps[9].args.fill(&SameValue(&large), MOST).is_err());
 
-    // Very many references into something long.
+    // Many references into a long value.
     let many: Vec<String> = (0..5_000).map(|n| format!("{{{{a.x{n}}}}}")).collect();
     let steps =
         json!([{ "id": "a", "tool": "s.t" }, { "id": "b", "tool": "s.t", "args": { "x": many } }]);
@@ -198,7 +198,7 @@ fn hostile_programs_are_refused_or_bounded() {
     let fills = plan.steps[1].args.fill(&SameValue(&long), 1 << 20);
     assert_eq!(fills, Err(FillError::TooMuch(256 << 20)));
 
-    // A circle of a thousand steps.
+    // A cycle of a thousand steps.
     let circle: Vec<Value> = (0..1000)
         .map(|n| {
             let next = format!("{{{{s{}}}}}", (n + 1) % 1000);

@@ -1,24 +1,24 @@
-//! What stands between `{{` and `}}`: a name, and the way from there.
+//! Parses references: what is between `{{` and `}}`, a name and a path.
 //!
 //! ```text
 //! {{list}}  {{list.result}}           the result of the step `list`
-//! {{list.items.0.name}}               the same way with and without `.result`
-//! {{list.result.items[0]["odd key"]}} an index, and a name that is none otherwise
-//! {{list.args.path}}  {{list.tool}}   what the step was given, and its tool
-//! {{input.dir}}                       what the caller of the program gave
+//! {{list.items.0.name}}               a path in the result; `.result` may be left out
+//! {{list.result.items[0]["odd key"]}} an index, and a name that must be quoted
+//! {{list.args.path}}  {{list.tool}}   the arguments of the step, and its tool
+//! {{input.dir}}                       the input of the program
 //! ```
 //!
-//! Invariant: reading one is total, and takes time in proportion to its length.
+//! Invariant: parsing is total and takes linear time.
 
-/// The name of what the caller gave.
+/// The name that refers to the program's input.
 pub(super) const INPUT_NAME: &str = "input";
 
-/// Where a value comes from.
+/// A resolved reference to a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueReference {
     pub root: ReferenceRoot,
     pub path: Vec<PathKey>,
-    /// As it was written, between the braces.
+    /// The reference as written between the braces.
     pub text: String,
 }
 
@@ -28,24 +28,24 @@ pub enum ReferenceRoot {
     Step { index: usize, part: StepPart },
 }
 
-/// What there is of a step that has ended well.
+/// What a reference can use of a step that succeeded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StepPart {
     Result,
-    /// As they were sent.
+    /// The arguments as sent.
     Args,
 }
 
-/// One step of the way.
+/// One segment of a path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PathKey {
     Name(String),
-    /// As it is written: an index of an array, or the name of a member.
+    /// Digits as written: an array index, or the name of a member.
     Index(String),
 }
 
 impl PathKey {
-    /// As the name of a member.
+    /// The segment as a member name.
     pub fn name(&self) -> &str {
         match self {
             Self::Name(name) | Self::Index(name) => name,
@@ -53,16 +53,16 @@ impl PathKey {
     }
 }
 
-/// A reference before anybody knows what its name means.
+/// A reference whose name is not yet resolved.
 #[derive(Debug, PartialEq)]
 pub(super) struct ParsedReference {
     pub(super) name: String,
     pub(super) path: Vec<PathKey>,
-    /// Bytes up to and with the closing braces.
+    /// Bytes up to and including the closing braces.
     pub(super) length: usize,
 }
 
-/// Reads what stands behind `{{`, or says in words what is wrong with it.
+/// Parses the text after `{{`. The error is a message.
 pub(super) fn parse_reference(text: &str) -> Result<ParsedReference, String> {
     let mut rest = ReferenceScanner { text, at: 0 };
     rest.skip_whitespace();
@@ -86,13 +86,13 @@ pub(super) fn parse_reference(text: &str) -> Result<ParsedReference, String> {
             Some('.') => {
                 let word = rest.read_word();
                 if word.is_empty() {
-                    return Err("behind a dot comes a name or an index".into());
+                    return Err("a dot must be followed by a name or an index".into());
                 }
                 path.push(path_key(word));
             }
             Some('[') => path.push(rest.read_bracket()?),
             Some(other) => {
-                return Err(format!("{other:?} cannot stand in a reference"));
+                return Err(format!("{other:?} is not allowed in a reference"));
             }
         }
     }
@@ -140,7 +140,7 @@ impl<'a> ReferenceScanner<'a> {
         }
     }
 
-    /// Letters of any language, digits, and what names are joined with.
+    /// Reads letters of any script, digits, `_`, `-` and `$`.
     fn read_word(&mut self) -> &'a str {
         let from = self.at;
         while self
@@ -166,10 +166,10 @@ impl<'a> ReferenceScanner<'a> {
                     return Err(format!("[{name}]: an index counts from 0"));
                 }
                 PathKey::Name(name) => {
-                    return Err(format!("a name in brackets stands in quotes: [\"{name}\"]"));
+                    return Err(format!("a name in brackets must be quoted: [\"{name}\"]"));
                 }
                 PathKey::Index(_) => {
-                    return Err("in brackets stands an index or a name in quotes".into());
+                    return Err("brackets must hold an index or a name in quotes".into());
                 }
             },
         };
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_ways_are_read_in_every_form() {
+    fn references_of_every_form_are_parsed() {
         let name = |name: &str| PathKey::Name(name.into());
         let index = |index: &str| PathKey::Index(index.into());
         for (text, root, path) in [
@@ -222,16 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_says_why() {
+    fn invalid_reference_error_names_the_reason() {
         for (text, word) in [
             ("", "not closed"),
             ("a", "not closed"),
             ("a}", "'}'"),
             ("}}", "names nothing"),
             ("#each x}}", "'#'"),
-            ("a..b}}", "behind a dot"),
-            ("a.}}", "behind a dot"),
-            ("a. b}}", "behind a dot"),
+            ("a..b}}", "a dot must"),
+            ("a.}}", "a dot must"),
+            ("a. b}}", "a dot must"),
             ("a b}}", "'b'"),
             ("a[b]}}", "[\"b\"]"),
             ("a[-1]}}", "counts from 0"),

@@ -1,10 +1,10 @@
-//! Which steps wait for which.
+//! Decides which steps wait for which.
 //!
-//! A step waits for those to which it refers, for those named in its `after`, and, so that nobody sees
-//! steps in another order than they stand in, for earlier steps on the same server if it or they say of
-//! themselves that they change something. All others go at once.
+//! A step waits for the steps it refers to and those in its `after`. To keep side effects in program order, it also
+//! waits for earlier steps on the same server if its tool or theirs declares that it changes something. All other
+//! steps run concurrently.
 //!
-//! Invariant: a step waits for earlier ones only.
+//! Invariant: a step waits only for earlier steps.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -12,12 +12,12 @@ use mux_typegen::names::spell;
 
 use super::StepPlan;
 
-/// What stands before each step.
+/// The predecessors of each step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepOrder {
-    /// Steps whose values it is made from: without them it cannot be.
+    /// Steps whose values the step refers to. It is skipped if one of them has none.
     pub needs: Vec<Vec<usize>>,
-    /// Steps that only have to have ended. None of `needs` is among them.
+    /// Steps that only must have ended. Disjoint from `needs`.
     pub after: Vec<Vec<usize>>,
 }
 
@@ -29,14 +29,14 @@ struct ServerLane {
 }
 
 impl StepOrder {
-    /// `changes` says of each step whether its tool says that it changes something.
+    /// `changes[i]` is whether the tool of step `i` declares that it changes something.
     pub fn of(plan: &StepPlan, changes: &[bool]) -> Self {
         let mut order = Self::default();
         let mut lanes: HashMap<Cow<'_, str>, ServerLane> = HashMap::new();
         for (index, step) in plan.steps.iter().enumerate() {
             let needs = StepPlan::needed_steps(&step.args);
             let mut after = step.after.clone();
-            // However a program spells the server, it is one.
+            // A program may spell one server in several ways.
             let server = spell(step.tool.split('.').next().unwrap_or_default());
             let lane = lanes.entry(server).or_default();
             after.extend(lane.last_change);
@@ -55,7 +55,7 @@ impl StepOrder {
         order
     }
 
-    /// How many steps must have ended before this one begins.
+    /// The number of steps that must have ended before this one begins.
     pub fn wait_count(&self, index: usize) -> usize {
         self.needs[index].len() + self.after[index].len()
     }
@@ -75,7 +75,7 @@ impl StepOrder {
         followers
     }
 
-    /// The steps that can go together, one set after the other.
+    /// Sets of steps that can run concurrently, in execution order.
     pub fn waves(&self) -> Vec<Vec<usize>> {
         let mut waves: Vec<Vec<usize>> = Vec::new();
         let mut levels: Vec<usize> = Vec::with_capacity(self.needs.len());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_waits_for_what_it_is_made_of_and_for_nothing_else() {
+    fn step_waits_only_for_referenced_and_named_steps() {
         let text = r#"{"steps":[{"id":"a","tool":"s.t"},{"id":"b","tool":"s.t"},
             {"id":"c","tool":"s.t","args":{"x":"{{a.x}}","y":"{{b}} {{a}}"}},
             {"id":"d","tool":"s.t","args":{"x":"{{c}}"},"after":["b","c"]}]}"#;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_something_keeps_its_place_among_the_steps_of_its_server() {
+    fn changing_steps_keep_program_order_per_server() {
         let text = r#"{"steps":[{"id":"a","tool":"s.get"},{"id":"b","tool":"s.get"},
             {"id":"c","tool":"s.put"},{"id":"d","tool":"s.get"},{"id":"e","tool":"other.get"},
             {"id":"f","tool":"s.put"}]}"#;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_one_however_it_is_spelled() {
+    fn spellings_of_one_server_share_one_order() {
         let text = r#"{"steps":[{"id":"a","tool":"my-s.put"},{"id":"b","tool":"my_s.put"},{"id":"c","tool":"mys.put"}]}"#;
         let order = order(text, &[true, true, true]);
         assert_eq!(order.after, [vec![], vec![0], vec![]]);

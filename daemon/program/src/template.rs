@@ -1,10 +1,10 @@
-//! Arguments with references in them, and what is sent in their place.
+//! Arguments with references, and their expansion.
 //!
-//! A text that is one reference and nothing else gives way to the value, whatever it is. Within a text a
-//! value stands as text: texts as they are, everything else as JSON. `\{{` stands for `{{` itself, and `\\{{`
-//! for a backslash before a reference. Names of members are never looked at.
+//! A string that is exactly one reference is replaced by the value, whatever its type. Within a longer string a
+//! value is inserted as text: strings as they are, everything else as JSON. `\{{` is a literal `{{`, and `\\{{` a
+//! backslash before a reference. Member names are not expanded.
 //!
-//! Invariant: what is sent is never longer than the limit, and nothing longer is ever made on the way.
+//! Invariant: neither the expansion nor an intermediate result is longer than the limit.
 
 use std::io;
 
@@ -16,16 +16,17 @@ use super::{
     reference::ValueReference,
 };
 
-/// Each reference reads the whole of its value. Many of them into long values would keep a thread for minutes.
+/// Bytes that all lookups of one expansion may scan. Each lookup scans the whole value: many references into long
+/// values would occupy a thread for minutes.
 const MAX_SCANNED_BYTES: usize = 256 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Template {
-    /// There is no reference in it.
+    /// A value without references.
     Fixed(Value),
-    /// The value itself.
+    /// One reference, replaced by its value.
     Whole(ValueReference),
-    /// A text with values in it.
+    /// A string with references in it.
     Text(Vec<TextPiece>),
     Array(Vec<Template>),
     Object(Vec<(String, Template)>),
@@ -37,7 +38,7 @@ pub enum TextPiece {
     Value(ValueReference),
 }
 
-/// What references stand for.
+/// Resolves references to their values.
 pub trait ReferenceValues {
     /// The JSON text at the root of a reference.
     fn root_text(&self, reference: &ValueReference) -> Option<&str>;
@@ -46,11 +47,11 @@ pub trait ReferenceValues {
 /// Why a template cannot be filled.
 #[derive(Debug, PartialEq)]
 pub enum FillError {
-    /// There is no such value.
+    /// The referenced value does not exist.
     Missing(ValueReference, MissingValue),
-    /// What is to be sent would be longer than so many bytes.
+    /// The expansion would be longer than this limit, in bytes.
     TooLong(usize),
-    /// To find all its values, more than so many bytes would have to be read.
+    /// The lookups would scan more than this limit, in bytes.
     TooMuch(usize),
 }
 
@@ -59,7 +60,7 @@ impl Template {
         matches!(self, Self::Fixed(_))
     }
 
-    /// All references, in the order in which they stand.
+    /// Calls `each` with all references, in document order.
     pub fn references<'a>(&'a self, each: &mut dyn FnMut(&'a ValueReference)) {
         match self {
             Self::Fixed(_) => {}
@@ -78,8 +79,8 @@ impl Template {
         }
     }
 
-    /// The JSON text with all values in their places, `most` bytes at most. A value that `values` does not
-    /// have is null.
+    /// The JSON text with all references expanded, at most `most` bytes. A value that `values` does not have is
+    /// null.
     pub fn fill(&self, values: &dyn ReferenceValues, most: usize) -> Result<String, FillError> {
         let mut out = BoundedJson {
             text: String::new(),
@@ -104,7 +105,7 @@ impl Template {
                         TextPiece::Text(text) => out.push_quoted(text)?,
                         TextPiece::Value(reference) => {
                             let text = out.resolve_value(reference, values)?;
-                            // What is longer than all may be is not worth reading.
+                            // A value this long cannot fit even if every escape of it shrinks to one byte.
                             out.check_room(text.len() / 6)?;
                             out.push_quoted(&text_of_json(text))?;
                         }
@@ -134,7 +135,7 @@ impl Template {
     }
 }
 
-/// A value as it stands within a text.
+/// A JSON value as inserted into a string.
 pub(super) fn text_of_json(json: &str) -> String {
     match serde_json::from_str(json) {
         Ok(Value::String(text)) => text,
@@ -146,7 +147,7 @@ pub(super) fn text_of_json(json: &str) -> String {
                 Err(_) => json.to_owned(),
             }
         }
-        // What no reader takes is passed on as it is; the next one will say what is wrong with it.
+        // Invalid JSON is passed on unchanged: the next parser reports the error.
         Err(_) => json.to_owned(),
     }
 }
@@ -171,11 +172,11 @@ impl Formatter for JsNumberFormatter {
     }
 }
 
-/// Grows no further than it may.
+/// JSON text that grows to at most `most` bytes.
 struct BoundedJson {
     text: String,
     most: usize,
-    /// Bytes of values in which a way was looked for.
+    /// Bytes of values scanned by lookups.
     read: usize,
 }
 
@@ -211,7 +212,7 @@ impl BoundedJson {
         Ok(())
     }
 
-    /// Within a JSON text, so that nothing in it ends that.
+    /// Appends the inside of a JSON string literal, escaped.
     fn push_quoted(&mut self, text: &str) -> Result<(), FillError> {
         self.check_room(text.len())?;
         let quoted = Value::from(text).to_string();
@@ -224,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_in_a_text_as_a_program_would_write_them() {
+    fn values_in_strings_are_formatted_as_in_javascript() {
         for (json, expected) in [
             ("\"a\\n\"", "a\n"),
             ("1", "1"),

@@ -1,6 +1,6 @@
-//! Functions of `mux` that the daemon itself answers, such as `mux.read`.
+//! Built-in functions of `mux` that the daemon itself answers, such as `mux.read`.
 //!
-//! Invariant: they are calls in the budget of the run, and none of them calls a tool.
+//! Invariant: each counts against the call limit of the run, and none calls a tool.
 
 mod discovery;
 mod read_value;
@@ -15,7 +15,7 @@ pub(super) use self::read_value::read;
 use super::run_context::RunContext;
 use mux_text::{did_you_mean::nearest, json_depth};
 
-/// Their names, as they stand after `mux.`.
+/// Names of built-in functions, without `mux.`.
 const BUILTIN_NAMES: &[&str] = &[
     "catalog.namespaces",
     "catalog.tools",
@@ -25,7 +25,7 @@ const BUILTIN_NAMES: &[&str] = &[
     "search",
 ];
 
-/// Gives the answer as JSON text. `arguments` is an object, as the guest's side of the bridge made it.
+/// Returns the result as JSON text. `arguments` is the JSON object that the guest side of the bridge built.
 pub(super) async fn call_builtin(
     name: &str,
     arguments: &str,
@@ -33,7 +33,7 @@ pub(super) async fn call_builtin(
 ) -> Result<String, Fault> {
     let path = || format!("mux.{name}");
     json_depth::check(arguments, "the argument").map_err(|fault| fault.path(path()))?;
-    // What goes wrong there has the path of its server.
+    // Faults of these have the path of their server.
     if let Some(answer) = resources_and_prompts::call(name, arguments, reach).await {
         return answer.map_err(|fault| match fault.path {
             Some(_) => fault,
@@ -52,7 +52,7 @@ pub(super) async fn call_builtin(
     answer.map_err(|fault| fault.path(path()))
 }
 
-/// What a function is given, or how it is called.
+/// Parses the arguments of a function. The fault has `usage` as its hint.
 fn parse_arguments<T: DeserializeOwned>(
     name: &str,
     arguments: &str,
@@ -61,7 +61,7 @@ fn parse_arguments<T: DeserializeOwned>(
     serde_json::from_str(arguments)
         .and_then(|object: Map<String, Value>| T::deserialize(Value::Object(object)))
         .map_err(|error| {
-            let message = format!("mux.{name} does not take this: {error}");
+            let message = format!("the arguments of mux.{name} are not valid: {error}");
             Fault::new(Kind::Validation, message).hint(usage)
         })
 }
@@ -81,7 +81,7 @@ fn unknown_builtin_fault(name: &str) -> Fault {
     fault.hint(match nearest(&shown, names()) {
         Some(near) => format!("did you mean mux.{near}?"),
         None => format!(
-            "there are {}, and one object for each server",
+            "mux has {}, and one object for each server",
             names().collect::<Vec<_>>().join(", ")
         ),
     })
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_that_is_none_names_those_that_are() {
+    fn unknown_builtin_suggests_existing_names() {
         let fault = unknown_builtin_fault("raed");
         assert_eq!(fault.hint.as_deref(), Some("did you mean mux.read?"));
         let fault = unknown_builtin_fault("catalog.namespace");

@@ -1,6 +1,6 @@
-//! What a worker hands over, looked at before anybody else sees it.
+//! Validates what a worker sends: emitted content blocks and results.
 //!
-//! Invariant: what passes is JSON that every reader of ours can read; a part is an object with a type.
+//! Invariant: what passes is JSON within the depth limit; a content block is an object with a `type`.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ struct ContentBlock<'a> {
     _type: Cow<'a, str>,
 }
 
-/// Refuses what is no content block.
+/// Returns a fault unless `text` is a content block.
 pub(super) fn check_content_block(text: &str) -> Result<(), Fault> {
     json_depth::check(text, "it")?;
     let part = if text.trim_start().starts_with('{') {
@@ -26,7 +26,7 @@ pub(super) fn check_content_block(text: &str) -> Result<(), Fault> {
         Err("expected an object".to_owned())
     };
     part.map(drop).map_err(|error| {
-        let message = format!("it is no content block with a `type`: {error}");
+        let message = format!("it is not a content block with a `type`: {error}");
         Fault::new(Kind::Validation, message)
     })
 }
@@ -42,7 +42,7 @@ fn check_result_json(text: &str) -> Result<(), Fault> {
     }
 }
 
-/// A long part, checked and kept, with a word where it could not be kept.
+/// Checks a long content block and stores it. The second value is a warning if it could not be stored.
 pub(super) async fn store_content_block(
     text: String,
     handles: &StoredValues,
@@ -51,7 +51,8 @@ pub(super) async fn store_content_block(
     handles.inline_or_keep(text, "it").await
 }
 
-/// The same for the result of a program.
+/// Checks the result of a program and stores it if it is long. The second value is a warning if it could not be
+/// stored.
 pub(super) async fn store_result(
     text: String,
     handles: &StoredValues,
@@ -65,7 +66,7 @@ pub(super) async fn store_result(
     handles.inline_or_keep(text, "the result").await
 }
 
-/// To read a long text takes long enough to do it elsewhere.
+/// Runs `check` on a blocking thread: parsing a long text takes too long for a runtime thread.
 async fn check_off_thread(
     text: String,
     check: fn(&str) -> Result<(), Fault>,
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_content_block_passes() {
+    fn only_content_blocks_pass() {
         for text in [
             r#"{"type":"image","data":"eA==","mimeType":"image/png"}"#,
             r#" {"a":[1,{}],"type":"any\u00e9"}"#,
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_json_and_not_too_deep() {
+    fn result_must_be_json_within_depth_limit() {
         assert!(check_result_json("[1,null,\"x\"]").is_ok());
         assert_eq!(
             check_result_json("undefined").unwrap_err().kind,

@@ -1,8 +1,7 @@
-//! Writes the events of one run in the order in which they came, though some parts must go to the disk
-//! first.
+//! Writes the events of one run in the order of their arrival, although long content blocks are stored on disk first.
 //!
-//! Invariant: nothing here waits but [`EventWriter::wait_until_written`]; while a part is being stored, all that
-//! comes stands in line behind it. How much may come is counted in the sandbox.
+//! Invariant: only [`EventWriter::wait_until_written`] waits. While a block is being stored, later events queue behind
+//! it. The sandbox limits how much a run may send.
 
 use std::{
     collections::VecDeque,
@@ -20,11 +19,11 @@ pub(super) struct EventWriter {
     run: Arc<Run>,
     handles: StoredValues,
     line: Mutex<EventBacklog>,
-    /// Whether a part is being stored.
+    /// Whether a content block is being stored.
     storing: watch::Sender<bool>,
 }
 
-/// Guarded by `Recorder::line`.
+/// Guarded by `EventWriter::line`.
 #[derive(Default)]
 struct EventBacklog {
     storing: bool,
@@ -33,7 +32,7 @@ struct EventBacklog {
 
 enum BacklogEntry {
     Event(RunEvent),
-    /// JSON text as the worker sent it.
+    /// A content block as JSON text, not yet checked.
     Part(String),
 }
 
@@ -55,7 +54,7 @@ impl EventWriter {
         self.push_or_queue(&mut self.line(), what);
     }
 
-    /// Takes a part that nobody has looked at yet.
+    /// Checks and writes a content block; stores it first if it is long.
     pub(super) fn push_content_block(self: &Arc<Self>, text: String) {
         let mut line = self.line();
         if line.storing {
@@ -75,7 +74,7 @@ impl EventWriter {
         }
     }
 
-    /// Resolves when nothing stands in line any more.
+    /// Resolves when the queue is empty.
     pub(super) async fn wait_until_written(&self) {
         let mut storing = self.storing.subscribe();
         // The sender lives as long as `self`.
@@ -95,7 +94,7 @@ impl EventWriter {
     }
 }
 
-/// Has the line until it is empty; whatever happens to its task, the line moves on.
+/// Owns the queue until it is empty. Dropping it drains the queue, even if its task is lost.
 struct BlockStoreTask(Arc<EventWriter>);
 
 impl BlockStoreTask {
@@ -117,7 +116,7 @@ impl BlockStoreTask {
         }
     }
 
-    /// Writes what stands in line up to the next part, which it gives; none if that was all.
+    /// Writes queued events up to the next content block, and returns that; `None` if the queue is empty.
     fn advance(&self) -> Option<String> {
         let mut line = self.0.line();
         while let Some(entry) = line.waiting.pop_front() {
@@ -133,12 +132,12 @@ impl BlockStoreTask {
 
 impl Drop for BlockStoreTask {
     fn drop(&mut self) {
-        // Parts are left over only if the task was lost.
+        // Content blocks remain only if the task was lost.
         while self.advance().is_some() {
             self.0
                 .run
                 .events
-                .push(console_warning("a part was lost in the daemon"));
+                .push(console_warning("an emitted part was lost in the daemon"));
         }
         self.0.storing.send_replace(false);
     }
@@ -175,7 +174,7 @@ mod tests {
         format!("{{\"type\":\"image\",\"data\":\"{}\"}}", "x".repeat(length))
     }
 
-    /// The events in short: letters for console lines, lengths for parts.
+    /// The events in short: texts of console lines, lengths of parts.
     async fn told(recorder: &EventWriter) -> Vec<String> {
         recorder.wait_until_written().await;
         let events = recorder
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_stay_in_order_around_parts_that_are_stored() {
+    async fn events_stay_in_order_around_stored_parts() {
         let home = tempfile::tempdir().unwrap();
         let recorder = recorder(&home.path().join("results"));
         let say = |text: &str| {
@@ -227,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nothing_can_be_kept_a_part_comes_as_it_is() {
+    async fn part_is_inlined_if_it_cannot_be_stored() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("results");
         std::fs::write(&folder, "in the way").unwrap();

@@ -1,7 +1,7 @@
-//! What happened in a run, in order, for whoever wants to read it from any point on.
+//! The event log of a run, which clients can read from any position.
 //!
-//! Invariant: numbers count up from 1 without gaps, and [`RunEvent::Ended`] is the last. Of what a server says over and
-//! over no more is kept than [`MAX_EVENT_LOG_BYTES`]; what the program itself says has limits of its own.
+//! Invariant: sequence numbers start at 1 without gaps, and [`RunEvent::Ended`] is the last event. Progress events and
+//! details of faults are dropped beyond [`MAX_EVENT_LOG_BYTES`]; output of the program has limits of its own.
 
 use std::{
     sync::{
@@ -18,21 +18,21 @@ use super::StepEvent;
 use mux_caller::{ApprovalOutcome, ApprovalRequest, ProgressUpdate};
 use mux_handles::{InlineOrStored, ValueHandle};
 
-/// One thing that happened.
+/// One event of a run, with its sequence number.
 #[derive(Clone, Debug)]
 pub struct SequencedEvent {
     pub seq: u64,
-    /// Since the run was accepted.
+    /// Time since the run was accepted.
     pub at: Duration,
     pub what: RunEvent,
 }
 
 #[derive(Clone, Debug)]
 pub enum RunEvent {
-    /// Comes before the start, and only if there is something to tell.
+    /// Findings of the type checker. Comes before `Started`, and only if there are any.
     Checked {
         warnings: Vec<Fault>,
-        /// Why its types were not looked at.
+        /// Why the types were not checked.
         unchecked: Option<String>,
     },
     Started,
@@ -58,7 +58,7 @@ pub enum RunEvent {
         took: Duration,
         outcome: Result<usize, Fault>,
     },
-    /// Of a JSON program, whose calls have events of their own.
+    /// An event of a step in a step program. The calls of steps have their own events.
     Step(StepEvent),
     Console {
         level: Level,
@@ -66,27 +66,27 @@ pub enum RunEvent {
     },
     /// An MCP content block.
     Emitted(InlineOrStored),
-    /// It goes on with what this run began: so many of its calls are not sent again.
+    /// This run resumes `run`; `calls` is how many of its calls are answered from its log instead of being repeated.
     Resumed {
         run: String,
         calls: usize,
     },
-    /// A call waits for somebody's approval.
+    /// A call waits for approval.
     ApprovalAsked(ApprovalRequest),
-    /// It waits no more.
+    /// A call no longer waits for approval.
     ApprovalOver {
         approval: String,
         path: String,
         ending: ApprovalOutcome,
     },
-    /// The recording that was asked for.
+    /// The requested recording is stored.
     Recorded(ValueHandle),
-    /// The result, or the failure.
+    /// The result or the fault of the run.
     Ended(Result<InlineOrStored, Fault>),
 }
 
 impl RunEvent {
-    /// About how much room it takes, here and in a frame.
+    /// The approximate size of the event, in memory and in a frame.
     fn bytes(&self) -> usize {
         let text = match self {
             Self::Console { text, .. } => text.len(),
@@ -116,9 +116,9 @@ impl RunEvent {
     }
 }
 
-/// What an event takes beside its text.
+/// The size of an event beyond its text.
 const EVENT_OVERHEAD_BYTES: usize = 128;
-/// A run whose events take more is told no more of the progress of its calls, and of failures the first words.
+/// Beyond this size the log drops progress events and truncates the faults of calls.
 const MAX_EVENT_LOG_BYTES: usize = 16 << 20;
 const MAX_TRUNCATED_FAULT_BYTES: usize = 256;
 
@@ -126,9 +126,9 @@ const MAX_TRUNCATED_FAULT_BYTES: usize = 256;
 pub struct EventLog {
     started: Instant,
     events: Mutex<EventLogState>,
-    /// Of all events together.
+    /// The size of all events.
     bytes: AtomicUsize,
-    /// The number of the last event.
+    /// The sequence number of the last event; 0 if there is none.
     last: watch::Sender<u64>,
 }
 
@@ -152,12 +152,12 @@ impl EventLog {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The number of the last event.
+    /// The sequence number of the last event; 0 if there is none.
     pub fn last_seq(&self) -> u64 {
         *self.last.borrow()
     }
 
-    /// After the last event there is no other.
+    /// Appends an event. Does nothing after [`RunEvent::Ended`].
     pub(super) fn push(&self, what: RunEvent) {
         let last = {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +170,7 @@ impl EventLog {
                 RunEvent::CallProgress { .. } if full => {
                     events.left_out += 1;
                     let told = match events.left_out {
-                        1 => "no more of it is kept; it is only counted".into(),
+                        1 => "further events are only counted".into(),
                         _ => return,
                     };
                     (None, Some(told))
@@ -191,7 +191,7 @@ impl EventLog {
                     (Some(ended), None)
                 }
                 RunEvent::Ended(_) if events.left_out > 0 => {
-                    let told = format!("{} times nothing of it was kept", events.left_out);
+                    let told = format!("{} events were dropped", events.left_out);
                     (Some(what), Some(told))
                 }
                 what => (Some(what), None),
@@ -199,7 +199,7 @@ impl EventLog {
             let told = left_out.map(|told| RunEvent::Console {
                 level: Level::Warn,
                 text: format!(
-                    "[mux] the progress of calls takes more than {} MiB: {told}",
+                    "[mux] progress events of calls exceed {} MiB: {told}",
                     MAX_EVENT_LOG_BYTES >> 20
                 ),
             });
@@ -214,12 +214,12 @@ impl EventLog {
         self.last.send_replace(last);
     }
 
-    /// The events after `after`, as soon as there is one, or none when the time is over. No more
-    /// than fit into `most` bytes, but one at least.
+    /// The events after `after`. Waits up to `wait` for the first one; empty if none arrives. At most as many as fit
+    /// into `most` bytes, but at least one.
     pub async fn read_after(&self, after: u64, wait: Duration, most: usize) -> Vec<SequencedEvent> {
         let mut last = self.last.subscribe();
         let arrived = last.wait_for(|seq| *seq > after);
-        // Neither the end of the time nor of the run is an error: there is just nothing new.
+        // A timeout is not an error: there is just nothing new.
         drop(tokio::time::timeout(wait, arrived).await);
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let events = &events.kept;
@@ -240,7 +240,7 @@ impl EventLog {
     }
 }
 
-/// What went wrong, in few words.
+/// Truncates the message and the hint of a fault.
 fn truncate_fault(mut fault: Fault) -> Fault {
     for text in [Some(&mut fault.message), fault.hint.as_mut()]
         .into_iter()
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_servers_say_over_and_over_is_counted_and_calls_stay_whole() {
+    async fn excess_progress_is_counted_and_call_events_are_kept() {
         let log = EventLog::new();
         let message = Some("x".repeat(2_000));
         for call in 0..20_000 {
@@ -304,13 +304,13 @@ mod tests {
         });
         let told: Vec<&str> = told.collect();
         assert!(told[0].contains("16 MiB") && told.len() == 2, "{told:?}");
-        assert!(told[1].contains("times nothing of it was kept"), "{told:?}");
+        assert!(told[1].contains("events were dropped"), "{told:?}");
     }
 
     const ALL: usize = 1 << 20;
 
     #[tokio::test]
-    async fn a_page_has_room_for_so_many_bytes_and_for_one_event_at_least() {
+    async fn page_is_bounded_but_has_at_least_one_event() {
         let log = EventLog::new();
         for length in [10, 1000, 5000, 10] {
             let (level, text) = (Level::Log, "x".repeat(length));
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_waits_for_the_next_event_and_can_read_again_from_any_point() {
+    async fn reader_waits_for_next_event_and_can_reread_from_any_position() {
         let log = EventLog::new();
         assert!(
             log.read_after(0, Duration::from_secs(5), ALL)

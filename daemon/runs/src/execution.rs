@@ -1,6 +1,6 @@
-//! One run from its acceptance to its outcome.
+//! Executes one run, from its acceptance to its outcome.
 //!
-//! Invariant: whatever becomes of it, [`OutcomeGuard`] tells how it ended, and its dossier is closed before.
+//! Invariant: on every path [`OutcomeGuard`] writes the last event, after the run's dossier is closed.
 
 use std::sync::Arc;
 
@@ -26,18 +26,18 @@ use mux_handles::InlineOrStored;
 use mux_program::StepPlan;
 use mux_telemetry::trace::SpanKind;
 
-/// What is special about one.
+/// Options of one execution.
 pub(super) struct ExecutionOptions {
-    /// The agent whose terms the check follows, if there is to be one.
+    /// The agent whose check mode applies. The outer `None` skips the type check.
     pub(super) checked_for: Option<Option<String>>,
-    /// The run with which it goes on, and how many calls of that had ended.
+    /// The run that this one resumes, and how many calls of that had ended.
     pub(super) again: Option<(String, usize)>,
-    /// It is recorded, or answered from a recording.
+    /// Set if the run is recorded, or replayed from a recording.
     pub(super) deck: Option<RecordingMode>,
 }
 
 impl Runs {
-    /// In which way it failed, if it did.
+    /// Executes the run to its end. Returns the kind of its fault, if it failed.
     pub(super) async fn execute_run(
         self: Arc<Self>,
         run: Arc<Run>,
@@ -128,7 +128,7 @@ impl Runs {
         failed
     }
 
-    /// A TypeScript program, checked first if that is asked for.
+    /// Runs a TypeScript program, after a type check if `checks` is set.
     async fn run_in_isolate(
         &self,
         request: RunRequest,
@@ -147,7 +147,7 @@ impl Runs {
                 inspector.check_before_run(&request.source, agent.as_deref(), whom, &request.turn);
             let found = tokio::select! {
                 found = look => found,
-                // The pool sees it, too, and says so.
+                // The pool reports the cancellation.
                 () = cancel.cancelled() => CheckFindings::default(),
             };
             let refusal = found.refusal();
@@ -170,8 +170,8 @@ impl Runs {
     }
 }
 
-/// Whether what waits of a run that failed waits on. Of one that goes on with another it does where the failure says
-/// nothing of the program, such as that somebody stopped it or no worker was there, and where it did nothing new.
+/// Whether the pending approvals of a failed run stay pending. Those of a resumed run do if its failure is not the
+/// program's (it was cancelled, or no worker was available), or if it made no new calls.
 fn keeps_pending_approvals(kind: Kind, is_again: bool, has_news: bool) -> bool {
     match kind {
         Kind::Pending => true,
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waited_waits_on_unless_its_program_went_on_and_failed() {
+    fn pending_approvals_are_kept_unless_the_program_continued_and_failed() {
         for kind in [
             Kind::Cancelled,
             Kind::Busy,

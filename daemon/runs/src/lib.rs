@@ -1,34 +1,33 @@
-//! Programs that run, and those that ran lately.
+//! Executes programs, and keeps the runs that have ended recently.
 //!
-//! It knows the gateway, the catalog, the sandbox, handles, approvals, the type checker, programs and callers. It knows
-//! no client's wire type; `mux-daemon` calls it.
+//! Depends on the gateway, the catalog, the sandbox, handles, approvals, the type checker, programs and callers, and on
+//! no wire type of a client. `mux-daemon` calls it.
 //!
-//! - `registry` has the runs, `run` one of them, `events` its numbered events, `event_writer` writes them in order, `title`
-//!   its name in a list.
-//! - `execution` is one run from its acceptance to its outcome, `outcome_guard` the last event, `program_check` what is wrong with a
-//!   program before it runs: syntax from a worker, types from `mux-typecheck`, in one report (`inspect/report`).
-//! - `tool_host` is what one run may do, the `ToolHost` of the sandbox. `run_context` is what its calls are made with, `tool_call`
-//!   one call; `builtins` what the daemon answers itself: `mux.read` (`own/read`), `mux.search` and its kin
-//!   (`own/discovery`), resources and prompts (`own/offers`); `content_block` checks what a worker hands over.
-//! - `tool_discovery` is finding tools, for programs and clients alike.
-//! - `steps` runs a step program: `step_schedule` and `step_call` step after another, `preflight` what is wrong before the first call,
-//!   `step_values`, `step_event` and `step_summary`.
-//! - `recording` is a run on record: `call_recorder` writes it down, `file_format` is the file, `mask_secrets` strips what the daemon has
-//!   `known_secrets` to be secret and what has a published token format, `call_replayer` answers a program from it; `recording_mode` is what a
-//!   recording does with one run's calls.
+//! - `registry` holds the runs, `run` is one of them, `events` its event log, `event_writer` writes events in order,
+//!   `title` derives the run's title.
+//! - `execution` executes a run, `outcome_guard` writes its last event. `program_check` checks a program beforehand:
+//!   syntax in a worker, types with `mux-typecheck` (`diagnostic_report`).
+//! - `tool_host` implements the sandbox's `ToolHost` for a run, `run_context` is the context of its calls, `tool_call`
+//!   makes one. `builtins` are the functions that the daemon itself answers: `read_value`, `discovery` and
+//!   `resources_and_prompts`. `content_block` validates what a worker sends.
+//! - `tool_discovery` finds tools, for programs and clients.
+//! - `steps` runs a step program: `preflight` checks it, `step_schedule` decides which step is next, `step_call` runs
+//!   one, `step_values` holds what later steps need, `step_event` and `step_summary` report.
+//! - `recording` records and replays runs: `call_recorder`, `call_replayer`, `file_format`; `mask_secrets` masks
+//!   `known_secrets` and published token formats. `recording_mode` applies it to one run's calls.
 //!
-//! A program of steps is read whole, or refused with all that is wrong. Each step goes through the gateway as soon as
-//! those before it have ended; tools that say that they change something keep their order. A run whose check fails to
-//! arrive runs unchecked, and says so.
+//! A step program is parsed completely, or rejected with all its mistakes. Each step runs as soon as its predecessors
+//! have ended; steps whose tools change something keep their order. If the type check is not available, the run
+//! executes unchecked and reports that.
 //!
-//! A value of a call goes to the program whole, up to what a frame carries (16 MiB): working on it there is what a
-//! program is for. Only what leaves a run, or fits no frame, becomes a handle.
+//! Results of calls are passed to the program whole, up to the frame limit (16 MiB). Only what leaves a run, or exceeds
+//! a frame, becomes a handle.
 //!
 //! Invariants:
 //!
-//! - A run's events outlive it for a while, and the last of them says how it ended. Nothing here waits for readers.
-//! - Runs, their events, approvals and `resume` are found through `RunAccess` alone.
-//! - Credentials that the daemon knows are stripped from a recording before it leaves the daemon.
+//! - A run's events outlive it for a while, and the last of them is its outcome. Nothing here waits for readers.
+//! - Runs, their events, approvals and `resume` are looked up only through `RunAccess`.
+//! - Credentials that the daemon knows are masked in a recording before it leaves the daemon.
 
 mod builtins;
 mod content_block;
@@ -86,41 +85,41 @@ use mux_telemetry::trace::{SpanKind, TraceContext};
 use mux_text::random_name::random_name;
 use mux_upstream::CallerIdentity;
 
-/// After a drain: for what was cancelled to end, and for clients to read how their runs ended.
+/// After a drain: how long cancelled runs may take to end, and clients to read the outcome of their runs.
 const DRAIN_GRACE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a client asks for.
+/// A run that a client requests.
 pub struct RunSpec {
     pub source: String,
     pub language: ProgramLanguage,
     /// JSON text of `mux.input`.
     pub input: String,
     pub wall: Option<Duration>,
-    /// Runs of one owner may follow each other in one worker process.
+    /// The queue key: runs of one owner may reuse a worker process.
     pub turn: Turn,
     pub origin: Arc<ClientOrigin>,
-    /// What it sees, from its start to its end.
+    /// The tools that the run can see, from start to end.
     pub scope: Arc<Scope>,
-    /// Of the connection that may be asked for it. Nobody is asked for a run that is detached.
+    /// The mailbox of the connection that answers questions for the run. Detached runs ask no questions.
     pub mailbox: Option<Arc<Mailbox>>,
-    /// The trace in which somebody wants it.
+    /// The trace context of the client.
     pub trace: Option<TraceContext>,
-    /// Its types are looked at first, if the configuration wants that.
+    /// Whether to type-check the program first, if the configuration enables that.
     pub check: bool,
-    /// All that it asks for and is told is kept, and handed to whoever follows it.
+    /// Whether to record all calls and their results, for the clients that follow the run.
     pub record: bool,
-    /// It is answered from this, and nothing is sent.
+    /// A recording that answers all calls; nothing is sent.
     pub replay: Option<RunRecording>,
-    /// What it goes on with.
+    /// The run that this one resumes.
     pub resumed: Option<ResumedRun>,
-    /// For a run that does not end with its connection: keeps the daemon from leaving meanwhile.
+    /// Set if the run does not end with its connection. Keeps the daemon alive meanwhile.
     pub detached: Option<ActivityGuard>,
 }
 
-/// Between two looks at a run that says nothing.
+/// The interval between two checks of a run without new events.
 const RUN_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A call outside of runs that is under way.
+/// Held while a call outside of runs is in flight.
 pub struct CallAdmissionGuard {
     _work: TaskTrackerToken,
     _call: TaskTrackerToken,
@@ -138,7 +137,7 @@ pub struct Runs {
     work: TaskTracker,
     /// Calls outside of runs alone.
     calls: TaskTracker,
-    /// Runs whose end somebody may still want to read.
+    /// Runs whose last event has not been read yet.
     unheard: TaskTracker,
 }
 
@@ -197,7 +196,7 @@ impl Runs {
         };
         let title = plan.as_ref().map(|plan| match plan {
             Ok(plan) => plan.title(),
-            Err(_) => "no program of steps".into(),
+            Err(_) => "invalid step program".into(),
         });
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let names = match &program.replay {
@@ -220,7 +219,7 @@ impl Runs {
                 RecordingMode::Tape(CallRecorder::default(), script)
             }),
         };
-        // Nobody has to hear how a detached run ended.
+        // A drain does not wait for readers of a detached run.
         let unheard = program.detached.is_none().then(|| self.unheard.token());
         let origin = Arc::clone(&program.origin);
         let began = ProgramStart {
@@ -232,7 +231,7 @@ impl Runs {
         };
         let approvals = self.gateway.approvals();
         let run = Arc::new(Run::new(
-            // Whoever has one id can tell no other.
+            // One run's id does not reveal another's.
             format!("{}-{number}", random_name()),
             title.as_deref().unwrap_or(&program.source),
             program.origin,
@@ -261,7 +260,7 @@ impl Runs {
             turn: program.turn,
         };
         let can_approve = |mailbox: &Arc<Mailbox>| mailbox.can_answer(QuestionKind::Approval);
-        // What is asked is no choice of whoever writes the program, or goes on with it.
+        // Neither the author of the program nor the client that resumes it chooses whether approvals are asked.
         let asks = again.is_some() || program.mailbox.as_ref().is_some_and(can_approve);
         let tracer = self.gateway.tracer();
         let mut traced = tracer.begin_trace(program.trace, SpanKind::Server, || "run".into());
@@ -281,7 +280,7 @@ impl Runs {
             again,
             deck,
         };
-        // A root of its own: it outlives the request that started it.
+        // A root span: the run outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
         let (this, asked) = (Arc::clone(self), Arc::clone(&run));
         let task = async move {
@@ -303,7 +302,7 @@ impl Runs {
         Ok(run)
     }
 
-    /// Room for a call outside of a run. A drain waits until the token is dropped.
+    /// Admits a call outside of a run. A drain waits until the guard is dropped.
     pub fn admit(&self) -> Result<CallAdmissionGuard, Fault> {
         let work = self.admit_to(&self.registry())?;
         Ok(CallAdmissionGuard {
@@ -312,25 +311,25 @@ impl Runs {
         })
     }
 
-    /// Admits nothing more; returns when no call outside of runs is under way.
+    /// Stops admission, and waits until no call outside of runs is in flight.
     pub async fn close_to_calls(&self) {
         self.registry().draining = true;
         self.calls.close();
         self.calls.wait().await;
     }
 
-    /// Under the lock of the registry, so that nothing begins behind the back of a drain.
+    /// Requires the registry's lock, so that nothing is admitted after a drain began.
     fn admit_to(&self, registry: &RunRegistry) -> Result<TaskTrackerToken, Fault> {
         if registry.draining {
             let mut fault = Fault::new(Kind::Unavailable, "the daemon is ending").hint("try again");
-            // A client knows by it that it may ask the next daemon.
+            // Tells the client that it may ask the next daemon.
             fault.details = Some(json!({ "ending": true }).to_string());
             return Err(fault);
         }
         Ok(self.work.token())
     }
 
-    /// What is wrong with a program, without running it.
+    /// Checks a program without running it.
     pub async fn check(
         &self,
         source: String,
@@ -344,17 +343,17 @@ impl Runs {
             .await
     }
 
-    /// By its id, or by the number at the end of it where `access` takes those.
+    /// Finds a run by its id, or, if `access` is the user's, by the number at the end of the id.
     pub fn find(&self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
         self.registry().find(id, access)
     }
 
-    /// The error for an id under which nothing is found.
+    /// The fault for an id that names no run.
     pub fn unknown_run_fault(&self, id: &str, access: &RunAccess) -> Fault {
         self.registry().run_not_found(id, access)
     }
 
-    /// Resolves when it has ended, or nobody knows of it any more.
+    /// Resolves when the run has ended or is no longer kept.
     pub async fn wait_until_ended(&self, id: &str) {
         let Ok(run) = self.find(id, &RunAccess::Everyone) else {
             return;
@@ -366,7 +365,7 @@ impl Runs {
         }
     }
 
-    /// All that have not ended and those that are kept, the latest first.
+    /// All active runs and those that are kept, the latest first.
     pub fn list(&self) -> Vec<Arc<Run>> {
         let mut runs = self.registry().all();
         runs.sort_by_key(|run| std::cmp::Reverse(run.number()));
@@ -377,8 +376,8 @@ impl Runs {
         self.registry().counts()
     }
 
-    /// Accepts no more; waits for what is under way, cancels the runs that are left, and waits a
-    /// moment until every client has read how its runs ended.
+    /// Stops admission and waits up to `patience` for runs and calls. Then cancels the runs that are left, and waits
+    /// briefly until clients have read the outcome of their runs.
     pub async fn drain(&self, patience: Duration) {
         self.registry().draining = true;
         self.work.close();
@@ -387,13 +386,13 @@ impl Runs {
             for run in self.list() {
                 run.cancel();
             }
-            // Calls outside of runs go on until their sessions are closed.
+            // Calls outside of runs continue until their sessions are closed.
             _ = timeout(DRAIN_GRACE_TIMEOUT, self.work.wait()).await;
         }
         _ = timeout(DRAIN_GRACE_TIMEOUT, self.unheard.wait()).await;
     }
 
-    /// How a program of steps would be written as a TypeScript program.
+    /// Translates a step program to TypeScript.
     pub fn explain(
         &self,
         source: &str,
@@ -406,8 +405,8 @@ impl Runs {
         Ok(mux_program::explain_as_typescript(&plan, &order).source)
     }
 
-    /// What `Object.keys(mux)` shows, in lines of JSON: the servers, whether their tools stand in groups, and the
-    /// tools of those that were open once.
+    /// What `Object.keys(mux)` shows, as lines of JSON: the servers, whether their tools are in groups, and the tools
+    /// of the servers that were connected once.
     fn global_names_json(&self, scope: &Scope) -> String {
         let known = self.gateway.upstreams().known_visible(scope);
         let mut servers = serde_json::Map::new();

@@ -1,6 +1,6 @@
-//! The end of a run, which is written whatever happens on the way.
+//! Writes the outcome of a run, even if its task is lost.
 //!
-//! Invariant: a run has one last event, and everybody who follows it gets that.
+//! Invariant: a run has exactly one last event, and every client that follows it receives that.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use mux_wire::{Fault, Kind};
 use super::{Run, RunEvent, Runs, event_writer::EventWriter};
 use mux_handles::InlineOrStored;
 
-/// What the checker was not sure of may be why a program failed.
+/// Adds the type checker's warning about the failing line, if there is one, as a hint.
 pub(super) fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
     if fault.kind != Kind::Runtime || fault.hint.is_some() {
         return fault;
@@ -19,14 +19,14 @@ pub(super) fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
         .find(|warning| warning.line.is_some() && warning.line == fault.line);
     match suspect {
         Some(warning) => fault.hint(format!(
-            "before it ran, the type checker said: {}",
+            "the type checker warned about this line: {}",
             warning.message
         )),
         None => fault,
     }
 }
 
-/// Writes the last event of a run, whatever happens to the task that runs it.
+/// Writes the last event of a run on drop, even if the task that runs it is lost.
 pub(super) struct OutcomeGuard<'a> {
     pub(super) runs: &'a Runs,
     pub(super) run: &'a Arc<Run>,

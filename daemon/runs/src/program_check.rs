@@ -1,6 +1,6 @@
-//! What is wrong with a program, found before it runs: its syntax in a worker, its types with the checker.
+//! Checks a program before it runs: its syntax in a worker, its types with the type checker.
 //!
-//! Invariant: a program that cannot be checked runs all the same, and whoever asked is told why it was not.
+//! Invariant: a program that cannot be checked runs unchecked, and the caller is told why.
 
 mod diagnostic_report;
 
@@ -21,16 +21,16 @@ use mux_settings::{CheckMode, CheckModes};
 use mux_typecheck::{CheckFailure, Checker, CheckerStatus, Diagnostic, TypeDeclarations};
 use mux_upstream::{CallerIdentity, Server, Upstreams};
 
-/// A server whose tools nobody knows yet, and which a program names, gets so long to list them.
+/// How long a server that a program names may take to list its tools, if they are not known yet.
 const PROGRAM_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What was found in a program.
+/// The findings of checking a program.
 #[derive(Clone, Debug, Default)]
 pub struct CheckFindings {
-    /// Any of them keeps it from running.
+    /// Any of these keeps the program from running.
     pub errors: Vec<Fault>,
     pub warnings: Vec<Fault>,
-    /// Why its types were not looked at, unless nobody wanted them to be.
+    /// Why the types were not checked; `None` if they were, or if the check was not requested.
     pub unchecked: Option<String>,
 }
 
@@ -60,12 +60,12 @@ impl ProgramChecker {
         self.checker.status()
     }
 
-    /// Ends the checker.
+    /// Stops the type checker.
     pub async fn close(&self) {
         self.checker.close().await;
     }
 
-    /// What a program of somebody who sees so much is checked against now.
+    /// The declarations that a program with this scope is checked against.
     pub async fn types(&self, scope: &Scope) -> TypeDeclarations {
         let known = self.upstreams.known_visible(scope);
         let catalog = self.upstreams.catalog();
@@ -74,7 +74,7 @@ impl ProgramChecker {
             .await
     }
 
-    /// Has the checker ready before somebody needs it.
+    /// Starts the type checker ahead of the first check.
     pub async fn warm_checker(&self) {
         if self.checks().any() {
             let types = self.types(&Scope::default()).await;
@@ -82,7 +82,7 @@ impl ProgramChecker {
         }
     }
 
-    /// The types of a program that is about to run. Its syntax is the worker's to judge.
+    /// Checks the types of a program that is about to run. The worker reports its syntax errors.
     pub async fn check_before_run(
         &self,
         source: &str,
@@ -95,7 +95,7 @@ impl ProgramChecker {
             return CheckFindings::default();
         }
         let mut found = self.check_types(source, scope, whose).await;
-        // The compiler and the engine are not of one mind about every program.
+        // The compiler and V8 disagree about the syntax of some programs: V8 decides.
         if found.syntax {
             let limits = Limits::default();
             let parsed = self.pool.check(source.to_owned(), turn, &limits).await;
@@ -107,7 +107,7 @@ impl ProgramChecker {
         found.inspection
     }
 
-    /// Everything that is wrong with a program.
+    /// Checks the syntax and the types of a program.
     pub async fn check_program(
         &self,
         source: String,
@@ -119,7 +119,7 @@ impl ProgramChecker {
         let strictness = self.checks().of(agent);
         let parsed = self.pool.check(source.clone(), turn, limits).await?;
         let mut inspection = match strictness {
-            // What does not parse has no types.
+            // A program that does not parse has no types.
             _ if !parsed.errors.is_empty() => CheckFindings::default(),
             CheckMode::Off => CheckFindings {
                 unchecked: Some("check is off in the configuration".into()),
@@ -139,7 +139,7 @@ impl ProgramChecker {
         whose: &CallerIdentity,
     ) -> CompilerFindings {
         let mut found = self.run_compiler(source, scope).await;
-        // Whoever has no checker needs no types.
+        // Without a type checker there is no need to list tools.
         if found.is_ok() && self.list_unlisted_servers(source, scope, whose).await {
             found = self.run_compiler(source, scope).await;
         }
@@ -158,7 +158,7 @@ impl ProgramChecker {
         }
     }
 
-    /// What the compiler says of a program, with the tools that are known.
+    /// The compiler's diagnostics for a program, with the tools known now.
     async fn run_compiler(
         &self,
         source: &str,
@@ -182,8 +182,8 @@ impl ProgramChecker {
         }
     }
 
-    /// Servers that the program names, and whose tools nobody knows, are asked for them: the program would
-    /// have to wait for them anyway. Whether any of them told.
+    /// Lists the tools of servers that the program names and whose tools are unknown: the program would have to wait
+    /// for them anyway. Returns whether any server answered.
     async fn list_unlisted_servers(
         &self,
         source: &str,
@@ -203,7 +203,7 @@ impl ProgramChecker {
             .filter(named)
             .collect();
         let asked = unknown.iter().map(|server| async {
-            // One that cannot be reached stays unknown, and a call says why.
+            // Tools of an unreachable server stay unknown; a call reports why.
             matches!(
                 timeout(PROGRAM_LIST_TOOLS_TIMEOUT, server.session(whose)).await,
                 Ok(Ok(_))
@@ -219,19 +219,19 @@ impl ProgramChecker {
 
 struct CompilerFindings {
     inspection: CheckFindings,
-    /// The compiler could not parse all of it.
+    /// Whether the compiler found syntax errors.
     syntax: bool,
 }
 
 impl CheckFindings {
-    /// Where errors only warn, nothing keeps a program from running.
+    /// Turns errors into warnings in [`CheckMode::Warn`].
     fn downgrade_errors(&mut self, strictness: CheckMode) {
         if strictness == CheckMode::Warn {
             self.warnings.splice(..0, self.errors.drain(..));
         }
     }
 
-    /// What the parser found, beside the types. Of one place the compiler knows more.
+    /// Adds the parser's findings. At a location with a finding of the compiler, the parser's warning is dropped.
     fn add_parser_findings(&mut self, parsed: mux_sandbox::Checked) {
         let told = |fault: &Fault| {
             let mut known = self.errors.iter().chain(&self.warnings);
@@ -245,7 +245,7 @@ impl CheckFindings {
         self.errors.splice(..0, parsed.errors);
     }
 
-    /// What a run that is refused ends with: the first error, with all of them in its details.
+    /// The fault of a rejected run: the first error, with the others in its details.
     pub fn refusal(&self) -> Option<Fault> {
         diagnostic_report::refusal(&self.errors)
     }

@@ -1,7 +1,7 @@
-//! Runs on record: all that a program asked for and was told, to be run again without any server.
+//! Recordings of runs: all calls of a program with their results, to replay it without any server.
 //!
-//! Invariant: what leaves the daemon in a recording has been struck of every credential that it knows, in one
-//! way from beginning to end, so that what a program did with one it can do again.
+//! Invariant: every credential that the daemon knows is masked in a recording before it leaves the daemon, each value
+//! consistently, so that a replay finds the same calls.
 
 mod call_recorder;
 mod call_replayer;

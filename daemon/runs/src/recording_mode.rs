@@ -1,6 +1,6 @@
-//! What a recording has to do with the calls of a run: they go onto it, or come from it.
+//! Records the calls of a run, or replays them from a recording.
 //!
-//! Invariant: a call that is answered from a recording goes no further than here.
+//! Invariant: a replayed call is answered here and never reaches the gateway.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::recording::{CallRecorder, CallReplayer, RecordedProgram, collect_know
 use mux_gateway::CallObserver as _;
 use mux_upstream::Upstreams;
 
-/// What lies in it.
+/// Whether a run is recorded or replayed.
 #[derive(Debug)]
 pub(super) enum RecordingMode {
     Tape(CallRecorder, RecordedProgram),
@@ -25,12 +25,12 @@ pub(super) enum RecordingMode {
 type CallFuture = BoxFuture<'static, Result<String, Fault>>;
 
 impl RunContext {
-    /// Whether a recording answers its calls.
+    /// Whether a recording answers the calls of this run.
     pub(super) fn is_replay(&self) -> bool {
         matches!(self.deck.as_deref(), Some(RecordingMode::Player(_)))
     }
 
-    /// Makes the call, unless a recording answers it.
+    /// Makes the call and records it, or replays it.
     pub(super) fn record_or_replay(
         &self,
         target: Target,
@@ -56,7 +56,7 @@ impl RunContext {
             RecordingMode::Player(player) => {
                 let (answer, path) = (player.replay_call(&target, &arguments), tool_path(&target));
                 let call = path.as_ref().map(|path| self.observer.call_started(path));
-                // It does not end before its run, as it did not then.
+                // As recorded, the call does not end before its run does.
                 let Some((outcome, took)) = answer else {
                     return pending().boxed();
                 };
@@ -88,7 +88,7 @@ impl RecordingMode {
     }
 }
 
-/// Its path, unless it is a function of `mux`.
+/// The path of the tool; `None` for a function of `mux`.
 fn tool_path(target: &Target) -> Option<String> {
     match target {
         Target::Own { .. } => None,

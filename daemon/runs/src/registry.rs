@@ -1,7 +1,7 @@
-//! Which runs there are: those that have not ended, and for a while those that have.
+//! The registry of runs: those that are active, and for a while those that have ended.
 //!
-//! Invariant: a run that has not ended is always found by whoever may reach it, and by nobody else; what is kept of the
-//! others is bounded in number, bytes and time.
+//! Invariant: an active run is always found by clients that may access it, and only by those. Ended runs are bounded in
+//! number, bytes and time.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,13 +16,13 @@ use super::Run;
 use mux_caller::{RunAccess, one_line};
 use mux_text::did_you_mean::nearest_few;
 
-/// Runs that have ended and can still be read, and the bytes of their events.
+/// The maximum number of ended runs that are kept, and of bytes of their events.
 const MAX_KEPT_RUNS: usize = 200;
 const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
-/// How long after its end.
+/// How long a run is kept after its end.
 const RUN_RETENTION: Duration = Duration::from_secs(60 * 60);
 
-/// Counts since the daemon started.
+/// Counts of runs since the daemon started.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunTotals {
     pub running: usize,
@@ -33,7 +33,7 @@ pub struct RunTotals {
 #[derive(Default)]
 pub(super) struct RunRegistry {
     runs: HashMap<String, Arc<Run>>,
-    /// The order in which they ended.
+    /// Ended runs in the order of their ends.
     ended: VecDeque<EndedRun>,
     ended_bytes: usize,
     counts: RunTotals,
@@ -43,7 +43,7 @@ pub(super) struct RunRegistry {
 struct EndedRun {
     run: Arc<Run>,
     at: Instant,
-    /// Of its events.
+    /// The size of the run's events.
     bytes: usize,
 }
 
@@ -63,7 +63,7 @@ impl RunRegistry {
         self.runs.values().cloned().collect()
     }
 
-    /// By its id. Whoever may reach every run also finds it by its number, which is what stands behind the last dash.
+    /// Finds a run by its id. The user may also name it by its number, which is what follows the last dash.
     pub(super) fn find(&mut self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
         self.forget_old();
         if let Some(run) = self.runs.get(id).filter(|run| access.allows(run.origin())) {
@@ -80,26 +80,26 @@ impl RunRegistry {
         }
     }
 
-    /// It names no run that `access` does not find.
+    /// The fault for an unknown id. Suggests only runs that `access` allows.
     pub(super) fn run_not_found(&self, id: &str, access: &RunAccess) -> Fault {
         let shown = one_line(id);
         let reached = self.runs.values().filter(|run| access.allows(run.origin()));
         let near = nearest_few(&shown, reached.map(|run| run.id.as_str()), 3);
         let kept = humantime::format_duration(RUN_RETENTION);
         let kept = format!(
-            "{MAX_KEPT_RUNS} at most, for {kept} after their end, and not across a restart"
+            "at most {MAX_KEPT_RUNS}, for {kept} after their end, and not across a restart"
         );
         let near = match &near[..] {
             [] => String::new(),
             near => format!("did you mean {}? ", near.join(", ")),
         };
         Fault::new(Kind::NotFound, format!("there is no run `{shown}`")).hints(
-            format!("{near}`mux runs` lists those that are kept: {kept}"),
-            format!("{near}Runs are kept, {kept}"),
+            format!("{near}`mux runs` lists the runs that are kept: {kept}"),
+            format!("{near}Ended runs are kept: {kept}"),
         )
     }
 
-    /// Before its last event is written, so that who has read it is counted right.
+    /// Called before the last event is written, so that a client that has read that event sees the new counts.
     pub(super) fn count_ended(&mut self, succeeded: bool) {
         self.counts.running -= 1;
         if succeeded {
@@ -109,7 +109,7 @@ impl RunRegistry {
         }
     }
 
-    /// Keeps a run that has ended, and forgets the oldest of those that were heard.
+    /// Keeps an ended run, and drops the oldest ones whose end was read if there are too many.
     pub(super) fn keep_ended(&mut self, run: &Arc<Run>) {
         let bytes = run.events.bytes();
         self.ended_bytes += bytes;
@@ -126,7 +126,7 @@ impl RunRegistry {
         self.forget_old();
     }
 
-    /// Whoever has not listened for so long does not listen any more.
+    /// Drops runs that ended longer than [`RUN_RETENTION`] ago.
     fn forget_old(&mut self) {
         while self
             .ended
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_found_by_its_number_if_that_says_which() {
+    fn run_is_found_by_unambiguous_number() {
         let mut registry = RunRegistry::default();
         for id in ["abc-1", "abc-12", "def-12"] {
             ended(&mut registry, id);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_has_ended_is_kept_in_number_and_time() {
+    async fn ended_runs_are_bounded_in_number_and_time() {
         let mut registry = RunRegistry::default();
         for number in 0..MAX_KEPT_RUNS + 10 {
             ended(&mut registry, &format!("a-{number}"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_somebody_else_is_not_found_by_any_name_and_no_error_names_it() {
+    fn inaccessible_run_is_neither_found_nor_suggested() {
         let mut registry = RunRegistry::default();
         let origin = |agent| Arc::new(ClientOrigin::new("agent", Some(agent), None));
         let (small, big) = (origin("small"), origin("big"));

@@ -1,6 +1,6 @@
-//! One run: who asked for it, how far it is, how it ended.
+//! One run: its origin, its progress and its outcome.
 //!
-//! Invariant: the state only moves forward, waiting, running, ended, and an ended run never changes.
+//! Invariant: the state only moves forward (waiting, running, ended), and an ended run never changes.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,7 +14,7 @@ use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 use super::{EventLog, title};
 use mux_caller::ClientOrigin;
 
-/// One run, running or ended.
+/// One run, active or ended.
 pub struct Run {
     pub id: String,
     pub events: EventLog,
@@ -25,7 +25,7 @@ pub struct Run {
     accepted: SystemTime,
     began: Instant,
     progress: Mutex<RunProgress>,
-    /// Held until somebody has read how it ended, or nobody will.
+    /// Held until a client has read the last event, or none will.
     unheard: Mutex<Option<TaskTrackerToken>>,
 }
 
@@ -40,7 +40,7 @@ struct RunProgress {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RunStatus {
-    /// In line for a worker.
+    /// Queued for a worker.
     #[default]
     Waiting,
     Running,
@@ -48,16 +48,16 @@ pub enum RunStatus {
     Failed,
 }
 
-/// Tool calls so far.
+/// Counts of tool calls so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CallCounts {
     pub started: u32,
-    /// Well or not.
+    /// Calls that have ended, successfully or not.
     pub ended: u32,
     pub failed: u32,
 }
 
-/// A run as it is at one moment.
+/// The state of a run at one moment.
 #[derive(Clone, Debug)]
 pub struct RunSnapshot {
     pub id: String,
@@ -67,10 +67,10 @@ pub struct RunSnapshot {
     pub accepted: SystemTime,
     pub state: RunStatus,
     pub calls: CallCounts,
-    /// From its acceptance to its end, or to now.
+    /// Time from the acceptance of the run to its end, or to now.
     pub took: Duration,
     pub error: Option<Fault>,
-    /// The number of its last event.
+    /// The sequence number of the last event.
     pub events: u64,
 }
 
@@ -95,28 +95,28 @@ impl Run {
         }
     }
 
-    /// Who asked for it.
+    /// The client that started the run.
     pub fn origin(&self) -> &ClientOrigin {
         &self.origin
     }
 
-    /// Counts up in the order of acceptance.
+    /// The number in the run's id, which counts up in the order of acceptance.
     pub(super) fn number(&self) -> u64 {
         let number = self.id.rsplit_once('-').map(|(_, number)| number.parse());
         number.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Stops it; once it has ended this does nothing.
+    /// Cancels the run. Does nothing if it has ended.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// It does not end with the connection that started it.
+    /// Whether the run survives the connection that started it.
     pub fn is_detached(&self) -> bool {
         self.detached
     }
 
-    /// Nobody has to be waited for to read its last event.
+    /// Marks the last event as read: a drain no longer waits for a reader.
     pub fn set_end_read(&self) {
         drop(self.unheard().take());
     }
@@ -161,7 +161,7 @@ impl Run {
         change(&mut self.progress().calls);
     }
 
-    /// Its last event is being written.
+    /// Marks the run as ended. Called just before its last event is written.
     pub(super) fn set_ended(&self, error: Option<&Fault>) {
         let mut progress = self.progress();
         if progress.ended.is_none() {
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_run_moves_forward_only() {
+    async fn run_state_only_moves_forward() {
         let run = Run::new("a-1".into(), "return 1", Arc::default(), None);
         assert_eq!(run.snapshot().state, RunStatus::Waiting);
         run.set_running();

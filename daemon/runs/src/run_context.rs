@@ -1,6 +1,6 @@
-//! What the calls of one run are made with: the ways out, and who is told of each.
+//! The context of one run's calls: the gateway, stored values, and the observer of calls.
 //!
-//! Invariant: what happens to a call becomes an event of its run, once, and in order.
+//! Invariant: whatever happens to a call becomes one event of its run, in order.
 
 use std::{
     sync::{
@@ -26,10 +26,10 @@ pub(super) struct RunContext {
     pub(super) gateway: Arc<Gateway>,
     pub(super) handles: StoredValues,
     pub(super) asking: CallContext,
-    /// Whose sessions it uses.
+    /// The identity whose sessions the run uses.
     pub(super) whose: CallerIdentity,
     pub(super) observer: Arc<RunCallObserver>,
-    /// The run is recorded, or answered from a recording.
+    /// Set if the run is recorded, or replayed from a recording.
     pub(super) deck: Option<Arc<RecordingMode>>,
 }
 
@@ -52,15 +52,15 @@ impl RunContext {
     }
 }
 
-/// Turns what the gateway tells into events of the run.
+/// Turns notifications of the gateway into events of the run.
 pub(super) struct RunCallObserver {
     recorder: Arc<EventWriter>,
     next_call: AtomicU32,
-    /// Words on progress so far.
+    /// Progress notifications so far.
     progress: AtomicU32,
 }
 
-/// Words on the progress of all calls of one run. Whoever has read so many knows that it moves.
+/// The maximum number of progress events of one run, over all its calls. Further ones are dropped.
 const MAX_PROGRESS_EVENTS: u32 = 5_000;
 
 impl RunCallObserver {
@@ -137,7 +137,7 @@ impl CallObserver for RunCallObserver {
             calls.ended += 1;
             calls.failed += u32::from(outcome.is_err());
         });
-        // The program has the details; here they would be kept, and sent, a second time.
+        // The program has the details; here they would be stored and sent a second time.
         let outcome = outcome.map_err(|fault| Fault {
             details: None,
             ..fault.clone()
@@ -151,7 +151,7 @@ impl CallObserver for RunCallObserver {
     }
 }
 
-/// A value that no frame to the worker can carry is kept, and the program is told where.
+/// Stores a value that is too long for a frame to the worker, and returns a fault with its handle.
 pub(super) async fn store_if_too_long(
     value: String,
     handles: &StoredValues,
@@ -182,7 +182,7 @@ mod tests {
     use mux_settings::StoredValueLimits;
 
     #[tokio::test]
-    async fn what_fits_into_no_frame_is_kept_and_the_program_told_where() {
+    async fn value_too_long_for_a_frame_is_stored_under_a_handle() {
         let home = tempfile::tempdir().unwrap();
         let handles = StoredValues::open(home.path().join("results"), StoredValueLimits::default());
         let short = "\"x\"".to_owned();
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(details["bytes"], value.len());
         let handle = details["handle"].as_str().unwrap();
         assert_eq!(handles.read_whole(handle, usize::MAX).await.unwrap(), value);
-        // In one piece it does not fit any better.
+        // Reading the whole value does not fit either.
         let fault =
             super::super::builtins::read(&json!({ "handle": handle }).to_string(), &handles).await;
         assert_eq!(fault.unwrap_err().kind, Kind::Limit);

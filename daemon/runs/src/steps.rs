@@ -1,10 +1,10 @@
-//! A program of steps as a run: no isolate, and otherwise what every run is.
+//! Executes a step program. It needs no isolate, and is otherwise an ordinary run.
 //!
-//! What is wrong with the program is told before its first call. Then each step goes as soon as those
-//! before it have ended, so many at once as a run may have calls. A step that fails ends the program, and
-//! the steps behind it, unless it says `continue`.
+//! Mistakes in the program are reported before its first call. Each step starts as soon as its predecessors have
+//! ended, up to the limit of concurrent calls. A failed step ends the program and cancels the steps after it, unless
+//! it has `on_error: continue`.
 //!
-//! Invariant: who sees the steps in their order sees what he would see if they had gone one by one.
+//! Invariant: the outcome is the same as if the steps had run one after another.
 
 mod preflight;
 mod step_call;
@@ -35,13 +35,13 @@ pub use mux_program::ProgramLanguage;
 use mux_program::{FillError, StepOrder, StepPlan};
 use mux_telemetry::trace::SpanKind;
 
-/// The program, if it is one and no longer than a run of these limits may be.
+/// Parses a step program within the limits of a run.
 pub(super) fn parse_steps(source: &str, limits: &Limits) -> Result<StepPlan, Fault> {
     limits::fitting_source(source, limits)?;
     mux_program::parse_program(source, limits.calls as usize)
 }
 
-/// Runs it to its end and gives the summary of its steps with the result.
+/// Runs the program to its end and returns a summary of its steps with the result.
 pub(super) async fn run_steps(
     plan: StepPlan,
     request: RunRequest,
@@ -109,7 +109,7 @@ pub(super) async fn run_steps(
             }
         }
     };
-    // Calls that are on their way are cancelled with this.
+    // Cancels the calls in flight.
     drop(running);
     let failure = early.or_else(|| course.failure());
     for happening in course.cancel_remaining(failure.as_ref()) {
@@ -135,7 +135,7 @@ pub(super) async fn run_steps(
     step_summary::summary_document(course.summary(), result, &reach.handles).await
 }
 
-/// What `return` says, with all values in their places.
+/// The value of `return`, with all references expanded.
 fn fill_result(plan: &StepPlan, values: &TemplateInputs, most: usize) -> Result<String, Fault> {
     let Some(returns) = &plan.returns else {
         return Ok("null".into());
@@ -145,7 +145,7 @@ fn fill_result(plan: &StepPlan, values: &TemplateInputs, most: usize) -> Result<
             Kind::Limit,
             format!("the result of the program would be over the limit of {most} bytes"),
         )
-        .hint("return less, or read what a step gave by its handle"),
+        .hint("return less, or read a step's result by its handle"),
         FillError::TooMuch(most) => step_call::scan_limit_fault(most),
         FillError::Missing(reference, missing) => {
             step_call::missing_value_fault(plan, "`return`", &reference, &missing, values)

@@ -1,8 +1,8 @@
-//! What a program is called in a list: its first line that says something.
+//! Derives the title of a run from its program.
 
 use mux_caller::one_line;
 
-/// The first line that is no comment and no fence; empty for a program without one.
+/// The first line that is not blank, a comment or a Markdown fence; empty if there is none.
 pub(super) fn program_title(source: &str) -> String {
     let mut in_comment = false;
     source
@@ -15,7 +15,7 @@ pub(super) fn program_title(source: &str) -> String {
             }
             if line.starts_with("/*") {
                 in_comment = !line.contains("*/");
-                // A comment of one line may have code behind it.
+                // Code may follow a one-line comment.
                 return line
                     .split_once("*/")
                     .is_some_and(|(_, code)| !code.trim().is_empty());
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_says_something_is_the_title() {
+    fn title_is_first_line_of_code() {
         let long = "x".repeat(100);
         let cut = format!("{}…", "x".repeat(79));
         for (source, expected) in [

@@ -1,7 +1,7 @@
-//! One call of a tool by a program, in whatever it is written.
+//! Makes one tool call of a program, in either language.
 //!
-//! Invariant: what had ended in the run with which this one goes on is answered from the record and not sent
-//! again; and a call is noted before it goes out.
+//! Invariant: a call that had ended in the resumed run is answered from its call log and not repeated; a call is
+//! logged before it is sent.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use mux_approvals::BegunCall;
 use mux_gateway::{CallArguments, CallContext, ToolCall};
 
 impl RunContext {
-    /// `arguments` are JSON text. Calls are numbered in the order in which this is called.
+    /// Calls a tool. `arguments` are JSON text. Calls are logged in the order of calls to this function.
     pub(super) fn call(
         &self,
         target: Target,

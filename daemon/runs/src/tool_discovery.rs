@@ -1,7 +1,7 @@
-//! Finding tools: what search, descriptions, lists and the inventory have in common, whoever asks.
+//! Tool discovery for programs and clients: search, descriptions, lists and the inventory.
 //!
-//! Invariant: everything here looks at the tools through the asker's [`SelectionScope`]. A server is started only where
-//! somebody names it, or says how long to wait for it.
+//! Invariant: all of it sees the tools through the caller's [`Scope`]. A server is started only if the caller names it,
+//! or passes how long to wait for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,36 +19,36 @@ use mux_gateway::Gateway;
 use mux_settings::projects::WorkspaceContext;
 use mux_upstream::{CallerIdentity, Server, UpstreamState, Upstreams};
 
-/// Paths that can be described at once.
+/// The maximum number of paths in one `describe`.
 const MAX_DESCRIBED_PATHS: usize = 100;
-/// Results of one page, unless somebody asks for another number, and the most.
+/// The default and the maximum number of search results on a page.
 const DEFAULT_PAGE_RESULTS: usize = 10;
 const MAX_PAGE_RESULTS: usize = 100;
-/// Of a description that is shown beside others, in characters.
+/// The maximum length of a description in a list, in characters.
 const MAX_SUMMARY_CHARS: usize = 200;
-/// The longest that an answer waits for servers.
+/// The longest time that an answer waits for servers.
 const MAX_SERVER_WAIT: Duration = Duration::from_secs(10);
 const DEFAULT_INVENTORY_TOKENS: usize = 2_000;
 
-/// Looks at the tools for one agent.
+/// Tool discovery on behalf of one caller.
 #[derive(Clone, Copy)]
 pub struct ToolDiscovery<'a> {
     pub upstreams: &'a Upstreams,
     pub scope: &'a Scope,
-    /// Whose sessions are opened for it.
+    /// The identity whose sessions are opened.
     pub whose: &'a CallerIdentity,
 }
 
-/// A tool that was asked for by its path.
+/// A tool found by its path.
 pub struct DescribedTool {
     pub tools: Arc<ToolSet>,
     pub tool: Arc<Tool>,
 }
 
-/// A server as the lists of a program show it.
+/// A server as `mux.catalog.namespaces` lists it.
 pub struct NamespaceSummary {
     pub name: String,
-    /// `None`: nobody knows them yet.
+    /// The number of tools; `None` if they are not known yet.
     pub tools: Option<usize>,
     pub state: UpstreamState,
 }
@@ -62,7 +62,7 @@ impl ToolDiscovery<'_> {
         self.upstreams.known_visible(self.scope)
     }
 
-    /// Servers whose tools nobody knows, because they were never connected.
+    /// Servers whose tools are unknown, because they were never connected.
     pub fn unlisted_server_names(&self) -> Vec<String> {
         let unknown = self.unlisted_servers();
         unknown.iter().map(|s| s.name().to_owned()).collect()
@@ -74,7 +74,7 @@ impl ToolDiscovery<'_> {
         servers
     }
 
-    /// `limit` may be anything; a page has at least one result and at most [`MAX_PAGE_RESULTS`].
+    /// Searches tools. `limit` is clamped to between 1 and [`MAX_PAGE_RESULTS`].
     pub async fn search(
         &self,
         text: String,
@@ -99,14 +99,13 @@ impl ToolDiscovery<'_> {
             .await
     }
 
-    /// Has the index ready before somebody searches.
+    /// Builds the search index ahead of the first search.
     pub async fn build_index(&self) {
-        // Whoever searches is told.
+        // A search reports the error.
         drop(self.scope.finder().index(&self.known_servers()).await);
     }
 
-    /// What servers tell their users of themselves: those that are named whole, or all that are known. In their own
-    /// words, which are nobody else's.
+    /// The instructions of servers, verbatim: of those that `of` names without a tool, or of all visible servers.
     pub fn instructions(&self, of: Option<&[String]>) -> Vec<(String, Arc<str>)> {
         let servers = match of {
             None => self.upstreams.visible_servers(self.scope),
@@ -128,8 +127,8 @@ impl ToolDiscovery<'_> {
         .collect()
     }
 
-    /// Tools by `server.tool`, or by `server` or `server.group` all in it, and a fault for each path that leads
-    /// nowhere. A server whose tools nobody knows is asked for them.
+    /// The tools at the paths (`server.tool`, `server.group` or `server`), and a fault for each path without a tool.
+    /// Connects servers whose tools are unknown.
     pub async fn describe(
         &self,
         paths: &[String],
@@ -202,8 +201,7 @@ impl ToolDiscovery<'_> {
         namespaces.collect()
     }
 
-    /// Starts the servers whose tools nobody knows, and waits for them so long. Those that do not come
-    /// in time stay unknown.
+    /// Starts the servers whose tools are unknown, and waits up to `wait` for them. Tools of later ones stay unknown.
     pub async fn connect_unlisted(&self, wait: Duration) {
         let wait = wait.min(MAX_SERVER_WAIT);
         if !wait.is_zero() {
@@ -217,7 +215,7 @@ impl ToolDiscovery<'_> {
         }
     }
 
-    /// What there is, in at most so many tokens.
+    /// An inventory of all tools in at most `budget` tokens, and the servers whose tools are unknown.
     pub async fn inventory(&self, budget: Option<usize>) -> (Inventory, Vec<String>) {
         let unknown = self.unlisted_server_names();
         let known = self.known_servers();
@@ -228,7 +226,7 @@ impl ToolDiscovery<'_> {
         });
         let (mut servers, mut found) = (Vec::new(), Vec::new());
         for (server, tools) in sets {
-            // A list that comes in another order is no other list.
+            // Sorted, so that the server's own order does not change the inventory.
             let named = tools
                 .iter()
                 .map(|tool| (tools.spelled(tool).into_owned(), tool));
@@ -257,7 +255,7 @@ impl ToolDiscovery<'_> {
     }
 }
 
-/// Has the index of what everybody sees ready after each change. Ends with the catalog.
+/// Rebuilds the search index of the global scope after each change. Returns when the catalog is dropped.
 pub async fn keep_index_built(gateway: &Gateway) {
     let upstreams = gateway.upstreams();
     let mut news = upstreams.catalog().subscribe_changes();
@@ -277,13 +275,13 @@ pub async fn keep_index_built(gateway: &Gateway) {
     }
 }
 
-/// A path as it stands behind `mux.`.
+/// The path without a leading `mux.`.
 fn strip_mux_prefix(path: &str) -> &str {
     let path = path.trim();
     path.strip_prefix("mux.").unwrap_or(path)
 }
 
-/// The beginning of a description, for a list.
+/// The beginning of a tool's description, for a list.
 pub fn description_summary(tool: &Tool) -> Option<String> {
     let text = tool.description.as_deref()?;
     let mut paragraphs = text.split("\n\n").map(str::trim);

@@ -1,4 +1,4 @@
-//! What one run may do: call tools through the gateway, read what is kept, print, and hand over parts.
+//! The sandbox's `ToolHost` for one run: calls tools through the gateway, answers built-ins, prints and emits parts.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::{RunEvent, builtins, run_context::RunContext};
 
 pub(super) struct RunToolHost {
     reach: RunContext,
-    /// When its program began to wait for a worker.
+    /// When the program began to wait for a worker.
     asked: Instant,
 }
 

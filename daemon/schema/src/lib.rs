@@ -1,12 +1,13 @@
-//! A JSON schema of a stranger, compiled, and values held against it, both within bounds.
+//! Compiles untrusted JSON schemas and validates values against them, both within limits of time and memory.
 //!
-//! It knows `mux-process`, to move work off the runtime's threads.
+//! Depends on `mux-process`, to move work off the runtime's threads.
 //!
-//! - [`weight`] is how much work and memory compiling a schema takes; a schema that is too heavy is not compiled.
-//!   `schema_cache` holds compiled schemas within a bound; `metered_json` values count how often a validator looks at them.
+//! - `schema_weight` estimates the cost of compiling a schema; a schema that is too heavy is not compiled.
+//! - `schema_cache` keeps compiled schemas up to a size limit.
+//! - `metered_json` counts how often the validator accesses a value.
 //!
-//! Invariant: no reference is ever fetched, and no schema takes longer than its steps and its time, nor more than a
-//! moment of a thread of the runtime. What cannot be decided in those steps is not decided.
+//! Invariant: no reference is ever fetched. A check takes at most its budget of steps and CPU time, and blocks a
+//! runtime thread only briefly. A check that exceeds its budget has no verdict.
 
 mod metered_json;
 mod schema_cache;
@@ -31,54 +32,54 @@ use self::{
 };
 use mux_process::blocking_pool;
 
-/// Looks at values, over one check. A value of a result is looked at some ten times.
+/// The maximum number of accesses to values in one check. Each value of a result takes about ten.
 const MAX_CHECK_STEPS: u64 = 2_000_000;
-/// So many take less time than to have another thread go on.
+/// Checks of up to this many steps run on the current thread: switching threads would take longer.
 const MAX_INLINE_STEPS: u64 = 20_000;
-/// Of one check. Steps are not all alike: one may compare a value with thousands.
+/// The maximum CPU time of one check. Steps differ in cost: one may compare a value with thousands.
 const CHECK_CPU_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a state of a compiled pattern takes, about.
+/// The approximate size of one state of a compiled pattern.
 const PATTERN_STATE_BYTES: usize = 256;
-/// Of one regular expression on one text.
+/// The maximum number of backtracks of one regular expression on one string.
 const MAX_BACKTRACKS: usize = 100_000;
-/// How many mistakes are named.
+/// The maximum number of mistakes that an error lists.
 const MAX_SHOWN_MISTAKES: usize = 5;
-/// Among more values none is named: the validator makes all its errors before it gives the first, and
-/// one takes up to two kilobytes.
+/// With more values no mistake is located: the validator builds all its errors before it returns the first, and each
+/// takes up to two kilobytes.
 const MAX_SEARCHED_VALUES: usize = 10_000;
 
-/// A schema, compiled.
+/// A compiled schema.
 #[derive(Debug)]
 pub struct CompiledSchema {
     validator: Validator<MeteredJson>,
     weight: SchemaWeight,
 }
 
-/// What a schema says of a value.
+/// The result of validating a value.
 #[derive(Debug, Eq, PartialEq)]
 pub enum SchemaVerdict {
     Fits,
-    /// With the first few places, in the words that were asked for.
+    /// The first few mistakes, in the requested wording.
     Fails(Vec<String>),
-    /// It would take too long to know.
+    /// The check exceeded its budget.
     TooMuch,
 }
 
-/// How a mistake is told.
+/// The wording of mistakes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MistakeWording {
-    /// To whoever wrote the value: with the value itself.
+    /// For the author of the value: includes the value.
     Author,
-    /// To somebody else: where, and what was expected; the value may be secret or poisoned.
+    /// For others: only the location and what was expected. The value may be secret or hostile.
     Stranger,
 }
 
-/// Whether values can be held against it.
+/// Whether the schema can be compiled.
 pub fn can_be_checked(schema: &Value) -> bool {
     CompiledSchema::compile(schema).is_ok()
 }
 
-/// Whether a pattern can be compiled, and what it takes then or would take, in bytes.
+/// Whether a pattern can be compiled, and its estimated compiled size in bytes.
 pub fn try_pattern(pattern: &str) -> (bool, usize) {
     let schema = json!({ "pattern": pattern });
     match CompiledSchema::compile(&schema) {
@@ -91,7 +92,7 @@ pub fn try_pattern(pattern: &str) -> (bool, usize) {
 }
 
 impl CompiledSchema {
-    /// An error tells a person why it cannot be used.
+    /// Compiles a schema. The error is a message for the user.
     pub fn compile(schema: &Value) -> Result<Self, String> {
         let weight = schema_weight::of(schema)?;
         let patterns = PatternOptions::fancy_regex()
@@ -104,13 +105,13 @@ impl CompiledSchema {
         Ok(Self { validator, weight })
     }
 
-    /// Holds a value against it, on another thread if that takes more than a moment. Gives the value back.
+    /// Validates a value, on a blocking thread if that takes long. Returns the value with the verdict.
     pub async fn check(
         self: Arc<Self>,
         value: Value,
         words: MistakeWording,
     ) -> (Value, SchemaVerdict) {
-        // What one pattern does with one text is no moment.
+        // Matching one pattern may already take long.
         if self.weight.largest_pattern == 0
             && let Some(verdict) = self.check_within(&value, words, MAX_INLINE_STEPS)
         {
@@ -123,7 +124,7 @@ impl CompiledSchema {
         blocking_pool::run(check).await
     }
 
-    /// `None` if the steps or the time were used up.
+    /// Validates a value within `steps`. `None` if the steps or the time were used up.
     fn check_within(
         &self,
         value: &Value,
@@ -139,7 +140,7 @@ impl CompiledSchema {
             }
             let count = count_values(value);
             return Some(SchemaVerdict::Fails(vec![format!(
-                "one of their {count} values is wrong, and among more than {MAX_SEARCHED_VALUES} none is looked for"
+                "one of their {count} values does not match; with more than {MAX_SEARCHED_VALUES} it is not located"
             )]));
         }
         let told = |error: ValidationError<'_>| match words {
@@ -151,7 +152,7 @@ impl CompiledSchema {
             errors.take(MAX_SHOWN_MISTAKES).map(told).collect()
         });
         match found {
-            // Whoever has more steps looks once more.
+            // The caller tries again with more steps.
             None if steps < MAX_CHECK_STEPS => None,
             found => Some(SchemaVerdict::Fails(
                 found.unwrap_or_else(|| vec!["somewhere".into()]),
@@ -159,7 +160,7 @@ impl CompiledSchema {
         }
     }
 
-    /// `None` if the steps or the time were used up.
+    /// Runs `work` within a budget. `None` if the steps or the time were used up.
     fn run_within_budget<T>(&self, steps: u64, work: impl FnOnce() -> T) -> Option<T> {
         let budget = CheckBudget {
             steps,
@@ -174,7 +175,7 @@ impl CompiledSchema {
     }
 }
 
-/// Whether it has so few values that the wrong one is looked for.
+/// Whether a value is small enough to locate the mistake.
 fn is_searched(value: &Value) -> bool {
     fn values_left(value: &Value, most: usize) -> Option<usize> {
         let most = most.checked_sub(1)?;
@@ -236,7 +237,7 @@ fn mistake_without_value(error: &ValidationError<'_>) -> String {
     format!("{}: {what}", if place.is_empty() { "/" } else { &place })
 }
 
-/// The values in a value, itself included. It is not nested deep: that was asked before.
+/// The number of values in a value, including itself. Recursive: the caller has checked the depth.
 pub fn count_values(value: &Value) -> usize {
     let inside: usize = match value {
         Value::Array(items) => items.iter().map(count_values).sum(),
@@ -246,7 +247,7 @@ pub fn count_values(value: &Value) -> usize {
     inside + 1
 }
 
-/// The word of JSON Schema for it.
+/// The JSON Schema name of a value's type.
 fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -258,7 +259,7 @@ fn json_type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A value in an error is cut: it may be a whole file.
+/// Cuts the middle of a long message: a value in it may be a whole file.
 fn shorten_message(message: &str) -> String {
     const MAX_MESSAGE_BYTES: usize = 300;
     if message.len() <= MAX_MESSAGE_BYTES {
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_value() {
+    fn mistakes_for_strangers_omit_the_value() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_grows_without_end_is_given_up() {
+    fn exponential_schema_exceeds_the_budget() {
         let level = |n: usize| match n {
             0 => json!({ "type": "string" }),
             n => {
@@ -333,7 +334,7 @@ mod tests {
             (0..60).map(|n| (format!("l{n}"), level(n))).collect();
         let schema = json!({ "$defs": definitions, "$ref": "#/$defs/l59" });
         let value = (0..59).fold(json!(1), |inside, _| json!([inside]));
-        // With or without an answer, it comes: a test that hangs has failed.
+        // Any verdict but `Fits` is right, as long as the check ends.
         assert_ne!(verdict(schema, value), SchemaVerdict::Fits);
 
         let twice = json!({ "anyOf": [{ "$ref": "#/$defs/a" }, { "$ref": "#/$defs/a" }] });
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_and_simple_is_looked_at() {
+    fn long_simple_values_are_checked() {
         let schema = json!({ "type": "array", "items": { "type": "object", "required": ["a"],
             "properties": { "a": { "type": "integer" } } } });
         let mut rows = vec![json!({ "a": 1 }); 100_000];

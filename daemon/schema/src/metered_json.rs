@@ -1,10 +1,9 @@
-//! JSON values that count how often a validator looks at them.
+//! JSON values that count the validator's accesses and stop it when its budget is used up.
 //!
-//! The exponential schema is as short as any other: it refers to the same definition twice, sixty levels deep. A thread
-//! cannot be ended from outside; but what it looks at on its way can end it.
+//! A short schema may take exponential time: it refers to the same definition twice, sixty levels deep. A thread cannot
+//! be stopped from outside, but the values that it accesses can stop it.
 //!
-//! Invariant: whatever asks something of a value takes a step, and the step after the last one, or after the last
-//! moment, ends the work by unwinding.
+//! Invariant: every access to a value takes a step. The first step beyond the budget ends the check by unwinding.
 
 use std::{borrow::Cow, cell::Cell, panic::resume_unwind, slice, time::Duration};
 
@@ -15,31 +14,31 @@ use jsonschema::{
 use nix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Number, Value, map};
 
-/// Between two looks at the clock, in steps.
+/// Steps between two readings of the clock.
 const STEPS_PER_CLOCK_CHECK: u64 = 64;
-/// States of a pattern that one text may visit: so many times as many letters as it has.
+/// The maximum product of a pattern's states and a string's length in bytes.
 const MAX_VISITED_STATES: usize = 100_000_000;
 
 thread_local! {
     static BUDGET_LEFT: Cell<BudgetLeft> = const { Cell::new(BudgetLeft::UNLIMITED) };
 }
 
-/// What a check may take.
+/// The limits of one check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CheckBudget {
     pub(crate) steps: u64,
-    /// Of the thread's processor: what happens in one step is bounded, but not always short.
+    /// CPU time of the thread: one step is bounded, but not always short.
     pub(crate) cpu_time: Duration,
-    /// Of the largest pattern of the schema; 0 if there is none.
+    /// States of the largest pattern of the schema; 0 if there is none.
     pub(crate) states: usize,
 }
 
 #[derive(Clone, Copy)]
 struct BudgetLeft {
     steps: u64,
-    /// When the clock is looked at next: with so many steps left.
+    /// The clock is read when this many steps are left.
     clock_at: u64,
-    /// On the clock of this thread's processor time.
+    /// The deadline on the clock of this thread's CPU time.
     until: Option<Duration>,
     states: usize,
 }
@@ -53,10 +52,10 @@ impl BudgetLeft {
     };
 }
 
-/// What is unwound with.
+/// The panic payload of a check that exceeded its budget.
 pub(crate) struct BudgetExhausted;
 
-/// Does the work within a budget.
+/// Runs `work` within a budget. Unwinds with [`BudgetExhausted`] if it exceeds that.
 pub(crate) fn within<T>(budget: CheckBudget, work: impl FnOnce() -> T) -> T {
     struct RestoreUnlimited;
     impl Drop for RestoreUnlimited {
@@ -74,7 +73,7 @@ pub(crate) fn within<T>(budget: CheckBudget, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Of this thread. A system that does not tell it leaves the steps.
+/// The CPU time of this thread. `None` where the system does not provide it: then only steps are limited.
 fn cpu_time() -> Option<Duration> {
     let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(now.into())
@@ -97,7 +96,7 @@ fn step(weight: usize) {
     BUDGET_LEFT.set(left);
 }
 
-/// A text that patterns may be tried on.
+/// Takes the steps for a string that patterns may be matched against.
 fn step_to_text(bytes: usize) {
     let mut left = BUDGET_LEFT.get();
     if left.states > 0 {
@@ -111,14 +110,14 @@ fn step_to_text(bytes: usize) {
 }
 
 fn exhausted() -> ! {
-    // Without the hook that would write a panic into the log.
+    // Skips the panic hook, which would log a panic.
     resume_unwind(Box::new(BudgetExhausted))
 }
 
 #[derive(Debug)]
 pub(crate) struct MeteredJson;
 
-/// A value that is looked at.
+/// A metered JSON value.
 #[derive(Clone, Copy)]
 pub(crate) struct MeteredNode<'a>(pub(crate) &'a Value);
 

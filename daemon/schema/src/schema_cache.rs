@@ -1,7 +1,7 @@
-//! Compiled schemas, made when they are first needed and kept within a bound.
+//! Compiles schemas on first use and caches them.
 //!
-//! Invariant: a schema is compiled by one thread for all who wait for it, and none of them holds a thread. All that is
-//! kept takes no more than [`MAX_KEPT_BYTES`], as it is estimated.
+//! Invariant: a schema is compiled once for all tasks that wait for it, and none of them blocks a thread. The estimated
+//! size of the cache is at most [`MAX_KEPT_BYTES`].
 
 use std::{
     collections::VecDeque,
@@ -17,23 +17,24 @@ use tokio::{
 use super::CompiledSchema;
 use mux_process::{blocking_pool, malloc_trim};
 
-/// Of all servers together. What was not used for longest goes first, and is made again when it is needed.
+/// The maximum size of the cache, for all servers together. The least recently used schema is dropped first, and
+/// compiled again when it is needed.
 const MAX_KEPT_BYTES: usize = 64 << 20;
-/// So long is waited for one. What is within its weight takes a small part of it.
+/// How long a caller waits for one schema. A schema within the weight limits takes a small part of this.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Compiled at the same moment.
+/// The maximum number of schemas compiled at the same time.
 const MAX_CONCURRENT_COMPILES: usize = 2;
-/// A schema that takes so much leaves as much behind when it has been compiled.
+/// Memory is returned to the system after compiling a schema larger than this, which leaves about as much garbage.
 const MEMORY_TRIM_BYTES: usize = 1 << 20;
 
-/// What is kept, the last used at the end. It speaks of the process's memory, of which there is one.
+/// The cache, with the last used schema at the end. It is global because it limits the memory of the process.
 static SCHEMA_CACHE: Mutex<SchemaCache> = Mutex::new(SchemaCache {
     schemas: VecDeque::new(),
     bytes: 0,
 });
 static COMPILE_PERMITS: Semaphore = Semaphore::const_new(MAX_CONCURRENT_COMPILES);
 
-/// The place of one schema.
+/// A slot for one schema, which is compiled on first use.
 #[derive(Debug, Default)]
 pub struct SchemaSlot(Mutex<SlotState>);
 
@@ -41,17 +42,17 @@ pub struct SchemaSlot(Mutex<SlotState>);
 enum SlotState {
     #[default]
     New,
-    /// It is kept, or was.
+    /// Compiled; may have been dropped from the cache.
     Made(Weak<CompiledCell>),
-    /// It cannot be used.
+    /// The schema cannot be compiled.
     Refused,
 }
 
-/// Empty if it cannot be used.
+/// Holds `None` if the schema cannot be compiled.
 type CompiledCell = OnceCell<Option<Arc<CompiledSchema>>>;
 
 impl SchemaSlot {
-    /// The schema, compiled, or none if it cannot be. `refused` is told why, once.
+    /// The compiled schema, or `None` if it cannot be compiled. Calls `refused` with the reason, once per slot.
     pub async fn get(
         &self,
         text: impl FnOnce() -> String,
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_schema_is_compiled_once_for_all_and_one_that_cannot_be_is_told_once() {
+    async fn schema_is_compiled_once_and_failure_is_reported_once() {
         let (slot, made) = (SchemaSlot::default(), Counter::new(0));
         let get = || {
             let text = || {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_kept_has_a_bound_and_is_made_again() {
+    async fn cache_is_bounded_and_dropped_schemas_are_recompiled() {
         let mut kept = SchemaCache {
             schemas: VecDeque::new(),
             bytes: 0,
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(left, [7, 8, 9, 0]);
         assert!(kept.bytes <= MAX_KEPT_BYTES);
 
-        // Its tool knows that there was one.
+        // A slot whose schema was dropped from the cache.
         let slot = SchemaSlot::default();
         *slot.state() = SlotState::Made(Weak::new());
         assert!(slot.get(schema, |why| panic!("{why}")).await.is_some());

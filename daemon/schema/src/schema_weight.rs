@@ -1,48 +1,48 @@
-//! How much work and memory it takes to compile a schema, before it is compiled.
+//! Estimates the time and memory that compiling a schema takes.
 //!
-//! Compiling cannot be interrupted, and what it makes of a text is not in proportion to it: a pattern of twenty bytes
-//! takes ten megabytes, and what stands beside `unevaluatedProperties` is compiled anew for each way that leads to it.
+//! Compiling cannot be interrupted, and its cost is not proportional to the schema: a pattern of twenty bytes may take
+//! ten megabytes, and siblings of `unevaluatedProperties` are compiled again for each path that leads to them.
 //!
-//! Invariant: what is within these limits is compiled in less than some seconds and takes at most some ten megabytes.
+//! Invariant: a schema within these limits compiles in a few seconds and takes at most a few tens of megabytes.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// All values in the schema. The longest of a large API's arguments has half of them.
+/// The maximum number of values in a schema. The largest argument schema of a large API has half as many.
 const MAX_VALUES: usize = 50_000;
-/// `$ref`, `$dynamicRef` and `$recursiveRef`.
+/// The maximum number of `$ref`, `$dynamicRef` and `$recursiveRef`.
 const MAX_REFERENCES: usize = 10_000;
-/// `pattern`, and the keys of `patternProperties`.
+/// The maximum number of `pattern` and of keys of `patternProperties`.
 const MAX_PATTERNS: usize = 200;
 const MAX_PATTERN_BYTES: usize = 2 << 10;
-/// What all patterns take once they are compiled, as it is estimated here.
+/// The maximum estimated size of all compiled patterns.
 pub(crate) const MAX_COMPILED_PATTERN_BYTES: usize = 16 << 20;
-/// Schemas that are compiled for `unevaluatedProperties` and `unevaluatedItems`, each time that a way leads to one.
+/// The maximum number of schemas compiled for `unevaluatedProperties` and `unevaluatedItems`, once per path to each.
 const MAX_UNEVALUATED: usize = 100_000;
 
-/// What one state of a pattern takes: of a letter, of a class that is written out, and of a class of Unicode.
+/// The estimated size of a pattern's state: for a character, an explicit class, and a Unicode class.
 const LETTER_STATE_BYTES: usize = 128;
 const CLASS_STATE_BYTES: usize = 2 << 10;
 const UNICODE_CLASS_STATE_BYTES: usize = 64 << 10;
-/// What a value of the schema takes, compiled.
+/// The estimated compiled size of one value of the schema.
 const COMPILED_VALUE_BYTES: usize = 512;
 
 const UNEVALUATED_KEYWORDS: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 const REFERENCE_KEYWORDS: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Of a schema that can be compiled.
+/// The estimated cost of compiling a schema.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct SchemaWeight {
-    /// What it takes when it is compiled, about.
+    /// The estimated size of the compiled schema.
     pub(crate) bytes: usize,
-    /// The same of the largest of its patterns; 0 if there are none.
+    /// The estimated size of its largest compiled pattern; 0 if there are none.
     pub(crate) largest_pattern: usize,
-    /// Whether one of them looks around or back, so that it is matched by trying.
+    /// Whether a pattern has lookaround or backreferences, which need a backtracking matcher.
     pub(crate) backtracks: bool,
 }
 
-/// An error names the limit that the schema is over.
+/// Weighs a schema. The error names the limit that it exceeds.
 pub(crate) fn of(schema: &Value) -> Result<SchemaWeight, String> {
     let mut count = WeightCounter::default();
     count.value(schema)?;
@@ -74,14 +74,14 @@ fn within(number: usize, most: usize, what: &str) -> Result<(), String> {
     }
 }
 
-/// What is found on the way through a schema. Whatever looks like a keyword counts as one.
+/// Counters for a walk through a schema. Anything that looks like a keyword counts as one.
 #[derive(Default)]
 struct WeightCounter {
     values: usize,
     references: usize,
     patterns: usize,
     unevaluated: usize,
-    /// Of patterns, and of what is unevaluated.
+    /// The estimated size of patterns and of schemas for unevaluated keywords.
     bytes: usize,
     largest_pattern: usize,
     backtracks: bool,
@@ -122,7 +122,7 @@ impl WeightCounter {
     fn pattern(&mut self, pattern: &str) -> Result<(), String> {
         self.patterns += 1;
         within(self.patterns, MAX_PATTERNS, "patterns")?;
-        within(pattern.len(), MAX_PATTERN_BYTES, "a pattern of bytes")?;
+        within(pattern.len(), MAX_PATTERN_BYTES, "bytes in a pattern")?;
         let bytes = compiled_bytes(pattern);
         self.bytes = self.bytes.saturating_add(bytes);
         self.largest_pattern = self.largest_pattern.max(bytes);
@@ -130,12 +130,12 @@ impl WeightCounter {
         within(
             self.bytes,
             MAX_COMPILED_PATTERN_BYTES,
-            "patterns that take memory",
+            "bytes of compiled patterns",
         )
     }
 }
 
-/// Whether it needs more than an automaton.
+/// Whether a pattern needs a backtracking matcher, because it has lookaround or backreferences.
 fn backtracks(pattern: &str) -> bool {
     let mut letters = pattern.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -154,7 +154,7 @@ fn backtracks(pattern: &str) -> bool {
     false
 }
 
-/// What a pattern takes, never less than it does: what is repeated is written out as often as it may be there.
+/// An upper bound of a pattern's compiled size: a repetition counts as often as its maximum.
 fn compiled_bytes(pattern: &str) -> usize {
     /// An open group: all before its last atom, and that atom.
     #[derive(Default)]
@@ -182,7 +182,7 @@ fn compiled_bytes(pattern: &str) -> usize {
     let mut rest = pattern;
     while let Some(letter) = rest.chars().next() {
         rest = &rest[letter.len_utf8()..];
-        // The outermost is never closed.
+        // The outermost group is never closed.
         let closed = match (letter, open.len()) {
             (')', 2..) => open.pop(),
             _ => None,
@@ -206,7 +206,7 @@ fn compiled_bytes(pattern: &str) -> usize {
                     group.add(LETTER_STATE_BYTES);
                 }
             }
-            // What may be there again is one loop, or one copy and a loop.
+            // One loop, or one copy and a loop.
             '*' | '+' | '?' => group.repeat(2),
             '[' => {
                 let (bytes, after) = class(rest);
@@ -234,7 +234,7 @@ fn escape(escaped: Option<char>) -> usize {
     }
 }
 
-/// `n}`, `n,}` or `n,m}`: the larger number, and what stands behind it.
+/// Parses `n}`, `n,}` or `n,m}`. Returns the larger number and the rest of the text.
 fn repetition(text: &str) -> Option<(usize, &str)> {
     let (inside, after) = text.split_once('}')?;
     let numbers = inside.split(',').map(str::trim);
@@ -242,7 +242,7 @@ fn repetition(text: &str) -> Option<(usize, &str)> {
     for (index, number) in numbers.enumerate() {
         match number {
             "" if index == 1 => most += 1,
-            // What is too long for a number is more than any limit.
+            // A number that overflows is over any limit.
             number if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
                 most = most.max(number.parse().unwrap_or(usize::MAX));
             }
@@ -252,7 +252,7 @@ fn repetition(text: &str) -> Option<(usize, &str)> {
     Some((most, after))
 }
 
-/// What stands between brackets, and behind them.
+/// Parses a bracketed class. Returns its estimated size and the rest of the text.
 fn class(text: &str) -> (usize, &str) {
     let mut bytes = CLASS_STATE_BYTES;
     let mut letters = text.char_indices();
@@ -268,10 +268,10 @@ fn class(text: &str) -> (usize, &str) {
     (bytes, "")
 }
 
-/// How many schemas there are if every reference is written out where it stands.
+/// Counts the schemas that result if every reference is expanded in place.
 struct ReferenceExpansion<'a> {
     schema: &'a Value,
-    /// By where it stands. None while it is looked at: a cycle ends there.
+    /// Counts by the address of a value. `None` while the value is being counted, which ends a cycle.
     known: HashMap<*const Value, Option<usize>>,
 }
 
@@ -310,7 +310,7 @@ impl<'a> ReferenceExpansion<'a> {
             .and_then(|pointer| self.schema.pointer(pointer));
         match target {
             Some(target) => self.of(target),
-            // By a name that it may have anywhere. Each of several may lead to all others.
+            // A named anchor, which may be anywhere in the schema. Several of them may lead to each other.
             None => MAX_UNEVALUATED / 8,
         }
     }
@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_pattern_takes_grows_with_what_it_repeats() {
+    fn pattern_size_grows_with_repetitions() {
         for (pattern, at_least, at_most) in [
             (
                 "^[0-9a-f]{8}$",
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_matched_by_trying_is_known() {
+    fn backtracking_patterns_are_detected() {
         for pattern in ["(?=a)", "(?<!a)b", r"(a)\1", r"(?<n>a)\k<n>"] {
             assert!(backtracks(pattern), "{pattern}");
         }
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_exceeded_is_named() {
+    fn error_names_the_exceeded_limit() {
         let properties = |count: usize, schema: fn(usize) -> Value| {
             let named = (0..count).map(|n| (format!("p{n}"), schema(n)));
             json!({ "type": "object", "properties": Map::from_iter(named) })
@@ -395,11 +395,11 @@ mod tests {
             (properties(10_001, |_| json!({ "$ref": "#" })), "references"),
             (
                 json!({ "pattern": "x".repeat(3_000) }),
-                "a pattern of bytes",
+                "bytes in a pattern",
             ),
             (
                 json!({ "patternProperties": { r"(?=a)(\w{40}){4}x": {}, r"(?=a)(\w{40}){4}y": {} } }),
-                "patterns that take memory",
+                "bytes of compiled patterns",
             ),
         ] {
             let refused = of(&schema).unwrap_err();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_double_are_counted_only_where_each_is_compiled() {
+    fn doubling_references_count_only_with_unevaluated_keywords() {
         let level = |n: usize| match n {
             0 => json!({ "type": "object" }),
             n => {

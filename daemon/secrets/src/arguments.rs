@@ -1,7 +1,7 @@
-//! Secrets in the words of a command line: behind an option that announces one (`--token x`, `--api-key=x`, `TOKEN=x`,
-//! `Authorization: Bearer x`), in an address, or by the looks of a word.
+//! Finds secrets in command-line arguments: after an option that announces one (`--token x`, `--api-key=x`, `TOKEN=x`,
+//! `Authorization: Bearer x`), in a URL, or by the shape of a word.
 //!
-//! A reference (`${TOKEN}`), a switch and the path of a file are none.
+//! References (`${TOKEN}`), switches and file paths are not secrets.
 
 use crate::{
     MASK,
@@ -10,13 +10,13 @@ use crate::{
     shape::{is_path, is_reference, is_secret_value, looks_generated, may_be_secret},
 };
 
-/// Options whose values are long and mixed, and are no secrets.
+/// Options whose values look generated but are not secrets.
 const PLAIN: &[&str] = &[
     "commit", "sha", "sha256", "rev", "revision", "ref", "digest", "hash", "checksum", "uuid",
     "id", "model", "version", "tag", "branch", "image",
 ];
 
-/// The words of a command line for the eye, secrets masked.
+/// The words of a command line for display, with secrets masked.
 pub fn masked(words: &[String]) -> Vec<String> {
     let found = each(words);
     let shown = words.iter().zip(found).map(|(word, secrets)| {
@@ -31,7 +31,7 @@ pub fn secrets(words: &[String]) -> Vec<&str> {
     each(words).concat()
 }
 
-/// A word that gives a value to a name, as `--token=x`, `TOKEN=x` or `X-Key: x` does: both, and where the value begins.
+/// Splits a word such as `--token=x`, `TOKEN=x` or `X-Key: x`. Returns the name, and the offset of the value.
 pub fn named_value(word: &str) -> Option<(&str, usize)> {
     let at = word.find(['=', ':'])?;
     let (name, value) = (&word[..at], &word[at + 1..]);
@@ -44,7 +44,7 @@ pub fn named_value(word: &str) -> Option<(&str, usize)> {
     is_name.then_some((name, at + 1 + padding))
 }
 
-/// Whether a word is an option whose value is the next one, which is a secret.
+/// Whether a word is an option whose value, the next word, is a secret.
 pub fn announces_secret(word: &str) -> bool {
     is_option(word) && suspicion(word) > Suspicion::None
 }
@@ -53,7 +53,7 @@ fn is_option(word: &str) -> bool {
     word.starts_with('-') && !word.starts_with("-----") && !word.contains(['=', ':'])
 }
 
-/// Of each word what is a secret.
+/// The secrets in each word.
 fn each(words: &[String]) -> Vec<Vec<&str>> {
     let mut option: Option<&str> = None;
     let found = words.iter().map(|word| {
@@ -71,7 +71,7 @@ fn each(words: &[String]) -> Vec<Vec<&str>> {
     found.collect()
 }
 
-/// A value under a name that announces a secret.
+/// The secret in a value whose name announces one, without its authentication scheme.
 fn value<'a>(name: &str, value: &'a str) -> Option<&'a str> {
     let value = value.trim();
     let value = ["Bearer ", "bearer ", "Basic ", "basic ", "token "]
@@ -84,7 +84,7 @@ fn value<'a>(name: &str, value: &'a str) -> Option<&'a str> {
 fn of_value<'a>(name: &str, text: &'a str) -> Vec<&'a str> {
     match value(name, text) {
         Some(secret) => vec![secret],
-        // An address may hold one still.
+        // A URL may still contain one.
         None => in_prose(text),
     }
 }
@@ -125,7 +125,8 @@ fn in_prose(word: &str) -> Vec<&str> {
     found.into_iter().map(|span| &word[span]).collect()
 }
 
-/// What prose hides, values of a query under names that announce them, and what looks generated in its path or query.
+/// Secrets in a URL: those found in prose, query values whose names announce a secret, and parts of the path or query
+/// that look generated.
 fn in_address(word: &str) -> Vec<&str> {
     let mut found = in_prose(word);
     let start = word.find("://").map_or(0, |at| at + "://".len());
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_written_out_in_arguments_are_masked() {
+    fn literal_secrets_in_arguments_are_masked() {
         for (words, expected) in [
             (&["srv", "--api-key=sk-live-1"][..], "srv --api-key=***"),
             (&["srv", "--token", "letters", "x"], "srv --token *** x"),
@@ -219,7 +220,7 @@ mod tests {
         ] {
             assert_eq!(shown(words), expected);
         }
-        // Put together here, so that no scanner of secrets takes them for one.
+        // Concatenated, so that secret scanners do not report this file.
         for token in [
             ["ghp", "_16C7e42F292c6912E7710c838347Ae178B4a"].concat(),
             ["eyJ", "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"].concat(),
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn other_arguments_are_shown_as_they_are() {
+    fn other_arguments_are_unchanged() {
         for harmless in [
             "-y @modelcontextprotocol/server-github@2025.4.8",
             "mcp-server-sqlite --db-path /home/me/data2026/x.db",

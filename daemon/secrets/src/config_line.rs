@@ -1,4 +1,4 @@
-//! A line of somebody's configuration (JSON, TOML), shown in a diff.
+//! Masks secrets in a line of a configuration file (JSON, TOML) for display in a diff.
 
 use crate::{
     MASK,
@@ -6,14 +6,14 @@ use crate::{
     shape::{is_reference, is_secret_value},
 };
 
-/// The line with every quoted text that is, or may be, a secret masked.
+/// The line with every quoted string masked that is, or may be, a secret.
 pub fn mask_config_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut rest = line;
-    // Whether what stands before names a secret.
+    // Whether the preceding text announces a secret.
     let mut named = false;
     while let Some((before, quote, inner, after)) = quoted(rest) {
-        // TOML's keys have no quotes.
+        // TOML keys are not quoted.
         if before.contains(['=', ':']) {
             named |= announces(before);
         }
@@ -32,7 +32,7 @@ pub fn mask_config_line(line: &str) -> String {
             inner
         });
         shown.push(quote);
-        // A key, or an option in front of its value.
+        // A key, or an option before its value.
         named = (is_name || inner.starts_with('-')) && announces(inner);
         rest = after;
     }
@@ -41,19 +41,19 @@ pub fn mask_config_line(line: &str) -> String {
 }
 
 fn announces(name: &str) -> bool {
-    // What stands before a TOML value: `env = { A = "b", TOKEN = `.
+    // The text before a TOML value: `env = { A = "b", TOKEN = `.
     let name = name.trim_end_matches([' ', '\t', '=', ':']);
     let name = name.rsplit([' ', '\t', ',', '{']).next().unwrap_or(name);
     suspicion(name) > Suspicion::None
 }
 
-/// Whether a text only says where the secret is.
+/// Whether a text is only a reference to a secret, such as `${TOKEN}`.
 fn is_whole_reference(text: &str) -> bool {
     let rest = text.trim_start_matches("Bearer ").trim();
     is_reference(rest) && rest.ends_with('}') && rest.starts_with(['$', '{'])
 }
 
-/// What stands before a quoted text, its quote, the text, and what stands behind.
+/// Splits a line at its first quoted string: the text before, the quote, the string, and the text after.
 fn quoted(line: &str) -> Option<(&str, char, &str, &str)> {
     let start = line.find(['"', '\''])?;
     let quote = line[start..].chars().next()?;
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quoted_secrets_of_a_line_are_masked() {
+    fn quoted_secrets_in_a_line_are_masked() {
         for (line, shown) in [
             ("  \"API_KEY\": \"abc\",", "  \"API_KEY\": \"***\","),
             ("TOKEN = 'abc' # x", "TOKEN = '***' # x"),

@@ -1,14 +1,14 @@
-//! The token formats that services publish: how each begins, which characters follow, and how many at least.
+//! The token formats that services publish: the prefix, the characters that follow, and the minimum length.
 //!
-//! Two readings. In prose a token counts at its published length. A value of its own (a variable, an argument) counts
-//! from [`MIN_VALUE_LEN`] characters on, since services change lengths and keep prefixes.
+//! In prose a token must have its published length. A standalone value (a variable, an argument) counts from
+//! [`MIN_VALUE_LEN`] characters on, since services change lengths but keep prefixes.
 
-/// A value that is shorter is a word, whatever it begins with.
+/// A shorter value is never a token, whatever its prefix.
 const MIN_VALUE_LEN: usize = 12;
-/// The longest part of a name that counts as a word.
+/// The maximum length of a piece that counts as a word.
 const MAX_WORD_LEN: usize = 15;
 
-/// Which characters a token consists of, after its prefix.
+/// The characters that may follow a token's prefix.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Body {
     /// `0-9a-f`
@@ -17,11 +17,11 @@ pub(crate) enum Body {
     Upper,
     /// `A-Za-z0-9`
     Alnum,
-    /// The same with `_` and `-`.
+    /// `A-Za-z0-9_-`
     Word,
-    /// The same with `.`.
+    /// `A-Za-z0-9_.-`
     Dotted,
-    /// `A-Za-z0-9+/=`, with `_` and `-`.
+    /// `A-Za-z0-9+/=_-`
     Base64,
 }
 
@@ -38,23 +38,23 @@ impl Body {
     }
 }
 
-/// A character that may stand in a name, so that no other begins beside it.
+/// Whether a character may be part of a name; a token does not begin next to one.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// How the tokens of one service look.
+/// The format of one kind of token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
     pub(crate) prefix: &'static str,
     pub(crate) body: Body,
-    /// Published, or the shortest that is known.
+    /// The minimum length after the prefix: published, or the shortest known.
     pub(crate) min: usize,
-    /// `None`: any length.
+    /// The maximum length after the prefix; `None` is unlimited.
     pub(crate) max: Option<usize>,
-    /// Names begin like that, too: what follows must not read as words.
+    /// Ordinary names have this prefix, too: what follows must not read as words.
     pub(crate) is_ambiguous: bool,
-    /// The prefix says nothing of the secret (it is the address of a service) and stays.
+    /// The prefix is not secret (it is the URL of a service) and is not masked.
     pub(crate) keeps_prefix: bool,
 }
 
@@ -69,7 +69,7 @@ const fn format(prefix: &'static str, body: Body, min: usize) -> Format {
     }
 }
 
-/// Of exactly that length.
+/// A format with exactly `length` characters after the prefix.
 const fn exact(prefix: &'static str, body: Body, length: usize) -> Format {
     Format {
         max: Some(length),
@@ -77,7 +77,7 @@ const fn exact(prefix: &'static str, body: Body, length: usize) -> Format {
     }
 }
 
-/// Names begin like that, too.
+/// A format whose prefix ordinary names have, too.
 const fn ambiguous(prefix: &'static str, body: Body, min: usize) -> Format {
     Format {
         is_ambiguous: true,
@@ -85,7 +85,7 @@ const fn ambiguous(prefix: &'static str, body: Body, min: usize) -> Format {
     }
 }
 
-/// An address whose path is the secret.
+/// A URL whose path is the secret.
 const fn address(prefix: &'static str) -> Format {
     Format {
         keeps_prefix: true,
@@ -122,7 +122,7 @@ pub(crate) const FORMATS: &[Format] = &[
     format("ATATT", Base64, 40),
     format("ATCTT", Base64, 40),
     format("ATTA", Hex, 60),
-    // Anthropic, OpenAI, OpenRouter, Langfuse, and whoever else took `sk-`
+    // Anthropic, OpenAI, OpenRouter, Langfuse, and other services that use `sk-`
     format("sk-ant-", Word, 20),
     format("sk-proj-", Word, 20),
     format("sk-svcacct-", Word, 20),
@@ -130,7 +130,7 @@ pub(crate) const FORMATS: &[Format] = &[
     format("sk-or-v1-", Hex, 40),
     format("sk-lf-", Word, 32),
     ambiguous("sk-", Word, 20),
-    // Other models and their tools
+    // Other model providers and their tools
     format("gsk_", Alnum, 40),
     format("pplx-", Alnum, 40),
     format("r8_", Alnum, 30),
@@ -215,12 +215,12 @@ pub(crate) const FORMATS: &[Format] = &[
     format("shippo_test_", Hex, 40),
     format("duffel_live_", Word, 40),
     format("duffel_test_", Word, 40),
-    // Shops
+    // E-commerce
     format("shpat_", Hex, 32),
     format("shpca_", Hex, 32),
     format("shppa_", Hex, 32),
     format("shpss_", Hex, 32),
-    // Registries of packages
+    // Package registries
     format("npm_", Alnum, 36),
     format("pypi-", Word, 50),
     format("rubygems_", Hex, 48),
@@ -230,7 +230,7 @@ pub(crate) const FORMATS: &[Format] = &[
     format("dckr_pat_", Word, 20),
     format("dckr_oat_", Word, 20),
     format("AKCp", Alnum, 60),
-    // Hosts of applications and data
+    // Application and database hosting
     format("dop_v1_", Hex, 40),
     format("doo_v1_", Hex, 40),
     format("dor_v1_", Hex, 40),
@@ -284,7 +284,7 @@ pub(crate) const FORMATS: &[Format] = &[
     format("CCIPAT_", Word, 20),
     format("CCIPRJ_", Word, 20),
     format("ico-", Alnum, 32),
-    // Sight and quality
+    // Monitoring and code quality
     format("sntrys_", Base64, 40),
     format("sntryu_", Hex, 60),
     format("glc_", Base64, 32),
@@ -304,7 +304,7 @@ pub(crate) const FORMATS: &[Format] = &[
     format("sqa_", Hex, 40),
     format("sgp_", Word, 40),
     ambiguous("sdk-", Word, 36),
-    // Mail and telephone
+    // Email and telephony
     format("SG.", Dotted, 60),
     exact("SK", Hex, 32),
     ambiguous("key-", Hex, 32),
@@ -312,7 +312,7 @@ pub(crate) const FORMATS: &[Format] = &[
     format("xsmtpsib-", Word, 64),
     format("mlsn.", Hex, 60),
     ambiguous("re_", Word, 30),
-    // Notes, designs, customers
+    // Notes, design, CRM
     format("lin_api_", Alnum, 32),
     format("lin_oauth_", Hex, 60),
     ambiguous("secret_", Alnum, 40),
@@ -334,11 +334,11 @@ pub(crate) const FORMATS: &[Format] = &[
     format("zpka_", Word, 32),
 ];
 
-/// Prefixes that count in a value of its own only: in prose they begin words and names.
+/// Prefixes that count only in a standalone value: in prose they begin words and names.
 const OF_VALUES: &[&str] = &["sk_", "pk_", "rk_", "pat-", "key_", "fw_"];
 
-/// Whether a value has the prefix of a published format, and the rest reads as a key and not as words. `text` has no
-/// blank.
+/// Whether a value has the prefix of a published format, and the rest reads as a key rather than as words. `text` has
+/// no blanks.
 pub(crate) fn begins_as_token(text: &str) -> bool {
     if text.len() < MIN_VALUE_LEN || text.contains('/') {
         return false;
@@ -363,7 +363,7 @@ pub(crate) fn begins_as_token(text: &str) -> bool {
 }
 
 impl Format {
-    /// No name begins like that, however short.
+    /// Whether no ordinary name has this prefix.
     fn is_certain(&self) -> bool {
         let begins_names = [
             "npm_",
@@ -376,13 +376,13 @@ impl Format {
         !self.is_ambiguous && self.has_mark() && !begins_names.contains(&self.prefix)
     }
 
-    /// Its prefix ends visibly, so that it is no part of a word.
+    /// Whether the prefix ends with a separator, so that it cannot be part of a word.
     pub(crate) fn has_mark(&self) -> bool {
         self.prefix.len() > 3 && self.prefix.ends_with(['_', '-', '.', '/', '=', '$'])
     }
 }
 
-/// Whether somebody would have written it: pieces of letters with a number behind them, or numbers.
+/// Whether a text reads as words: pieces of letters followed by a number, or short pieces.
 pub(crate) fn reads_as_words(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .all(|piece| {
@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_told_from_keys() {
+    fn words_are_distinguished_from_keys() {
         for words in [
             "",
             "learn",
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn every_prefix_stands_once_and_fits_its_own_rule() {
+    fn prefixes_are_unique_and_valid() {
         for (at, format) in FORMATS.iter().enumerate() {
             let again = FORMATS[at + 1..]
                 .iter()
@@ -446,7 +446,7 @@ mod tests {
                 "{}",
                 format.prefix
             );
-            // Or else a second pass would find what only the mask of the first had set apart.
+            // Otherwise a second pass would find tokens that only the first pass's mask separated.
             assert!(
                 !format.prefix.starts_with(['*', '_', '-']),
                 "{}",

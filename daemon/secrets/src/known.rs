@@ -1,4 +1,4 @@
-//! Secrets that are known by their value, in every spelling in which they go over a wire or come back.
+//! Secrets that are known by their value, in every encoding in which they may appear.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -13,9 +13,9 @@ use crate::{
     shape::may_be_generated,
 };
 
-/// A shorter value is not masked: it stands in many a word.
+/// Shorter values are not masked: they occur in ordinary words.
 pub const MIN_KNOWN_LEN: usize = 6;
-/// What stands before a value in a header, and is none.
+/// Authentication schemes, which precede a value in a header and are not secret.
 const SCHEMES: &[&str] = &["bearer", "basic", "digest", "token", "apikey"];
 
 /// Values to mask. Those shorter than [`MIN_KNOWN_LEN`] are left out.
@@ -27,8 +27,8 @@ impl KnownSecrets {
         Self::default()
     }
 
-    /// A value, and the spellings of it: form-encoded, percent-encoded, as JSON text. A value of many lines counts line
-    /// by line, too.
+    /// Adds a value in its encodings: form-encoded, percent-encoded and as JSON text. Each line of a multi-line value
+    /// is added, too.
     pub fn add(&mut self, value: &str) {
         self.add_spelled(value);
         if value.contains('\n') {
@@ -53,7 +53,7 @@ impl KnownSecrets {
             form.replace('+', "%20").as_str(),
             form.as_str(),
             quoted,
-            // Some escape more than they must.
+            // Some JSON writers escape slashes.
             quoted.replace('/', "\\/").as_str(),
         ] {
             if !self.0.contains(&Secret::new(spelling)) {
@@ -66,17 +66,17 @@ impl KnownSecrets {
         values.into_iter().for_each(|value| self.add(value));
     }
 
-    /// A user and a password, as they go out, and the password alone.
+    /// Adds a user name and password as they are sent, and the password alone.
     pub fn add_login(&mut self, username: &str, password: &str) {
         self.add(&STANDARD.encode(format!("{username}:{password}")));
-        // As it goes out for a token (RFC 6749, 2.3.1).
+        // The encoding of token requests (RFC 6749, 2.3.1).
         let encoded =
             |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         self.add(&STANDARD.encode(format!("{}:{}", encoded(username), encoded(password))));
         self.add(password);
     }
 
-    /// A credential that may be a token, or `user:password`.
+    /// Adds a credential that is a token or `user:password`.
     pub fn add_credential(&mut self, text: &str) {
         self.add(text);
         self.add(&STANDARD.encode(text));
@@ -85,7 +85,7 @@ impl KnownSecrets {
         }
     }
 
-    /// The value of a header: the whole, each word of it but the scheme, and what `Basic` encodes.
+    /// Adds the value of a header: the whole, each word except the scheme, and what `Basic` encodes.
     pub fn add_header(&mut self, value: &str) {
         self.add(value);
         for word in value.split_whitespace() {
@@ -103,7 +103,7 @@ impl KnownSecrets {
         }
     }
 
-    /// The password of an address, as it is written, as it is meant, and as it goes out.
+    /// Adds the password of a URL: as written, decoded, and as it is sent.
     pub fn add_password_of(&mut self, address: &str) {
         if let Ok(url) = Url::parse(address)
             && let Some(password) = url.password()
@@ -114,7 +114,7 @@ impl KnownSecrets {
         }
     }
 
-    /// The values of the query of an address, as they are written and as they are meant.
+    /// Adds the query values of a URL, as written and decoded.
     pub fn add_query_of(&mut self, address: &str) {
         if let Ok(url) = Url::parse(address) {
             for (_, value) in url.query_pairs() {
@@ -125,8 +125,8 @@ impl KnownSecrets {
         }
     }
 
-    /// The values of members of a JSON value whose names announce secrets. `key` and `session` stand in many an
-    /// honest name: there the value must look like one, too.
+    /// Adds the values of JSON members whose names announce a secret. `key` and `session` occur in ordinary names, too:
+    /// there the value must also look generated.
     pub fn add_members_of(&mut self, value: &Value) {
         self.add_members(value, Suspicion::None);
     }

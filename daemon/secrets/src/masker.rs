@@ -1,6 +1,6 @@
-//! The one masker: [`MASK`] in the place of every known secret, and of what has a secret's published format.
+//! Replaces known secrets and published token formats by [`MASK`].
 //!
-//! Invariant: masking is idempotent, takes time linear in the text, and its output holds no known value.
+//! Invariant: masking is idempotent and takes linear time, and its output contains no known value.
 
 use std::{
     borrow::Cow,
@@ -19,11 +19,11 @@ use crate::{
     secret::Secret,
 };
 
-/// Masks the secrets it was made of. Without any it still masks published formats.
+/// Masks known secrets. Without any it still masks published formats.
 #[derive(Clone)]
 pub struct Masker {
     known: Option<AhoCorasick>,
-    /// [`MASK`], unless a known value holds a `*`: then no known value holds this.
+    /// [`MASK`], or, if a known value contains `*`, a character that no known value contains.
     mask: Cow<'static, str>,
 }
 
@@ -42,7 +42,7 @@ impl Masker {
             return Self::default();
         }
         let automaton = AhoCorasick::builder()
-            // The smallest of them: there is a masker for each session.
+            // The smallest kind: each session has a masker.
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .match_kind(MatchKind::LeftmostLongest)
             .build(known.iter().map(Secret::expose));
@@ -52,8 +52,7 @@ impl Masker {
         }
     }
 
-    /// For whoever did not write the text and must not read a secret in it: errors, logs, status. Known values and
-    /// published formats are masked.
+    /// Masks known values and published formats in prose: errors, logs, status.
     pub fn text(&self, text: &str) -> String {
         let known = self.known_in(text);
         let mut spans = known.clone();
@@ -83,7 +82,8 @@ impl Masker {
         self.replaced(text, merged(spans))
     }
 
-    /// [`Masker::text`] for each string of a JSON text, so that it stays JSON. Other text is taken as such.
+    /// Applies [`Masker::text`] to each string in a JSON text, so that it stays valid JSON. Text between strings is
+    /// treated as prose.
     pub fn json(&self, json: &str) -> String {
         let mut out = String::with_capacity(json.len());
         let mut rest = json;
@@ -111,7 +111,7 @@ impl Masker {
         out
     }
 
-    /// For a text that is passed on as it is, but for the values that are known.
+    /// Masks only known values, for a text that is otherwise passed on unchanged.
     pub fn known_values(&self, text: &str) -> String {
         self.replaced(text, self.known_in(text))
     }
@@ -141,7 +141,7 @@ impl fmt::Debug for Masker {
     }
 }
 
-/// Of a JSON string, with its quotes.
+/// The length of the JSON string literal at the start of `text`, with its quotes.
 fn string_length(text: &str) -> Option<usize> {
     let mut escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -152,18 +152,18 @@ fn string_length(text: &str) -> Option<usize> {
     Some(end + 2)
 }
 
-/// A mask that cannot become a part of a known value.
+/// A mask that cannot become part of a known value.
 fn mask_for(known: &KnownSecrets) -> Cow<'static, str> {
     let is_free = |c: char| !known.iter().any(|secret| secret.expose().contains(c));
     if is_free('*') {
         return Cow::Borrowed(MASK);
     }
-    // There are more of these characters than a list of secrets can hold.
+    // More candidates than a list of secrets can contain.
     let mut others = "…█▒#".chars().chain('\u{e000}'..='\u{f8ff}');
     Cow::Owned(others.find(|c| is_free(*c)).unwrap_or('…').to_string())
 }
 
-/// What is masked already.
+/// The spans of `text` that are masked already.
 fn masks_in(text: &str, mask: char) -> Vec<Range<usize>> {
     let least = if mask == '*' {
         MASK.len()
@@ -181,7 +181,7 @@ fn masks_in(text: &str, mask: char) -> Vec<Range<usize>> {
     found
 }
 
-/// In order, and those that touch in one.
+/// Sorts spans, and merges those that touch or overlap.
 fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans.sort_unstable_by_key(|span| (span.start, span.end));
     let mut all: Vec<Range<usize>> = Vec::with_capacity(spans.len());
@@ -194,10 +194,10 @@ fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     all
 }
 
-/// Tokens that are remembered beside the fixed secrets: a server may speak of the last one while the next is in use.
+/// The maximum number of tokens that are remembered: a server may mention the last one while the next is in use.
 const MAX_TOKENS: usize = 4;
 
-/// A [`Masker`] of secrets that stay and of tokens that come and go.
+/// A [`Masker`] for fixed secrets and for the most recent tokens.
 pub struct RecentTokens {
     fixed: KnownSecrets,
     state: Mutex<State>,
@@ -205,7 +205,7 @@ pub struct RecentTokens {
 
 /// Guarded by `RecentTokens::state`.
 struct State {
-    /// The newest first.
+    /// Tokens, the newest first.
     tokens: VecDeque<Secret>,
     masker: Arc<Masker>,
 }
@@ -220,7 +220,7 @@ impl RecentTokens {
         }
     }
 
-    /// Masks this one as well, from now on, until three newer ones have come.
+    /// Masks `token` from now on, until `MAX_TOKENS` newer ones have been remembered.
     pub fn remember(&self, token: &str) {
         let mut state = self.state();
         if token.len() < MIN_KNOWN_LEN || state.tokens.iter().any(|known| known.expose() == token) {
@@ -237,7 +237,7 @@ impl RecentTokens {
         Arc::clone(&self.state().masker)
     }
 
-    /// Those that stay.
+    /// The fixed secrets, without the tokens.
     pub fn fixed(&self) -> &KnownSecrets {
         &self.fixed
     }

@@ -1,18 +1,18 @@
-//! Names that announce a secret: of variables, headers, options, query parameters and JSON members.
+//! Decides which names of variables, headers, options, query parameters and JSON members announce a secret.
 //!
-//! A name is read word by word (`apiKey`, `API-Key` and `API_KEY` are the same), never by substrings: `tokenizer`,
-//! `keyboard` and `monkey` announce nothing. One word may also be several written together, if it ends with a long
-//! one (`PGPASSWORD`, `githubtoken`).
+//! A name is matched word by word (`apiKey`, `API-Key` and `API_KEY` are the same), never by substrings: `tokenizer`,
+//! `keyboard` and `monkey` announce nothing. Compound words count if they end with a long keyword (`PGPASSWORD`,
+//! `githubtoken`).
 
-/// What a name says of its value.
+/// How likely a name announces a secret.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Suspicion {
-    /// Nothing.
+    /// The name announces nothing.
     None,
-    /// It may be a secret: `key`, `session`, `auth`. An option or a variable of such a name holds one; a JSON member
-    /// may as well be something else.
+    /// The value may be a secret: `key`, `session`, `auth`. That of an option or a variable is one; a JSON member may
+    /// be something else.
     Likely,
-    /// It is one: `password`, `api_key`, `authorization`.
+    /// The value is a secret: `password`, `api_key`, `authorization`.
     Certain,
 }
 
@@ -42,7 +42,7 @@ const CERTAIN: &[&str] = &[
     "rootpass",
     "smtppass",
 ];
-/// A longer word that ends with one of these is two, written together.
+/// A longer word that ends with one of these is a compound.
 const ENDINGS: &[&str] = &[
     "token",
     "secret",
@@ -76,7 +76,7 @@ const LIKELY: &[&str] = &[
     "otp",
     "totp",
 ];
-/// Before `key`: then it is certainly one.
+/// Words before `key` that make it certainly a secret.
 const KEYS_OF_ACCESS: &[&str] = &[
     "api",
     "access",
@@ -99,7 +99,7 @@ const KEYS_OF_ACCESS: &[&str] = &[
     "storage",
     "subscription",
 ];
-/// Before `key`: then it is none.
+/// Words before `key` that make it not a secret.
 const KEYS_OF_DATA: &[&str] = &[
     "public",
     "primary",
@@ -133,13 +133,13 @@ const KEYS_OF_DATA: &[&str] = &[
     "tab",
     "shift",
 ];
-/// Before `token`: a place in a list of results.
+/// Words before `token` that make it a pagination cursor.
 const PAGES: &[&str] = &["page", "next", "continuation", "cursor"];
-/// Beside `token` or `tokens`: a number of them.
+/// With one of these words, `token` or `tokens` is a count.
 const COUNTS: &[&str] = &[
     "max", "min", "num", "limit", "count", "per", "budget", "maximum", "minimum", "number",
 ];
-/// Beside `tokens` alone; `INPUT_TOKEN` is a token.
+/// With one of these words, `tokens` is a count; `token` is not (`INPUT_TOKEN` is a token).
 const COUNTS_OF_MANY: &[&str] = &[
     "total",
     "input",
@@ -155,7 +155,7 @@ const COUNTS_OF_MANY: &[&str] = &[
     "estimated",
     "n",
 ];
-/// A name that ends with one of these is about a secret, and its value is none.
+/// A name that ends with one of these describes a secret; its value is not one.
 const ABOUT: &[&str] = &[
     "file",
     "files",
@@ -234,7 +234,7 @@ const ABOUT: &[&str] = &[
     "in",
     "at",
 ];
-/// These end like that, and are secrets.
+/// Exceptions to [`ABOUT`]: names with these endings are secrets.
 const SECRET_ALL_THE_SAME: &[[&str; 2]] = &[
     ["session", "id"],
     ["secret", "id"],
@@ -242,7 +242,7 @@ const SECRET_ALL_THE_SAME: &[[&str; 2]] = &[
     ["webhook", "uri"],
 ];
 
-/// What a name says of its value.
+/// How likely `name` announces a secret.
 pub fn suspicion(name: &str) -> Suspicion {
     let words = words(name);
     let pair = words.last_chunk::<2>();
@@ -288,7 +288,7 @@ fn of_word(words: &[String], at: usize) -> Suspicion {
     }
 }
 
-/// In lower case, without the numbers at their ends.
+/// The words of a name in lower case, without trailing digits.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let letters: Vec<char> = name.chars().collect();
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_known_in_every_spelling() {
+    fn names_of_secrets_are_recognized_in_every_spelling() {
         for name in [
             "TOKEN",
             "GITHUB_TOKEN",

@@ -1,8 +1,8 @@
-//! Secrets in prose: published formats, `Bearer` and `Basic` values, JSON web tokens, private keys, passwords and
+//! Finds secrets in prose: published formats, `Bearer` and `Basic` values, JSON web tokens, private keys, passwords and
 //! tokens in URLs.
 //!
-//! Invariant: one pass. Whatever is looked at and is none is looked at again at most a bounded number of times; and
-//! what is masked is followed by nothing that could continue it, so that a second pass finds nothing new.
+//! Invariant: linear time; each byte is examined a bounded number of times. No found secret is followed by a character
+//! that could continue it, so a second pass finds nothing new.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -18,7 +18,7 @@ use crate::{
     shape::{is_reference, may_be_secret},
 };
 
-/// Behind [`FORMATS`] in the automaton.
+/// Further patterns of the automaton, after [`FORMATS`].
 const OTHERS: &[(&str, Kind)] = &[
     ("eyJ", Kind::JsonWebToken),
     ("-----BEGIN ", Kind::PrivateKey),
@@ -44,14 +44,14 @@ const MIN_JWT_PART: usize = 8;
 const MAX_JWT_PARTS: usize = 5;
 const MIN_BEARER_LEN: usize = 12;
 const MIN_BASIC_LEN: usize = 8;
-/// Of `RSA PRIVATE KEY` and the like.
+/// The maximum length of a PEM label such as `RSA PRIVATE KEY`.
 const MAX_LABEL_LEN: usize = 64;
-/// Of a private key whose end is missing.
+/// The minimum length of a private key whose end is missing.
 const MIN_KEY_LEN: usize = 16;
 
 struct Scanner {
     automaton: AhoCorasick,
-    /// For each format those whose prefix its own begins with, the longest first: `sk-` for `sk-proj-`.
+    /// For each format those whose prefix is a prefix of its own, the longest first: `sk-` for `sk-proj-`.
     shorter: Vec<Vec<usize>>,
 }
 
@@ -77,11 +77,11 @@ static SCANNER: LazyLock<Scanner> = LazyLock::new(|| {
     }
 });
 
-/// A piece of a text, between what is masked already.
+/// A piece of a text, between spans that are masked already.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
     pub(crate) text: &'a str,
-    /// Something masked stands directly before it, or behind: a token does not begin or end there.
+    /// Whether a masked span is directly before (or after) the piece: a token does not begin (or end) there.
     pub(crate) follows_mask: bool,
     pub(crate) precedes_mask: bool,
 }
@@ -99,13 +99,13 @@ impl<'a> Piece<'a> {
         self.text.as_bytes().get(at).copied()
     }
 
-    /// Whether no word goes on at that place.
+    /// Whether a word may begin at `at`.
     fn begins_word(&self, at: usize) -> bool {
         let bytes = self.text.as_bytes();
         let Some(before) = at.checked_sub(1).map(|before| bytes[before]) else {
             return !self.follows_mask;
         };
-        // An escape of JSON, or of a URL.
+        // A JSON or URL escape.
         let escaped = match bytes[..at] {
             [.., b'\\', b'n' | b'r' | b't'] => true,
             [.., b'%', one, other] => one.is_ascii_hexdigit() && other.is_ascii_hexdigit(),
@@ -114,7 +114,7 @@ impl<'a> Piece<'a> {
         !is_word(before) || escaped
     }
 
-    /// Where the characters end that fit.
+    /// The end of the run of matching bytes that begins at `from`.
     fn run(&self, from: usize, fits: impl Fn(u8) -> bool) -> usize {
         let bytes = self.text.as_bytes();
         let length = bytes[from..].iter().take_while(|byte| fits(**byte)).count();
@@ -122,14 +122,14 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Whether there is one.
+/// Whether a text contains a secret.
 pub(crate) fn finds(text: &str) -> bool {
     let mut found = Vec::new();
     scan(Piece::whole(text), &mut found, true);
     !found.is_empty()
 }
 
-/// Where they stand, in no order; they may overlap.
+/// Appends the spans of all secrets, unordered; they may overlap.
 pub(crate) fn secrets(piece: Piece<'_>, found: &mut Vec<Range<usize>>) {
     scan(piece, found, false);
 }
@@ -137,7 +137,7 @@ pub(crate) fn secrets(piece: Piece<'_>, found: &mut Vec<Range<usize>>) {
 fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
     let scanner = &*SCANNER;
     let mut at = 0;
-    // Up to here the query of a URL was read.
+    // The end of the last URL whose query was scanned.
     let mut read = 0;
     while at < piece.text.len() && (!one || found.is_empty()) {
         let Some(hit) = scanner
@@ -175,7 +175,7 @@ fn scan(piece: Piece<'_>, found: &mut Vec<Range<usize>>, one: bool) {
 
 fn of_format(piece: Piece<'_>, start: usize, format: &Format) -> Option<Range<usize>> {
     let begins = match format.prefix.starts_with(':') {
-        // The number of a bot stands before it.
+        // The number of a Telegram bot precedes the prefix.
         true => start
             .checked_sub(1)
             .and_then(|before| piece.byte(before))?
@@ -183,7 +183,7 @@ fn of_format(piece: Piece<'_>, start: usize, format: &Format) -> Option<Range<us
         false => (format.has_mark() && !format.is_ambiguous) || piece.begins_word(start),
     };
     let from = start + format.prefix.len();
-    // No further than what decides.
+    // Counts no further than needed to decide.
     let limit = format.max.unwrap_or(format.min) + 1;
     let bytes = &piece.text.as_bytes()[from..];
     let length = bytes
@@ -236,7 +236,7 @@ fn json_web_token(piece: Piece<'_>, start: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// What stands between its first line and its last.
+/// The span between the first and the last line of a private key.
 fn private_key(piece: Piece<'_>, label: usize) -> Option<Range<usize>> {
     let label_end = piece.run(label, |byte| byte.is_ascii_uppercase() || byte == b' ');
     let name = &piece.text[label..label_end];
@@ -266,7 +266,7 @@ fn bearer(piece: Piece<'_>, start: usize, from: usize) -> Option<Range<usize>> {
         .then(|| from..from + value.len())
 }
 
-/// A user and a password, in Base64.
+/// The Base64 of `user:password`.
 fn basic(piece: Piece<'_>, start: usize, from: usize) -> Option<Range<usize>> {
     const EITHER: GeneralPurpose = GeneralPurpose::new(
         &base64::alphabet::STANDARD,
@@ -279,16 +279,16 @@ fn basic(piece: Piece<'_>, start: usize, from: usize) -> Option<Range<usize>> {
     }
     let pair = String::from_utf8(EITHER.decode(&piece.text[from..end]).ok()?).ok()?;
     let is_login = pair.contains(':') && !pair.contains(char::is_control);
-    // Nothing that a name may hold follows.
+    // No word character follows.
     (is_login && !piece.byte(end).is_some_and(is_word)).then_some(from..end)
 }
 
-/// Where a URL in a sentence or in JSON ends.
+/// Whether a byte ends a URL in prose or in JSON.
 fn ends_url(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\')
 }
 
-/// `://user:password@host`
+/// The span of the password in `://user:password@host`.
 fn password(piece: Piece<'_>, from: usize) -> Option<Range<usize>> {
     let end = piece.run(from, |byte| {
         !ends_url(byte) && !matches!(byte, b'/' | b'?' | b'#')
@@ -299,7 +299,7 @@ fn password(piece: Piece<'_>, from: usize) -> Option<Range<usize>> {
     (!password.is_empty() && !is_reference(password)).then(|| start..start + password.len())
 }
 
-/// Values of the query whose names announce a secret. Gives the end of the URL.
+/// Appends the spans of query values whose names announce a secret. Returns the end of the URL.
 fn in_query(piece: Piece<'_>, from: usize, found: &mut Vec<Range<usize>>) -> usize {
     let end = piece.run(from, |byte| !ends_url(byte));
     let Some(query) = piece.text[from..end].find('?') else {
@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_automaton_is_small() {
+    fn automaton_is_small() {
         assert!(
             SCANNER.automaton.memory_usage() < 128 << 10,
             "{}",

@@ -1,8 +1,7 @@
-//! A text that must not be shown: a token, a password, a client's secret.
+//! A string that must not be shown: a token, a password, a client secret.
 //!
 //! Invariant: its `Debug` shows [`MASK`], and its memory is overwritten when it is dropped. It is neither `Display` nor
-//! `Serialize`: a request or a file that would have it in a format string does not compile.
-//! [`Secret::expose`] marks each place that hands it on to its rightful reader.
+//! `Serialize`, so it cannot be formatted by accident. [`Secret::expose`] marks each place that uses the text.
 
 use std::fmt;
 
@@ -19,7 +18,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for the one who may read it.
+    /// The secret text.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -63,7 +62,7 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// For `#[serde(serialize_with = "…")]` on a field of the one file that keeps secrets: the text itself.
+/// Serializes the secret text, for `#[serde(serialize_with = "…")]` in the file that stores secrets.
 pub fn expose_optional<S: Serializer>(
     secret: &Option<Secret>,
     serializer: S,
@@ -79,21 +78,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formatting_shows_nothing_of_a_secret() {
+    fn debug_output_is_masked() {
         let secret = Secret::new("tok-123");
         let shown = format!("{secret:?} {secret:#?} {:?}", Some(&secret));
         assert_eq!(shown, "Secret(***) Secret(***) Some(Secret(***))");
     }
 
     #[test]
-    fn it_is_masked_in_what_others_say_of_it() {
+    fn secret_is_masked_in_other_texts() {
         let secret = Secret::new("tok-123");
         assert_eq!(secret.hidden_in("no tok-123 here"), "no *** here");
         assert_eq!(Secret::new("").hidden_in("as it was"), "as it was");
     }
 
     #[test]
-    fn it_is_read_as_text_and_written_only_where_a_field_says_so() {
+    fn secret_is_serialized_only_with_explicit_attribute() {
         #[derive(serde::Serialize, serde::Deserialize)]
         struct Kept {
             #[serde(serialize_with = "expose_optional")]

@@ -1,4 +1,4 @@
-//! Values that look like secrets, whoever names them.
+//! Detects values that look like secrets by themselves.
 
 use crate::{
     formats::{begins_as_token, reads_as_words},
@@ -6,26 +6,26 @@ use crate::{
     scan,
 };
 
-/// Letters and digits in one piece, mixed: no word is so long.
+/// The minimum length of a generated piece of mixed letters and digits.
 const GENERATED_LEN: usize = 16;
-/// The same of hexadecimal digits, with dashes or without.
+/// The minimum number of hexadecimal digits, with or without dashes, in a generated value.
 const HEX_LEN: usize = 32;
-/// The same of a text in pieces.
+/// The minimum length of a generated value that has separators.
 const PIECES_LEN: usize = 32;
-/// A value of a variable whose name says nothing.
+/// The minimum length of a mixed value for [`may_be_generated`].
 const MIXED_LEN: usize = 12;
-/// `Bearer x` is a word and a value.
+/// Authentication schemes: `Bearer x` is a scheme and a value.
 const SCHEMES: &[&str] = &["bearer", "basic", "token", "apikey"];
-/// What is said with one of these is shorter than any secret.
+/// The minimum length of a scheme with its value.
 const MIN_CREDENTIAL_LEN: usize = 12;
 
-/// Whether the value of a variable, a header, an option or a query parameter is a secret: by its name, or by itself.
+/// Whether the value of a variable, header, option or query parameter is a secret, by its name or by itself.
 pub fn is_secret(name: &str, value: &str) -> bool {
     is_secret_value(value) || (suspicion(name) > Suspicion::None && may_be_secret(name, value))
 }
 
-/// Whether a value that somebody wrote into a configuration is a secret by itself: a published format, a login, a URL
-/// with a password, a token in its query or a generated part in its path, or the shape of a generated key.
+/// Whether a value in a configuration is a secret by itself: a published format, a login, a URL with a password, a
+/// token in its query or a generated part in its path, or a value that looks generated.
 pub fn is_secret_value(text: &str) -> bool {
     let text = text.trim();
     scan::finds(text)
@@ -36,7 +36,7 @@ pub fn is_secret_value(text: &str) -> bool {
         || path_of(text).is_some_and(|path| path.split('/').any(looks_generated))
 }
 
-/// `Bearer x`, whatever `x` looks like.
+/// Whether a text is a scheme and a value, such as `Bearer x`, whatever `x` looks like.
 fn is_credential(text: &str) -> bool {
     text.split_once(' ').is_some_and(|(scheme, value)| {
         SCHEMES
@@ -54,8 +54,8 @@ fn path_of(text: &str) -> Option<&str> {
     rest.split_once('/').map(|(_, path)| path)
 }
 
-/// Whether a word is a key that a service made, and no person. It holds for UUIDs and hashes, too: where somebody writes
-/// a word of his own (an argument, a part of a path) they are keys more often than not. In prose it is not asked.
+/// Whether a word looks like a generated key. True for UUIDs and hashes, too: as arguments or parts of a path they are
+/// usually keys. Not used for prose.
 pub(crate) fn looks_generated(word: &str) -> bool {
     if word.contains("${") {
         return false;
@@ -85,8 +85,8 @@ pub(crate) fn looks_generated(word: &str) -> bool {
             && !reads_as_words(word)
 }
 
-/// Weaker evidence, for values that are known and only compared with: long, in one piece, letters and digits mixed,
-/// and no path.
+/// A weaker test than a generated shape, for values that are only compared against: long, without blanks, mixed
+/// letters and digits, and not a path.
 pub fn may_be_generated(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
     value.len() >= MIXED_LEN
@@ -96,7 +96,7 @@ pub fn may_be_generated(value: &str) -> bool {
         && !value.starts_with(['/', '~', '.'])
 }
 
-/// Whether what has a secret's name is one: `AUTH_ENABLED=true` and `AUTH_SERVER=https://…` are none.
+/// Whether a value whose name announces a secret may be one: `AUTH_ENABLED=true` and `AUTH_SERVER=https://…` are not.
 pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
     const SWITCHES: &[&str] = &[
         "", "true", "false", "yes", "no", "on", "off", "none", "null", "auto",
@@ -104,7 +104,7 @@ pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let switch = SWITCHES.iter().any(|word| value.eq_ignore_ascii_case(word));
     let lower = name.to_ascii_lowercase();
-    // A number of them.
+    // A count of tokens.
     let count =
         value.len() <= 6 && value.bytes().all(|b| b.is_ascii_digit()) && lower.ends_with("tokens");
     let place = ["http://", "https://"]
@@ -115,12 +115,12 @@ pub(crate) fn may_be_secret(name: &str, value: &str) -> bool {
     !(switch || count || place || is_reference(value) || is_path(value))
 }
 
-/// Whether a value only says where the secret is, or has been masked.
+/// Whether a value only refers to a secret, or is masked.
 pub(crate) fn is_reference(value: &str) -> bool {
     value.contains("${") || value.contains("{env:") || matches!(value, "…" | crate::MASK)
 }
 
-/// Whether a value is the path of a file. What looks like a key between two slashes is none: a key may be Base64.
+/// Whether a value is a file path. Not if a part of it looks like a key: a Base64 key may contain slashes.
 pub fn is_path(value: &str) -> bool {
     let is_rooted = ["~/", "./", "../"]
         .iter()
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_secrets_by_their_name_or_their_looks() {
+    fn values_are_secrets_by_name_or_shape() {
         for (name, value, expected) in [
             ("API_KEY", "abc", true),
             ("API_KEY", "${KEY}", false),

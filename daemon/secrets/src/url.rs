@@ -1,9 +1,9 @@
-//! An address as a person may see it.
+//! Masks secrets in a URL for display.
 
 use crate::{MASK, shape::looks_generated};
 
-/// The address without its user, its fragment, the values of its query, and parts of its path that look like keys.
-/// A reference (`${NAME}`) stays as it is written.
+/// The URL without its user and fragment, with query values and generated parts of the path masked. A reference
+/// (`${NAME}`) is kept.
 pub fn shown(written: &str) -> String {
     let (address, query) = match written.split_once('?') {
         Some((address, query)) => (address, Some(query)),
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_without_what_may_be_a_secret() {
+    fn possible_secrets_in_urls_are_hidden() {
         for (written, expected) in [
             ("https://x.example/mcp", "https://x.example/mcp"),
             ("https://me:pa@ss@x.example/mcp", "https://x.example/mcp"),

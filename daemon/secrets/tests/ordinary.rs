@@ -1,26 +1,26 @@
-//! Texts without a secret, several hundred: they pass as they are.
+//! Several hundred texts without secrets, which must pass unchanged.
 
 use mux_secrets::{Masker, is_secret};
 
-/// What servers, agents and people write. One a line.
+/// Texts of servers, agents and users, one per line.
 const TEXTS: &str = include_str!("data/ordinary.txt");
-/// Variables and options as they stand in configurations. One a line.
+/// Variables and options from configurations, one per line.
 const VALUES: &str = include_str!("data/values.txt");
 
 #[test]
-fn ordinary_texts_pass_as_they_are() {
+fn ordinary_texts_are_unchanged() {
     let masker = Masker::default();
     let lines: Vec<&str> = TEXTS.lines().filter(|line| !line.is_empty()).collect();
     assert!(lines.len() > 250, "{}", lines.len());
     for line in &lines {
         assert_eq!(masker.text(line), *line);
     }
-    // Together as well: what ends one line begins no token in the next.
+    // Also as one text: no token spans two lines.
     assert_eq!(masker.text(TEXTS), TEXTS);
 }
 
 #[test]
-fn ordinary_values_are_no_secrets() {
+fn ordinary_values_are_not_secrets() {
     let lines: Vec<&str> = VALUES.lines().filter(|line| !line.is_empty()).collect();
     assert!(lines.len() > 80, "{}", lines.len());
     for line in lines {
@@ -29,9 +29,9 @@ fn ordinary_values_are_no_secrets() {
     }
 }
 
-/// Identifiers are made up by the hundred: none of them is a token.
+/// None of the generated identifiers is a token.
 #[test]
-fn uuids_hashes_versions_and_numbers_pass_as_they_are() {
+fn uuids_hashes_versions_and_numbers_are_unchanged() {
     let masker = Masker::default();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {

@@ -1,11 +1,11 @@
-//! What holds of the masker for every text and every list of known values.
+//! Properties of the masker for every text and every list of known values.
 
 use mux_secrets::{
     KnownSecrets, MIN_KNOWN_LEN, Masker, arguments, is_secret, mask_config_line, suspicion, url,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
-/// Pieces of which confusing texts are made.
+/// Pieces that confusing texts are composed of.
 const PIECES: &[&str] = &[
     "ghp_",
     "sk-",
@@ -77,7 +77,7 @@ fn text() -> impl Strategy<Value = String> {
     vec(piece, 0..14).prop_map(|pieces| pieces.concat())
 }
 
-/// A text, and values some of which stand in it.
+/// A text, and values some of which occur in it.
 fn with_known() -> impl Strategy<Value = (String, Vec<String>)> {
     (
         text(),
@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn masking_twice_is_masking_once((text, known) in with_known()) {
+    fn masking_is_idempotent((text, known) in with_known()) {
         let (_, masker) = masker(&known);
         let once = masker.text(&text);
         prop_assert_eq!(masker.text(&once), once);
@@ -132,9 +132,9 @@ proptest! {
     }
 }
 
-/// Texts that would take a careless masker a square of their length: here a quarter of a megabyte each.
+/// Texts of a quarter of a megabyte each, which would take a naive masker quadratic time.
 #[test]
-fn hostile_texts_cost_one_pass() {
+fn hostile_texts_take_linear_time() {
     let (_, masker) = masker(&["aaaaaa".into(), "aaaaaaaab".into(), "secret-value".into()]);
     for piece in [
         "a",

@@ -1,5 +1,5 @@
-//! Tokens as services publish them. Each is put together here from its prefix and a filler, so that no scanner of
-//! secrets takes this file for a leak.
+//! Tokens in their published formats. Each is composed of its prefix and a filler, so that secret scanners do not
+//! report this file.
 
 use mux_secrets::{MASK, Masker, is_secret_value};
 
@@ -12,7 +12,7 @@ enum Filler {
 }
 use Filler::{Alnum, Hex, Upper, Word};
 
-/// So many characters, letters and digits mixed as chance would have it.
+/// A pseudo-random mix of letters and digits.
 fn filler(kind: Filler, length: usize) -> String {
     let letters: &[u8] = match kind {
         Hex => b"9f1c4e07ab83d562",
@@ -28,7 +28,7 @@ fn filler(kind: Filler, length: usize) -> String {
         .collect()
 }
 
-/// Prefix, kind and length of the rest, as published.
+/// Prefix, and kind and length of the rest, as published.
 const PUBLISHED: &[(&str, Filler, usize)] = &[
     ("ghp_", Alnum, 36),
     ("gho_", Alnum, 36),
@@ -155,7 +155,7 @@ fn tokens() -> Vec<String> {
 }
 
 #[test]
-fn tokens_are_masked_wherever_they_stand_in_a_text() {
+fn tokens_are_masked_anywhere_in_a_text() {
     let masker = Masker::default();
     assert!(tokens().len() >= 60);
     for token in tokens() {
@@ -181,7 +181,7 @@ fn tokens_are_masked_wherever_they_stand_in_a_text() {
 }
 
 #[test]
-fn other_forms_of_secrets_are_masked_and_what_is_around_them_is_not() {
+fn other_secrets_are_masked_without_their_surroundings() {
     let masker = Masker::default();
     let login = "YWxhZGRpbjpvcGVuc2VzYW1l";
     let key = filler(Alnum, 64);

@@ -1,21 +1,21 @@
 //! `[agents.NAME]`: which tools an agent sees, and which of them are offered to it directly.
 //!
-//! Invariant: what an agent says replaces what is said for everybody, and is never merged with it. A name that
-//! nobody configured is an agent without a word of its own.
+//! Invariant: an agent's setting replaces the general one and is never merged with it. An agent that is not configured
+//! has the general settings.
 
 use std::collections::BTreeMap;
 
 use mux_config::{AgentEntry, ServerEntry, SourceEntry, ToolsEntry};
 
-/// What the agents see.
+/// The views of all agents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentViews {
     everybody: AgentView,
-    /// Of those that have a view of their own.
+    /// The agents that have a view of their own.
     agents: BTreeMap<String, AgentView>,
 }
 
-/// Globs of canonical paths.
+/// What one agent sees, as globs of canonical paths.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AgentView {
     pub exclude: Vec<String>,
@@ -34,7 +34,7 @@ impl AgentViews {
         let of_sources = sources.iter();
         let of_sources = of_sources
             .filter_map(|(name, entry)| Some((name.as_str(), &entry.as_ref().ok()?.tools)));
-        // The name of a server holds nothing that means something in a glob.
+        // A server name has no glob characters.
         let direct = of_servers
             .chain(of_sources)
             .map(|(name, tools): (&str, &ToolsEntry)| {
@@ -66,7 +66,7 @@ impl AgentViews {
         &self.everybody
     }
 
-    /// What one of them sees.
+    /// The view of an agent: its own, or the general one.
     pub fn of(&self, agent: Option<&str>) -> &AgentView {
         let own = agent.and_then(|agent| self.agents.get(agent));
         own.unwrap_or(&self.everybody)
@@ -83,7 +83,7 @@ mod tests {
     use mux_config::Config;
 
     #[test]
-    fn an_agent_replaces_what_is_said_for_everybody() {
+    fn agent_settings_replace_general_ones() {
         let config = Config::parse(
             "[servers.files]\ncommand = \"x\"\ntools = { direct = [\"show_*\"] }\n[servers.b]\ncommand = \"y\"\n\
              [agents.small]\nexclude = [\"b.*\"]\n[agents.big]\ndirect = [\"b.read\"]\n[agents.none]\ndirect = []\n\

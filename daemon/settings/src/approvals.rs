@@ -1,6 +1,6 @@
-//! `[approvals]`: how long a call waits for somebody, and what is kept meanwhile.
+//! `[approvals]`: how long a call waits for approval, and what is kept meanwhile.
 //!
-//! Invariant: a value out of its range is a problem that names the range, and the default holds.
+//! Invariant: an out-of-range value is reported with its range, and the default is used.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApprovalTerms {
-    /// How long a call is held; then its program is told that nobody answered.
+    /// How long a call is held for an answer before it fails.
     pub wait: Duration,
-    /// Calls that are held at once.
+    /// The maximum number of calls that are held at once.
     pub held: usize,
     pub held_per_run: usize,
-    /// Bytes of a run's calls and results that are kept, so that it can be run again.
+    /// The maximum size of a run's call log, which is kept so that the run can be resumed.
     pub log: usize,
-    /// How long a call that nobody answered, and its run, are kept.
+    /// How long an unanswered call and its run are kept.
     pub keep: Duration,
-    /// Whether the desktop is told; `None`: if there seems to be one.
+    /// Whether desktop notifications are shown; `None`: if a desktop is detected.
     pub desktop: Option<bool>,
 }
 
@@ -43,7 +43,7 @@ impl ApprovalTerms {
         let mut read = SectionReader {
             what: "approvals".into(),
             keys: vec!["approvals"],
-            otherwise: "the default holds",
+            otherwise: "the default is used",
             problems,
         };
         let second = Duration::from_secs(1);
@@ -69,7 +69,7 @@ mod tests {
     use mux_config::Config;
 
     #[test]
-    fn what_is_out_of_range_is_named_and_the_default_holds() {
+    fn out_of_range_value_is_reported_and_default_is_used() {
         let resolved = |text: &str| {
             let config = Config::parse(&format!("[approvals]\n{text}"), "config.toml").unwrap();
             let mut problems = config.problems;

@@ -1,4 +1,4 @@
-//! `[audit]`: whether calls and decisions are written down, and how much of that is kept.
+//! `[audit]`: whether calls and decisions are logged, and how much of the log is kept.
 
 use std::{str::FromStr, time::Duration};
 
@@ -7,17 +7,17 @@ use bytesize::ByteSize;
 use super::parse_setting_duration;
 use mux_config::{AuditEntry, ConfigProblem, SizeEntry};
 
-/// A shorter log would lose today's calls.
+/// The minimum retention: with a shorter one the log would lose recent calls.
 const MIN_RETENTION: Duration = Duration::from_secs(60 * 60);
 const MIN_LOG_BYTES: u64 = 1 << 20;
 const MAX_LOG_BYTES: u64 = 1 << 40;
 
-/// How much is kept.
+/// How much of the audit log is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AuditRetention {
-    /// How old a line may be.
+    /// The maximum age of a line.
     pub keep: Duration,
-    /// Bytes of all files.
+    /// The maximum size of all files, in bytes.
     pub size: u64,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn resolve(
 ) -> (bool, AuditRetention) {
     let mut terms = AuditRetention::default();
     let mut wrong = |key: &str, problem: String| {
-        let message = format!("{problem}; the default holds");
+        let message = format!("{problem}; the default is used");
         problems.push(ConfigProblem::at(&["audit", key], message));
     };
     if let Some(text) = &entry.keep {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_leaves_the_default() {
+    fn invalid_values_leave_the_default() {
         let (enabled, terms, problems) =
             resolved("[audit]\nenabled = false\nkeep = \"7d\"\nsize = \"8MiB\"");
         let (week, size) = (Duration::from_secs(7 * 24 * 60 * 60), 8 << 20);

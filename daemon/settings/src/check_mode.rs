@@ -1,28 +1,28 @@
-//! `[check]`, and what agents say of it.
+//! `[check]`: how programs are type-checked, with overrides per agent.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
 use mux_config::{AgentEntry, CheckEntry, ConfigProblem};
 
-/// What becomes of a program whose types are wrong.
+/// What happens to a program with type errors.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CheckMode {
-    /// It does not run.
+    /// The program does not run.
     #[default]
     Error,
-    /// It runs, and whoever asked is warned.
+    /// The program runs, and the errors are reported as warnings.
     Warn,
-    /// Nobody looks.
+    /// Types are not checked.
     Off,
 }
 
-/// How programs are checked before they run.
+/// The check mode of every agent, and the compiler.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckModes {
     strictness: CheckMode,
-    /// Of those agents that have one of their own.
+    /// The agents that have a mode of their own.
     agents: BTreeMap<String, CheckMode>,
-    /// TypeScript's compiler, where the user says which.
+    /// The TypeScript compiler, if it is configured.
     pub compiler: Option<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ impl CheckModes {
             .unwrap_or(self.strictness)
     }
 
-    /// Whether anybody's programs are checked.
+    /// Whether the programs of any agent are checked.
     pub fn any(&self) -> bool {
         std::iter::once(&self.strictness)
             .chain(self.agents.values())
@@ -90,7 +90,7 @@ fn strictness(
         "warn" => Some(CheckMode::Warn),
         "off" => Some(CheckMode::Off),
         other => {
-            let message = format!("{what} = {other:?} is ignored: it is none of error, warn, off");
+            let message = format!("{what} = {other:?} is ignored: expected one of error, warn, off");
             problems.push(ConfigProblem::at(keys, message));
             None
         }
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_may_have_its_own_word() {
+    fn agent_overrides_check_mode() {
         let entry = CheckEntry {
             mode: Some("warn".into()),
             tsc: Some("~/tsc".into()),

@@ -1,6 +1,6 @@
-//! What one configuration says otherwise than another. Pure.
+//! Compares two configurations. No I/O.
 //!
-//! Invariant: keys are named, and never a value: it may be a secret.
+//! Invariant: only keys are named, never values, which may be secrets.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use super::{
     ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings, SourceDefinition,
 };
 
-/// What became of the servers.
+/// The changes of servers from one configuration to another.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ConfigChanges {
     pub added: Vec<String>,
     pub removed: Vec<String>,
-    /// With the keys that differ.
+    /// Changed servers, each with the keys that differ.
     pub changed: BTreeMap<String, Vec<String>>,
     pub unchanged: Vec<String>,
 }
@@ -53,9 +53,9 @@ fn servers_missing_in(
 fn changed_keys(old: &ServerSettings, new: &ServerSettings) -> Vec<String> {
     match (&old.definition, &new.definition) {
         (Ok(old), Ok(new)) => definition_changes(old, new),
-        (Err(_), Ok(_)) => vec!["it can be used now".into()],
-        (Ok(_), Err(_)) => vec!["it cannot be used any more".into()],
-        (Err(_), Err(_)) => vec!["it cannot be used for another reason".into()],
+        (Err(_), Ok(_)) => vec!["it is valid now".into()],
+        (Ok(_), Err(_)) => vec!["it is no longer valid".into()],
+        (Err(_), Err(_)) => vec!["it is invalid for another reason".into()],
     }
 }
 
@@ -137,7 +137,7 @@ fn differing_keys(keys: &[(&str, bool)]) -> Vec<String> {
     keys.map(|(key, _)| (*key).to_owned()).collect()
 }
 
-/// Those of a table whose values differ, or that one side lacks.
+/// The entries of a table whose values differ, or that one side lacks, as `table.name`.
 fn differing_entries<V: PartialEq>(
     table: &str,
     old: &BTreeMap<String, V>,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_named_by_its_keys_and_never_by_a_value() {
+    fn differences_name_keys_and_never_values() {
         let old = servers(
             "[servers.a]\ncommand = \"x\"\nenv = { T = \"${SECRET}\", U = \"1\", V = \"2\" }\n\
              [servers.b]\ncommand = \"y\"\n[servers.c]\ncommand = \"z\"\n\
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(found.unchanged, ["b"]);
         assert_eq!(found.changed["a"], ["args", "env.T", "env.V", "env.W"]);
         assert_eq!(found.changed["d"], ["headers.Authorization", "retry"]);
-        assert_eq!(found.changed["e"], ["it cannot be used any more"]);
+        assert_eq!(found.changed["e"], ["it is no longer valid"]);
         assert_eq!(ConfigChanges::between(&new, &new).unchanged.len(), 5);
     }
 }

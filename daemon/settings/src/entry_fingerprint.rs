@@ -1,14 +1,15 @@
-//! Names how an entry says that its server is reached: for what somebody has allowed of that server and no other.
+//! A fingerprint of how an entry reaches its server. Approvals are bound to it, so that they apply to no other server.
 //!
-//! Invariant: it is made of the texts as they stand in the file. A token that is another one tomorrow changes nothing of
-//! it; another address, variable, header or directory makes another name, expanded or not.
+//! Invariant: the fingerprint is computed from the texts in the file, before expansion. A new value of a referenced
+//! variable does not change it; a different address, variable, header or directory does.
 
 use std::collections::BTreeMap;
 
 use mux_config::{CredentialEntry, OauthEntry, RootsEntry, ServerEntry, SourceEntry};
 use mux_text::digest::{Digest, DigestKey};
 
-/// That name. A definition that says the same in other words is the same definition, so that no session ends for it.
+/// The fingerprint of an entry. Any two compare equal, so that rewording an entry without changing its definition does
+/// not close its sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryFingerprint(DigestKey);
 
@@ -19,12 +20,12 @@ impl PartialEq for EntryFingerprint {
 }
 
 impl EntryFingerprint {
-    /// What decides which server it is, where it runs, what it is given and what it is told of the user's directories.
+    /// Covers which server it is, where it runs, its arguments, variables and headers, and its roots.
     pub(super) fn of_server(entry: &ServerEntry) -> Self {
         Self(of_server(entry))
     }
 
-    /// The same of an API.
+    /// Covers which API it is, its address, variables, headers and credentials.
     pub(super) fn of_source(entry: &SourceEntry) -> Self {
         Self(of_source(entry))
     }
@@ -61,7 +62,7 @@ fn of_server(entry: &ServerEntry) -> DigestKey {
             let digest = texts(digest, &own.scopes);
             match &own.issuer {
                 Some(issuer) => digest.text("issuer").text(issuer),
-                // As before there was such a key: what was approved stays so.
+                // The same fingerprint as before this key existed: approvals stay valid.
                 None => digest,
             }
         }
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_says_how_a_server_is_reached_makes_another_one_of_it() {
+    fn keys_that_identify_the_server_change_the_fingerprint() {
         for (entry, changes) in [
             (
                 "[servers.a]\ncommand = \"x\"\n",

@@ -1,28 +1,27 @@
-//! The configuration, resolved: defaults filled in, variables expanded, every value checked.
+//! Resolves the configuration: fills in defaults, expands variables, and checks every value.
 //!
-//! It knows `mux-config` (the file as written), `mux-policy`, `mux-secrets` and the sandbox's limits. It knows no
+//! Depends on `mux-config` (the file as written), `mux-policy`, `mux-secrets` and the sandbox's limits, and on no
 //! server, session or client.
 //!
-//! - `server`, `source`, `agents`, `check_mode`, `setting_limits`, `project_approvals`, `audit`, `metrics`, `pins`, `telemetry` resolve
-//!   each section; `source/values` checks a source's values, `remote` the address of a server behind a URL and how it
-//!   is shown; `roots` and `workspace` what depends on where a client works.
-//! - `settings_report` says for each value where it comes from, `differences` what one configuration says otherwise than
-//!   another, `entry_fingerprint` names an entry by its texts as they are in the file.
-//! - `projects` are servers that a project's files define: read (`project_files`, `mcp_json`), parsed (`project_content`), approved by
-//!   digest (`project_approvals`), resolved (`project_servers`). Approved servers join the user's under the key `name@root`. `sources`
-//!   in a project's file are ignored, and reported.
+//! - `server`, `source`, `agents`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins` and
+//!   `telemetry` resolve one section each. `source_values` checks a source's values; `remote` holds proxies and secrets
+//!   of a server behind a URL; `roots` and `workspace` resolve what depends on the client's directory.
+//! - `settings_report` lists each value with its origin, `differences` compares two configurations,
+//!   `entry_fingerprint` identifies an entry by its texts in the file.
+//! - `projects` are servers that a project's files define: read (`project_files`, `mcp_json`), parsed
+//!   (`project_content`), approved by digest (`project_approvals`), resolved (`project_servers`). Approved servers join
+//!   the user's under the key `name@root`. `sources` in a project's file are ignored and reported.
 //!
-//! Denials of projects come first, those of every approved text above the caller's directory, kept in `projects.json`,
-//! and those of the text that is there now.
+//! Denials of projects have precedence: those of every approved text in or above the caller's directory, which
+//! `projects.json` keeps, and those of the current text.
 //!
 //! Invariants:
 //!
-//! - What is passed down from here has no `Option` that means "default". Library code below reads neither the
-//!   environment nor the working directory.
-//! - A value out of its range is a problem that names the range, and the default holds; no message repeats a value that
-//!   may be a secret.
-//! - A file of a project that the user has not approved, as it is now and where it is now, starts nothing and runs
-//!   nothing.
+//! - Resolved settings have no `Option` that means "default". Library code below reads neither the environment nor the
+//!   working directory.
+//! - An out-of-range value is reported with its range, and the default is used; no message repeats a value that may be
+//!   a secret.
+//! - A project's files start and run nothing unless the user has approved their current content at their current path.
 
 mod agents;
 mod approvals;
@@ -77,32 +76,32 @@ use mux_policy::PolicySet;
 
 const DEFAULT_IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// What the daemon works with.
+/// The resolved configuration of the daemon.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub servers: BTreeMap<String, ServerSettings>,
-    /// Those that are switched off, each with its command line or URL as it was written.
+    /// Disabled servers and sources, each with its command line or URL, without secrets.
     pub disabled: BTreeMap<String, String>,
-    /// Which of the names are those of sources, switched off or not.
+    /// The names that belong to sources, disabled or not.
     pub sources: BTreeSet<String>,
     pub policy: PolicySet,
     pub limits: LimitSettings,
     pub approvals: ApprovalTerms,
-    /// Of the runs of each agent.
+    /// The run limits of each agent.
     pub runs: RunLimits,
     pub checks: CheckModes,
     pub agents: AgentViews,
-    /// What happens to a tool that is not what it was, unless its server's entry says otherwise.
+    /// What happens to a tool whose definition has changed, unless its server's entry overrides it.
     pub on_change: OnChange,
-    /// Whether calls and decisions are written down, and how much of that is kept.
+    /// Whether the audit log is on, and how much of it is kept.
     pub audit: (bool, AuditRetention),
-    /// Where metrics may be read beside the socket.
+    /// The address of the metrics port; `None` if it is off.
     pub metrics: Option<SocketAddr>,
-    /// `None`: never.
+    /// The idle time after which the daemon exits; `None`: never.
     pub idle_exit: Option<Duration>,
-    /// Whether tokens go into the system's keyring; `None`: as the place of the daemon suggests.
+    /// Whether tokens are stored in the system's keyring; `None`: decided by the environment of the daemon.
     pub keyring: Option<bool>,
-    /// Where spans are sent, if anywhere.
+    /// Where spans are exported; `None` if they are not.
     pub telemetry: Option<Result<TelemetrySettings, UnusableEndpoint>>,
     /// What was ignored, and why.
     pub problems: Vec<ConfigProblem>,
@@ -125,7 +124,7 @@ impl ServerSettings {
         key(&self.name, self.project.as_deref())
     }
 
-    /// The same as a part of a file's name: of its log, its pins.
+    /// The key in a form for file names, such as those of its log and its pins.
     pub fn identity(&self) -> String {
         let Some(root) = &self.project else {
             return self.name.clone();
@@ -135,7 +134,7 @@ impl ServerSettings {
     }
 }
 
-/// Tells apart what has the same name in two projects. No name of a server has an `@`.
+/// A key that distinguishes servers of the same name in different projects. Server names have no `@`.
 pub fn key(name: &str, project: Option<&Path>) -> String {
     match project {
         Some(root) => format!("{name}@{}", root.display()),
@@ -144,7 +143,7 @@ pub fn key(name: &str, project: Option<&Path>) -> String {
 }
 
 impl Settings {
-    /// `home` is the directory in which servers start unless they say otherwise.
+    /// Resolves a configuration. `home` is the default working directory of servers.
     pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
         let mut problems = config.problems;
         let limits = LimitSettings::resolve(&config.limits, &mut problems);
@@ -165,9 +164,9 @@ impl Settings {
             Some("auto") => Some(true),
             Some("never") => Some(false),
             Some(text) => {
-                let message = format!("daemon.keyring = {text:?} is none of auto, never");
+                let message = format!("daemon.keyring = {text:?} is not auto or never");
                 problems.push(ConfigProblem::at(&["daemon", "keyring"], message));
-                // What a user mistyped was about a file, more likely than not.
+                // A user who sets this key most likely meant to avoid the keyring.
                 Some(false)
             }
         };
@@ -269,13 +268,13 @@ impl Settings {
     }
 }
 
-/// An entry's command line, without what looks like a secret.
+/// An entry's command line, with secrets masked.
 fn masked_command_line(entry: &ServerEntry) -> String {
     let words: Vec<String> = entry.command.iter().chain(&entry.args).cloned().collect();
     server::command_line(&mux_secrets::arguments::masked(&words))
 }
 
-/// The whole command line or URL of an entry that somebody is about to approve.
+/// The complete command line or URL of an entry, for the user to approve.
 pub fn full_command_line(entry: &ServerEntry) -> String {
     match &entry.url {
         Some(url) => url.clone(),
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_way_out() {
+    fn errors_name_the_fix() {
         for (server, part) in [
             ("[servers.call]\ncommand = \"x\"", "reserved"),
             ("[servers.\"a.b\"]\ncommand = \"x\"", "must match"),
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_entry_is_resolved() {
+    fn valid_entry_is_resolved() {
         let config = Config::parse(
             "[servers.a]\ncommand = \"${HOME}/bin/x\"\nargs = [\"a b\"]\ncwd = \"notes\"\n[servers.b]\ncommand = \"y\"\nenabled = false\n[limits]\ncalls_per_server = 3",
             "c",

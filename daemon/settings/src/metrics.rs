@@ -1,4 +1,4 @@
-//! `[metrics]`: where they may be read beside the socket.
+//! `[metrics]`: the address of the metrics port.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -26,16 +26,16 @@ fn parse_listen_address(text: &str) -> Result<SocketAddr, &'static str> {
         Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     });
     let Some(address) = local.or_else(|| text.parse().ok()) else {
-        return Err("is no address such as \"127.0.0.1:9464\"");
+        return Err("is not an address such as \"127.0.0.1:9464\"");
     };
     if !address.ip().is_loopback() {
         return Err(
-            "is no loopback address, and others would reach it: write \"127.0.0.1:PORT\", and let a proxy \
-             of yours stand before it if they should",
+            "is not a loopback address, so other machines could reach it: write \"127.0.0.1:PORT\", and put a \
+             proxy in front of it if they should",
         );
     }
     match address.port() {
-        0 => Err("names no port: write \"127.0.0.1:9464\""),
+        0 => Err("has no port: write \"127.0.0.1:9464\""),
         _ => Ok(address),
     }
 }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_port_of_the_loopback_interface_is_taken() {
+    fn only_loopback_addresses_with_a_port_are_accepted() {
         let of = |text: &str| {
             let entry = MetricsEntry {
                 listen: Some(text.to_owned()),
@@ -67,9 +67,9 @@ mod tests {
             ("0.0.0.0:9464", "127.0.0.1:PORT"),
             ("[::]:9464", "127.0.0.1:PORT"),
             ("192.168.1.7:9464", "127.0.0.1:PORT"),
-            ("9464", "no address"),
-            ("localhost", "no address"),
-            ("127.0.0.1:0", "names no port"),
+            ("9464", "not an address"),
+            ("localhost", "not an address"),
+            ("127.0.0.1:0", "has no port"),
         ] {
             let (address, problem) = of(text);
             assert!(

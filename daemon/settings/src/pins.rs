@@ -1,15 +1,15 @@
-//! `[pins]`: what becomes of a tool that is not what it was when it was first trusted.
+//! `[pins]`: what happens to a tool whose definition has changed since it was first trusted.
 
 use mux_config::{ConfigProblem, PinsEntry};
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnChange {
-    /// Its calls are refused until somebody has accepted it.
+    /// Calls of the tool are refused until the user accepts the change.
     #[default]
     Refuse,
-    /// It is offered as it is now, and said beside its server until somebody has accepted it.
+    /// The changed tool is offered, and the change is reported with its server until the user accepts it.
     Warn,
-    /// Nobody compares, and nothing is written down.
+    /// Definitions are neither recorded nor compared.
     Off,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<ConfigProblem>) -> O
         Some((_, meant)) => *meant,
         None => {
             let message =
-                format!("[pins] on_change = {word:?} is ignored: it is none of refuse, warn, off");
+                format!("[pins] on_change = {word:?} is ignored: expected one of refuse, warn, off");
             problems.push(ConfigProblem::at(&["pins", "on_change"], message));
             OnChange::default()
         }
@@ -56,7 +56,7 @@ mod tests {
     use mux_config::Config;
 
     #[test]
-    fn a_server_may_have_its_own_word_and_a_wrong_one_is_the_safe_one() {
+    fn server_overrides_on_change_and_invalid_value_means_refuse() {
         for (config, expected, problems) in [
             ("", OnChange::Refuse, 0),
             ("[pins]\non_change = \"warn\"\n", OnChange::Warn, 0),

@@ -1,8 +1,8 @@
-//! Servers that a project's files define, for those who work in it.
+//! Servers that a project's files define, for clients that work in the project.
 //!
-//! Invariant: a file that the user has not approved, as it is now and where it is now, starts nothing, runs
-//! nothing, and gives nobody a server. To deny needs no approval, and is never undone by a change of the file: what the
-//! approved text denies holds until the user revokes the approval.
+//! Invariant: a project's files start nothing, run nothing and define no server unless the user has approved their
+//! current content at their current path. Denials need no approval, and changing the file does not undo them: what the
+//! approved text denies stays denied until the user revokes the approval.
 
 mod mcp_json;
 mod project_approvals;
@@ -27,17 +27,17 @@ pub use self::{
     project_files::{ProjectFiles, ProjectLocation, find},
 };
 
-/// What is known of the projects in which somebody works or worked.
+/// The projects in which clients work or have worked.
 #[derive(Debug)]
 pub struct Projects {
     approvals: ProjectApprovals,
-    /// By canonical path, as they were last read.
+    /// The files of each project as last read, by canonical path.
     read: BTreeMap<Arc<Path>, ProjectFiles>,
-    /// The directories in which clients work, as they named them.
+    /// The directories in which clients work, by the path that the client passed.
     visits: HashMap<PathBuf, WorkspaceVisit>,
-    /// Counts what changed, files and approvals.
+    /// Counts changes of files and approvals.
     changes: u64,
-    /// How much of that is in force.
+    /// The value of `changes` that is in force.
     in_force: u64,
 }
 
@@ -46,20 +46,20 @@ pub struct Projects {
 struct WorkspaceVisit {
     clients: usize,
     place: ProjectLocation,
-    /// The directory as it was named, and every one to which that has led.
+    /// The directory as the client named it, and the canonical paths that it has resolved to.
     dirs: Vec<PathBuf>,
 }
 
-/// Where a client works.
+/// The project and directories of a client.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct WorkspaceContext {
     /// The project to which the directory belongs.
     pub project: Option<Arc<Path>>,
-    /// The directory by its name and without links. What was approved in it, or above it, denies.
+    /// The directory as named and without symbolic links. Denials approved in it or above it apply.
     pub dirs: Vec<PathBuf>,
 }
 
-/// What approved texts deny, by the directory of their project.
+/// The denials of approved files, by the directory of their project.
 pub type ProjectDenials = BTreeMap<Arc<Path>, Arc<Policy>>;
 
 /// A project as the user sees it.
@@ -69,39 +69,39 @@ pub struct Project {
     pub files: ProjectFiles,
     pub content: ProjectContent,
     pub standing: ApprovalStatus,
-    /// What was approved, if anything was.
+    /// The approved content, if any.
     pub approved: Option<ProjectApproval>,
-    /// What the approved text denies, where the files say something else now.
+    /// The denials of the approved content, if the files have changed since.
     pub still_denied: Vec<PolicyEntry>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ApprovalStatus {
-    /// Nobody has approved anything there.
+    /// Nothing is approved.
     New,
-    /// Something else was approved.
+    /// Other content was approved.
     Changed,
     Approved,
 }
 
-/// What those who work in a project see of it.
+/// What clients that work in a project see of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProjectView {
     pub root: Arc<Path>,
     /// The servers of files that are not approved, each with its file.
     pub withheld: BTreeMap<String, &'static str>,
-    /// What its files deny as they are now, where they are not approved.
+    /// The denials of the current files, if they are not approved.
     pub denied: Arc<Policy>,
     /// Globs of paths that are offered as ordinary tools.
     pub direct: Vec<String>,
-    /// What they should know.
+    /// Notices for the clients.
     pub notes: Vec<String>,
 }
 
-/// What was found of a directory and its project.
+/// The location of a directory's project, and its files.
 pub type WorkspaceScan = (ProjectLocation, Option<ProjectFiles>);
 
-/// Reads what there is, from the disk.
+/// Finds and reads the project of a directory.
 pub fn scan_workspace(workspace: &Path, home: &Path) -> WorkspaceScan {
     let place = find(workspace, home);
     let files = place.root.as_deref().and_then(ProjectFiles::read);
@@ -119,12 +119,12 @@ impl Projects {
         }
     }
 
-    /// Whether what is known is not in force yet.
+    /// Whether there are changes that are not in force yet.
     pub fn is_stale(&self) -> bool {
         self.changes != self.in_force
     }
 
-    /// Everything that is known, and its number for [`Self::set_in_force`].
+    /// All projects, and the change number for [`Self::set_in_force`].
     pub fn snapshot(&self) -> (Vec<Project>, u64) {
         (self.all(), self.changes)
     }
@@ -133,7 +133,7 @@ impl Projects {
         self.in_force = number;
     }
 
-    /// A client has come; what is known of the directory stays so.
+    /// Counts a client that works in a directory.
     pub fn client_arrived(&mut self, workspace: &Path) {
         let visit = self
             .visits
@@ -146,7 +146,7 @@ impl Projects {
         visit.clients += 1;
     }
 
-    /// A client has gone.
+    /// Forgets a client, and the directory after its last one.
     pub fn client_left(&mut self, workspace: &Path) {
         if let Some(visit) = self.visits.get_mut(workspace) {
             visit.clients -= 1;
@@ -156,12 +156,12 @@ impl Projects {
         }
     }
 
-    /// What was found there now.
+    /// Records a new scan of a directory.
     pub fn update_workspace(&mut self, workspace: &Path, (place, files): WorkspaceScan) {
         if let Some(root) = &place.root {
             self.update_project(root, files);
         }
-        // There was a file in one of these, perhaps, and there is none now.
+        // One of these directories may have had a file, which is gone now.
         for dir in &place.looked_in {
             if place.root.as_ref() != Some(dir) {
                 self.update_project(dir, None);
@@ -173,7 +173,7 @@ impl Projects {
         }
     }
 
-    /// What the files of a project say now; `None` if they are gone.
+    /// Records the current files of a project; `None` if they are gone.
     pub fn update_project(&mut self, root: &Path, files: Option<ProjectFiles>) {
         if self.read.get(root) == files.as_ref() {
             return;
@@ -185,7 +185,7 @@ impl Projects {
         });
     }
 
-    /// The project of those who work there.
+    /// The project of clients that work in `workspace`.
     pub fn of(&self, workspace: &Path) -> Option<Arc<Path>> {
         let root = self.visits.get(workspace)?.place.root.as_deref()?;
         self.read
@@ -193,7 +193,7 @@ impl Projects {
             .map(|(root, _)| Arc::clone(root))
     }
 
-    /// Where somebody works whose client has come.
+    /// The context of a client that works in `workspace`.
     pub fn workplace(&self, workspace: &Path) -> WorkspaceContext {
         let dirs = self.visits.get(workspace).map(|visit| visit.dirs.clone());
         WorkspaceContext {
@@ -202,7 +202,7 @@ impl Projects {
         }
     }
 
-    /// The same of a directory that was just looked at, and in which nobody needs to work.
+    /// The context of a directory that was just scanned; no client needs to work there.
     pub fn workplace_at(&self, workspace: &Path, place: &ProjectLocation) -> WorkspaceContext {
         let root = place.root.as_deref();
         let known = root.and_then(|root| self.read.get_key_value(root));
@@ -214,7 +214,7 @@ impl Projects {
         }
     }
 
-    /// The nearest directory that was approved, whether there are files in it or not.
+    /// The nearest approved directory in or above the client's, whether or not it still has files.
     pub fn approved_above(&self, workplace: &WorkspaceContext) -> Option<PathBuf> {
         let mut above = workplace.dirs.iter().flat_map(|dir| dir.ancestors());
         above
@@ -230,7 +230,7 @@ impl Projects {
         self.read.keys().cloned().collect()
     }
 
-    /// The files whose change, or appearance, may change something.
+    /// The files to watch: those whose change or creation may change a project.
     pub fn watched_files(&self) -> BTreeSet<PathBuf> {
         let roots = self.read.keys().map(|root| root.to_path_buf());
         let visits = self.visits.values();
@@ -239,13 +239,13 @@ impl Projects {
             .collect()
     }
 
-    /// Everything that is known of a project.
+    /// A known project by its directory.
     pub fn project(&self, root: &Path) -> Option<Project> {
         let (root, files) = self.read.get_key_value(root)?;
         Some(self.describe_project(Arc::clone(root), files.clone()))
     }
 
-    /// The same of one that was just read, and in which nobody works.
+    /// Describes a project from files that were just read; no client needs to work there.
     pub fn describe_project(&self, root: Arc<Path>, files: ProjectFiles) -> Project {
         let approved = self.approvals.of(&root);
         let standing = match approved {
@@ -277,14 +277,14 @@ impl Projects {
         &self.approvals
     }
 
-    /// Another daemon may have approved and revoked since this one read the file.
+    /// Reads the approvals again: another daemon may have changed them.
     pub fn read_approvals_again(&mut self) {
         if self.approvals.read_again() {
             self.changes += 1;
         }
     }
 
-    /// What approved texts deny, whether their files are still there or not. `home` stands for `~` in rules.
+    /// The denials of approved files, whether or not the files still exist. `home` replaces `~` in rules.
     pub fn denials(&self, home: &Path) -> ProjectDenials {
         let all = self.approvals.all().map(|(root, approval)| {
             let root: Arc<Path> = root.into();
@@ -296,7 +296,7 @@ impl Projects {
                 false => ProjectText::Approved,
             };
             let list = RuleList::Project(Arc::clone(&root), text);
-            // Mistakes are told where the text is approved, and in `mux project show`.
+            // Problems are reported on approval and in `mux project show`.
             let denied = Policy::new(&approval.denied(), list, home, &mut Vec::new());
             (root, Arc::new(denied))
         });
@@ -304,13 +304,13 @@ impl Projects {
             .collect()
     }
 
-    /// The user has seen this content and approves it. Refused if it is another one by now.
+    /// Approves the content with the digest `seen`. Fails if the files have changed since.
     pub fn approve(&mut self, root: &Path, seen: &str) -> Result<(), String> {
         let files = self.read.get(root);
         let texts = files.and_then(ProjectFiles::texts);
-        let texts = texts.ok_or("there is no file in it that can be read")?;
+        let texts = texts.ok_or("it has no readable project files")?;
         if files.and_then(ProjectFiles::digest).as_deref() != Some(seen) {
-            return Err("its files are others by now than those that you saw".into());
+            return Err("its files have changed since you saw them".into());
         }
         let texts = texts.into_iter();
         let approval = ProjectApproval {
@@ -323,7 +323,7 @@ impl Projects {
         self.approvals.set(root, Some(approval))
     }
 
-    /// Whether there was anything to take back.
+    /// Revokes an approval. Returns whether there was one.
     pub fn revoke(&mut self, root: &Path) -> Result<bool, String> {
         if self.approvals.of(root).is_none() {
             return Ok(false);
@@ -334,7 +334,7 @@ impl Projects {
 }
 
 impl ProjectView {
-    /// How to have a server that the project would give.
+    /// The hint for a call of a server that the project defines but that is not approved.
     pub fn withheld_server_hint(&self, name: &str) -> Option<String> {
         let mut withheld = self.withheld.iter();
         let (known, file) = withheld.find(|(known, _)| spell(known) == spell(name))?;
@@ -349,8 +349,8 @@ impl Project {
         self.standing == ApprovalStatus::Approved
     }
 
-    /// The servers that it gives, if the user's own are these: a name that they have is theirs. And what
-    /// is to be said of the others.
+    /// The servers that the project adds to the user's own, which are `taken`. The second value has a note for each
+    /// server whose name the user's configuration already has.
     pub fn servers<'a>(
         &'a self,
         taken: &[String],
@@ -361,7 +361,7 @@ impl Project {
             let clash = taken.iter().find(|own| spell(own) == spell(name));
             match clash {
                 Some(own) => notes.push(format!(
-                    "`{name}` of {} in {} is not used: [servers.{own}] of config.toml has the name",
+                    "`{name}` of {} in {} is not used: [servers.{own}] of config.toml has the same name",
                     defined.file,
                     self.root.display()
                 )),
@@ -373,7 +373,7 @@ impl Project {
         (servers, notes)
     }
 
-    /// What those who work there are told while it is not approved.
+    /// The notice for clients that work in a project without approval.
     pub fn approval_notice(&self) -> String {
         let files: Vec<&str> = self.files.files.iter().map(|(name, _)| *name).collect();
         let names: Vec<String> = self
@@ -405,7 +405,7 @@ impl Project {
     }
 }
 
-/// Directories that one name has led to.
+/// The maximum number of directories kept for one visit.
 const MAX_VISIT_DIRECTORIES: usize = 8;
 
 fn add_directory(dirs: &mut Vec<PathBuf>, place: &ProjectLocation) {
@@ -417,7 +417,7 @@ fn add_directory(dirs: &mut Vec<PathBuf>, place: &ProjectLocation) {
     }
 }
 
-/// A path without `.` and `..`, whatever there is on the disk.
+/// A path without `.` and `..`, resolved lexically.
 fn lexical_path(path: &Path) -> PathBuf {
     let mut named = PathBuf::new();
     for part in path.components() {

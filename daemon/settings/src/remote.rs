@@ -1,27 +1,25 @@
-//! What a server behind a URL is reached through, and how its address is shown.
+//! Network settings and secrets of a server behind a URL, and how its URL is displayed.
 //!
-//! Invariant: what is shown of an address holds neither a password nor the value of a query, nor a part of a path that
-//! looks like a key.
+//! Invariant: a displayed URL contains no password, no query value, and no part of a path that looks like a key.
 
 use mux_secrets::{KnownSecrets, Secret, url};
 
 use super::RemoteServer;
 use mux_config::environment::Environment;
 
-/// What lies between us and a server, as the user's environment has it. Never the daemon's own.
+/// Proxies and certificates from the user's environment, never from the daemon's own.
 #[derive(Clone, Default, PartialEq)]
 pub struct NetworkSettings {
-    /// Each with the name of the variable that it comes from.
     pub http_proxy: Option<NetworkVariable>,
     pub https_proxy: Option<NetworkVariable>,
     pub all_proxy: Option<NetworkVariable>,
-    /// Hosts for which there is none.
+    /// Hosts that are reached without a proxy.
     pub no_proxy: Option<NetworkVariable>,
-    /// A file of certificates that are trusted beside the system's.
+    /// A file of certificates that are trusted in addition to the system's.
     pub certificates: Option<NetworkVariable>,
 }
 
-/// A variable that is set, and not to nothing.
+/// An environment variable with a value that is not blank.
 #[derive(Clone, PartialEq)]
 pub struct NetworkVariable {
     pub name: String,
@@ -37,7 +35,7 @@ impl NetworkSettings {
                 value: value.into(),
             })
         };
-        // The small spelling wins.
+        // The lower-case name has precedence.
         let either = |name: &str| variable(&name.to_ascii_lowercase()).or_else(|| variable(name));
         Self {
             http_proxy: either("HTTP_PROXY"),
@@ -48,7 +46,7 @@ impl NetworkSettings {
         }
     }
 
-    /// The addresses of proxies, as they are written.
+    /// The URLs of proxies, as written.
     pub fn proxies(&self) -> impl Iterator<Item = String> {
         let all = [&self.http_proxy, &self.https_proxy, &self.all_proxy];
         all.into_iter()
@@ -56,7 +54,7 @@ impl NetworkSettings {
             .map(|proxy| proxy.value.expose().to_owned())
     }
 
-    /// What may stand in a proxy's address and must not stand elsewhere.
+    /// The passwords in the URLs of proxies.
     pub fn known_secrets(&self) -> KnownSecrets {
         let mut known = KnownSecrets::new();
         for proxy in [&self.http_proxy, &self.https_proxy, &self.all_proxy]
@@ -71,13 +69,13 @@ impl NetworkSettings {
 
 impl std::fmt::Debug for NetworkSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // A proxy's address may hold a password.
+        // A proxy's URL may contain a password.
         f.debug_struct("NetworkSettings").finish_non_exhaustive()
     }
 }
 
 impl RemoteServer {
-    /// The address without what may be a secret in it: a user with a password, the values of a query.
+    /// The URL as written, with secrets masked.
     pub fn redacted_url(&self) -> String {
         let mut shown = url::shown(&self.written);
         if let Some(socket) = &self.socket {
@@ -86,7 +84,7 @@ impl RemoteServer {
         shown
     }
 
-    /// What no error repeats, though a server may say it: values of headers, of the query, and passwords.
+    /// The secrets that are masked in errors: values of headers and of the query, and passwords.
     pub fn known_secrets(&self) -> KnownSecrets {
         let mut known = self.network.known_secrets();
         for value in self.headers.values() {
@@ -104,7 +102,7 @@ mod tests {
     use crate::OauthSetting;
 
     #[test]
-    fn the_secrets_of_an_entry_are_masked_and_short_words_are_not() {
+    fn secrets_of_an_entry_are_masked_and_short_words_are_not() {
         let headers = [("Authorization", "Bearer t0ken-123"), ("X-Short", "on")];
         let remote = RemoteServer {
             url: "https://me:p4ssw0rd@h/mcp?key=a%20secret&n=1".into(),
@@ -125,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_small_spelling_wins_and_an_empty_one_is_not_set() {
+    fn lower_case_variable_wins_unless_blank() {
         let pairs = [
             ("HTTP_PROXY", "a"),
             ("http_proxy", "b"),

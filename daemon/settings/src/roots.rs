@@ -1,6 +1,6 @@
-//! What a server is told when it asks for roots.
+//! `roots`: which directories a server gets when it requests roots.
 //!
-//! Invariant: directories that a user gave to a server in its entry are not taken away by those of a caller.
+//! Invariant: directories in a server's entry are never replaced by a caller's.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use mux_secrets::Secret;
 use super::{ProcessServer, ServerEndpoint};
 use mux_config::{RootsEntry, environment::Environment};
 
-/// A server that has roots drops the directories of its arguments for them.
+/// Servers that ignore the directories in their arguments if the client supports roots.
 const SERVERS_PREFERRING_ROOTS: &[&str] = &[
     "mcp-server-filesystem",
     "@modelcontextprotocol/server-filesystem",
@@ -18,9 +18,9 @@ const SERVERS_PREFERRING_ROOTS: &[&str] = &[
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RootsSetting {
-    /// Those of the client, or the directory in which it works.
+    /// The roots of the client, or the directory in which it works.
     Workspace,
-    /// It is not told that there may be any.
+    /// The roots capability is not announced to the server.
     Off,
     These(Vec<PathBuf>),
 }
@@ -38,7 +38,7 @@ impl RootsSetting {
                 "workspace" => Ok(Self::Workspace),
                 "none" => Ok(Self::Off),
                 _ => Err(format!(
-                    "roots = {word:?} is none of workspace, none, or a list of directories"
+                    "roots = {word:?} must be workspace, none, or a list of directories"
                 )),
             },
             Some(RootsEntry::Directories(directories)) => {
@@ -58,7 +58,7 @@ impl RootsSetting {
     }
 }
 
-/// Whether it is one of those, and directories follow its name.
+/// Whether the command is one of [`SERVERS_PREFERRING_ROOTS`] with directories among its arguments.
 fn has_directories(process: &ProcessServer) -> bool {
     let arguments = process.args.iter().map(Secret::expose);
     let words = std::iter::once(process.command.as_str()).chain(arguments);
@@ -67,7 +67,7 @@ fn has_directories(process: &ProcessServer) -> bool {
 }
 
 fn prefers_roots(word: &str) -> bool {
-    // A package may name its version.
+    // A package name may end with its version.
     let end = word.char_indices().skip(1).find(|(_, c)| *c == '@');
     let word = end.map_or(word, |(end, _)| &word[..end]);
     let last = word.rsplit(['/', '\\']).next().unwrap_or(word);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_entry_says_stands() {
+    fn explicit_roots_are_used() {
         for (entry, expected) in [
             ("roots = \"workspace\"", RootsSetting::Workspace),
             ("roots = \"none\"", RootsSetting::Off),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_in_the_arguments_are_kept() {
+    fn roots_are_off_for_servers_with_directory_arguments() {
         for (entry, expected) in [
             (
                 "command = \"/bin/mcp-server-filesystem\"\nargs = [\"/n\"]",

@@ -1,7 +1,7 @@
-//! `[servers.NAME]`: how a server is reached and how its sessions are kept.
+//! `[servers.NAME]`: how a server is reached and how its sessions are managed.
 //!
-//! Invariant: an entry that asks for something which cannot be done is an error that names the key, and
-//! never means something else.
+//! Invariant: an entry that requests something impossible is an error that names the key; it never means something
+//! else.
 
 use std::{
     collections::BTreeMap,
@@ -24,38 +24,38 @@ use mux_config::{
 const DEFAULT_SERVER_START_TIMEOUT: Duration = Duration::from_secs(60);
 const DEFAULT_SERVER_CALL_TIMEOUT: Duration = Duration::from_secs(300);
 const DEFAULT_SERVER_TOTAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// A session that closes sooner is closed before it was of use.
+/// The minimum `idle_close`.
 const MIN_IDLE_CLOSE: Duration = Duration::from_secs(1);
 
-/// Everything that decides what a session of a server is. Two equal definitions share one.
+/// Everything that determines a server's sessions. Equal definitions share sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerDefinition {
     pub link: ServerEndpoint,
     /// Globs of tool names that are not offered.
     pub exclude: Vec<String>,
-    /// `None`: as the server's behaviour shows.
+    /// Which callers share a session; `None`: inferred from the server's behavior.
     pub share: Option<ShareMode>,
     pub roots: RootsSetting,
-    /// Opened with the daemon, and again after its end, without anybody's need.
+    /// Whether a session is opened when the daemon starts, and reopened whenever it ends.
     pub eager: bool,
-    /// A session that nobody has used for so long is closed. `None`: as its key says.
+    /// How long a session may be unused before it is closed; `None`: depends on its session key.
     pub idle_close: Option<Duration>,
     pub retry: RetryPolicy,
     pub start_timeout: Duration,
-    /// One call, from its last sign of life.
+    /// The timeout of one call; progress notifications reset it.
     pub call_timeout: Duration,
-    /// One call, however much progress it makes.
+    /// The timeout of one call, regardless of progress.
     pub total_timeout: Duration,
-    /// Calls on their way at once; more wait in line.
+    /// The maximum number of calls in flight; more are queued.
     pub calls_at_once: usize,
-    /// How long a client may take to answer what the server asks.
+    /// How long a client may take to answer the server's questions.
     pub ask: AskLimits,
-    /// What becomes of a tool that is not what it was when it was first trusted.
+    /// What happens to a tool whose definition has changed since it was first trusted.
     pub pins: OnChange,
     pub check_results: ResultCheck,
-    /// The only era in which sessions are opened. `None`: found out, and changed if tools need the other one.
+    /// The only era in which sessions are opened. `None`: negotiated, and changed if tools need the other one.
     pub era: Option<ProtocolEra>,
-    /// Its entry as it stands in the file.
+    /// The fingerprint of the entry as written.
     pub written: EntryFingerprint,
 }
 
@@ -64,20 +64,20 @@ pub struct ServerDefinition {
 pub enum ServerEndpoint {
     Process(ProcessServer),
     Remote(RemoteServer),
-    /// No server at all: the daemon itself calls the API.
+    /// An API that the daemon itself calls; there is no server.
     Source(SourceDefinition),
 }
 
-/// A program that speaks over its standard streams.
+/// A server that runs as a process and communicates over stdio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessServer {
     pub command: String,
     pub args: Vec<Secret>,
-    /// Command and arguments as they were written: an expanded variable may be a secret.
+    /// Command and arguments as written, for display: an expanded variable may be a secret.
     pub written: Vec<String>,
     pub env: BTreeMap<String, Secret>,
     pub cwd: PathBuf,
-    /// What of all this no error repeats.
+    /// The secrets of the entry, which are masked in errors.
     pub hidden: KnownSecrets,
 }
 
@@ -85,12 +85,12 @@ pub struct ProcessServer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteServer {
     pub url: Secret,
-    /// As it was written: an expanded variable may be a secret.
+    /// The URL as written, for display: an expanded variable may be a secret.
     pub written: String,
     pub headers: BTreeMap<String, Secret>,
-    /// `None`: found out.
+    /// `None`: detected.
     pub transport: Option<RemoteTransport>,
-    /// A Unix socket to which the requests go, whatever host the URL names.
+    /// A Unix socket to which requests are sent instead of the URL's host.
     pub socket: Option<PathBuf>,
     pub network: Arc<NetworkSettings>,
     pub oauth: OauthSetting,
@@ -102,29 +102,29 @@ pub enum RemoteTransport {
     Sse,
 }
 
-/// What a user has said of signing in.
+/// Whether and how the daemon authenticates with OAuth.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OauthSetting {
-    /// Never: an answer of 401 is an error like any other.
+    /// Never: a response of 401 is an ordinary error.
     Off,
-    /// Where the server asks for it. Empty values are found out.
+    /// If the server requires it. Empty values are discovered.
     On {
         client_id: Option<String>,
         client_secret: Option<Secret>,
-        /// Of the only authorization server that this client belongs to.
+        /// The only authorization server at which this client is registered.
         issuer: Option<String>,
         scopes: Vec<String>,
-        /// Of the callback on the loopback interface; any free one otherwise.
+        /// The port of the callback on the loopback interface; `None`: any free one.
         port: Option<u16>,
     },
 }
 
-/// A generation of the protocol.
+/// A generation of the MCP protocol.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProtocolEra {
-    /// Up to 2025-11-25: a session begins with `initialize`, and the server sends requests of its own.
+    /// Up to 2025-11-25: a session begins with `initialize`, and the server may send requests.
     Legacy,
-    /// From 2026-07-28 on: every request stands alone, and the server sends none.
+    /// From 2026-07-28 on: requests are independent of each other, and the server sends none.
     Modern,
 }
 
@@ -135,7 +135,7 @@ impl ProtocolEra {
         ("2025-11-25", Some(Self::Legacy)),
     ];
 
-    /// As the key `era` of an entry spells it.
+    /// The value of the key `era` for this era.
     pub fn revision(self) -> &'static str {
         match self {
             Self::Legacy => "2025-11-25",
@@ -144,7 +144,7 @@ impl ProtocolEra {
     }
 }
 
-/// Who shares one session.
+/// Which callers share one session.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ShareMode {
     User,
@@ -153,26 +153,26 @@ pub enum ShareMode {
     Run,
 }
 
-/// Which calls may be sent again when nobody knows whether they happened.
+/// Which calls may be retried if their outcome is unknown.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RetryPolicy {
     #[default]
     Never,
-    /// Those of tools that are annotated as read-only.
+    /// Calls of tools annotated as read-only.
     ReadOnly,
-    /// Those, and the ones of tools that are annotated as idempotent.
+    /// Calls of tools annotated as read-only or idempotent.
     Idempotent,
 }
 
-/// What becomes of a result that is not as its tool declares.
+/// What happens to a result that does not match the tool's output schema.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ResultCheck {
-    /// It is an error. The protocol obliges servers to keep to what they declare.
+    /// The call fails: the protocol requires results to match the declared schema.
     #[default]
     Error,
-    /// It is passed on, and said in the log and beside the server.
+    /// The result is passed on, with a warning in the log and in the server's status.
     Warn,
-    /// Nobody looks.
+    /// Results are not checked.
     Off,
 }
 
@@ -193,8 +193,7 @@ impl ResultCheck {
 }
 
 impl ServerEndpoint {
-    /// The command line or URL as one would write it, with the names of variables and without their
-    /// values, or what else looks like a secret.
+    /// The command line or URL for display, with variables unexpanded and secrets masked.
     pub fn shown(&self) -> String {
         match self {
             Self::Process(process) => command_line(&arguments::masked(&process.written)),
@@ -203,7 +202,7 @@ impl ServerEndpoint {
         }
     }
 
-    /// Whether a secret is written out in an argument: it stands in the file, and in the list of processes.
+    /// Whether an argument contains a literal secret, which is visible in the file and in process lists.
     pub fn has_secret_arguments(&self) -> bool {
         match self {
             Self::Process(process) => !arguments::secrets(&process.written).is_empty(),
@@ -212,7 +211,7 @@ impl ServerEndpoint {
     }
 }
 
-/// As one would type it.
+/// Joins words to a command line, quoted where needed.
 pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
     let quoted = |word: &String| match word.is_empty() || word.contains([' ', '"', '\'']) {
         true => format!("{word:?}"),
@@ -222,7 +221,7 @@ pub(super) fn command_line<'a>(words: impl IntoIterator<Item = &'a String>) -> S
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A time of an entry, or what holds without one.
+/// Parses a duration of an entry; `default` if it is not set.
 pub(super) fn parse_time(
     text: Option<&str>,
     what: &str,
@@ -243,8 +242,8 @@ pub(super) fn resolve_calls_at_once(
 }
 
 impl ServerDefinition {
-    /// `home` is where it starts unless it says otherwise; `calls_at_once` and `ask` are those of `[limits]`,
-    /// `on_change` that of `[pins]`.
+    /// Resolves an entry. `home` is the default working directory; `calls_at_once` and `ask` are defaults from
+    /// `[limits]`, `on_change` from `[pins]`.
     pub fn resolve(
         entry: ServerEntry,
         environment: &Environment,
@@ -316,11 +315,11 @@ impl ServerDefinition {
         if let (Some(ProtocolEra::Modern), ServerEndpoint::Remote(remote)) = (this.era, &this.link)
             && remote.transport == Some(RemoteTransport::Sse)
         {
-            return Err("transport = \"sse\" carries no era = \"2026-07-28\"".into());
+            return Err("transport = \"sse\" does not support era = \"2026-07-28\"".into());
         }
         match this.share {
             Some(ShareMode::User) if this.uses_workspace() => {
-                Err("share = \"user\" leaves `${workspace}` without a meaning".into())
+                Err("share = \"user\" cannot be combined with `${workspace}`".into())
             }
             _ => Ok(this),
         }
@@ -344,7 +343,7 @@ fn resolve_link(
         ("cwd", entry.cwd.is_some()),
     ];
     let misplaced = |keys: &[(&str, bool)], with: &str| match keys.iter().find(|(_, set)| *set) {
-        Some((key, _)) => Err(format!("`{key}` goes with `{with}`")),
+        Some((key, _)) => Err(format!("`{key}` requires `{with}`")),
         None => Ok(()),
     };
     match (&entry.command, &entry.url) {
@@ -363,8 +362,8 @@ fn resolve_link(
     }
 }
 
-/// What no error repeats of a process: what its variables and arguments refer to, and values that are written out and are
-/// secrets by their names or their looks.
+/// The secrets of a process that are masked in errors: values that its variables and arguments refer to, and literal
+/// values that are secrets by their names or their shape.
 fn secrets_of_process(
     args: &[String],
     variables: &BTreeMap<String, String>,
@@ -423,10 +422,10 @@ fn resolve_remote(
 ) -> Result<RemoteServer, String> {
     let written = entry.url.unwrap_or_default();
     let url = environment.expand(&written)?;
-    // A folder is a path, which any URL may hold.
+    // The workspace is a path, which is valid in any URL.
     match url::Url::parse(&url.replace(WORKSPACE_PLACEHOLDER, "/workspace")) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() => {}
-        // The text is not repeated: it may hold a secret.
+        // The error does not repeat the text, which may contain a secret.
         _ => return Err("`url` must be http:// or https:// and a host".into()),
     }
     let transport = [
@@ -470,7 +469,7 @@ fn resolve_oauth(
     })
 }
 
-/// RFC 8414: an address without a query or a fragment.
+/// Checks an issuer (RFC 8414): a URL without a query or a fragment.
 fn parse_issuer(text: String) -> Result<String, String> {
     let is_one = |url: url::Url| {
         let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -479,7 +478,7 @@ fn parse_issuer(text: String) -> Result<String, String> {
     match url::Url::parse(&text).is_ok_and(is_one) {
         true => Ok(text),
         false => Err(format!(
-            "oauth.issuer = {text:?} is no issuer: it must be https:// and a host, without a query"
+            "oauth.issuer = {text:?} is not an issuer: it must be https:// and a host, without a query"
         )),
     }
 }
@@ -494,7 +493,7 @@ fn expand_values(
         .collect()
 }
 
-/// One of a few words; `None` if the key was left out.
+/// Parses a value that must be one of `choices`; `None` if the key is not set.
 pub(super) fn parse_choice<T: Copy>(
     text: Option<&str>,
     key: &str,

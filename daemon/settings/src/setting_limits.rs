@@ -1,6 +1,6 @@
 //! `[limits]`: what programs may use, each value with its range.
 //!
-//! Invariant: a value out of its range is a problem that names the range, and the default holds.
+//! Invariant: an out-of-range value is reported with its range, and the default is used.
 
 use std::{collections::BTreeMap, fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
 
@@ -16,13 +16,13 @@ const DEFAULT_CONCURRENT_STARTS: usize = 4;
 const DEFAULT_RUN_QUEUE: usize = 1_000;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How much is kept, and for how long.
+/// Limits of stored values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StoredValueLimits {
-    /// Bytes of all values together.
+    /// The maximum size of all values, in bytes.
     pub quota: u64,
     pub keep_for: Duration,
-    /// Longer values, in bytes of JSON, are kept in place of being sent.
+    /// Values longer than this, in bytes of JSON, are stored instead of being sent inline.
     pub inline: usize,
 }
 
@@ -36,12 +36,12 @@ impl Default for StoredValueLimits {
     }
 }
 
-/// How long clients may take to answer what servers ask. Their calls stand still meanwhile.
+/// How long clients may take to answer servers' questions. The timeouts of their calls are paused meanwhile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct AskLimits {
-    /// One question.
+    /// The limit of one question.
     pub one: Duration,
-    /// All questions of one run, or of one call outside of runs, whichever servers ask them.
+    /// The limit of all questions of one run, or of one call outside of runs, over all servers.
     pub total: Duration,
 }
 
@@ -54,18 +54,18 @@ impl Default for AskLimits {
     }
 }
 
-/// Everything that `[limits]` says.
+/// The resolved section `[limits]`.
 #[derive(Clone, Debug)]
 pub struct LimitSettings {
-    /// Of one run.
+    /// Limits of one run.
     pub run: Limits,
-    /// Of the pool of workers.
+    /// Limits of the worker pool.
     pub pool: Bounds,
-    /// Of long values.
+    /// Limits of stored values.
     pub terms: StoredValueLimits,
-    /// Calls of one server at once; more wait in line.
+    /// The maximum number of concurrent calls of one server; more are queued.
     pub calls_per_server: usize,
-    /// Servers that start at the same time; more wait in line.
+    /// The maximum number of servers that start at the same time; more are queued.
     pub starts: usize,
     pub ask: AskLimits,
 }
@@ -88,7 +88,7 @@ impl Default for LimitSettings {
 }
 
 impl LimitSettings {
-    /// What a server's own entry may say otherwise, and how long clients may be asked.
+    /// The defaults of server entries: concurrent calls, question limits, and `on_change`.
     pub fn terms(&self, on_change: OnChange) -> (usize, AskLimits, OnChange) {
         (self.calls_per_server, self.ask, on_change)
     }
@@ -106,7 +106,7 @@ impl LimitSettings {
         let mut read = SectionReader {
             what: "limits".into(),
             keys: vec!["limits"],
-            otherwise: "the default holds",
+            otherwise: "the default is used",
             problems,
         };
         read.run(entry, run);
@@ -148,13 +148,13 @@ impl LimitSettings {
     }
 }
 
-/// How many worker processes this machine should have at most: most of them wait for tools.
+/// The default maximum of worker processes: several per core, since most of them wait for tools.
 fn workers() -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     (cores * 8).clamp(8, 64)
 }
 
-/// What the programs of each agent may use.
+/// The run limits of each agent.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
     everybody: Limits,
@@ -167,7 +167,7 @@ impl RunLimits {
         own.unwrap_or(&self.everybody)
     }
 
-    /// Each limit that an agent names stands in place of everybody's, be it more or less.
+    /// Resolves the limits of each agent. A limit in `[agents.NAME]` replaces the general one, higher or lower.
     pub(super) fn resolve(
         everybody: &Limits,
         agents: &BTreeMap<String, AgentEntry>,
@@ -181,7 +181,7 @@ impl RunLimits {
             let mut read = SectionReader {
                 what: format!("[agents.{name}] limits"),
                 keys: vec!["agents", name, "limits"],
-                otherwise: "that of [limits] holds",
+                otherwise: "that of [limits] is used",
                 problems,
             };
             read.run(&agent.limits, &mut limits);
@@ -203,9 +203,9 @@ impl From<Limits> for RunLimits {
     }
 }
 
-/// Reads the values of one section.
+/// Reads and checks the values of one section.
 pub(super) struct SectionReader<'a> {
-    /// The section, for what is wrong in it.
+    /// The section, as the prefix of problems.
     pub(super) what: String,
     /// The keys that lead to it.
     pub(super) keys: Vec<&'a str>,
@@ -215,7 +215,7 @@ pub(super) struct SectionReader<'a> {
 }
 
 impl SectionReader<'_> {
-    /// What one run may use.
+    /// Reads the limits of one run.
     fn run(&mut self, entry: &LimitsEntry, run: &mut Limits) {
         let (least, most) = Limits::WALL_RANGE;
         self.time(&entry.wall, "wall", least..=most, &mut run.wall);
@@ -264,7 +264,7 @@ impl SectionReader<'_> {
         }
     }
 
-    /// Bytes.
+    /// Reads a size in bytes.
     pub(super) fn size<T: TryFrom<u64>>(
         &mut self,
         given: &Option<SizeEntry>,
@@ -302,7 +302,7 @@ impl SectionReader<'_> {
             u64::from(*range.end()) * MIB,
         );
         self.size(given, name, least..=most, &mut bytes);
-        // It cannot be more than the range allows.
+        // The range guarantees that it fits.
         *value = u32::try_from(bytes / MIB).unwrap_or(*range.end());
     }
 
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_bytes_or_texts_with_a_unit() {
+    fn sizes_are_bytes_or_strings_with_a_unit() {
         let (allowed, problems) = resolved(
             "argument = 65536\nconsole = \"1 MiB\"\nheap = \"128MiB\"\nbuffers = \"256 MiB\"\n\
              kept = \"2GiB\"\ncpu = \"30s\"\nkept_for = \"7days\"",
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_named_and_the_default_holds() {
+    fn out_of_range_value_is_reported_and_default_is_used() {
         for (limits, part) in [
             (
                 "heap = \"8MiB\"",
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_says_each_limit_for_itself_and_the_others_stay() {
+    fn agent_overrides_single_limits() {
         let config = Config::parse(
             "[limits]\nwall = \"20s\"\ncalls = 50\n[agents.small]\nlimits = { calls = 5, console = \"1KiB\", wall = \"1h\" }\n\
              [agents.big]\nlimits = { wall = \"5m\" }\n[agents.plain]\ncheck = \"off\"\n",
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(problems.len(), 1);
         assert_eq!(
             problems[0].message,
-            "[agents.small] limits.wall = 1h is not between 1s and 5m; that of [limits] holds"
+            "[agents.small] limits.wall = 1h is not between 1s and 5m; that of [limits] is used"
         );
     }
 }

@@ -1,6 +1,6 @@
-//! What is in force for somebody, and where each of it comes from.
+//! Lists the settings in force for an agent, each with its origin.
 //!
-//! Invariant: no value is a secret: of what is expanded it is told as it was written.
+//! Invariant: no value is a secret: values with variables are shown unexpanded.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::{AgentView, ApprovalTerms, CheckMode, CheckModes, Settings};
 use mux_config::{ConfigProblem, LineIndex};
 
-/// One setting.
+/// One setting in the report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingRow {
-    /// As it would be written.
+    /// The key as written in the configuration file.
     pub name: String,
     pub value: Value,
     pub whence: SettingOrigin,
-    /// Of the configuration file.
+    /// The line of the configuration file.
     pub line: Option<usize>,
 }
 
@@ -28,7 +28,7 @@ pub enum SettingOrigin {
     Agent,
 }
 
-/// Collects them.
+/// Collects the rows of a report.
 struct ReportBuilder<'a> {
     lines: &'a LineIndex,
     /// What is ignored.
@@ -126,7 +126,7 @@ impl ReportBuilder<'_> {
         }
     }
 
-    /// What an agent may say for itself.
+    /// The settings that `[agents.NAME]` may override.
     fn of_agent(&mut self, settings: &Settings, agent: Option<&str>) {
         let mode = word(&settings.checks, agent);
         self.overridable("check", "", &["check", "mode"], json!(mode));
@@ -143,7 +143,7 @@ impl ReportBuilder<'_> {
         });
         let rules: Vec<String> = rules.collect();
         self.overridable("policy", "", &["policy"], json!(rules));
-        // A server says of its own tools what is direct.
+        // `direct` may also come from the entries of servers.
         if let Some(row) = self.rows.iter_mut().find(|row| row.name == "direct")
             && row.whence == SettingOrigin::Default
             && !view.direct.is_empty()
@@ -152,7 +152,7 @@ impl ReportBuilder<'_> {
         }
     }
 
-    /// `[agents.NAME] section.key` stands in place of `keys`.
+    /// Adds a setting for which `[agents.NAME] section.key` overrides `keys`.
     fn overridable(&mut self, section: &str, key: &str, keys: &[&str], value: Value) {
         let mut own = vec!["agents", self.agent.unwrap_or_default(), section];
         own.extend(Some(key).filter(|key| !key.is_empty()));
@@ -180,7 +180,7 @@ impl ReportBuilder<'_> {
         });
     }
 
-    /// Where it stands, unless it is ignored.
+    /// The line of a key, unless its value is ignored.
     fn holds(&self, keys: &[&str]) -> Option<usize> {
         let ignored = self.problems.iter().any(|problem| problem.keys == keys);
         self.lines.at(keys).filter(|_| !ignored)
@@ -207,7 +207,7 @@ mod tests {
     use mux_config::Config;
 
     #[test]
-    fn each_setting_says_where_it_comes_from() {
+    fn each_setting_has_its_origin() {
         let text = "[limits]\nwall = \"20s\"\ncpu = \"9days\"\n[audit]\nkeep = \"30days\"\n[check]\nmode = \"warn\"\n\
                     [[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
                     [servers.s]\ncommand = \"x\"\ntools = { direct = [\"show\"] }\n\

@@ -1,6 +1,6 @@
-//! `[sources.NAME]`: an API that is described, and how its functions are called.
+//! `[sources.NAME]`: an API with a description, and how its functions are called.
 //!
-//! Invariant: no credential is in anything that is shown of a source.
+//! Invariant: nothing that is displayed of a source contains a credential.
 
 mod source_values;
 
@@ -32,31 +32,31 @@ const DEFAULT_SOURCE_TOTAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 const DEFAULT_REFRESH_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 const DEFAULT_SELECTION_DEPTH: u32 = 2;
 
-/// An API behind a description.
+/// The resolved entry of a source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceDefinition {
     pub kind: SourceKind,
-    /// `None`: a GraphQL endpoint is asked for its schema.
+    /// `None`: the schema is queried from the GraphQL endpoint.
     pub description: Option<DescriptionLocation>,
-    /// Address of the description, or of the endpoint, as it was written: a variable may be a secret.
+    /// The address of the description or the endpoint as written, for display: an expanded variable may be a secret.
     pub written: String,
-    /// Where its functions are called; of a GraphQL source its endpoint.
+    /// The base URL of calls; of a GraphQL source its endpoint.
     pub base_url: Option<String>,
-    /// Of that address, by their names in the description.
+    /// Server variables of the base URL, by their names in the description.
     pub variables: BTreeMap<String, String>,
-    /// Where credentials go beside that address, each as `https://host`, with a port where it is no usual one.
+    /// Further origins that credentials may be sent to, each as `https://host`, with its port if it is not the default.
     pub origins: Vec<String>,
     pub headers: BTreeMap<String, Secret>,
-    /// Values of those that are secrets, however their headers are called.
+    /// The values of headers that are secrets, whatever the name of the header.
     pub secret_headers: Vec<Secret>,
-    /// By the name of the security scheme for which it is.
+    /// Credentials by the name of their security scheme.
     pub credentials: BTreeMap<String, SourceCredential>,
-    /// Those that a token is fetched for; `None`: all that operations name.
+    /// The scopes that tokens are requested for; `None`: all that operations name.
     pub scopes: Option<Vec<String>>,
     pub rate: Option<RequestRate>,
-    /// How old a description from elsewhere may be before it is asked for again.
+    /// The maximum age of a remote description before it is fetched again.
     pub refresh: Duration,
-    /// Of a selection that nobody gives.
+    /// The depth of a default GraphQL selection.
     pub depth: u32,
     pub network: Arc<NetworkSettings>,
 }
@@ -67,17 +67,17 @@ pub enum SourceKind {
     Graphql,
 }
 
-/// Where a description is.
+/// The location of a description.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DescriptionLocation {
     File(PathBuf),
     Url(String),
 }
 
-/// What proves who calls.
+/// A credential for an API.
 #[derive(Clone, PartialEq)]
 pub enum SourceCredential {
-    /// A key, or a token.
+    /// A key or a token.
     Text(Secret),
     Basic {
         username: String,
@@ -85,7 +85,7 @@ pub enum SourceCredential {
     },
 }
 
-/// So many requests in a time.
+/// A rate limit: `count` requests in `per`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RequestRate {
     pub count: NonZeroU32,
@@ -93,13 +93,13 @@ pub struct RequestRate {
 }
 
 impl SourceDefinition {
-    /// Its address without what may be a secret in it.
+    /// The address for display, with secrets masked.
     pub fn shown(&self) -> String {
         shown(&self.written)
     }
 }
 
-/// A description's address, for the eye.
+/// The address of a description for display, with secrets masked.
 pub(super) fn shown(written: &str) -> String {
     match written.contains("://") {
         true => mux_secrets::url::shown(written),
@@ -114,7 +114,8 @@ impl fmt::Debug for SourceCredential {
 }
 
 impl ServerDefinition {
-    /// The same as of a server; what no source has keeps its default.
+    /// Resolves the entry of a source. Keys that sources do not have keep their defaults; the other parameters are
+    /// those of [`Self::resolve`].
     pub fn of_source(
         entry: SourceEntry,
         environment: &Environment,
@@ -150,7 +151,7 @@ impl ServerDefinition {
                 "check_results",
                 ResultCheck::RESULT_CHECK_WORDS,
             )?
-            // An API's description is seldom as strict as what it describes.
+            // Descriptions often do not match what the API returns.
             .unwrap_or(ResultCheck::Warn),
             era: None,
             roots: RootsSetting::Off,
@@ -190,7 +191,7 @@ fn resolve_source(
             SourceKind::OpenApi => "graphql",
             SourceKind::Graphql => "openapi",
         };
-        return Err(format!("`{key}` goes with `{with}`"));
+        return Err(format!("`{key}` requires `{with}`"));
     }
     let base = match kind {
         SourceKind::OpenApi => entry.base_url.as_ref(),
@@ -200,7 +201,7 @@ fn resolve_source(
     if let Some(base) = &base_url
         && !is_http(base)
     {
-        // The text is not repeated: it may hold a secret.
+        // The error does not repeat the text, which may contain a secret.
         let key = match kind {
             SourceKind::OpenApi => "base_url",
             SourceKind::Graphql => "graphql",
@@ -213,7 +214,7 @@ fn resolve_source(
     };
     let place = |text: String| match text.contains("://") {
         true if is_http(&text) => Ok(DescriptionLocation::Url(text)),
-        true => Err("a description is a file, or http:// or https:// and a host".to_owned()),
+        true => Err("a description must be a file, or http:// or https:// and a host".to_owned()),
         false => Ok(DescriptionLocation::File(home.join(text))),
     };
     let table = |pairs: &BTreeMap<String, String>| {
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_becomes_a_server_that_shows_no_credential() {
+    fn resolved_source_shows_no_credential() {
         let definition = resolve(
             "[sources.a]\nopenapi = \"api.json\"\nbase_url = \"https://h/v1\"\nrate = \"10/s\"\n\
              auth = { key = \"${TOKEN}\", login = { username = \"u\", password = \"${TOKEN}\" } }\n",
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_name_the_way_out() {
+    fn errors_name_the_fix() {
         for (entry, part) in [
             ("", "`openapi` or `graphql`"),
             ("openapi = \"x\"\ngraphql = \"https://h\"", "not both"),
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_and_sources_share_one_space_of_names() {
+    fn servers_and_sources_share_one_namespace() {
         let config = Config::parse(
             "[servers.a]\ncommand = \"x\"\n[sources.a]\nopenapi = \"y\"\n[sources.b-c]\nopenapi = \"y\"\n\
              [servers.b_c]\ncommand = \"x\"\n",

@@ -1,7 +1,7 @@
-//! `[telemetry]`: where spans are sent. Where it names no endpoint, the variables that OpenTelemetry has for it count, in
-//! the user's environment.
+//! `[telemetry]`: where spans are exported. Without an endpoint, OpenTelemetry's variables in the user's environment
+//! apply.
 //!
-//! Invariant: headers go to the endpoint with which they were written, and to no other.
+//! Invariant: headers are sent only to the endpoint that they were configured with.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -9,22 +9,22 @@ use url::Url;
 use super::NetworkSettings;
 use mux_config::{TelemetryEntry, environment::Environment};
 
-/// Below an endpoint.
+/// The path of traces below an endpoint.
 const TRACES_PATH: &str = "v1/traces";
 const SERVICE_NAME_ATTRIBUTE: &str = "service.name";
 
-/// A collector, and in whose name it is told.
+/// The endpoint of a collector, and the resource attributes that are sent to it.
 #[derive(Clone, PartialEq)]
 pub struct TelemetrySettings {
     pub url: String,
-    /// The same without what may be a secret in it.
+    /// The endpoint for display, with secrets masked.
     pub shown: String,
     pub headers: Vec<(String, String)>,
     pub resource: Vec<(String, String)>,
     pub network: NetworkSettings,
 }
 
-/// An address that somebody has named, and what is wrong with it.
+/// A configured endpoint for display, and why it cannot be used.
 pub type UnusableEndpoint = (String, String);
 
 impl std::fmt::Debug for TelemetrySettings {
@@ -88,7 +88,7 @@ fn telemetry_of_environment(
             .get(name)
             .filter(|value| !value.trim().is_empty())
     };
-    // That of spans alone comes first.
+    // The variable for traces has precedence.
     let either = |name: &str| {
         let own = format!("OTEL_EXPORTER_OTLP_TRACES_{name}");
         get(&own).or_else(|| get(&format!("OTEL_EXPORTER_OTLP_{name}")))
@@ -98,7 +98,7 @@ fn telemetry_of_environment(
         return None;
     }
     let (written, url) = match get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") {
-        // It is the whole address.
+        // This variable has the whole URL.
         Some(whole) => (whole, check_endpoint(whole)),
         None => {
             let base = get("OTEL_EXPORTER_OTLP_ENDPOINT")?;
@@ -107,8 +107,8 @@ fn telemetry_of_environment(
     };
     let shown = mux_secrets::url::shown(written);
     if either("PROTOCOL").is_some_and(|protocol| protocol == "grpc") {
-        let problem = "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, and muxd speaks http/protobuf only: name that, and \
-                       the port for it (4318), in [telemetry] endpoint or for muxd in the file `env`";
+        let problem = "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, and muxd supports only http/protobuf: set that, and \
+                       its port (4318), in [telemetry] endpoint or for muxd in the file `env`";
         return Some(Err((shown, problem.into())));
     }
     let headers = parse_pairs(either("HEADERS").unwrap_or_default());
@@ -138,12 +138,12 @@ fn check_endpoint(text: &str) -> Result<String, String> {
     let url = Url::parse(text.trim()).ok();
     match url {
         Some(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url.into()),
-        // It is not repeated: it may hold a password.
-        _ => Err("it is no address such as \"http://127.0.0.1:4318\"".into()),
+        // The error does not repeat the text, which may contain a password.
+        _ => Err("it is not a URL such as \"http://127.0.0.1:4318\"".into()),
     }
 }
 
-/// Who we are.
+/// The resource attributes of the daemon.
 fn resource_attributes(entry: &TelemetryEntry, environment: &Environment) -> Vec<(String, String)> {
     let own = environment.get("OTEL_RESOURCE_ATTRIBUTES").map(parse_pairs);
     let mut resource = own.unwrap_or_default();
@@ -166,7 +166,7 @@ fn resource_attributes(entry: &TelemetryEntry, environment: &Environment) -> Vec
     resource
 }
 
-/// `key=value,key=value`, percent-encoded; what is none is left out.
+/// Parses percent-encoded `key=value,key=value`. Skips invalid pairs.
 fn parse_pairs(text: &str) -> Vec<(String, String)> {
     let decoded = |text: &str| {
         percent_decode_str(text.trim())
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_entry_counts_more_than_the_environment_and_keeps_its_headers_to_itself() {
+    fn entry_overrides_environment_and_does_not_mix_headers() {
         let environment = environment(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://elsewhere:4318"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20theirs"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variables_of_spans_alone_come_first() {
+    fn traces_variables_have_precedence() {
         let mut variables = vec![
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://b/spans"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_without_its_secret() {
+    fn errors_do_not_repeat_secrets() {
         for (text, variables, part) in [
             (
                 "endpoint = \"ftp://me:s3cret@x\"",

@@ -1,6 +1,6 @@
-//! `${workspace}` in a server's entry: known only when somebody asks for a session.
+//! `${workspace}` in a server's entry, which is expanded only when a session is requested.
 //!
-//! Invariant: what stands for it until then cannot come out of a variable or a user's text.
+//! Invariant: the placeholder that replaces it until then cannot occur in a variable or in a user's text.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ impl ServerDefinition {
         }
     }
 
-    /// The definition in a workspace.
+    /// The definition with `${workspace}` expanded.
     pub fn in_workspace(&self, workspace: &Path) -> Self {
         let mut this = self.clone();
         let here = workspace.to_string_lossy();
@@ -57,14 +57,14 @@ impl ServerDefinition {
                 remote.headers.values_mut().for_each(fill);
                 remote.socket.iter_mut().for_each(fill_path);
             }
-            // Nothing of it may hold a workspace.
+            // Sources do not support `${workspace}`.
             ServerEndpoint::Source(_) => {}
         }
         this
     }
 }
 
-/// A path of the configuration: where the workspace is, that is where it begins.
+/// Resolves a path of the configuration relative to `home`, unless it begins with the workspace.
 pub(super) fn resolve_path(home: &Path, text: &str) -> PathBuf {
     match text.starts_with(WORKSPACE_PLACEHOLDER) {
         true => PathBuf::from(text),

@@ -1,6 +1,6 @@
-//! What a call that is under way can tell, and the time that it has.
+//! The progress reports and the time limits of a call in flight.
 //!
-//! Invariant: time that a call spends in our own line is not counted as its own.
+//! Invariant: time that a call waits in the rate limiter does not count against it.
 
 use std::{
     fmt,
@@ -13,28 +13,28 @@ use tokio::time::Instant;
 use mux_caller::{ClockPauseGuard, PausableClock};
 use mux_telemetry::trace::TraceContext;
 
-/// The limits of one call, set by whoever sends it.
+/// The limits of one call, set by its sender.
 #[derive(Clone, Debug)]
 pub struct CallLimits {
-    /// By which all of them are kept.
+    /// The clock for all limits; it can be paused.
     pub clock: Arc<PausableClock>,
     pub begun: Instant,
-    /// How long nothing may be heard of it.
+    /// How long the call may go without a progress report.
     pub within: Duration,
-    /// However much is heard.
+    /// How long the call may take in total.
     pub whole: Duration,
-    /// Where in which trace it stands.
+    /// The trace and span of the call.
     pub trace: Option<TraceContext>,
 }
 
 type ProgressCallback = dyn Fn(f64, Option<f64>, &str) + Send + Sync;
 
-/// Of one call; cheap to clone.
+/// Reports the progress of one call; cheap to clone.
 #[derive(Clone)]
 pub struct CallProgress {
     terms: CallLimits,
     tell: Arc<ProgressCallback>,
-    /// What was told last.
+    /// The progress that was reported last.
     done: Arc<Mutex<(f64, Option<f64>)>>,
 }
 
@@ -50,7 +50,7 @@ impl CallProgress {
         }
     }
 
-    /// For what nobody waits for.
+    /// For a call whose progress has no listener.
     pub fn to_nobody(within: Duration) -> Self {
         let terms = CallLimits {
             clock: Arc::default(),
@@ -62,29 +62,29 @@ impl CallProgress {
         Self::new(terms, |_, _, _| {})
     }
 
-    /// So much of so much is done. The call is not silent any more.
+    /// Reports `done` of `total`, which resets the `within` limit.
     pub fn progress(&self, done: f64, total: Option<f64>, message: &str) {
         *self.done() = (done, total);
         (self.tell)(done, total, message);
     }
 
-    /// Why nothing goes on at the moment.
+    /// Reports why the call makes no progress at the moment.
     pub fn note(&self, message: &str) {
         let (done, total) = *self.done();
         (self.tell)(done, total, message);
     }
 
-    /// What its requests tell an API of the trace.
+    /// The trace context that its requests carry.
     pub fn trace(&self) -> Option<&TraceContext> {
         self.terms.trace.as_ref()
     }
 
-    /// The call's time stands still until this is dropped.
+    /// Pauses the call's clock until the guard is dropped.
     pub fn hold(&self) -> ClockPauseGuard {
         self.terms.clock.pause()
     }
 
-    /// How long it may wait for something that tells nothing, and still have time for an answer.
+    /// How long the call may wait without a report and still have time for a response.
     pub fn patience(&self) -> Duration {
         let counted = self.terms.begun.elapsed();
         let counted = counted.saturating_sub(self.terms.clock.paused_for());

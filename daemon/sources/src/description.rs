@@ -1,6 +1,7 @@
-//! Where descriptions come from: files, and addresses whose answers are kept (`shelf`, `fetch`).
+//! Where descriptions come from: files, and URLs (`description_fetcher`) whose responses are cached
+//! (`description_cache`).
 //!
-//! Invariant: what is kept was read once without an error; a description that cannot be used takes no other's place.
+//! Invariant: a cached description was read once without an error; one that cannot be read replaces no other.
 
 mod description_cache;
 mod description_fetcher;
@@ -20,14 +21,14 @@ pub(super) use self::{
     description_fetcher::{DescriptionFetcher, OwnHostResolver},
 };
 
-/// The longest that is read; those of the largest APIs have 15 MiB.
+/// The size limit of a description; those of the largest APIs have 15 MiB.
 pub(super) const MAX_DESCRIPTION_BYTES: usize = 64 << 20;
 
-/// A description as it was found.
+/// The text of a description, before it is read.
 #[derive(Clone, Debug)]
 pub(super) struct DescriptionDocument {
     pub(super) text: Arc<str>,
-    /// Against which relative addresses in it are read.
+    /// The URL against which relative URLs in the text are resolved.
     pub(super) base: Option<Url>,
 }
 
@@ -37,36 +38,36 @@ pub(super) enum DescriptionOrigin {
     Far(RemoteDescription),
 }
 
-/// A description that somebody has to be asked for.
+/// A description that is requested over the network.
 #[derive(Clone)]
 pub(super) struct RemoteDescription {
-    /// Tells it apart from others of the same source; never shown.
+    /// The cache key, never shown: it may hold a secret.
     pub(super) address: String,
     pub(super) base: Option<Url>,
     pub(super) fetch: Arc<dyn FetchDescription>,
 }
 
-/// Asks for a description.
+/// Requests a description.
 pub(super) trait FetchDescription: Send + Sync {
-    /// With what the answer said of itself that is kept, if one is. An error tells a person what to do, and holds no
-    /// secret.
+    /// Requests the description, conditionally if `known` holds the validators of the cached one. An error tells the
+    /// user what to do, and holds no secret.
     fn fetch<'a>(
         &'a self,
         known: Option<&'a HttpValidators>,
     ) -> BoxFuture<'a, Result<FetchOutcome, String>>;
 }
 
-/// By which a server knows what it gave.
+/// The validators of a response, for conditional requests.
 #[derive(Clone, Debug, Default, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
 pub(super) struct HttpValidators {
     pub(super) etag: Option<String>,
     pub(super) modified: Option<String>,
 }
 
-/// `private`: it came from an address in a private network, to which its host's name led.
+/// The outcome of a request. `private`: the host's name resolves to private addresses, and the response came from one.
 #[derive(Clone, Debug)]
 pub(super) enum FetchOutcome {
-    /// What is known is right.
+    /// The cached description is current.
     Same { private: bool },
     New {
         text: String,
@@ -81,7 +82,7 @@ impl fmt::Debug for RemoteDescription {
     }
 }
 
-/// A file's text. An error tells a person what to do.
+/// The text of a file. An error tells the user what to do.
 pub(super) fn read_description_file(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| format!("cannot read {shown}: {error}");
@@ -94,8 +95,8 @@ pub(super) fn read_description_file(path: &Path) -> Result<String, String> {
     if bytes.len() > MAX_DESCRIPTION_BYTES {
         let most = MAX_DESCRIPTION_BYTES >> 20;
         return Err(format!(
-            "{shown} is longer than {most} MiB, the longest description that is read"
+            "{shown} is larger than {most} MiB, the limit for descriptions"
         ));
     }
-    String::from_utf8(bytes).map_err(|_| format!("{shown} is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8 text"))
 }

@@ -1,10 +1,10 @@
 //! Where each source was called, and its tokens fetched, when its description was first read.
 //!
-//! Pins see that a function has moved, but a function that is new is pinned where it stands, and pins may be off. So
-//! what a description named at first is kept beside them, in the state directory, and credentials go to nothing that
-//! it names later, and no function is called there.
+//! Pins detect a function that moved, but a new function is pinned where it is, and pins may be off. So the origins
+//! that a description first named are stored next to the pins, in the state directory: credentials go to no origin that
+//! the description names later, and no function is called there.
 //!
-//! Invariant: what is kept of a description changes by the user's hand only; what cannot be read is not made anew.
+//! Invariant: only the user changes what is stored of a description; an unreadable file is not replaced.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,45 +17,45 @@ use tracing::warn;
 
 use mux_files::atomic_file;
 
-/// Of the file; a source takes some hundred bytes.
+/// The limit of the file; a source takes some hundred bytes.
 const MAX_ORIGINS_FILE_BYTES: u64 = 16 << 20;
 
-/// What is kept of all sources.
+/// The recorded origins of all sources.
 #[derive(Debug)]
 pub(super) struct FirstSeenOrigins {
     path: PathBuf,
-    /// Guards the file, too. `None`: it was not read yet.
+    /// Also guards the file. `None`: not read yet.
     book: Mutex<Option<Result<OriginsBySource, String>>>,
 }
 
-/// By the names of sources.
+/// Records by the names of sources.
 type OriginsBySource = BTreeMap<String, FirstSeenRecord>;
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct FirstSeenRecord {
-    /// Of the text by which the entry names the description: another description is another acquaintance.
+    /// The hash of the text by which the entry names the description: another description is recorded anew.
     of: String,
     #[serde(flatten)]
     named: DescribedOrigins,
 }
 
-/// Origins that a description names. What the user has put into an address stands there by its name, in braces.
+/// Origins that a description names. A value that the user put into an address is replaced by its name, in braces.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct DescribedOrigins {
-    /// Where functions are called; absent where the user says it.
+    /// The origin of functions without an address of their own; absent if the entry says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) calls: Option<String>,
-    /// Where functions are called that have an address of their own; absent where the user says it, and in what
-    /// versions have kept that did not look at it.
+    /// The origins of functions with an address of their own; absent if the entry says it, and in records of versions
+    /// that did not store them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) functions: Option<BTreeSet<String>>,
-    /// Where tokens are fetched.
+    /// The origins at which tokens are fetched.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(super) tokens: BTreeSet<String>,
 }
 
 impl FirstSeenOrigins {
-    /// The file is made with the first source.
+    /// Creates nothing: the file appears with the first source.
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -63,7 +63,8 @@ impl FirstSeenOrigins {
         }
     }
 
-    /// What this description named when it was first read; now, if nobody has seen it before. Waits for the disk.
+    /// What this description named when it was first read; records `named` if it was not read before. Waits for the
+    /// disk.
     pub(super) fn first(
         &self,
         source: &str,
@@ -77,7 +78,7 @@ impl FirstSeenOrigins {
         let before = book.get(source).filter(|kept| kept.of == of);
         let now = match before {
             Some(kept) => DescribedOrigins {
-                // The user has said it until now.
+                // Until now the entry said it.
                 calls: kept.named.calls.clone().or_else(|| named.calls.clone()),
                 functions: kept
                     .named
@@ -100,8 +101,8 @@ impl FirstSeenOrigins {
         let shown = self.path.display();
         let unreadable = |why: String| {
             format!(
-                "where it was first called cannot be read from {shown} ({why}); remove that file if you trust what all \
-                 descriptions say now"
+                "the recorded origins cannot be read from {shown} ({why}); remove that file if you trust the current \
+                 descriptions of all sources"
             )
         };
         match atomic_file::read(&self.path, MAX_ORIGINS_FILE_BYTES) {
@@ -113,12 +114,12 @@ impl FirstSeenOrigins {
         }
     }
 
-    /// What is not written is known until the daemon ends.
+    /// On an error the records last until the daemon ends.
     fn write(&self, book: &OriginsBySource) {
         let text = serde_json::to_string_pretty(book).unwrap_or_default();
         if let Err(why) = atomic_file::write(&self.path, text.as_bytes()) {
             let path = self.path.display();
-            warn!(%path, %why, "where sources were first called cannot be written");
+            warn!(%path, %why, "cannot write the origins that descriptions first named");
         }
     }
 }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_named_first_stays_over_restarts() {
+    fn first_named_origins_survive_restarts() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state/sources.json");
         let first = named(Some("https://a"), &["https://login"]);
@@ -148,13 +149,13 @@ mod tests {
         assert_eq!(addresses.first("s", "x.json", &moved).unwrap(), first);
         let again = FirstSeenOrigins::new(path);
         assert_eq!(again.first("s", "x.json", &moved).unwrap(), first);
-        // Another source, and another description of the same.
+        // Another source, and another description of the same source.
         assert_eq!(again.first("t", "x.json", &moved).unwrap(), moved);
         assert_eq!(again.first("s", "y.json", &moved).unwrap(), moved);
     }
 
     #[test]
-    fn an_address_that_the_user_gave_is_the_descriptions_once_he_gives_none() {
+    fn described_address_is_recorded_once_the_entry_names_none() {
         let folder = tempfile::tempdir().unwrap();
         let addresses = FirstSeenOrigins::new(folder.path().join("sources.json"));
         let given = named(None, &["https://login"]);
@@ -167,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_known_by_the_first_look_that_sees_where_they_are_called() {
+    fn function_origins_are_added_to_a_record_without_them() {
         let folder = tempfile::tempdir().unwrap();
         let addresses = FirstSeenOrigins::new(folder.path().join("sources.json"));
         let of = |functions: Option<&[&str]>| DescribedOrigins {
             functions: functions.map(|all| all.iter().map(|it| (*it).to_owned()).collect()),
             ..named(Some("https://a"), &[])
         };
-        // A file of an earlier version.
+        // A record of an earlier version.
         addresses.first("s", "x", &of(None)).unwrap();
         let first = of(Some(&["https://up"]));
         assert_eq!(addresses.first("s", "x", &first).unwrap(), first);
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_and_left_alone() {
+    fn unreadable_file_is_an_error_and_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sources.json");
         fs::write(&path, "{ half").unwrap();

@@ -1,11 +1,11 @@
-//! Fields of a GraphQL schema as functions: `query.user`, `mutation.createUser`, and `graphql` for any query.
+//! Fields of a GraphQL schema as functions: `query.user`, `mutation.createUser`, and `graphql` for any document.
 //!
-//! A schema is asked for (`asking`, `introspection`) or was written down (`sdl`); either becomes one `model`.
-//! `functions` makes tools of it: `arguments` are what a field takes, `selection` is what comes back where nobody says
-//! it, `results` are the types of that. A `call` becomes a request, with the selection that the caller has `chosen`;
-//! an `answer` becomes a result. What a caller's own `document` does is told as `equivalent_fields`, for policy.
+//! The schema (`schema_model`) comes from introspection (`introspection_fetcher`, `introspection`) or from SDL (`sdl`).
+//! `tool_list` makes a tool of each field. `function_call` makes the request of a call, with the caller's own selection
+//! (`custom_selection`) or the default one (`default_selection`); `graphql_response` makes the result. For policy,
+//! `query_document` and `equivalent_fields` find the functions that a caller's own document amounts to.
 //!
-//! Invariant: a function does what its name says and nothing beside it: one operation with one field.
+//! Invariant: a function does what its name says and nothing else: it sends one operation with one field.
 
 mod argument_schema;
 mod custom_selection;
@@ -49,10 +49,10 @@ use super::{
 };
 use mux_settings::DescriptionLocation;
 
-/// Of an introspection, by their weight. As much as a description of OpenAPI may have.
+/// The limit of an introspection result, in `json_weight` values; the same as for an OpenAPI description.
 const MAX_INTROSPECTION_VALUES: usize = 4_000_000;
 
-/// Whether what a call of this function does stands in its arguments: a document, or a selection.
+/// Whether the effect of a call depends on its arguments: a document, or a selection.
 pub fn depends_on_arguments(function: &str, arguments: &Map<String, Value>) -> bool {
     takes_any_document(function)
         || arguments
@@ -60,7 +60,7 @@ pub fn depends_on_arguments(function: &str, arguments: &Map<String, Value>) -> b
             .is_some_and(|choice| !choice.is_null())
 }
 
-/// Whether the function of this name takes any document.
+/// Whether this function takes any document.
 pub fn takes_any_document(function: &str) -> bool {
     function == ANY_QUERY_TOOL
 }
@@ -83,7 +83,7 @@ pub fn equivalent_fields_without_schema(
     equivalent_fields::judge_document(None, &document, given, deadline, judge)
 }
 
-/// Where the schema comes from: what the entry names, or the endpoint itself.
+/// Where the schema comes from: the location that the entry names, or the endpoint.
 pub(super) fn schema_origin(making: &SourceConfig) -> Result<DescriptionOrigin, String> {
     match making.settings.description {
         Some(_) => making.described(),
@@ -108,13 +108,13 @@ pub(super) fn read(
     Ok(Arc::new(endpoint))
 }
 
-/// The functions of a schema, as MCP's `Tool`s. `place` is what an error calls it.
+/// The functions of a schema as MCP tools. `place` is its name in error messages.
 pub fn schema_tools(text: &str, place: &str, depth: u32) -> Result<Vec<Value>, String> {
     let (schema, _) = parse_schema(text, place)?;
     Ok(tool_list::all(&schema, depth).tools)
 }
 
-/// What each of them sends if it is given what it needs and no more.
+/// The query that each function sends when it is called with its required arguments only.
 pub fn schema_queries(
     text: &str,
     place: &str,
@@ -125,7 +125,7 @@ pub fn schema_queries(
     function_call::queries(&schema, depth, &room)
 }
 
-/// The endpoint itself, to which all of the entry's credentials go.
+/// The client of the endpoint, to which all of the entry's credentials are sent.
 fn endpoint_api(making: &SourceConfig) -> Result<ApiClient, String> {
     let schemes = entry_schemes::schemes(&making.settings.credentials)?;
     let settings = &making.settings;
@@ -134,7 +134,7 @@ fn endpoint_api(making: &SourceConfig) -> Result<ApiClient, String> {
     making.api(address, origins, schemes)
 }
 
-/// A source of a schema at an address where nobody answers, for tests of what is decided on documents.
+/// A source with this schema at an address that does not answer, for tests of policy on documents.
 pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
     use std::{collections::BTreeMap, time::Duration};
 
@@ -166,7 +166,7 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
     read(&making, &document).unwrap()
 }
 
-/// A schema in either form, and how much was left out of it.
+/// Parses SDL or an introspection result. Also returns how many items were left out.
 fn parse_schema(text: &str, place: &str) -> Result<(GraphqlSchema, usize), String> {
     let mut schema = match text.trim_start().starts_with('{') {
         true => {

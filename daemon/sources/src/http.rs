@@ -1,12 +1,11 @@
-//! One request to an API, and its answer.
+//! Requests to an API, and their responses.
 //!
-//! A [`ApiRequest`] is data: what a function's arguments became. An [`ApiClient`] sends it: it adds the entry's headers and
-//! the credentials (`credentials`, `token`), keeps to the entry's rate (`rate`), tries again what the API has not
-//! taken (`sending`, `again`), and makes MCP's result of the answer (`reply`, `result`, `reason`). `pages` joins several.
-//! What is the entry's and not its description's is `lasting`.
+//! An [`ApiRequest`] is data, made of a function's arguments. An [`ApiClient`] sends it with the entry's headers and
+//! credentials, within the entry's rate and its allowed origins, retries what the API did not accept, and makes an MCP
+//! result of the response. [`EntryState`] belongs to the entry, and outlives its description.
 //!
-//! Invariant: a request goes out at most once unless it was not sent, or the API says that it has not taken it; and
-//! whatever is told of it holds no credential.
+//! Invariant: a request is sent again only if it did not leave the daemon, or if the API says that it was not accepted.
+//! No text about it holds a credential.
 
 pub(super) mod allowed_origins;
 mod api_client;
@@ -40,27 +39,27 @@ pub(super) use self::{
     secret_mask::SecretMask,
 };
 
-/// What a function's arguments became. Everything is written as it goes over the wire, but for the security.
+/// A request, made of a function's arguments. Everything is encoded for the wire, except `security`.
 #[derive(Clone, Debug)]
 pub(super) struct ApiRequest {
     pub(super) method: Method,
-    /// Appended to the base address; its parts are encoded already.
+    /// Appended to the base URL; already percent-encoded.
     pub(super) path: String,
-    /// Names and values are encoded already.
+    /// Names and values, already percent-encoded.
     pub(super) query: Vec<(String, String)>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) cookies: Vec<(String, String)>,
     pub(super) body: Option<RequestBody>,
-    /// Any one of these will do; each is what it takes at once. Empty: nothing is needed.
+    /// Alternatives, each a list of security schemes that are needed together. Empty: no credential is needed.
     pub(super) security: Vec<Vec<String>>,
-    /// A second one does what one does: it may be sent again where the API has not taken it.
+    /// Whether it is idempotent and may be retried if the API did not accept it.
     pub(super) safe: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum RequestBody {
     Json(Value),
-    /// Names and values are encoded already.
+    /// Names and values, already percent-encoded.
     Form(Vec<(String, String)>),
     Multipart(Vec<FormPart>),
     Bytes {
@@ -77,7 +76,7 @@ pub(super) struct FormPart {
     pub(super) bytes: Vec<u8>,
 }
 
-/// How a credential is shown to the API, as the description says.
+/// How a credential is sent to the API, as the description says.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum SecurityScheme {
     Header(String),
@@ -85,7 +84,7 @@ pub(super) enum SecurityScheme {
     Cookie(String),
     Basic,
     Bearer,
-    /// A token that was fetched with client id and secret, given as [`mux_settings::SourceCredential::Basic`]; or any
+    /// A token that is fetched with client ID and secret, given as [`mux_settings::SourceCredential::Basic`], or any
     /// token, given as text.
     ClientCredentials {
         token_url: String,
@@ -93,7 +92,7 @@ pub(super) enum SecurityScheme {
     },
 }
 
-/// The credentials of an entry, in every spelling in which they go out.
+/// The credentials of an entry, in every encoding in which they are sent.
 pub fn source_secrets(source: &mux_settings::SourceDefinition) -> mux_secrets::KnownSecrets {
     let address = source.base_url.as_deref().unwrap_or_default();
     secret_mask::credentials(source, address)

@@ -1,48 +1,50 @@
-//! APIs that are described and are no MCP servers: OpenAPI and GraphQL. To everything above they are servers whose
-//! other end is in this process.
+//! OpenAPI and GraphQL APIs as sources of tools. To the crates above, a source is a server that runs in this process.
 //!
-//! It knows `mux-settings`, `mux-http`, `mux-schema`, `mux-typegen` and the crates for callers, secrets, telemetry,
-//! text, files and process. It knows no session, no catalog and no policy: `mux-upstream`'s `link/inside` answers for a
-//! source, so that catalog, types, pins, policy and states are those of servers.
+//! The crate uses `mux-settings`, `mux-http`, `mux-schema`, `mux-typegen` and the crates for callers, secrets,
+//! telemetry, text, files and processes. It knows nothing of sessions, the catalog or policy: `mux-upstream`'s
+//! `link/in_process` serves a source as an MCP server, so that catalog, types, pins, policy and states are those of
+//! servers.
 //!
 //! # From a description to calls
 //!
-//! - `openapi_description` is where descriptions come from: a watched file, or an address (`description_fetcher`) whose answers are kept
-//!   (`description_cache`), used at once however old, and requested again beside the calls.
-//! - `live_source` is one open source and the description that it follows; a new description takes the old one's place
-//!   only if it was read to its end. `source_config` is what a source is made of besides it, `call_progress` what a call in flight
-//!   reports and how much time it has.
-//! - `first_seen_origins` keeps where each source was called, and its tokens fetched, when its description was first read.
-//! - `openapi` makes a function of each operation: `document` reads the text and follows references, `openapi_description` all
-//!   operations, `operation` one; `function_names`, `parameters`, `body` with `media_types`, `operation_responses`, `paging_detection`, `security_requirements` and
-//!   `server_address` each read their part; `schema_dialect`, `schema_keywords`, `object_members`, `schema_closure` and `schema_walk` turn schemas into JSON
-//!   Schema; `parameter_style` and `operation_request` write a call.
-//! - `graphql` makes a function of each field of the root types: the schema is introspected (`introspection_fetcher`, `introspection`)
-//!   or written (`sdl`) and becomes a `schema_model`; `tool_list` makes tools with `argument_schema`, `default_selection`, `custom_selection`
-//!   selections, `result_schema` and `scalar_types`; `function_call`, `value_literal`, `graphql_response`, `graphql_endpoint` and `credentials` make requests.
-//!   `document` and `equivalent_fields` find which functions a caller's own GraphQL amounts to, for policy; `description_text`
-//!   bounds what a schema says.
-//! - `http` sends a request: `api_client` at its address, with `credentials` and `token_fetcher`, to the `allowed_origins` that are allowed,
-//!   in the line of `source_rate_limiter`, `retry_policy` only if it was not taken; `send_request`, `api_response`, `call_result`, `error_reason`, `body`, `link_header`,
-//!   `pagination` and `dot_segments` are the parts of a request and its answer; `secret_mask` removes secrets from what comes back;
-//!   `entry_state` outlives a description.
+//! - `description` is where descriptions come from: a watched file, or a URL (`description_fetcher`) whose responses
+//!   are cached (`description_cache`). A cached description is used at once, whatever its age, and refreshed in
+//!   the background.
+//! - `live_source` is an open source and the description that it follows. A new description replaces the old one only
+//!   if all of it was read. `source_config` is the configuration of a source, `call_progress` the progress and the time
+//!   limits of a call in flight.
+//! - `first_seen_origins` records where each source was called, and its tokens fetched, when its description was first
+//!   read.
+//! - `openapi` makes a function of each operation. `openapi_document` parses the text and resolves references,
+//!   `openapi_description` reads all operations, `operation` one of them. `function_names`, `parameters`,
+//!   `operation_body` with `media_types`, `operation_responses`, `paging_detection`, `security_requirements` and
+//!   `server_address` each read a part of it. `schema_dialect`, `schema_keywords`, `object_members`, `schema_closure`
+//!   and `schema_walk` translate schemas to JSON Schema. `parameter_style` and `operation_request` build the request.
+//! - `graphql` makes a function of each field of the root types. The schema comes from introspection
+//!   (`introspection_fetcher`, `introspection`) or from SDL (`sdl`) and becomes a `schema_model`. `tool_list` makes
+//!   tools of it, with `argument_schema`, `default_selection`, `result_schema`, `scalar_types` and `description_text`.
+//!   `graphql_endpoint` calls them, with `function_call`, `custom_selection`, `value_literal`, `graphql_response` and
+//!   `entry_schemes`. `query_document` and `equivalent_fields` find the functions that a caller's own document amounts
+//!   to, for policy.
+//! - `http` sends requests. `api_client` is an API at its address, with `request_credentials` and `token_fetcher`,
+//!   within `allowed_origins`, at the rate of `source_rate_limiter`, retried by `retry_policy`. `send_request`,
+//!   `body_encoding`, `dot_segments`, `api_response`, `call_result`, `error_reason`, `link_header` and `pagination` are
+//!   the parts of a request and its response. `secret_mask` removes secrets from responses. `entry_state` outlives a
+//!   description.
 //!
-//! Descriptions are read as JSON values, because schemas must stay JSON Schema, and one broken operation must cost
-//! itself only. What a tool reaches of its description goes with it, arguments as far as there is room, results up to a
-//! size. Reading has a limited number of steps, since a thread that reads cannot be stopped; JSON is weighed before it
-//! is read, and moved, never copied.
-//!
-//! A request is sent again only if it was not sent, or if the API says that it was not taken; time spent waiting for
-//! `source_rate_limiter` does not count on the call's clock.
+//! Descriptions are read as JSON values, because schemas must stay JSON Schema and a broken operation must not affect
+//! the others. A tool carries the schemas that it refers to: arguments as far as they fit, results up to a fixed size.
+//! Reading has a limited number of steps, because a thread that reads cannot be stopped. JSON is weighed before it is
+//! parsed, and is moved, never copied.
 //!
 //! Invariants:
 //!
-//! - A call is sent at most once, unless the API says that it has not taken it.
-//! - Nothing of a credential is in a result, an error or the log. No credential goes where neither the user said nor
-//!   the first description named: `allowed_origins` are those of the entry or of the first description, and functions are
-//!   called nowhere else. A description that names them later changes nothing.
-//! - `mux_http::address_policy` keeps a description out of networks other than its own, by the addresses that names
-//!   have when they are called.
+//! - A request is sent again only if it did not leave the daemon, or if the API says that it was not accepted. Time
+//!   spent waiting for `source_rate_limiter` does not count against the call.
+//! - No credential is in a result, an error or the log. Credentials go, and functions are called, only where the entry
+//!   or the first description says (`allowed_origins`). Origins that a later description names are not added.
+//! - `mux_http::address_policy` keeps a description out of networks other than its own, judged by the addresses to
+//!   which names resolve at the time of the call.
 
 mod call_progress;
 mod description;
@@ -84,20 +86,21 @@ use self::{
 };
 use mux_text::json_weight as weight;
 
-/// Opens sources, and has those that are open.
+/// The sources that are open.
 #[derive(Debug)]
 pub struct Sources {
-    /// Where descriptions from elsewhere are kept.
+    /// The cache of remote descriptions.
     shelf: Arc<DescriptionCache>,
     client: HttpClientFactory,
-    /// Where they were called at first.
+    /// The origins that each description named when it was first read.
     addresses: Arc<FirstSeenOrigins>,
-    /// By name, the latest of each.
+    /// The latest source of each name.
     standing: Mutex<HashMap<String, Arc<LiveSource>>>,
 }
 
 impl Sources {
-    /// The folder is made with the first description, and the file that `first_seen_origins` names.
+    /// Creates nothing on disk: `folder` appears with the first cached description, the file `addresses` with the first
+    /// source.
     pub fn new(
         folder: PathBuf,
         addresses: PathBuf,
@@ -111,8 +114,8 @@ impl Sources {
         }
     }
 
-    /// Reads the description, from where it is kept if it is there. What is received is another source whenever
-    /// the description has changed. An error tells a person what to do, or that it took longer than `schema_walk`.
+    /// Reads the description, from the cache if it is there. The receiver gets a new source whenever the description
+    /// changes. An error tells the user what to do, or that opening took longer than `within`.
     pub async fn open(
         &self,
         name: &str,
@@ -129,18 +132,18 @@ impl Sources {
         Ok(source)
     }
 
-    /// Looks at the description again now, if the source is open.
+    /// Refreshes the description now; `None` if the source is not open.
     pub async fn refresh(&self, name: &str) -> Option<Result<RefreshReport, String>> {
         let standing = self.find_open(name)?;
         Some(standing.refresh().await)
     }
 
-    /// The source as it is described now, if it is open.
+    /// The source as its description is now; `None` if it is not open.
     pub fn current(&self, name: &str) -> Option<Arc<dyn Source>> {
         self.find_open(name).map(|standing| standing.current())
     }
 
-    /// What is known of the description: of an open source, or of what is kept.
+    /// The status of the description of an open source, or of the cached one.
     pub fn description_status_of(
         &self,
         name: &str,
@@ -168,24 +171,24 @@ impl Sources {
     }
 }
 
-/// A description that was read: what it offers, and how each is called.
+/// A description that was read: the functions that it offers, and how each is called.
 pub trait Source: Send + Sync + fmt::Debug {
-    /// What it calls itself, with its version.
+    /// The name and the version that the API gives itself.
     fn identity(&self) -> (String, String);
 
-    /// MCP's `Tool`s.
+    /// The functions as MCP tools.
     fn tools(&self) -> Vec<Value>;
 
-    /// How many they are.
+    /// The number of functions.
     fn function_count(&self) -> usize;
 
-    /// What there is to say of it.
+    /// Facts about the source for the user.
     fn report(&self) -> SourceReport {
         SourceReport::default()
     }
 
-    /// The other functions whose work a call does, one after the other. It takes as long as the arguments are made for,
-    /// within limits, and so is no work for the runtime's threads.
+    /// Reports to `judge` the other functions whose work a call does. Its time depends on the arguments, within limits,
+    /// so it must not run on the runtime's threads.
     fn equivalent_fields(
         &self,
         _tool: &str,
@@ -195,7 +198,7 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(CallEffects::default())
     }
 
-    /// MCP's `CallToolResult`. Dropping the future gives the request up.
+    /// Returns an MCP `CallToolResult`. Dropping the future cancels the request.
     fn call(
         self: Arc<Self>,
         tool: String,
@@ -204,26 +207,26 @@ pub trait Source: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'static, Result<Value, CallFailure>>;
 }
 
-/// What a user may want to know of a source.
+/// Facts about a source that a user may want to know.
 #[derive(Clone, Debug, Default)]
 pub struct SourceReport {
-    /// What to look at: operations that were left out, credentials that fit nothing.
+    /// Problems, such as skipped operations and credentials that match no security scheme.
     pub notes: Vec<SourceNote>,
-    /// The security schemes that functions need and for which no credential is given.
+    /// The security schemes that functions need and that have no credential.
     pub missing: Vec<String>,
-    /// Functions that cannot be called, because of where their description has them called.
+    /// Functions that cannot be called because their origin is not allowed.
     pub forbidden: BTreeSet<String>,
-    /// Where its functions are called and its tokens fetched, for the eye.
+    /// The origins at which functions are called and tokens are fetched, for display.
     pub origins: BTreeSet<String>,
-    /// Requests that were sent so far.
+    /// The number of requests sent so far.
     pub requests: u64,
 }
 
-/// Something to look at.
+/// A problem of a source, with its remedy if there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SourceNote {
     pub text: String,
-    /// What to do about it, where that is one thing.
+    /// The remedy, if there is a single one.
     pub fix: Option<String>,
 }
 
@@ -252,25 +255,25 @@ impl fmt::Display for SourceNote {
 /// Why a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallFailure {
-    /// Nothing has happened: it could not be sent, or the API has not taken it.
+    /// Nothing happened: the request could not be sent, or the API did not accept it.
     #[error("{0}")]
     Declined(String),
-    /// Nothing was sent: it needs a credential that is not given, or cannot be used.
+    /// Nothing was sent: a credential is missing or cannot be used.
     #[error("{why}")]
     Credential { why: String, fix: String },
-    /// Nothing was sent: the function is called where the user has not allowed it.
+    /// Nothing was sent: the user has not allowed the origin of the function.
     #[error("{why}")]
     Forbidden { why: String, fix: String },
-    /// It was sent, and the answer is more than is taken.
+    /// The request was sent, and the response exceeds a limit.
     #[error("{0}")]
     TooMuch(String),
-    /// It was sent, and nobody knows what became of it.
+    /// The request was sent, and its outcome is unknown.
     #[error("{0}")]
     Lost(String),
-    /// The arguments make no request.
+    /// The arguments do not make a valid request.
     #[error("{0}")]
     Unfit(String),
-    /// The description has no such function any more.
+    /// The description no longer has this function.
     #[error("there is no function {0:?}")]
     Unknown(String),
 }

@@ -1,11 +1,11 @@
-//! A source that is open, and the description that it follows.
+//! An open source, and the description that it follows.
 //!
-//! A description that is kept is used at once, however old it is, and asked for again meanwhile: a start never waits
-//! for the network twice. Whoever holds the source receives another one when its description has changed; calls that
-//! are on their way finish with the one that they began with.
+//! A cached description is used at once, whatever its age, and refreshed in the background: only the first start waits
+//! for the network. When the description changes, the receivers of the source get a new one; calls in flight finish
+//! with the one they started with.
 //!
-//! Invariant: a source is replaced only by one whose description could be read to its end, and what is the entry's own
-//! lasts: its line of requests, its tokens, its count.
+//! Invariant: a source is replaced only by one whose description was read completely. The state of the entry survives:
+//! its rate limiter, its tokens, its request count.
 
 use std::{
     collections::BTreeMap,
@@ -30,9 +30,9 @@ use super::{
     source_config::SourceConfig,
 };
 
-/// After a description could not be had.
+/// The time between attempts after a failed fetch.
 const FETCH_RETRY_INTERVAL: Duration = Duration::from_secs(10 * 60);
-/// Clocks are set, and nobody asks more often.
+/// The lower bound of the entry's `refresh`.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -42,44 +42,44 @@ pub(super) struct LiveSource {
     shelf: Arc<DescriptionCache>,
     current: watch::Sender<Arc<dyn Source>>,
     seen: Mutex<DescriptionState>,
-    /// One look at the description at a time.
+    /// Allows one refresh at a time.
     looking: Semaphore,
 }
 
-/// Guarded by `Standing::seen`.
+/// What is known of the description in use. Guarded by `LiveSource::seen`.
 #[derive(Clone, Debug)]
 struct DescriptionState {
     text: blake3::Hash,
     version: HttpValidators,
     fetched: SystemTime,
-    /// Why a newer one is not used.
+    /// Why a newer description is not used.
     problem: Option<String>,
     functions: usize,
-    /// Whether it came from a private network; `None`: that is not known yet, and it is asked for again at once.
+    /// Whether it came from a private network. `None`: not known, so it is fetched again at once.
     private: Option<bool>,
 }
 
 /// What is known of a source's description.
 #[derive(Clone, Debug, Default)]
 pub struct DescriptionStatus {
-    /// When it was last known to be right; none for a file, which is always looked at.
+    /// When the description was last known to be current; `None` for a file, which is watched.
     pub fetched: Option<SystemTime>,
-    /// Why a newer one is not used.
+    /// Why a newer description is not used.
     pub problem: Option<String>,
-    /// Of an open source.
+    /// The report of an open source.
     pub facts: SourceReport,
 }
 
-/// What a look at the description has found.
+/// What a refresh of the description has changed.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RefreshReport {
     pub functions: usize,
     pub added: Vec<String>,
     pub removed: Vec<String>,
     pub changed: Vec<String>,
-    /// Where it has functions called or tokens fetched, and had none before.
+    /// Origins of functions and tokens that the description did not name before.
     pub origins: Vec<String>,
-    /// What there is to look at that was not there before.
+    /// Notes that were not there before.
     pub notes: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ impl RefreshReport {
         }
     }
 
-    /// With what else is new.
+    /// Adds the origins and notes that are new.
     fn with_facts(self, before: &SourceReport, after: SourceReport) -> Self {
         let notes = after.notes.into_iter();
         Self {
@@ -131,8 +131,8 @@ impl RefreshReport {
 }
 
 impl LiveSource {
-    /// Waits for the network only if nothing is kept. A description that is being read when the time is over cannot be
-    /// stopped, and so reading one has limits of its own.
+    /// Waits for the network only if nothing is cached. The timeout does not stop a description that is being read, so
+    /// reading has limits of its own.
     pub(super) async fn open(
         making: SourceConfig,
         shelf: Arc<DescriptionCache>,
@@ -141,7 +141,7 @@ impl LiveSource {
         let opened = timeout(within, Self::opened(making, shelf)).await;
         opened.unwrap_or_else(|_| {
             Err(format!(
-                "its description was not there within {within:?} (start_timeout)"
+                "its description did not load within {within:?} (start_timeout)"
             ))
         })
     }
@@ -161,7 +161,7 @@ impl LiveSource {
                     blocking(move || Ok(shelf.read(&of, &address))).await?
                 };
                 let known = match kept {
-                    // Another version of us may have kept it.
+                    // It may have been cached by another version of muxd.
                     Some(kept) => of_kept(&making, &origin, kept).await.ok(),
                     None => None,
                 };
@@ -190,12 +190,12 @@ impl LiveSource {
         Ok((this, receiver))
     }
 
-    /// The one that is opened next under its name goes on where it is.
+    /// Passes the state of this source to the configuration with which it is opened next.
     pub(super) fn followed_by(&self, making: SourceConfig) -> SourceConfig {
         making.after(&self.making)
     }
 
-    /// What is kept of one that is not open.
+    /// The status of a source that is not open, from the cache.
     pub(super) fn unopened(making: &SourceConfig, shelf: &DescriptionCache) -> DescriptionStatus {
         let address = making.address();
         DescriptionStatus {
@@ -204,7 +204,7 @@ impl LiveSource {
         }
     }
 
-    /// Whether anybody holds it.
+    /// Whether the source has receivers.
     pub(super) fn is_open(&self) -> bool {
         self.current.receiver_count() > 0
     }
@@ -222,9 +222,9 @@ impl LiveSource {
         }
     }
 
-    /// Looks at the description now. An error leaves everything as it was, and says why.
+    /// Refreshes the description now. On an error everything stays as it was.
     pub(super) async fn refresh(&self) -> Result<RefreshReport, String> {
-        // Never closed: it cannot fail.
+        // Never closed, so this cannot fail.
         let _looking = self.looking.acquire().await;
         let outcome = self.look().await;
         let mut seen = self.seen();
@@ -238,19 +238,19 @@ impl LiveSource {
                 added = found.added.len(),
                 removed = found.removed.len(),
                 changed = found.changed.len(),
-                "its description has changed"
+                "description changed"
             ),
-            Err(problem) => warn!(source = name, problem, "its description stays as it was"),
+            Err(problem) => warn!(source = name, problem, "description refresh failed"),
         }
-        // Nobody may be looking on: what is new in where calls and secrets go stands in the log, too.
+        // Also in the log, for refreshes that no client requested: new destinations of calls and secrets.
         for origin in outcome.iter().flat_map(|found| &found.origins) {
             warn!(
                 source = name,
-                origin, "its description sends calls or secrets there, and did not before"
+                origin, "description names a new origin for calls or tokens"
             );
         }
         for note in outcome.iter().flat_map(|found| &found.notes) {
-            warn!(source = name, note, "new in its description");
+            warn!(source = name, note, "new note on the description");
         }
         outcome
     }
@@ -335,7 +335,7 @@ impl LiveSource {
         }
     }
 
-    /// Looks whenever it is due, as long as anybody holds the source.
+    /// Refreshes the description when it is due, as long as the source has receivers.
     async fn follow(self: Arc<Self>) {
         let refresh = self.making.settings.refresh.max(MIN_REFRESH_INTERVAL);
         loop {
@@ -356,7 +356,7 @@ impl LiveSource {
                 () = tokio::time::sleep(due) => {}
                 () = self.current.closed() => return,
             }
-            // What became of it stands in `seen`.
+            // `seen` holds the outcome.
             drop(self.refresh().await);
         }
     }
@@ -368,13 +368,13 @@ impl LiveSource {
 
 type SourceWithState = (Arc<dyn Source>, DescriptionState);
 
-/// As it is now, from a file.
+/// Reads the description from a file.
 async fn found(
     making: &Arc<SourceConfig>,
     origin: &DescriptionOrigin,
 ) -> Result<SourceWithState, String> {
     let DescriptionOrigin::File(path) = origin else {
-        return Err("it is no file".into());
+        return Err("the description is not a file".into());
     };
     let path = path.clone();
     let text = blocking(move || description::read_description_file(&path)).await?;
@@ -387,13 +387,13 @@ async fn found(
     of_kept(making, origin, kept).await
 }
 
-/// As it is now, from elsewhere.
+/// Fetches the description.
 async fn fetched(
     making: &Arc<SourceConfig>,
     origin: &DescriptionOrigin,
 ) -> Result<(Arc<dyn Source>, DescriptionState, CachedDescription), String> {
     let DescriptionOrigin::Far(far) = origin else {
-        return Err("it is a file".into());
+        return Err("the description is a file".into());
     };
     let FetchOutcome::New {
         text,
@@ -402,7 +402,7 @@ async fn fetched(
     } = far.fetch.fetch(None).await?
     else {
         return Err(
-            "the server says that a description has not changed which it never gave".into(),
+            "the server answered `not modified` to a request that had no validators".into(),
         );
     };
     let kept = CachedDescription {
@@ -459,11 +459,11 @@ async fn keep(
         shelf.keep(&name, &address, &kept);
         Ok(())
     };
-    // What is not kept is fetched again.
+    // A description that could not be cached is fetched again.
     drop(blocking(keep).await);
 }
 
-/// A long description keeps a thread for some hundred milliseconds.
+/// Runs work off the runtime's threads: reading a long description takes some hundred milliseconds.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {

@@ -1,9 +1,10 @@
 //! REST operations of an OpenAPI description as functions.
 //!
-//! `document` reads the text and follows its references, `members` joins objects; `names`, `parameters`, `body` with its
-//! `media`, `answers`, `paging`, `security` and `servers` each read their part of an operation; `dialect`, `keywords`,
-//! `within` and `closure` make its schemas what a tool carries; `request` makes a request of arguments, with `style`.
-//! `description` is all of it.
+//! `openapi_document` parses the text and resolves references, `object_members` joins objects. `function_names`,
+//! `parameters`, `operation_body` with `media_types`, `operation_responses`, `paging_detection`,
+//! `security_requirements` and `server_address` each read their part of an `operation`. `schema_dialect`,
+//! `schema_keywords`, `schema_walk` and `schema_closure` translate its schemas. `operation_request` makes a request of
+//! arguments, with `parameter_style`. `openapi_description` is the whole description.
 //!
 //! Invariant: everything but the call is pure.
 
@@ -53,24 +54,25 @@ use super::{
 use mux_files::gzip_text::GzipText;
 use mux_process::malloc_trim;
 
-/// Operations that were left out and are told one by one.
+/// The number of skipped operations that are listed one by one.
 const MAX_LISTED_LEFT_OUT: usize = 20;
-/// Of all functions as JSON: more than a source may list.
+/// The limit for unpacking the tools, more than a source may list.
 const MAX_TOOLS_JSON_BYTES: usize = 1 << 30;
 
-/// A description that was read, and where it is called.
+/// A description that was read, with the API that it describes.
 struct OpenApiSource {
     description: OpenApiDescription,
-    /// As packed JSON: what the catalog holds of them is enough.
+    /// The tools as compressed JSON; the catalog holds what it needs of them.
     tools: GzipText,
     api: ApiClient,
-    /// Functions that are called elsewhere, by their addresses.
+    /// The clients of functions with an address of their own, by that address.
     elsewhere: HashMap<String, ApiClient>,
-    /// What a person should know of where it is called.
+    /// Problems with the origins of functions.
     notes: Vec<SourceNote>,
 }
 
-/// Takes a second and hundreds of megabytes for a description of a thousand operations; what is kept is a few.
+/// Reads a description. With a thousand operations it takes a second and hundreds of megabytes, of which a few are
+/// kept.
 pub(super) fn read(
     making: &SourceConfig,
     document: &DescriptionDocument,
@@ -85,7 +87,7 @@ pub(super) fn read(
         let tools = GzipText::json(&description.take_tools());
         Ok((tools, description))
     };
-    // A thread has its own part of the memory. That of this one is given back whole, since nothing stays there.
+    // A thread of its own has its own malloc arena, which is returned to the system because nothing stays in it.
     let read = thread::scope(|scope| scope.spawn(read).join());
     let read: Result<_, String> = read.unwrap_or_else(|cause| resume_unwind(cause));
     let settled = read.map(|(tools, mut description)| {
@@ -113,8 +115,8 @@ pub(super) fn read(
     }))
 }
 
-/// Where functions may be called and credentials may go: where the user says, and where the description had its functions
-/// called and its tokens fetched when it was first read.
+/// The origins at which functions may be called and to which credentials may go: those that the entry names, and those
+/// that the description named when it was first read.
 fn trusted_origins(
     making: &SourceConfig,
     description: &OpenApiDescription,
@@ -145,15 +147,15 @@ fn trusted_origins(
     }
     if let (Some(now), Some(before)) = (&named.calls, &first.calls) {
         notes.push(SourceNote::from(format!(
-            "its description has it called at {now}, and at {before} when it was first read"
+            "its functions are called at {now}, and at {before} when its description was first read"
         )));
     }
     (origins, notes)
 }
 
 impl OpenApiSource {
-    /// Functions that cannot be called, and those that have credentials to send and may not: why, and by name. It depends
-    /// on what is known of the description's own address by now.
+    /// Functions that cannot be called or may not send their credentials: notes on both, and the names of the former.
+    /// Not cached: it depends on what is currently known of the description's own address.
     fn blocked_functions(&self) -> (Vec<SourceNote>, BTreeSet<String>) {
         let mut by_base = HashMap::<Option<&String>, Vec<&String>>::new();
         for (name, operation) in &self.description.operations {
@@ -173,7 +175,7 @@ impl OpenApiSource {
                     Some((format!("cannot be called: {why}"), line))
                 }
                 None => api.withheld().map(|(origin, line)| {
-                    let text = format!("are called at {origin}, and credentials do not go to it");
+                    let text = format!("are called at {origin}, which gets no credentials");
                     (text, line)
                 }),
             };

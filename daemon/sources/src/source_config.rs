@@ -1,4 +1,4 @@
-//! What a source is made of besides its description.
+//! The configuration of a source, without its description.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -21,19 +21,19 @@ use super::{
 };
 use mux_settings::{DescriptionLocation, SourceKind};
 
-/// One entry of the configuration, and the way out of this machine.
+/// One entry of the configuration, with the HTTP client to use.
 #[derive(Clone, Debug)]
 pub(super) struct SourceConfig {
     pub(super) name: String,
     pub(super) settings: mux_settings::SourceDefinition,
     client: HttpClientFactory,
-    /// However often the description is read.
+    /// Survives each new description of the entry.
     lasting: Arc<EntryState>,
     addresses: Arc<FirstSeenOrigins>,
     reader: DescriptionReader,
 }
 
-/// Makes functions of a description, which takes the processor and no time else.
+/// Makes functions of a description. CPU-bound: it waits for nothing.
 type DescriptionReader = fn(&SourceConfig, &DescriptionDocument) -> Result<Arc<dyn Source>, String>;
 
 impl SourceConfig {
@@ -56,7 +56,7 @@ impl SourceConfig {
         }
     }
 
-    /// Goes on where the other one is, if it is of the same entry.
+    /// Takes over the state of the configuration before it, if both are the same entry.
     pub(super) fn after(self, before: &Self) -> Self {
         match self.settings == before.settings {
             true => Self {
@@ -67,7 +67,7 @@ impl SourceConfig {
         }
     }
 
-    /// Under which its description is kept, if it is.
+    /// The key under which the description is cached; `None` if it is not cached.
     pub(super) fn address(&self) -> Option<String> {
         match &self.settings.description {
             Some(DescriptionLocation::Url(url)) => Some(url.clone()),
@@ -79,7 +79,7 @@ impl SourceConfig {
         }
     }
 
-    /// Where its description comes from.
+    /// Where the description comes from.
     pub(super) fn origin(&self) -> Result<DescriptionOrigin, String> {
         match self.settings.kind {
             SourceKind::OpenApi => self.described(),
@@ -96,7 +96,7 @@ impl SourceConfig {
         Self { reader, ..self }
     }
 
-    /// The file or the address that the entry names.
+    /// The file or the URL that the entry names.
     pub(super) fn described(&self) -> Result<DescriptionOrigin, String> {
         match &self.settings.description {
             Some(DescriptionLocation::File(path)) => Ok(DescriptionOrigin::File(path.clone())),
@@ -105,8 +105,8 @@ impl SourceConfig {
         }
     }
 
-    /// An API that is called at this address, with the credentials of the entry by the schemes of the description, as
-    /// far as they may go there.
+    /// The API at this address, with the entry's credentials, as the description's security schemes say and as far as
+    /// `origins` allows.
     pub(super) fn api(
         &self,
         base: &str,
@@ -117,7 +117,7 @@ impl SourceConfig {
         ApiClient::new(&self.name, &self.settings, (base, origins), schemes, with)
     }
 
-    /// Whether the description came from a private network, so that it may name addresses there.
+    /// Sets whether the description came from a private network, and may therefore name addresses there.
     pub(super) fn came_from_private(&self, private: bool) {
         self.lasting.policy.set_seen_private(private);
     }
@@ -128,7 +128,7 @@ impl SourceConfig {
         self.addresses.first(name, written, named)
     }
 
-    /// The entry's headers go along only to where they go with every call.
+    /// Sends the entry's headers only to the origin of `base_url`, to which they go with every call.
     fn far(&self, url: &str) -> Result<RemoteDescription, String> {
         let settings = &self.settings;
         let parsed = Url::parse(url).map_err(|_| "its address cannot be read".to_owned())?;
@@ -138,15 +138,15 @@ impl SourceConfig {
         if base.is_some_and(|base| base.origin() == parsed.origin()) {
             for (name, value) in &settings.headers {
                 let name = HeaderName::try_from(name)
-                    .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+                    .map_err(|_| format!("headers: {name:?} is not a header name"))?;
                 let mut value = HeaderValue::from_str(value.expose())
                     .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
                 value.set_sensitive(true);
                 headers.insert(name, value);
             }
         }
-        // What holds no credential may be followed anywhere, and so are most descriptions' addresses; but never
-        // out of encryption.
+        // A request without credentials may be redirected anywhere that the policy allows, but never from https to
+        // http.
         let free = headers.is_empty();
         let own_host = OwnHostResolver::new(self.lasting.policy.clone(), &parsed);
         let allowed = own_host.clone();
@@ -166,7 +166,7 @@ impl SourceConfig {
             .redirect(policy)
             .dns_resolver(Arc::new(own_host.clone()))
             .build();
-        let client = client.map_err(|_| "the HTTP client cannot be made".to_owned())?;
+        let client = client.map_err(|_| "cannot create the HTTP client".to_owned())?;
         Ok(RemoteDescription {
             address: url.to_owned(),
             base: Some(parsed.clone()),

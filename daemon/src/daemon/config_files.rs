@@ -1,6 +1,6 @@
-//! The files as they are written, and what of them was good last.
+//! The configuration files as they are on the disk, and the last good content of each.
 //!
-//! Invariant: what cannot be read or parsed takes nothing away.
+//! Invariant: a file that cannot be read or parsed replaces nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use tracing::warn;
 use super::DaemonPaths;
 use mux_config::{Config, ConfigError};
 
-/// What was good of the files, and what is wrong with them now.
+/// The last good content of the configuration files, and what is wrong with them now.
 #[derive(Debug, Default)]
 pub(super) struct LastGoodConfig {
     /// The last configuration that could be parsed.
     pub(super) good: Option<GoodConfig>,
-    /// Why it is not what stands in the file now.
+    /// Why the file's present text is not the good one.
     pub(super) trouble: Option<String>,
     pub(super) env: String,
     pub(super) env_trouble: Option<String>,
-    /// The files could not be read at all, which may be over in a moment.
+    /// Whether the files could not be read at all, which may be temporary.
     pub(super) unread: bool,
-    /// Of the files as they were read last.
+    /// The fingerprint of the files when they were read last.
     pub(super) fingerprint: Option<blake3::Hash>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct GoodConfig {
     written: bool,
 }
 
-/// The files as they are.
+/// The configuration files as they are on the disk now.
 pub(super) struct ConfigFiles {
     config: Result<Option<String>, ConfigError>,
     env: Result<String, String>,
@@ -62,7 +62,7 @@ impl ConfigFiles {
 }
 
 impl LastGoodConfig {
-    /// Keeps what is good of it.
+    /// Takes over the parts that can be read and parsed.
     pub(super) fn take(&mut self, written: ConfigFiles, path: &Path) {
         self.fingerprint = Some(written.fingerprint());
         self.unread =
@@ -81,7 +81,7 @@ impl LastGoodConfig {
                 })
                 .map_err(|error| error.to_string()),
             Ok(None) if self.good.as_ref().is_some_and(|good| good.written) => Err(format!(
-                "{shown} is gone, and what it said last stays in force; put it back, or leave an empty \
+                "{shown} is gone, and its last content stays in force; restore it, or leave an empty \
                  file to have no servers"
             )),
             Ok(None) => Ok(GoodConfig {
@@ -94,7 +94,7 @@ impl LastGoodConfig {
         match parsed {
             Ok(good) => (self.good, self.trouble) = (Some(good), None),
             Err(problem) => {
-                warn!(problem, "the configuration is refused");
+                warn!(problem, "configuration refused");
                 self.trouble = Some(problem);
             }
         }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_good_text_stays_until_there_is_a_good_one_again() {
+    fn last_good_text_stays_in_force_until_the_file_is_good_again() {
         let mut files = LastGoodConfig::default();
         let path = Path::new("config.toml");
         let mut take = |config, server: Option<&str>, trouble: Option<&str>| {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_of_the_content() {
+    fn fingerprint_depends_on_content_only() {
         let of = |config| written(config).fingerprint();
         assert_eq!(of(Ok(Some("a"))), of(Ok(Some("a"))));
         let all = [

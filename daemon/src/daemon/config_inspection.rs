@@ -1,4 +1,4 @@
-//! What is in force, for the eye; and a configuration that is looked at before it is.
+//! Reports the configuration in force, and checks a configuration without applying it.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -13,7 +13,7 @@ pub struct ConfigMistake {
     pub message: String,
 }
 
-/// What a configuration would be worth.
+/// The result of checking a configuration.
 #[derive(Debug)]
 pub struct ConfigInspection {
     pub mistakes: Vec<ConfigMistake>,
@@ -21,7 +21,7 @@ pub struct ConfigInspection {
 }
 
 impl Daemon {
-    /// The settings for an agent, and whether anything is said of it.
+    /// The settings for an agent, and whether the configuration has a section for it.
     pub fn report(&self, agent: Option<&str>) -> (Vec<SettingRow>, bool) {
         let standing = self.standing();
         let in_force = standing.in_force.clone();
@@ -33,7 +33,7 @@ impl Daemon {
         (in_force.report(agent), said)
     }
 
-    /// The lines on which the user's own servers stand.
+    /// The lines of the configuration file on which servers and sources are defined, by name.
     pub fn lines_of_servers(&self, names: &[&str]) -> BTreeMap<String, usize> {
         let standing = self.standing();
         let Some(in_force) = &standing.in_force else {
@@ -46,7 +46,7 @@ impl Daemon {
         lines.collect()
     }
 
-    /// What is wrong with a configuration. None of its commands is run.
+    /// Checks a configuration. None of its commands is run.
     pub async fn look_at_config(
         &self,
         text: &str,

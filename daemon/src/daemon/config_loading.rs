@@ -1,8 +1,8 @@
-//! From the files to what is in force.
+//! Loads the configuration files and puts them in force.
 //!
-//! Invariant: what cannot be read or parsed changes nothing but what `status` says, until it is good again.
-//! A file that is gone is one that cannot be read; one that is empty says that there are no servers. A daemon that leaves
-//! takes over who may do what, and which servers there are, and nothing that another daemon does in its place.
+//! Invariant: a file that cannot be read or parsed changes nothing but what `status` reports, until it is good again. A
+//! missing file counts as one that cannot be read; an empty file means that there are no servers. After a handover the
+//! predecessor applies policies, scopes and servers only, and nothing that the successor does in its place.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,43 +30,43 @@ use mux_settings::{
 };
 use mux_upstream::ServerChanges;
 
-/// A file that has become empty is believed only if it stays so: some editors empty it before they write.
+/// How long a file must stay empty before it is accepted: some editors empty a file before they write it.
 const EMPTY_FILE_DELAY: Duration = Duration::from_secs(1);
 
-/// Why the configuration is put in force.
+/// Why the configuration is loaded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadTrigger {
     Start,
-    /// Somebody wants it: commands are asked again, too.
+    /// A client asked for it: commands in the configuration are run again, too.
     Asked,
-    /// Its files have changed.
+    /// The configuration files may have changed.
     Watched,
-    /// The files of a project have, or an approval; ours are not read.
+    /// The files of a project or an approval changed; the configuration files are not read.
     Projects,
 }
 
-/// What `mux reload` tells.
+/// The result of a load, as `mux reload` reports it.
 #[derive(Debug)]
 pub struct LoadReport {
-    /// Since somebody was told before, whoever put it in force.
+    /// The changes since the last report, whatever put them in force.
     pub differences: ConfigChanges,
     pub problems: Vec<String>,
 }
 
-/// What one load leaves to the next.
+/// The state that is kept between two loads.
 #[derive(Debug, Default)]
 pub(super) struct LoadState {
     files: LastGoodConfig,
     commands: CommandValues,
     policy: Option<PolicySet>,
     views: Option<ScopeInputs>,
-    /// Where spans are sent.
+    /// The configured destination of spans.
     telemetry: WantedTelemetry,
-    /// The servers of which somebody was told last.
+    /// The servers as of the last report.
     told: BTreeMap<String, ServerSettings>,
 }
 
-/// Who sees what.
+/// The inputs from which scopes are computed: what each agent sees in each project.
 type ScopeInputs = (
     AgentViews,
     BTreeMap<Arc<Path>, Arc<ProjectView>>,
@@ -87,8 +87,8 @@ fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<Problem> {
 }
 
 impl Daemon {
-    /// Puts in force what there is now. The problem is that of a file that is refused as a whole; what it
-    /// said last is in force then.
+    /// Puts the present configuration in force. Fails if a file is refused as a whole; its last good text stays in
+    /// force then.
     pub async fn load(self: &Arc<Self>, trigger: LoadTrigger) -> Result<LoadReport, String> {
         self.load_files(trigger, None).await
     }
@@ -100,7 +100,7 @@ impl Daemon {
         files: Option<ConfigFiles>,
     ) -> Result<LoadReport, String> {
         let daemon = Arc::clone(self);
-        // Half of it must not be left undone when a client goes away.
+        // A spawned task, so that a client that disconnects does not leave it half done.
         let load = tokio::spawn(async move {
             let outcome = daemon.load_in_turn(trigger, files).await;
             daemon.configured.send_replace(true);
@@ -149,7 +149,7 @@ impl Daemon {
 
         let approved = || projects.iter().filter(|project| project.is_approved());
         let mut environment = Environment::default();
-        // Its variables say where spans go, if nothing else does.
+        // The environment may name the destination of spans.
         let traces = self.gateway.tracer().is_built_in();
         if traces
             || config.needs_environment()
@@ -245,10 +245,10 @@ impl Daemon {
         })
     }
 
-    /// Writes down what is otherwise than before.
+    /// Writes the changes of rules and servers to the audit log.
     fn note(&self, loading: &mut LoadState, policy: &PolicySet, changes: &ServerChanges) {
         let audit = self.gateway.audit();
-        // What the daemon does itself is of nobody.
+        // Daemon-initiated events have no client.
         let by = ClientOrigin::default();
         if loading.policy.as_ref() != Some(policy) {
             let count = match policy.count() {
@@ -272,7 +272,8 @@ impl Daemon {
         }
     }
 
-    /// What concerns no server. `is_said`: it is so by a file that could be read, or the absence of one.
+    /// Applies the settings that concern no single server. `is_said` is false before a configuration could be read for
+    /// the first time.
     fn apply(&self, settings: &Settings, is_said: bool) {
         let allowed = &settings.limits;
         self.gateway
@@ -284,7 +285,7 @@ impl Daemon {
         let upstreams = self.gateway.upstreams();
         upstreams.metrics().port.listen(settings.metrics);
         upstreams.set_start_limit(allowed.starts);
-        // By a mere default nothing is thrown away that waits.
+        // Pending approvals are not dropped because of a default.
         let approvals = is_said.then(|| self.gateway.approvals());
         approvals.inspect(|of| of.set_terms(settings.approvals.clone()));
         self.runs.set_limits(settings.runs.clone());
@@ -294,7 +295,7 @@ impl Daemon {
         self.activity.set_idle_exit(settings.idle_exit);
     }
 
-    /// Something may have changed. Loads it if it did.
+    /// Checks for changes, and loads the configuration if there are any.
     pub(super) async fn look_again(self: &Arc<Self>) {
         let news = self.look_at_projects().await;
         let Ok(mut written) = written(&self.places).await else {

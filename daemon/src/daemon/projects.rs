@@ -1,6 +1,6 @@
-//! Clients come to a directory, and its project is looked at; the user approves it, or takes that back.
+//! Projects of the directories in which clients work: looked up, approved and revoked.
 //!
-//! Invariant: the disk is read beside the connections' own work, and never while the projects are locked.
+//! Invariant: the disk is read on blocking threads, and never while the projects are locked.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,28 +15,28 @@ use mux_settings::projects::{
     Project, ProjectFiles, ProjectLocation, WorkspaceContext, WorkspaceScan, scan_workspace,
 };
 
-/// A directory on a disk that does not answer has no project.
+/// How long a project's files may take to read: a directory on a disk that does not respond has no project.
 const PROJECT_READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most clients are gone before it is worth a watch.
+/// How long to wait before directories are watched: most clients disconnect before a watch is worth it.
 const CLIENT_SETTLE_DELAY: Duration = Duration::from_millis(500);
 
 impl Daemon {
-    /// The daemon before us has approved and revoked projects until now.
+    /// Reads the approvals that the predecessor wrote until now.
     pub(crate) async fn read_approvals_again(self: &Arc<Self>) {
         self.look_at_approvals().await;
-        // What is wrong stands in `status`.
+        // Problems are reported by `status`.
         drop(self.load(LoadTrigger::Projects).await);
     }
 
-    /// Two daemons of an upgrade share the file.
+    /// Reads the file of approvals, which the two daemons of an upgrade share.
     async fn look_at_approvals(self: &Arc<Self>) {
         let daemon = Arc::clone(self);
         let read = spawn_blocking(move || daemon.projects().read_approvals_again());
-        // It is read again with the next change.
+        // If this fails, the file is read again after the next change.
         drop(read.await);
     }
 
-    /// A client works there from now on, until it has [`count_closed`](Self::count_closed). Cancel-safe.
+    /// Counts a client that works in this directory, until it has [`left`](Self::left). Cancel-safe.
     pub async fn arrived(&self, workspace: &Path) {
         let looked = self.look(workspace).await;
         let mut projects = self.projects();
@@ -48,10 +48,10 @@ impl Daemon {
         self.moved.notify_one();
     }
 
-    /// Resolves when what was last seen of the projects is in force.
+    /// Resolves when the projects as last read are in force.
     pub async fn projects_in_force(self: &Arc<Self>) {
         if self.projects().is_stale() {
-            // What is wrong stands in `status`.
+            // Problems are reported by `status`.
             drop(self.load(LoadTrigger::Projects).await);
         }
     }
@@ -60,23 +60,23 @@ impl Daemon {
         self.projects().client_left(workspace);
     }
 
-    /// The project of a directory in which a client works.
+    /// The root of the project to which a client's directory belongs.
     pub fn project_of(&self, workspace: &Path) -> Option<Arc<Path>> {
         self.projects().of(workspace)
     }
 
-    /// Where a client works that has [`arrived`](Self::arrived).
+    /// The project and directory of a client that has [`arrived`](Self::arrived).
     pub fn workplace(&self, workspace: &Path) -> WorkspaceContext {
         self.projects().workplace(workspace)
     }
 
-    /// The same of any directory, as it is now.
+    /// Reads the project of any directory, and returns it as a context.
     pub async fn workplace_at(self: &Arc<Self>, dir: &Path) -> WorkspaceContext {
         let place = self.found(dir).await;
         self.projects().workplace_at(dir, &place)
     }
 
-    /// The project to which a directory belongs, as it is now; or one that was approved, and whose files are gone.
+    /// Reads the project to which a directory belongs. If its files are gone, an approved project above it.
     pub async fn project(self: &Arc<Self>, dir: &Path) -> Option<Project> {
         let place = self.found(dir).await;
         let root = {
@@ -92,7 +92,7 @@ impl Daemon {
         Some(projects.describe_project(root.into(), files.unwrap_or_default()))
     }
 
-    /// Where a directory belongs, after its project was read.
+    /// Finds the project of a directory, and updates it.
     async fn found(self: &Arc<Self>, dir: &Path) -> ProjectLocation {
         let Some((place, files)) = self.look(dir).await else {
             return ProjectLocation::default();
@@ -103,7 +103,7 @@ impl Daemon {
         place
     }
 
-    /// Those in which somebody works or worked, and those that are approved.
+    /// All projects in which a client works or worked, and all approved ones.
     pub async fn all_projects(&self) -> Vec<Project> {
         let others: Vec<PathBuf> = {
             let projects = self.projects();
@@ -125,19 +125,19 @@ impl Daemon {
         all
     }
 
-    /// The user approves what he has `seen`, by its digest.
+    /// Approves the files that the user has `seen`, by their digest.
     pub async fn approve(self: &Arc<Self>, root: &Path, seen: String) -> Result<(), String> {
         let files = self.files(root.to_owned()).await;
         let files = files.ok_or("the disk on which it lies does not answer")?;
         self.read_again(root, files).await;
         let (daemon, place) = (Arc::clone(self), root.to_owned());
-        // It waits for the disk.
+        // It writes to the disk.
         let approved = spawn_blocking(move || daemon.projects().approve(&place, &seen));
         approved.await.map_err(|error| error.to_string())??;
         self.load(LoadTrigger::Projects).await.map(drop)
     }
 
-    /// Whether anything was approved there.
+    /// Revokes an approval. Returns whether there was one.
     pub async fn revoke(self: &Arc<Self>, root: &Path) -> Result<bool, String> {
         let (daemon, place) = (Arc::clone(self), root.to_owned());
         let revoked = spawn_blocking(move || daemon.projects().revoke(&place));
@@ -145,7 +145,7 @@ impl Daemon {
         self.load(LoadTrigger::Projects).await.map(|_| revoked)
     }
 
-    /// Looks at every project that is known, and wherever somebody works. Whether any is otherwise.
+    /// Reads every known project and every client's directory again. Returns whether any changed.
     pub(super) async fn look_at_projects(self: &Arc<Self>) -> bool {
         self.look_at_approvals().await;
         let (workspaces, roots) = {
@@ -165,7 +165,7 @@ impl Daemon {
         self.projects().is_stale()
     }
 
-    /// Resolves when other directories are to be watched, and nobody comes or goes for a moment.
+    /// Resolves when the set of watched directories is to change, after a short delay for clients that come and go.
     pub(super) async fn settled(&self) {
         self.moved.notified().await;
         tokio::time::sleep(CLIENT_SETTLE_DELAY).await;
@@ -186,7 +186,7 @@ impl Daemon {
         timeout(PROJECT_READ_TIMEOUT, looking).await.ok()?.ok()
     }
 
-    /// What there is now; `None` if the disk does not answer, and what is known stays so.
+    /// The project's files now; `None` if the disk does not respond, and what is known stays as it is.
     async fn files(&self, root: PathBuf) -> Option<Option<ProjectFiles>> {
         let reading = spawn_blocking(move || ProjectFiles::read(&root));
         timeout(PROJECT_READ_TIMEOUT, reading).await.ok()?.ok()

@@ -1,4 +1,4 @@
-//! Where spans are sent from now on.
+//! Sets the collector to which spans are sent.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use mux_http::http_client;
 use mux_settings::{TelemetrySettings, UnusableEndpoint};
 use mux_telemetry::trace::CollectorEndpoint;
 
-/// A collector that does not take a few spans in this time is as good as down.
+/// How long a request to the collector may take.
 const OTLP_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// As it was resolved.
+/// The destination of spans as resolved from the configuration.
 pub(super) type WantedTelemetry = Option<Result<TelemetrySettings, UnusableEndpoint>>;
 
 impl Daemon {
-    /// A collector that stays the same is not left.
+    /// Switches to another collector, if the destination has changed.
     pub(super) fn send_spans(&self, known: &mut WantedTelemetry, wanted: &WantedTelemetry) {
         if known == wanted {
             return;

@@ -1,4 +1,4 @@
-//! The system's clock, held against one that nobody sets.
+//! Jumps of the wall clock, measured against a clock that cannot be set.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,15 +6,15 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::HostCondition;
 
-/// What a clock is corrected by, and nobody has to know.
+/// A smaller difference is an ordinary correction, and not reported.
 const MIN_CLOCK_JUMP: Duration = Duration::from_secs(10 * 60);
-/// So long is told of a jump; then the clock is believed.
+/// How long a jump is reported before the new time is accepted.
 const JUMP_REPORT_DURATION: Duration = Duration::from_secs(60 * 60);
 
-/// Both at one moment.
+/// Both clocks at one moment.
 #[derive(Clone, Copy, Debug)]
 struct ClockSample {
-    /// Since the machine was started, suspended or not.
+    /// Time since boot, including time in suspend on Linux.
     steady: Duration,
     clock: SystemTime,
 }
@@ -40,7 +40,7 @@ fn steady() -> Duration {
 #[derive(Debug)]
 pub(super) struct ClockWatch {
     since: ClockSample,
-    /// When a jump was seen first, by the steady clock.
+    /// When the jump was first seen, by the steady clock.
     jumped: Option<Duration>,
 }
 
@@ -71,15 +71,15 @@ impl ClockWatch {
             (self.since, self.jumped) = (now, None);
             return None;
         }
-        // To the minute: nobody sets it more precisely.
+        // Rounded to the minute.
         let by = humantime::format_duration(Duration::from_secs((by.as_secs() + 30) / 60 * 60));
         Some(HostCondition::new(
             "clock",
             format!(
-                "the clock was set {whither} by {by} while muxd ran: logins may seem to have ended, or not to, and what \
-                 the logs say of times leaps"
+                "the clock was set {whither} by {by} while muxd ran: logins may seem expired or still valid, and times \
+                 in the logs jump"
             ),
-            "if it is wrong now, set it right; if it was wrong before, nothing is to be done",
+            "if the clock is wrong now, correct it; if it was wrong before, there is nothing to do",
         ))
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
     #[test]
-    fn a_clock_that_leaps_is_told_of_until_it_is_back_or_has_stayed() {
+    fn clock_jump_is_reported_until_it_is_reverted_or_accepted() {
         let start = ClockSample {
             steady: Duration::from_secs(1000),
             clock: SystemTime::UNIX_EPOCH + 1000 * DAY,

@@ -1,4 +1,4 @@
-//! The disks on which our files stand: full, or not to be written.
+//! Whether the daemon's directories exist, are writable and have free space.
 
 use std::{
     collections::BTreeMap,
@@ -14,10 +14,10 @@ use nix::{
 
 use super::HostCondition;
 
-/// With less a file may be begun and not ended.
+/// With less free space, a file may be written in part only.
 const MIN_FREE_BYTES: u64 = 1 << 20;
 
-/// Our directories.
+/// The directories that the daemon writes to.
 #[derive(Clone, Debug)]
 pub struct DaemonDirs {
     pub state: PathBuf,
@@ -35,7 +35,7 @@ impl DaemonDirs {
             (&self.cache, "types and long results"),
             (&self.runtime, "the socket of the next muxd"),
         ];
-        // Those that stand on one disk are full together.
+        // Directories on one disk are reported together.
         let mut full: BTreeMap<u64, (&Path, Vec<&str>)> = BTreeMap::new();
         let mut found = Vec::new();
         for (dir, what) in kept {
@@ -43,10 +43,10 @@ impl DaemonDirs {
                 found.push(HostCondition::new(
                     "missing",
                     format!(
-                        "{} is not there any more: {what} cannot be kept",
+                        "{} does not exist any more: {what} cannot be kept",
                         dir.display()
                     ),
-                    "`mux restart` makes it again",
+                    "`mux restart` creates it again",
                 ));
                 continue;
             };
@@ -74,16 +74,16 @@ impl DaemonDirs {
                     "the disk of {} is full: {what} cannot be kept",
                     dir.display()
                 ),
-                "make room on it; everything goes on by itself",
+                "make room on it; muxd recovers by itself",
             )
         }));
         found
     }
 }
 
-/// Bytes that are left for us; nothing is known of a file system that does not count.
+/// Free bytes; `None` for a file system that does not count its blocks.
 fn free(disk: &Statvfs) -> Option<u64> {
-    // Systems count blocks in different widths.
+    // The types of these fields differ between systems.
     let left = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
     (disk.blocks() > 0).then(|| u64::try_from(left).unwrap_or(u64::MAX))
 }
@@ -92,7 +92,7 @@ fn is_protected(dir: &Path, disk: &Statvfs) -> bool {
     disk.flags().contains(FsFlags::ST_RDONLY) || access(dir, AccessFlags::W_OK).is_err()
 }
 
-/// Whether a file could be written by now, as far as one sees without writing.
+/// Whether a file could probably be written again, without writing to it.
 pub(super) fn takes(file: &Path) -> bool {
     let opens = OpenOptions::new()
         .append(true)
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_that_is_gone_is_told_and_one_that_is_there_is_not() {
+    fn only_a_missing_directory_is_reported() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         for name in ["state", "run"] {

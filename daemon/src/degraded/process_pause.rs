@@ -1,6 +1,6 @@
-//! Times at which this process stood still: stopped by a signal, frozen with its container, or starved.
+//! Times when this process was suspended: stopped by a signal, frozen with its container, or starved.
 //!
-//! What had a deadline then has run out, and whoever wonders why finds the reason here.
+//! Deadlines expire meanwhile, and this condition tells the user why.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -12,14 +12,14 @@ use tracing::warn;
 
 use super::HostCondition;
 
-/// How often we look whether we go.
+/// The interval at which the process checks that it runs.
 const PAUSE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Less than this is a busy machine.
+/// A shorter pause is attributed to load.
 const MIN_PAUSE: Duration = Duration::from_secs(8);
-/// So long is told of one.
+/// How long a pause is reported.
 const PAUSE_REPORT_DURATION: Duration = Duration::from_secs(10 * 60);
 
-/// The last one.
+/// The last pause.
 #[derive(Debug, Default)]
 pub(super) struct PauseWatch(Mutex<Option<ProcessPause>>);
 
@@ -39,7 +39,7 @@ impl PauseWatch {
             let now = Instant::now();
             let lasted = (now - last).saturating_sub(PAUSE_CHECK_INTERVAL);
             if lasted >= MIN_PAUSE {
-                warn!(?lasted, "muxd stood still");
+                warn!(?lasted, "process was suspended");
                 let over = now;
                 *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(ProcessPause { lasted, over });
@@ -59,12 +59,12 @@ impl PauseWatch {
         Some(HostCondition::new(
             "paused",
             format!(
-                "muxd stood still for about {}, until {} ago: it was stopped, frozen, or the machine was; what had a \
-                 deadline then ran out",
+                "muxd was suspended for about {}, until {} ago: it was stopped, frozen, or the machine was; deadlines \
+                 expired meanwhile",
                 seconds(pause.lasted),
                 seconds(ago)
             ),
-            "run again what ended with `timeout`",
+            "repeat what ended with `timeout`",
         ))
     }
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_is_told_of_for_a_while() {
+    async fn pause_is_reported_for_a_while() {
         let pauses = std::sync::Arc::new(PauseWatch::default());
         let followed = std::sync::Arc::clone(&pauses);
         let _following = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move {
@@ -92,7 +92,7 @@ mod tests {
         pass(1).await;
         let told = pauses.look().unwrap();
         assert_eq!(told.mode, "paused");
-        assert!(told.message.contains("stood still for about "), "{told:?}");
+        assert!(told.message.contains("suspended for about "), "{told:?}");
         pass(121).await;
         assert_eq!(pauses.look(), None);
     }

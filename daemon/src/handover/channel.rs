@@ -1,7 +1,6 @@
-//! The socket between two daemons: frames, and descriptors with their first byte.
+//! The socket between two daemons: frames, and descriptors that are sent with a frame's first byte.
 //!
-//! Invariant: the one await is for readiness, so a turn that is cancelled has lost no byte and no descriptor that was
-//! received.
+//! Invariant: each await is for readiness only, so a cancelled read loses no byte and no descriptor that was received.
 
 use std::{
     collections::VecDeque,
@@ -57,7 +56,7 @@ impl HandoverChannel {
         Ok(())
     }
 
-    /// None at the end.
+    /// The next frame; `None` at the end of the stream.
     pub(super) async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             if let Some(frame) = self.inbox.next_message().map_err(io::Error::other)? {
@@ -79,11 +78,11 @@ impl HandoverChannel {
         }
     }
 
-    /// The descriptors of the frame that was just read.
+    /// Takes the `N` descriptors of the frame that was just read.
     pub(super) fn take<const N: usize>(&mut self) -> io::Result<[OwnedFd; N]> {
         let fds: Vec<OwnedFd> = self.fds.drain(..N.min(self.fds.len())).collect();
         fds.try_into()
-            .map_err(|_| io::Error::other("a frame without its descriptors"))
+            .map_err(|_| io::Error::other("a frame came without its descriptors"))
     }
 }
 

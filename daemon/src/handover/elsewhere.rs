@@ -1,6 +1,6 @@
-//! Handover on systems without a keeper: no daemon takes over from another, and a request for an upgrade is refused.
+//! Handover on systems without a keeper: requests for an upgrade are refused.
 //!
-//! Invariant: neither a [`Predecessor`] nor a [`Successor`] can be made.
+//! Invariant: neither a [`Predecessor`] nor a [`Successor`] can be constructed.
 
 use std::{convert::Infallible, path::PathBuf, time::Duration};
 
@@ -83,7 +83,7 @@ pub(crate) struct HandoverSource<'a> {
 impl HandoverSource<'_> {
     pub(crate) async fn fulfil(&self, wishes: &mut mpsc::Receiver<PendingUpgrade>) -> Successor {
         while let Some((_, answer)) = wishes.recv().await {
-            // Whoever asked may have gone.
+            // The client may have disconnected.
             drop(answer.send(Err(HandoverError::NotHere)));
         }
         std::future::pending().await

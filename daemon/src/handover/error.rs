@@ -1,13 +1,13 @@
-//! Why one daemon could not take over from another.
+//! The reasons for a failed handover.
 
 use std::{io, path::PathBuf, time::Duration};
 
-/// The daemon that serves goes on.
+/// Why a handover failed. The predecessor continues to serve.
 #[derive(Debug, thiserror::Error)]
 pub enum HandoverError {
     #[error("{binary:?} cannot be started: {source}")]
     Start { binary: PathBuf, source: io::Error },
-    #[error("speak to the other muxd: {0}")]
+    #[error("cannot communicate with the other muxd: {0}")]
     Channel(#[from] io::Error),
     #[error("the new muxd ended before it served; see `mux logs`")]
     Ended,
@@ -20,10 +20,10 @@ pub enum HandoverError {
         what: &'static str,
         limit: Duration,
     },
-    #[error("the new muxd (build {build}) hands over in another way than this one")]
+    #[error("the new muxd (build {build}) has another version of the handover protocol")]
     OtherWire { build: String },
     #[error(
-        "the new muxd (build {build}) speaks contract {theirs}, and the mux that asks speaks {wanted}"
+        "the new muxd (build {build}) speaks contract {theirs}, and the client that requested it speaks {wanted}"
     )]
     OtherContract {
         build: String,
@@ -32,10 +32,10 @@ pub enum HandoverError {
     },
     #[error("another muxd is being started")]
     Busy,
-    #[error("on this system no muxd takes over from another")]
+    #[error("muxd cannot be upgraded without a restart on this system")]
     NotHere,
-    #[error("the muxd that served has changed its mind")]
+    #[error("the running muxd has ended the handover")]
     GivenUp,
-    #[error("the other muxd said something that was not its turn to say")]
+    #[error("the other muxd sent an unexpected message")]
     OutOfTurn,
 }

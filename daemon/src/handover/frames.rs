@@ -1,47 +1,49 @@
-//! What the two daemons say to each other: u32 length (little-endian), then JSON.
+//! The frames between the two daemons of a handover: u32 length (little-endian), then JSON.
 //!
-//! The new one speaks first (`Hello`). Then, in turns: `Offer`, `Warm`; `CacheFree`, `Ready`; `Go`, `Serving`. From
-//! there on only the old one speaks: sessions, one after the other, and at last `Left`, or its end.
+//! The successor sends the first frame (`Hello`). Then, in turns: `Offer`, `Warm`; `CacheFree`, `Ready`; `Go`,
+//! `Serving`. From there on only the predecessor sends: sessions, one after the other, and finally `Left`, or the end
+//! of the stream.
 //!
-//! Invariant: an `Offer` carries the listening socket and the lock, and the socket to the keeper if it says so; a
-//! `ConnectionState` the connection, a `Session` the process's standard input, output and error. Nothing else carries descriptors.
+//! Invariant: an `Offer` carries the listening socket and the lock, and the socket to the keeper if it has a `keeper`;
+//! a `Door` carries the connection, a `Session` the process's standard input, output and error. No other frame carries
+//! descriptors.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lifecycle::InheritedService;
 use mux_upstream::{HandoverKey, HandoverState};
 
-/// Changes with what is said here, and with what a session's state means.
+/// Increased when a frame, or the meaning of a session's state, changes.
 pub(super) const HANDOVER_PROTOCOL_VERSION: u32 = 1;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PredecessorFrame {
     Offer {
-        /// Sessions that are open and may come.
+        /// Open sessions that may be handed over.
         awaited: Vec<HandoverKey>,
-        /// The version of the keeper's wire, and its pid.
+        /// The version of the keeper's protocol, and its pid.
         keeper: Option<(u32, u32)>,
-        /// Who started the first of us, and looks after us.
+        /// The service manager that started the first of these daemons, if any.
         service: InheritedService,
     },
-    /// The store can be opened.
+    /// The predecessor has closed the cache: the successor can open it.
     CacheFree {},
-    /// Sessions that are open now and may come. From here on both accept.
+    /// Lets the successor serve, with the sessions that are open now and may be handed over. From here on both accept.
     Go {
         awaited: Vec<HandoverKey>,
     },
-    /// Carries a connection on which runs that go on over there can be read.
+    /// Carries a connection to the predecessor, on which its runs can be read.
     Door {},
     Session(Box<HandoverState>),
-    /// It is busy, and may come later.
+    /// The session is busy, and may be handed over later.
     Withheld(HandoverKey),
-    /// What waits for an approval stands on the disk.
+    /// The pending approvals have been written to the disk.
     Records {
-        /// Runs that go on, and write what is theirs themselves.
+        /// Runs that continue in the predecessor, which writes their approvals itself.
         going_on: Vec<String>,
     },
-    /// Nothing more comes.
+    /// The last frame.
     Left {},
 }
 
@@ -53,7 +55,7 @@ pub(super) enum SuccessorFrame {
         build: String,
         contract: u32,
     },
-    /// It could serve at once, but for the cache.
+    /// The successor could serve but for the cache.
     Warm {},
     Ready {},
     Serving {

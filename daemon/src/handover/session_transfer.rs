@@ -1,6 +1,6 @@
-//! The sessions of a daemon that leaves go over, each as soon as it can.
+//! Hands over the sessions of a daemon to its successor, each once it is idle.
 //!
-//! Invariant: what is on its way over a session ends where it began, and a run keeps the sessions that it has used
+//! Invariant: a request in flight ends in the daemon where it began, and a run keeps the sessions that it has used
 //! until it has ended.
 
 use std::{os::fd::OwnedFd, time::Duration};
@@ -13,11 +13,12 @@ use super::{frames::PredecessorFrame, start_successor::Successor};
 use mux_keeper::KeptChild;
 use mux_upstream::{OutgoingSession, Upstreams};
 
-/// How long the next daemon's callers wait for a session that is busy. Then they get another one.
+/// How long the successor's callers wait for a busy session before they get another one.
 const BUSY_SESSION_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Until all have gone over, or the next daemon has gone. `recorded` is over when what waits for an approval stands on the
-/// disk, and says which runs go on. To be dropped when this daemon ends them instead.
+/// Resolves when all sessions were handed over, or the successor has exited. `recorded` resolves when the pending
+/// approvals are on the disk, with the runs that continue. The caller drops this future to end the remaining sessions
+/// in this daemon.
 pub(crate) async fn hand_over(
     successor: Successor,
     upstreams: &Upstreams,
@@ -37,12 +38,12 @@ pub(crate) async fn hand_over(
             return;
         }
     }
-    // One at a time goes through the socket.
+    // Frames are sent one at a time.
     let (words, mut said) = mpsc::unbounded_channel();
     let all: Vec<_> = going.iter().map(|going| go(going, &words)).collect();
     let recorded = async {
         let going_on = recorded.await;
-        // Without it the next daemon looks when we have left.
+        // If it is not sent, the successor reads the approvals once this daemon has exited.
         drop(words.send((PredecessorFrame::Records { going_on }, None)));
     };
     let saying = async {
@@ -51,11 +52,11 @@ pub(crate) async fn hand_over(
             let (child, fds) = session.unzip();
             let fds: &[OwnedFd] = fds.as_ref().map_or(&[], |fds: &[OwnedFd; 3]| fds);
             if let Err(error) = channel.send(&frame, fds).await {
-                warn!(%error, "the next muxd hears no more");
+                warn!(%error, "successor closed the handover socket");
                 return;
             }
             if let Some(child) = child {
-                // From here on it ends with the next daemon.
+                // From here on the process belongs to the successor.
                 KeptChild::give(child);
             }
             if is_last {
@@ -78,7 +79,7 @@ async fn go(going: &OutgoingSession, words: &mpsc::UnboundedSender<SessionFrame>
         .await
         .is_err()
     {
-        // Nobody hears it any more if the next daemon has gone, here and below.
+        // The send fails if the successor has exited, here and below.
         drop(words.send(withheld()));
         going.wait_until_free().await;
     }

@@ -1,7 +1,7 @@
-//! The daemon that serves starts the next one, and waits until that one serves.
+//! The predecessor's part of a handover: starts the successor, and waits until it serves.
 //!
-//! Invariant: an attempt that fails leaves no process and has changed nothing; until the last word of the new daemon
-//! this one accepts.
+//! Invariant: a failed attempt leaves no process and changes nothing; this daemon accepts connections until the
+//! successor has sent `Serving`.
 
 use std::{
     io,
@@ -35,26 +35,26 @@ use mux_keeper::wire::KEEPER_PROTOCOL_VERSION as KEEPER_WIRE;
 use mux_process::{core_dumps, descriptor_limits};
 use mux_upstream::{HandoverKey, ProcessLauncher, Upstreams};
 
-/// Between the start of the new program and its first word.
+/// From the start of the successor to its `Hello`.
 const SUCCESSOR_HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// Until it has read its configuration and started its workers.
+/// Until the successor has read its configuration and started its workers.
 const SUCCESSOR_WARM_TIMEOUT: Duration = Duration::from_secs(30);
-/// Until it has opened the cache, and then until it accepts.
+/// Until the successor has opened the cache, and then until it accepts.
 const SUCCESSOR_READY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Whoever starts a daemon holds its lock for so long at most while this one serves.
+/// How long another process may hold the startup lock: while this daemon serves, it is held briefly.
 const STARTUP_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Until our own use of the cache has ended.
+/// Until this daemon's own use of the cache has ended.
 const CACHE_RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Somebody wants another program to serve.
+/// A request to hand over to another program.
 #[derive(Clone, Debug)]
 pub(crate) struct UpgradeTarget {
     pub(crate) binary: PathBuf,
-    /// What whoever asks can speak.
+    /// The contract that the requesting client speaks.
     pub(crate) contract: u32,
 }
 
-/// The next daemon, which serves.
+/// The next daemon, once it serves.
 pub(crate) struct Successor {
     pub(crate) pid: u32,
     pub(crate) build: String,
@@ -65,19 +65,19 @@ pub(crate) struct Successor {
 }
 
 impl Successor {
-    /// It gets a connection to us, on which it reads what runs here.
+    /// Sends the successor a connection to this daemon, on which it reads the runs that continue here.
     pub(crate) async fn let_in(&self, door: OwnedFd) {
         if let Err(error) = self.channel.send(&PredecessorFrame::Door {}, &[door]).await {
-            warn!(%error, "the next muxd cannot tell of the runs that go on here");
+            warn!(%error, "cannot send the successor a connection: its clients do not find the runs of this muxd");
         }
     }
 }
 
-/// What came of a wish, for whoever has it: pid, build, contract, and how long it took.
+/// The outcome of an upgrade request: pid, build, contract, and how long the handover took.
 pub(crate) type UpgradeOutcome = Result<(u32, String, u32, Duration), HandoverError>;
 pub(crate) type PendingUpgrade = (UpgradeTarget, oneshot::Sender<UpgradeOutcome>);
 
-/// What is handed over, and what has to be let go of for it.
+/// What is handed over, and what must be released first.
 pub(crate) struct HandoverSource<'a> {
     pub(crate) listener: &'a Listener,
     pub(crate) lock: &'a InstanceLock,
@@ -91,10 +91,10 @@ pub(crate) struct HandoverSource<'a> {
 }
 
 impl HandoverSource<'_> {
-    /// Until one of the wishes has come true.
+    /// Attempts a handover for each request, until one succeeds.
     pub(crate) async fn fulfil(&self, wishes: &mut mpsc::Receiver<PendingUpgrade>) -> Successor {
         while let Some((wanted, answer)) = wishes.recv().await {
-            info!(binary = %wanted.binary.display(), "another muxd is to serve");
+            info!(binary = %wanted.binary.display(), "upgrade requested");
             match self.attempt(&wanted).await {
                 Ok(successor) => {
                     let Successor {
@@ -104,13 +104,13 @@ impl HandoverSource<'_> {
                         took,
                         ..
                     } = &successor;
-                    info!(pid, build, ?took, "the next muxd serves");
-                    // Whoever asked may have gone.
+                    info!(pid, build, ?took, "successor is serving");
+                    // The client may have disconnected.
                     drop(answer.send(Ok((*pid, build.clone(), *contract, *took))));
                     return successor;
                 }
                 Err(error) => {
-                    warn!(%error, "this muxd goes on");
+                    warn!(%error, "upgrade failed, this muxd continues");
                     drop(answer.send(Err(error)));
                 }
             }
@@ -129,9 +129,9 @@ impl HandoverSource<'_> {
             Ok(said) => said,
             Err(error) => {
                 end(&mut child).await;
-                // It may have signed in our place.
+                // The successor may have written its own pid into the lock.
                 if let Err(error) = self.lock.write_owner(std::process::id(), self.socket) {
-                    warn!(%error, "cannot sign the lock");
+                    warn!(%error, "cannot write the pid into the instance lock");
                 }
                 return Err(error);
             }
@@ -146,7 +146,7 @@ impl HandoverSource<'_> {
         })
     }
 
-    /// In turns, until the new daemon serves.
+    /// Exchanges frames in turns, until the successor serves.
     async fn talk(
         &self,
         channel: &mut HandoverChannel,
@@ -185,7 +185,7 @@ impl HandoverSource<'_> {
             service: self.service.legacy(),
         };
         channel.send(&offer, &fds).await?;
-        // Theirs alone, should they end.
+        // If the successor exits, no copy of its descriptors stays here.
         drop::<Vec<OwnedFd>>(fds);
         match hear(channel, "read its configuration", SUCCESSOR_WARM_TIMEOUT).await? {
             SuccessorFrame::Warm {} => {}
@@ -201,7 +201,7 @@ impl HandoverSource<'_> {
         Ok((pid, build, contract, announced))
     }
 
-    /// The cache is theirs.
+    /// Lets the successor open the cache, and then serve.
     async fn cross(
         &self,
         channel: &mut HandoverChannel,
@@ -227,7 +227,7 @@ impl HandoverSource<'_> {
         going.into_iter().map(|going| going.place).collect()
     }
 
-    /// Nobody starts a daemon meanwhile.
+    /// Takes the startup lock, so that no other daemon is started meanwhile.
     async fn startup(&self) -> Result<StartupLock, HandoverError> {
         let path = self.startup_lock.to_owned();
         let taken = tokio::task::spawn_blocking(move || StartupLock::take(&path));
@@ -251,7 +251,7 @@ fn launch(binary: &Path, far: UnixStream) -> Result<Child, HandoverError> {
         .stdin(OwnedFd::from(far))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // What its servers inherit are the limits that this daemon was started with.
+    // Servers inherit the limits with which this daemon was started.
     descriptor_limits::give_back(&mut command);
     core_dumps::restore_for_child(&mut command);
     let started = command.spawn();
@@ -261,11 +261,11 @@ fn launch(binary: &Path, far: UnixStream) -> Result<Child, HandoverError> {
     })
 }
 
-/// An attempt that has failed leaves nothing.
+/// Kills the process of a failed attempt.
 async fn end(child: &mut Child) {
-    // It may have ended by itself.
+    // It may have exited already.
     if let Err(error) = child.kill().await {
-        warn!(%error, "a muxd that was to serve cannot be ended");
+        warn!(%error, "cannot kill the muxd of a failed upgrade");
     }
 }
 

@@ -1,6 +1,6 @@
-//! The new daemon, from its start to the last word of the one before it.
+//! The successor's part of a handover, from its start to the predecessor's last frame.
 //!
-//! Invariant: nothing is served, signed or started in the old daemon's place before that one has said `Go`.
+//! Invariant: nothing is served, written into the lock or started in the predecessor's place before it has sent `Go`.
 
 use std::{
     io,
@@ -23,7 +23,7 @@ use mux_approvals::Approvals;
 use mux_keeper::{Keeper, KeeperOffer, wire::KEEPER_PROTOCOL_VERSION as KEEPER_WIRE};
 use mux_upstream::{HandedSession, HandoverKey, IncomingSessions, Upstreams};
 
-/// How long the old daemon may take to its next word. It has limits of its own, which are shorter.
+/// How long the predecessor may take to send its next frame. Its own limits are shorter.
 const PREDECESSOR_FRAME_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The daemon from which this one takes over.
@@ -34,7 +34,7 @@ pub struct Predecessor {
     awaited: Vec<HandoverKey>,
 }
 
-/// What it has handed over.
+/// What the predecessor has handed over at the start.
 #[derive(Debug)]
 pub struct TakenOver {
     pub predecessor: Predecessor,
@@ -44,7 +44,7 @@ pub struct TakenOver {
 }
 
 impl Predecessor {
-    /// Speaks to the daemon that has started us, and takes what it offers.
+    /// Sends `Hello` to the predecessor, and takes what it offers.
     pub async fn greet(
         stream: UnixStream,
         build: &str,
@@ -70,7 +70,7 @@ impl Predecessor {
             Some((wire, pid)) => take_keeper(wire, pid, channel.take::<1>()?).await,
             None => None,
         };
-        // Without its keeper nobody could end a session's process.
+        // Without the keeper, a session's process could not be ended.
         let awaited = match keeper {
             Some(_) => awaited,
             None => Vec::new(),
@@ -96,7 +96,7 @@ impl Predecessor {
         self.awaited.clone()
     }
 
-    /// We could serve, but for the cache; returns when that is ours.
+    /// Reports that this daemon could serve but for the cache; returns when it can open the cache.
     pub(crate) async fn warm(&mut self) -> Result<(), HandoverError> {
         self.channel.send(&SuccessorFrame::Warm {}, &[]).await?;
         match hear(&mut self.channel).await? {
@@ -105,7 +105,7 @@ impl Predecessor {
         }
     }
 
-    /// We could serve; returns when we are to.
+    /// Reports that this daemon could serve; returns when it may.
     pub(crate) async fn ready(&mut self, awaited: &IncomingSessions) -> Result<(), HandoverError> {
         self.channel.send(&SuccessorFrame::Ready {}, &[]).await?;
         match hear(&mut self.channel).await? {
@@ -127,9 +127,9 @@ impl Predecessor {
             .await?)
     }
 
-    /// Tells why we do not serve.
+    /// Reports why this daemon cannot serve.
     pub async fn fail(&self, message: String) {
-        // A daemon that has gone needs no reason.
+        // The predecessor may have exited.
         drop(
             self.channel
                 .send(&SuccessorFrame::Failed { message }, &[])
@@ -137,7 +137,7 @@ impl Predecessor {
         );
     }
 
-    /// Takes the sessions that it hands over, until it has no more.
+    /// Receives the predecessor's sessions, until it has no more.
     pub(crate) async fn receive(
         mut self,
         awaited: IncomingSessions,
@@ -145,7 +145,7 @@ impl Predecessor {
         approvals: Arc<Approvals>,
         former: Arc<PredecessorRuns>,
     ) {
-        // Then it says itself when it has come.
+        // If so, `PredecessorRuns::follow` ends the wait for its runs.
         let mut is_followed = false;
         loop {
             match self.channel.next().await {
@@ -155,24 +155,24 @@ impl Predecessor {
                         let former = Arc::clone(&former);
                         tokio::spawn(async move { former.follow(stream).await });
                     }
-                    Err(error) => warn!(%error, "the runs of the last muxd cannot be followed"),
+                    Err(error) => warn!(%error, "cannot follow the runs of the predecessor"),
                 },
                 Ok(Some(PredecessorFrame::Session(state))) => match self.claim(*state) {
                     Ok(handed) => {
                         let (server, pid) = (&handed.state.place.server, handed.state.pid);
-                        info!(server, pid, "a session of the last muxd has come");
+                        info!(server, pid, "received a session of the predecessor");
                         upstreams.receive_session(handed);
                     }
-                    Err(error) => warn!(%error, "a session of the last muxd is lost"),
+                    Err(error) => warn!(%error, "a session of the predecessor is lost"),
                 },
                 Ok(Some(PredecessorFrame::Withheld(place))) => awaited.withdraw_session(&place),
                 Ok(Some(PredecessorFrame::Records { going_on })) => {
                     approvals.read_left_by_predecessor(going_on).await;
                 }
                 Ok(Some(PredecessorFrame::Left {}) | None) => break,
-                Ok(Some(_)) => warn!("the last muxd says what it has said before"),
+                Ok(Some(_)) => warn!("unexpected frame from the predecessor"),
                 Err(error) => {
-                    warn!(%error, "the last muxd cannot be understood any more");
+                    warn!(%error, "cannot read from the predecessor");
                     break;
                 }
             }
@@ -197,21 +197,21 @@ impl Predecessor {
     fn claim(&mut self, state: mux_upstream::HandoverState) -> io::Result<HandedSession> {
         let fds: [OwnedFd; 3] = self.channel.take()?;
         let keeper = self.keeper.as_ref();
-        let keeper = keeper.ok_or_else(|| io::Error::other("there is no keeper for it"))?;
+        let keeper = keeper.ok_or_else(|| io::Error::other("its keeper was not taken over"))?;
         let child = keeper.claim(state.id, state.pid, fds)?;
         Ok(HandedSession { state, child })
     }
 }
 
-/// The keeper goes on, if it can be spoken to. If not, we start our own.
+/// Takes over the keeper; `None` if it speaks another protocol or does not answer, and this daemon starts its own.
 async fn take_keeper(wire: u32, pid: u32, [socket]: [OwnedFd; 1]) -> Option<Keeper> {
     if wire != KEEPER_WIRE {
-        info!(wire, "the keeper of the last muxd speaks in another way");
+        info!(wire, "the predecessor's keeper is of another version");
         return None;
     }
     let taken = Keeper::take_over(KeeperOffer { pid, socket }).await;
     taken
-        .inspect_err(|error| warn!(%error, "the keeper of the last muxd cannot be had"))
+        .inspect_err(|error| warn!(%error, "cannot take over the keeper of the predecessor"))
         .ok()
 }
 
@@ -222,7 +222,7 @@ async fn hear(channel: &mut HandoverChannel) -> Result<PredecessorFrame, Handove
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(HandoverError::Silent {
             who: "old",
-            what: "go on",
+            what: "continue",
             limit: PREDECESSOR_FRAME_TIMEOUT,
         }),
     }

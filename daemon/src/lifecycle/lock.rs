@@ -1,8 +1,8 @@
 //! The two locks of a start.
 //!
-//! The startup lock is held by whoever is starting a daemon, from before the attempt until the
-//! daemon serves; the instance lock by the daemon, for life. Both are `flock`s, which the kernel
-//! releases however their holder ends.
+//! The startup lock is held by the process that starts a daemon, from before the attempt until the daemon serves; the
+//! instance lock by the daemon, as long as it serves. Both are `flock`s, which the kernel releases however their holder
+//! ends.
 
 use std::{
     fs::{File, TryLockError},
@@ -15,27 +15,27 @@ use std::{
 
 use mux_proto::{endpoint::Signature, lock_file::open};
 
-/// Why a lock was not to be had.
+/// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error(
-        "cannot lock {path:?}: {source}; it must stand where you can write: make room or make it writable, or set \
+        "cannot lock {path:?}: {source}; it must be in a writable directory: make room or make it writable, or set \
          MUX_HOME to another directory"
     )]
     Io { path: PathBuf, source: io::Error },
     #[error(
-        "another muxd still holds {path:?} after {waited:?}; see its log, or end it by hand \
-         (the file names its pid)"
+        "another muxd still holds {path:?} after {waited:?}; see its log, or kill it \
+         (the file contains its pid)"
     )]
     Held { path: PathBuf, waited: Duration },
 }
 
-/// The right to serve. There is one for each `MUX_HOME`.
+/// The right to serve. There is one for each `MUX_HOME`, held for the daemon's life.
 #[derive(Debug)]
 pub struct InstanceLock(File);
 
 impl InstanceLock {
-    /// The lock if nobody has it.
+    /// Takes the lock; `None` if another process holds it.
     pub fn try_take(path: &Path) -> Result<Option<Self>, LockError> {
         let failed = |source| LockError::Io {
             path: path.to_owned(),
@@ -49,7 +49,7 @@ impl InstanceLock {
         }
     }
 
-    /// The lock as soon as its holder, which is ending, lets it go.
+    /// Takes the lock as soon as its holder, which is ending, releases it.
     pub fn wait(path: &Path, patience: Duration) -> Result<Self, LockError> {
         let failed = |source| LockError::Io {
             path: path.to_owned(),
@@ -57,10 +57,10 @@ impl InstanceLock {
         };
         let file = open(path).map_err(failed)?;
         let (sender, locked) = mpsc::channel();
-        // A blocked flock cannot be given up; the thread ends with the process if it is in vain.
+        // A blocking flock cannot be cancelled: at a timeout, the thread ends with the process.
         thread::spawn(move || {
             let outcome = file.lock().map(|()| file);
-            // The receiver may have lost patience; the file is then closed and the lock free again.
+            // At a timeout there is no receiver; the file is then closed, which frees the lock.
             drop(sender.send(outcome));
         });
         match locked.recv_timeout(patience) {
@@ -73,25 +73,25 @@ impl InstanceLock {
         }
     }
 
-    /// That of the daemon before us, which has handed it over.
+    /// The lock that the predecessor has handed over.
     pub fn inherited(file: File) -> Self {
         Self(file)
     }
 
-    /// For the next daemon. The lock is free when both have let go of it.
+    /// A descriptor of the lock for the successor. The lock is free when both daemons have closed theirs.
     #[cfg(unix)]
     pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
         use std::os::fd::AsFd;
         self.0.as_fd().try_clone_to_owned()
     }
 
-    /// Leaves word for people and clients: who holds it, and where it listens.
+    /// Writes the holder's pid and socket into the file, for clients and users.
     pub fn write_owner(&self, pid: u32, socket: &Path) -> io::Result<()> {
         let socket = socket.to_owned();
         let mut word = serde_json::to_vec(&Signature { pid, socket })?;
         word.push(b'\n');
-        // Over what stands there, so that it needs no room on a disk that is full, and so that at every moment the first
-        // line is somebody's whole word: a daemon that takes over writes over the one before.
+        // Overwrites in place, which needs no space on a full disk, and keeps the first line complete at every moment:
+        // a daemon that takes over overwrites its predecessor's line.
         let mut file = &self.0;
         file.rewind()?;
         file.write_all(&word)?;
@@ -99,12 +99,12 @@ impl InstanceLock {
     }
 }
 
-/// The right to start a daemon.
+/// The right to start a daemon. Only one process holds it.
 #[derive(Debug)]
 pub struct StartupLock(#[expect(dead_code, reason = "held for its lock")] File);
 
 impl StartupLock {
-    /// Waits until nobody else is starting one.
+    /// Takes the lock, after waiting for any other process that starts a daemon.
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io {
             path: path.to_owned(),
@@ -115,8 +115,8 @@ impl StartupLock {
         Ok(Self(file))
     }
 
-    /// The lock's file, which the client that started us handed over: locked already, or by us now, since
-    /// some languages cannot.
+    /// The lock's file from the client that started this process. It may be locked already; if not, it is locked now,
+    /// since some languages cannot.
     pub fn inherited(file: File) -> io::Result<Self> {
         file.lock()?;
         Ok(Self(file))
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_inherited_as_it_is_or_taken_now() {
+    fn inherited_startup_lock_is_held_whether_or_not_it_was_locked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("startup.lock");
         for locked in [true, false] {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_one_instance_and_the_next_waits_for_its_end() {
+    fn instance_lock_is_exclusive_and_wait_takes_it_once_released() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("muxd.lock");
         let first = InstanceLock::try_take(&path).unwrap().unwrap();

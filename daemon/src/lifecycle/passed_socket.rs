@@ -1,6 +1,6 @@
-//! A listening socket that a service manager has bound, and keeps after us.
+//! A listening socket that a service manager has bound and passed, and that outlives the daemon.
 //!
-//! Invariant: it is never unlinked by us, and whoever waits at it when we end is either turned away or
+//! Invariant: the daemon never unlinks it, and clients that wait at it when the daemon ends are either dropped or
 //! served by the next daemon.
 
 use std::{
@@ -11,16 +11,16 @@ use std::{
 
 use nix::sys::socket::{AddressFamily, SockaddrLike, SockaddrStorage, getsockname, sockopt};
 
-/// Why what was passed cannot be listened on.
+/// Why a passed socket cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PassedSocketError {
-    #[error("the variables that say which sockets were passed cannot be read: {0}")]
+    #[error("cannot read the variables that name the passed sockets: {0}")]
     Variables(io::Error),
-    #[error("what was passed is no listening Unix stream socket: set ListenStream= to a path")]
+    #[error("the passed socket is no listening Unix stream socket: set ListenStream= to a path")]
     NoListener,
-    #[error("the socket that was passed has no absolute path: set ListenStream= to one")]
+    #[error("the passed socket has no absolute path: set ListenStream= to one")]
     NoPath,
-    #[error("the socket that was passed cannot be used: {0}")]
+    #[error("the passed socket cannot be used: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -39,23 +39,23 @@ impl PassedSocket {
         let address = listener.local_addr()?;
         let path = address.as_pathname().filter(|path| path.is_absolute());
         let path = path.ok_or(PassedSocketError::NoPath)?.to_owned();
-        // Otherwise one who goes before he is taken would hold up everybody else.
+        // Otherwise accept would block if a client disconnects before it is accepted.
         listener.set_nonblocking(true)?;
         Ok(Self { listener, path })
     }
 
-    /// Where it is bound.
+    /// The path to which the socket is bound.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The socket once more, to be listened on.
+    /// A duplicate of the socket, to accept on.
     pub fn socket(&self) -> io::Result<OwnedFd> {
         Ok(self.listener.try_clone()?.into())
     }
 
-    /// Takes all who wait and lets them go, so that none of them starts the next daemon: they know that we
-    /// end, and some do not want another one.
+    /// Accepts and drops all waiting clients, so that none of them starts the next daemon: they see that this daemon
+    /// ends, and some do not want another one.
     pub fn turn_away(&self) {
         while let Ok((stream, _)) = self.listener.accept() {
             drop(stream);
@@ -74,8 +74,9 @@ fn listens(socket: &OwnedFd) -> bool {
     is_unix && is_stream && accepts
 }
 
-/// Whether somebody who lives listens there, though nobody holds the lock: a service manager, which has
-/// heard by now that a daemon is wanted. What a dead daemon left can be listened on by nobody else.
+/// Whether a living process other than this one listens at `socket`, although the instance lock is free: a service
+/// manager, which this connection tells that a daemon is wanted. After its daemon has died, no process listens at a
+/// socket.
 #[cfg(target_os = "linux")]
 pub fn is_kept(socket: &Path) -> bool {
     use std::os::unix::net::UnixStream;
@@ -83,12 +84,12 @@ pub fn is_kept(socket: &Path) -> bool {
     let Ok(stream) = UnixStream::connect(socket) else {
         return false;
     };
-    // Of a listener, it is who called listen().
+    // For a listener, these are the credentials of the process that called listen().
     let listener = nix::sys::socket::getsockopt(&stream, sockopt::PeerCredentials);
     let me = std::process::id().cast_signed();
     listener.is_ok_and(|peer| {
         let pid = nix::unistd::Pid::from_raw(peer.pid());
-        // One of another namespace has no number here.
+        // The pid is 0 if the process belongs to another pid namespace.
         peer.pid() != me && (peer.pid() == 0 || nix::sys::signal::kill(pid, None).is_ok())
     })
 }
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_at_the_end_is_let_go_and_the_file_stays() {
+    fn turn_away_drops_waiting_clients_and_keeps_the_socket_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("muxd.sock");
         let kept = UnixListener::bind(&path).unwrap();
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_listening_socket_with_a_path_is_refused() {
+    fn descriptors_other_than_listening_unix_sockets_are_refused() {
         let (one, other) = UnixStream::pair().unwrap();
         assert!(matches!(
             PassedSocket::new(one.into()),

@@ -1,10 +1,10 @@
-//! The daemon from which this one has taken over, as long as runs go on there; and what it told of them.
+//! The runs that continue in the daemon from which this one has taken over.
 //!
-//! Whoever asks this daemon for such a run reads on in a copy of its events, which is kept as runs of our own are. To stop
-//! one, and to end that daemon, is asked of it.
+//! Clients read such a run from a copy of its events, which is kept as this daemon's own runs are. Requests to stop a
+//! run, or that daemon, are forwarded.
 //!
-//! Invariant: a run is told in the words of the daemon in which it ran; if that one dies, the run's last event says so. It
-//! is found by those who would find it if it ran here.
+//! Invariant: events and results are those of the daemon in which the run executes; if that daemon dies, the run's last
+//! event says so. The same clients find the run as if it ran here.
 
 use std::{
     collections::BTreeMap,
@@ -29,32 +29,32 @@ use tracing::{debug, info};
 use super::retire_request::hello;
 use mux_caller::RunAccess;
 
-/// It has other things to do as well.
+/// How long the predecessor may take to answer a request.
 const PREDECESSOR_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take to read its configuration, with the commands that tell values.
+/// How long the predecessor may take to load its configuration, with the commands in it.
 const PREDECESSOR_RELOAD_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long one question for news waits over there.
+/// How long one request for events waits in the predecessor.
 const EVENT_POLL_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long whoever asks for its runs waits for it to tell of them.
+/// How long requests that concern runs wait for the predecessor's list of runs.
 const RUNS_ARRIVAL_TIMEOUT: Duration = Duration::from_secs(3);
-/// Runs that go on at once, at most.
+/// The maximum number of running runs that are copied.
 const MAX_RUNNING_RUNS: usize = 10_000;
-/// Runs that are copied, and bytes of their events; what is too much is forgotten, the oldest first.
+/// The maximum number of ended runs that are copied, and of bytes of all copied events. The oldest are dropped first.
 const MAX_COPIED_ENDED_RUNS: usize = 200;
 const MAX_COPIED_EVENT_BYTES: usize = 32 << 20;
-/// How long after its end.
+/// How long a copy is kept after the run's end.
 const COPIED_RUN_RETENTION: Duration = Duration::from_secs(60 * 60);
 
-/// Empty in a daemon that took over from nobody.
+/// The runs of the predecessor; empty in a daemon without one.
 #[derive(Debug, Default)]
 pub struct PredecessorRuns {
-    /// It is about to tell of its runs: whoever asks for them waits a moment.
+    /// Whether the predecessor has yet to list its runs: requests wait a moment for it.
     expected: watch::Sender<bool>,
     client: Mutex<Option<MuxClient>>,
     runs: Mutex<BTreeMap<String, Arc<FollowedRun>>>,
 }
 
-/// A run of that daemon.
+/// A run of the predecessor.
 #[derive(Debug)]
 struct FollowedRun {
     copy: watch::Sender<RunCopy>,
@@ -69,12 +69,12 @@ struct RunCopy {
 }
 
 impl PredecessorRuns {
-    /// There is one.
+    /// Marks that a predecessor will list its runs.
     pub fn expect(&self) {
         self.expected.send_replace(true);
     }
 
-    /// It has come, or will not.
+    /// Marks that the predecessor has listed its runs, or will not.
     pub fn come(&self) {
         self.expected.send_replace(false);
     }
@@ -91,7 +91,7 @@ impl PredecessorRuns {
         );
     }
 
-    /// Follows the runs over there, over a connection to it, until the last of them has ended.
+    /// Follows the predecessor's runs over a connection to it, until the last of them has ended.
     pub async fn follow(&self, stream: UnixStream) {
         self.follow_all(stream).await;
         self.come();
@@ -99,18 +99,18 @@ impl PredecessorRuns {
 
     async fn follow_all(&self, stream: UnixStream) {
         let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
-        // It shall not tell us to leave.
+        // Without this feature, the predecessor does not ask this client to reconnect.
         let features = FEATURES.iter().filter(|feature| **feature != "upgrade");
         let hello = hello(features.map(|feature| (*feature).to_owned()).collect());
         let greeted = client
             .hello(transport::within(PREDECESSOR_REQUEST_TIMEOUT), hello)
             .await;
         if !matches!(greeted, Ok(Ok(welcome)) if welcome.contract == CONTRACT) {
-            debug!("the runs of the last muxd cannot be read");
+            debug!("cannot read the runs of the predecessor");
             return;
         }
         let mut all = BTreeMap::new();
-        // Those that go on first, however many have ended since they began.
+        // Running runs first, however many have ended since they began.
         for (running, limit) in [(true, MAX_RUNNING_RUNS), (false, MAX_COPIED_ENDED_RUNS)] {
             let limit = Some(limit);
             let request = RunsRequest { running, limit };
@@ -133,7 +133,7 @@ impl PredecessorRuns {
             .map(|info| self.copy(&client, info))
             .collect();
         while following.next().await.is_some() {}
-        info!("the runs of the last muxd have ended");
+        info!("the runs of the predecessor have ended");
         *self.client() = None;
     }
 
@@ -158,7 +158,7 @@ impl PredecessorRuns {
             );
             let page = match page.await {
                 Ok(Ok(page)) => page,
-                // It is busy, and goes on.
+                // The predecessor is busy; the run continues.
                 Err(RpcError::DeadlineExceeded | RpcError::Server(_)) => continue,
                 Ok(Err(error)) if error.kind != Kind::NotFound => {
                     sleep(PREDECESSOR_REQUEST_TIMEOUT).await;
@@ -190,13 +190,13 @@ impl PredecessorRuns {
         self.forget();
     }
 
-    /// Resolves when nothing is followed any more.
+    /// Resolves when all followed runs have ended.
     pub async fn settled(&self) {
         self.arrived().await;
         let all: Vec<_> = self.runs().values().cloned().collect();
         for followed in all {
             let mut copy = followed.copy.subscribe();
-            // The sender is in our hands.
+            // The sender lives in `followed`.
             drop(copy.wait_for(|copy| copy.ended.is_some()).await);
         }
     }
@@ -207,7 +207,7 @@ impl PredecessorRuns {
         !*self.expected.borrow() && all.all(|followed| followed.copy.borrow().ended.is_some())
     }
 
-    /// All of which something is known and that `access` finds, the latest first.
+    /// All known runs that `access` permits, the latest first.
     pub async fn list(&self, running: bool, access: &RunAccess) -> Vec<RunInfo> {
         self.arrived().await;
         self.forget();
@@ -218,7 +218,7 @@ impl PredecessorRuns {
                 running: true,
                 limit: Some(MAX_RUNNING_RUNS),
             };
-            // How far they are; without an answer it is told how they were.
+            // Their present state; without an answer, the last known one.
             let answer = client.runs(transport::within(PREDECESSOR_REQUEST_TIMEOUT), request);
             if let Ok(Ok(Ok(list))) = timeout(PREDECESSOR_REQUEST_TIMEOUT, answer).await {
                 let runs = list.runs.into_iter();
@@ -237,7 +237,7 @@ impl PredecessorRuns {
         infos
     }
 
-    /// None if it was no run of that daemon.
+    /// `None` if the predecessor has no such run.
     pub async fn info(&self, run: &str, access: &RunAccess) -> Option<RunInfo> {
         self.arrived().await;
         let followed = self.find(run, access)?;
@@ -253,7 +253,7 @@ impl PredecessorRuns {
         Some(now.await.ok().and_then(Result::ok).unwrap_or(info))
     }
 
-    /// A page of about so many bytes.
+    /// A page of about `page` bytes of a run's events; `None` if the predecessor has no such run.
     pub async fn events(
         &self,
         request: &EventsRequest,
@@ -269,7 +269,7 @@ impl PredecessorRuns {
             last.is_some_and(|event| event.seq > request.after || is_last(event))
         };
         let wait = Duration::from_millis(request.wait_ms).min(poll);
-        // Nothing has come: then the page is empty.
+        // At a timeout the page is empty.
         drop(timeout(wait, copy.wait_for(is_news)).await);
         let copy = followed.copy.borrow();
         let events = copy.events.iter().filter(|event| event.seq > request.after);
@@ -284,7 +284,7 @@ impl PredecessorRuns {
         })
     }
 
-    /// Whether it was one of that daemon.
+    /// Cancels a run. Returns whether the predecessor has such a run.
     pub async fn cancel(&self, run: &str, access: &RunAccess) -> bool {
         self.arrived().await;
         let Some(followed) = self.find(run, access) else {
@@ -293,7 +293,7 @@ impl PredecessorRuns {
         let run = followed.copy.borrow().info.run.clone();
         let client = self.client().clone();
         if let Some(client) = client {
-            // One that has gone has stopped it.
+            // If the predecessor has exited, the run has ended as well.
             drop(
                 client
                     .cancel_run(transport::within(PREDECESSOR_REQUEST_TIMEOUT), run)
@@ -303,8 +303,8 @@ impl PredecessorRuns {
         true
     }
 
-    /// That daemon reads its configuration again, which holds for the runs that go on there: what is wrong with it, or
-    /// why it did not. Nothing if no run goes on.
+    /// Has the predecessor load its configuration, which applies to the runs that continue there. Returns the problems,
+    /// or why it could not; nothing if no run continues.
     pub async fn reload(&self) -> Vec<String> {
         self.arrived().await;
         let is_awaited = *self.expected.borrow();
@@ -320,13 +320,13 @@ impl PredecessorRuns {
         {
             Ok(Ok(report)) => report.problems,
             Ok(Err(error)) => vec![old_rules(&error.message)],
-            // With the last of its runs.
+            // The predecessor exited with its last run.
             Err(_) if self.client().is_none() => Vec::new(),
             Err(error) => vec![old_rules(&error.to_string())],
         }
     }
 
-    /// That daemon is to end as this one does.
+    /// Asks the predecessor to stop.
     pub async fn stop(&self, now: bool) {
         self.arrived().await;
         let client = self.client().clone();
@@ -340,7 +340,7 @@ impl PredecessorRuns {
         }
     }
 
-    /// By its id, or by its number where `access` takes those.
+    /// Finds a run by its id, or by its number where `access` permits that.
     fn find(&self, run: &str, access: &RunAccess) -> Option<Arc<FollowedRun>> {
         self.forget();
         let runs = self.runs();
@@ -358,7 +358,7 @@ impl PredecessorRuns {
         }
     }
 
-    /// What was kept for long enough, and the oldest of what is too much.
+    /// Drops copies past their retention, and the oldest ones beyond the limit.
     fn forget(&self) {
         let mut runs = self.runs();
         let ended = |followed: &FollowedRun| followed.copy.borrow().ended;
@@ -387,8 +387,8 @@ impl PredecessorRuns {
 
 fn old_rules(why: &str) -> String {
     format!(
-        "runs that go on in the muxd before this one may still follow the configuration of before: {why}; \
-         `mux runs --running` lists them, `mux runs cancel RUN` ends one"
+        "runs that continue in the previous muxd may still use the previous configuration: {why}; \
+         `mux runs --running` lists them, `mux runs cancel RUN` cancels one"
     )
 }
 
@@ -417,9 +417,9 @@ impl FollowedRun {
         });
     }
 
-    /// Nobody tells any more how it ends.
+    /// Ends the copy with an error, because the outcome cannot be known any more.
     fn lose(&self) {
-        let message = "the muxd in which it ran has ended without a word of it";
+        let message = "the muxd that executed this run exited before it reported the outcome";
         let error = Error::new(Kind::UnknownOutcome, message).hint("see `mux logs`");
         self.copy.send_modify(|copy| {
             copy.ended = Some(Instant::now());

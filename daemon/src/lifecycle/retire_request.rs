@@ -1,4 +1,4 @@
-//! A daemon that runs when a service manager starts another: it is asked to make room.
+//! Asks a running daemon to retire, when a service manager starts another one.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -8,13 +8,13 @@ use mux_proto::{
 };
 use tarpc::client::Config;
 
-/// It only has to hear it.
+/// How long the other daemon may take to acknowledge.
 const RETIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Asks whoever serves at these sockets to drain and go. One that cannot be reached notices by itself that
-/// its socket is another's.
+/// Asks the daemons at these sockets to drain and exit. A daemon that cannot be reached detects by itself that its
+/// socket was replaced.
 pub async fn ask_to_go(sockets: &[PathBuf]) {
-    // It may be of another build: `hello` and `retire` are understood by all.
+    // The daemon may be of another build: every build understands `hello` and `retire`.
     let hello = hello(Vec::new());
     for socket in sockets {
         let Ok(stream) = transport::dial(socket).await else {
@@ -23,8 +23,8 @@ pub async fn ask_to_go(sockets: &[PathBuf]) {
         let client = MuxClient::new(Config::default(), transport::frames(stream)).spawn();
         let greeted = client.hello(transport::within(RETIRE_TIMEOUT), hello.clone());
         if matches!(greeted.await, Ok(Ok(_))) {
-            let reason = "a service manager starts muxd from now on".to_owned();
-            // It goes, or it holds the lock and its successor says so.
+            let reason = "a service manager has started another muxd".to_owned();
+            // If it does not exit, this daemon's wait for the instance lock fails with an error.
             drop(
                 client
                     .retire(transport::within(RETIRE_TIMEOUT), reason)
@@ -34,7 +34,7 @@ pub async fn ask_to_go(sockets: &[PathBuf]) {
     }
 }
 
-/// Of one daemon to another.
+/// The `hello` of one daemon to another.
 pub(super) fn hello(features: Vec<String>) -> Hello {
     Hello {
         contract: CONTRACT,

@@ -1,7 +1,7 @@
 //! The service manager above this daemon, if one started it: systemd, or launchd.
 //!
-//! Invariant: its variables count only where they are meant for this very process. A client that lives in
-//! a unit of its own hands its environment down.
+//! Invariant: its environment variables are used only if they name this very process. A client that runs in a unit of
+//! its own passes its environment on.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
@@ -14,7 +14,7 @@ use super::passed_socket::{PassedSocket, PassedSocketError};
 #[cfg(target_os = "linux")]
 use super::systemd;
 
-/// What launchd calls the agent that `mux service install` writes, and what others begin with.
+/// The label of the launchd agent that `mux service install` writes, and the prefix of the labels of other homes.
 const LAUNCHD_LABEL: &str = "muxd";
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -26,7 +26,7 @@ pub enum StartOrigin {
     Launchd,
 }
 
-/// Cheap to clone; every clone is the same.
+/// The service manager of this daemon. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct ServiceManager(Arc<ServiceManagerInner>);
 
@@ -36,30 +36,30 @@ struct ServiceManagerInner {
     name: Option<String>,
     passed: Option<PassedSocket>,
     watchdog: Option<Duration>,
-    /// Somebody hears what we say. Nothing waits for him.
+    /// The queue to the notifier thread, if systemd listens. Sends do not wait.
     heard: Option<SyncSender<String>>,
-    /// The last words, which are not said twice.
+    /// The last status text, which is not sent twice.
     said: Mutex<String>,
 }
 
-/// What a daemon that takes over from this one has to know of it.
+/// What a successor needs to know of the service manager.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct InheritedService {
     starter: StartOrigin,
     name: Option<String>,
-    /// It listens for us: the listening socket is its.
+    /// Whether the listening socket is the service manager's.
     listens: bool,
     watchdog: Option<Duration>,
     heard: bool,
 }
 
 impl ServiceManager {
-    /// Of a daemon that a client started: there is none.
+    /// For a daemon that a client started: no service manager.
     pub fn none() -> Self {
         Self::new(StartOrigin::Client, None)
     }
 
-    /// What this process was given. `variable` reads its environment.
+    /// The service manager of this process, detected from its environment, which `variable` reads.
     pub fn of_this_process(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, PassedSocketError> {
@@ -85,7 +85,7 @@ impl ServiceManager {
         Ok(Self::new(StartOrigin::Hand, None))
     }
 
-    /// What the daemon before us was given, and the socket on which it listens.
+    /// The predecessor's service manager, and the listening socket if the service manager owns it.
     #[cfg(target_os = "linux")]
     pub fn inherited(
         legacy: InheritedService,
@@ -115,7 +115,8 @@ impl ServiceManager {
         }
     }
 
-    /// Another process has taken over: from here on it is heard, and we are not. Returns when that was said.
+    /// Tells systemd that `pid` is the main process now: it accepts notifications from that process only. Returns when
+    /// the message was sent.
     pub async fn succeeded_by(&self, pid: u32) {
         #[cfg(target_os = "linux")]
         if self.is_heard() {
@@ -140,42 +141,43 @@ impl ServiceManager {
         self.0.starter
     }
 
-    /// The unit, or the label.
+    /// The unit of systemd, or the label of launchd.
     pub fn name(&self) -> Option<&str> {
         self.0.name.as_deref()
     }
 
-    /// The socket on which it listens for us.
+    /// The listening socket that the service manager has passed.
     pub fn passed(&self) -> Option<&PassedSocket> {
         self.0.passed.as_ref()
     }
 
-    /// How long it bears our silence.
+    /// The watchdog timeout: how long the service manager waits for a notification.
     pub fn watchdog(&self) -> Option<Duration> {
         self.0.watchdog
     }
 
-    /// Whether it hears what we say.
+    /// Whether the service manager receives notifications.
     pub fn is_heard(&self) -> bool {
         self.0.heard.is_some()
     }
 
-    /// What there is to say of us, for whoever asks it.
+    /// Sets the status text.
     pub fn says(&self, words: &str) {
         self.tell(ServiceState::Nothing, words);
     }
 
-    /// Clients are served from here on.
+    /// Notifies that clients are being served.
     pub fn ready(&self, words: &str) {
         self.tell(ServiceState::Ready, words);
     }
 
-    /// We end.
+    /// Notifies that the daemon is stopping.
     pub fn stopping(&self, words: &str) {
         self.tell(ServiceState::Stopping, words);
     }
 
-    /// We live. What we do is said once more: of one that has just taken over it may not have been heard.
+    /// Notifies the watchdog. Repeats the status text, since the one of a daemon that has just taken over may have been
+    /// ignored.
     pub fn alive(&self) {
         #[cfg(target_os = "linux")]
         {
@@ -201,13 +203,13 @@ impl ServiceManager {
     #[cfg(target_os = "linux")]
     fn say(&self, text: String) {
         if let Some(heard) = &self.0.heard {
-            // One that has not read so much does not miss this.
+            // If the queue is full, the message is dropped.
             drop(heard.try_send(text));
         }
     }
 }
 
-/// What systemd acts upon.
+/// The state that a notification reports to systemd.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ServiceState {
     Nothing,
@@ -216,7 +218,7 @@ pub(super) enum ServiceState {
     Stopping,
 }
 
-/// Terminals hand down the label of whatever started them.
+/// Whether a label is that of muxd's agent: terminals pass on the label of the program that started them.
 fn is_label(label: &str) -> bool {
     label
         .strip_prefix(LAUNCHD_LABEL)
@@ -228,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_that_are_meant_for_another_process_do_not_count() {
+    fn variables_of_another_process_are_ignored() {
         let other = |name: &str| match name {
             "SYSTEMD_EXEC_PID" | "LISTEN_PID" => Some("1".to_owned()),
             "NOTIFY_SOCKET" => Some("/nowhere".into()),
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn launchd_is_known_by_the_label_of_our_agent() {
+    fn launchd_is_detected_by_the_agent_label() {
         for (label, ours) in [
             ("muxd", true),
             ("muxd-0a1b2c3d", true),

@@ -1,9 +1,9 @@
-//! The wish to end, after a drain or at once.
+//! The request to shut down, after a drain or at once.
 
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// Cheap to clone; every clone is the same wish.
+/// A request to shut down. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     drain: CancellationToken,
@@ -11,12 +11,12 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Finish and go. However many ask for it, it means no more than that.
+    /// Requests a drain, then an exit. Further requests change nothing.
     pub fn request(&self) {
         self.drain.cancel();
     }
 
-    /// Go.
+    /// Requests an exit without a drain.
     pub fn request_now(&self) {
         self.drain.cancel();
         self.now.cancel();
@@ -30,12 +30,12 @@ impl Shutdown {
         self.now.cancelled().await;
     }
 
-    /// A token that is cancelled with the first wish.
+    /// A token that is cancelled with the first request.
     pub fn token(&self) -> CancellationToken {
         self.drain.clone()
     }
 
-    /// SIGTERM and SIGINT ask for an end; a second one means now.
+    /// Handles SIGTERM and SIGINT: the first signal requests a drain, the second an exit at once.
     #[cfg(unix)]
     pub fn listen_for_signals(&self) {
         use tokio::signal::unix::{SignalKind, signal};

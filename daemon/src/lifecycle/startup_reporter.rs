@@ -1,10 +1,10 @@
-//! What a daemon that is starting tells its parent, over a channel that existed before it did.
+//! Reports the outcome of a start to the parent process, over a channel that the parent has created.
 
 use std::io::{self, Write};
 
 use mux_proto::startup::Report;
 
-/// Tells the parent once, if there is one that listens.
+/// Sends one report to the parent, if there is a channel.
 pub struct StartupReporter(Option<Box<dyn Write + Send>>);
 
 impl StartupReporter {
@@ -12,12 +12,12 @@ impl StartupReporter {
         Self(Some(Box::new(channel)))
     }
 
-    /// For a daemon that nobody waits for.
+    /// For a daemon without a parent that waits.
     pub fn nobody() -> Self {
         Self(None)
     }
 
-    /// Says it and closes the channel.
+    /// Sends the report and closes the channel.
     pub fn report(mut self, report: &Report) -> io::Result<()> {
         match self.0.take() {
             Some(mut channel) => {

@@ -1,4 +1,4 @@
-//! systemd's own protocol: what it passes to a process, and what it wants to hear.
+//! systemd's protocol: the descriptors that it passes, and the notifications that it receives.
 
 use std::{
     fs,
@@ -17,12 +17,12 @@ use super::{
     service_manager::ServiceState,
 };
 
-/// How long it may take to hear who serves.
+/// How long systemd may take to read the pid of the main process.
 const MAIN_PID_NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
-/// What it did not read yet. More is lost.
+/// The maximum number of notifications that systemd has not read yet; further ones are dropped.
 const MAX_UNREAD_NOTIFICATIONS: usize = 64;
 
-/// The listening socket, if it passed one. What else it passed is closed.
+/// The listening socket, if systemd passed one. Other passed descriptors are closed.
 pub(super) fn passed_listener() -> Result<Option<PassedSocket>, PassedSocketError> {
     let numbers = sd_notify::listen_fds().map_err(PassedSocketError::Variables)?;
     let mut refused = None;
@@ -42,8 +42,8 @@ pub(super) fn passed_listener() -> Result<Option<PassedSocket>, PassedSocketErro
 
 #[expect(unsafe_code, reason = "a descriptor that is passed is only a number")]
 fn owned_fd(number: i32) -> OwnedFd {
-    // SAFETY: systemd has opened it for this process, whose pid stands beside it, and this is called once,
-    // before anything else could have taken or closed it.
+    // SAFETY: systemd has opened it for this process, which LISTEN_PID names, and this is called once, before anything
+    // else could have taken or closed it.
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn watchdog_timeout() -> Option<Duration> {
     sd_notify::watchdog_enabled().filter(|patience| !patience.is_zero())
 }
 
-/// The unit in which this process stands, by its control group.
+/// The unit of this process, by its control group.
 pub(super) fn current_unit() -> Option<String> {
     unit_of_cgroups(&fs::read_to_string("/proc/self/cgroup").ok()?)
 }
@@ -62,15 +62,15 @@ fn unit_of_cgroups(groups: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Says each text to systemd, on a thread of its own: its socket takes a few, and then one waits until it has
+/// Starts a thread that sends each text to systemd: its socket buffers only a few, and then blocks until systemd has
 /// read them.
 pub(super) fn start_notifier() -> Option<SyncSender<String>> {
     let (sender, texts) = sync_channel::<String>(MAX_UNREAD_NOTIFICATIONS);
     let speak = move || {
         for text in texts {
-            // One that does not hear us ends us by its own clock.
+            // If systemd does not receive them, its watchdog ends this daemon.
             if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&text)]) {
-                debug!(%error, "systemd does not hear");
+                debug!(%error, "cannot notify systemd");
             }
         }
     };
@@ -88,13 +88,13 @@ pub(super) fn notification_text(word: ServiceState, words: &str) -> String {
     }
 }
 
-/// The unit's main process is another one from here on: only that one is heard.
+/// Tells systemd the unit's new main process: it accepts notifications from that process only.
 pub(super) async fn set_main_pid(pid: u32) {
     let say = move || sd_notify::notify(&[NotifyState::MainPid(pid)]);
     match timeout(MAIN_PID_NOTIFY_TIMEOUT, tokio::task::spawn_blocking(say)).await {
         Ok(Ok(Ok(()))) => {}
-        // It thinks that the unit ends with us, and starts it again: the next one then makes room.
-        other => warn!(?other, "systemd was not told which process serves"),
+        // systemd considers the unit ended with this process, and starts it again; the successor then retires.
+        other => warn!(?other, "cannot tell systemd which process serves"),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Tells a service manager that this daemon serves, and what it does.
+//! Reports to a service manager that this daemon serves, and what it does.
 //!
-//! Invariant: it is told that we live only after somebody from outside was answered.
+//! Invariant: the watchdog is notified only after a client's request was answered.
 
 use std::time::Duration;
 
@@ -9,17 +9,18 @@ use tracing::warn;
 
 use super::ServiceManager;
 
-/// Words need not be newer than this.
+/// The interval of status texts, at most.
 const MIN_STATUS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Never ends. `words` say what is done now, `lives` tries whether a client would be answered.
+/// Sends status texts and watchdog notifications; never returns. `words` is the status text, `lives` tests whether a
+/// client would be answered.
 pub async fn run_watchdog(
     service: &ServiceManager,
     words: impl Fn() -> String,
     lives: impl AsyncFn() -> bool,
 ) -> std::convert::Infallible {
     let patience = service.watchdog();
-    // One try may be lost, and one may take its whole time.
+    // One probe may be lost, and another may take its whole time.
     let period = patience.map_or(MIN_STATUS_INTERVAL, |patience| {
         (patience / 4).min(MIN_STATUS_INTERVAL)
     });
@@ -33,8 +34,8 @@ pub async fn run_watchdog(
         }
         match timeout(period, lives()).await {
             Ok(true) => service.alive(),
-            Ok(false) => warn!("this daemon does not answer as it should"),
-            Err(_) => warn!("this daemon did not answer within {period:?}"),
+            Ok(false) => warn!("watchdog probe failed"),
+            Err(_) => warn!("watchdog probe was not answered within {period:?}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Spans, some at a time, and again where the collector may take them later.
+//! Sends spans in batches, and retries where the collector may take them later.
 
 use std::{
     error::Error as _,
@@ -23,15 +23,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::otlp_message;
 
-/// Spans of one request.
+/// The maximum number of spans in one request.
 const MAX_BATCH_SPANS: usize = 512;
-/// How long the first of them waits for others.
+/// How long the first span of a batch waits for others.
 const BATCH_WINDOW: Duration = Duration::from_secs(1);
-/// How often the same ones are sent.
+/// How often one batch is sent at most.
 const MAX_SEND_ATTEMPTS: u32 = 5;
 const INITIAL_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(30);
-/// Of an answer.
+/// The maximum length of the collector's response.
 const MAX_RESPONSE_BYTES: usize = 64 << 10;
 
 pub(super) struct BatchSender {
@@ -42,10 +42,10 @@ pub(super) struct BatchSender {
     closing: CancellationToken,
 }
 
-/// Why spans were not taken.
+/// Why the collector did not take a batch.
 struct ExportRefusal {
     why: String,
-    /// They may be taken later: after so long, if the collector says how long.
+    /// `Some` if the batch may be retried, with the delay that the collector asks for, if any.
     later: Option<Option<Duration>>,
 }
 
@@ -75,7 +75,7 @@ impl BatchSender {
         })
     }
 
-    /// Until nobody has spans any more, or it is asked to end and has sent what there is.
+    /// Sends batches until the queue is closed, or until `closing` is cancelled and the queue is empty.
     pub(super) async fn run(self, mut spans: mpsc::Receiver<EndedSpan>) {
         let mut batch = Vec::new();
         loop {
@@ -132,14 +132,14 @@ impl BatchSender {
             let Some(told) = wait else { return };
             tokio::select! {
                 () = sleep(told.unwrap_or(pause).min(MAX_RETRY_DELAY)) => {}
-                // There is time for one more.
+                // There is time for one more attempt.
                 () = self.closing.cancelled() => {}
             }
             pause = (pause * 2).min(MAX_RETRY_DELAY);
         }
     }
 
-    /// How many of them the collector has rejected.
+    /// Sends one request. Returns how many spans the collector has rejected.
     async fn post(&self, body: Vec<u8>) -> Result<u64, ExportRefusal> {
         let sending = self
             .to
@@ -190,7 +190,7 @@ fn seconds(response: &Response) -> Option<Duration> {
     told.parse().ok().map(Duration::from_secs)
 }
 
-/// Nothing, if it is too long to be an answer.
+/// The response body; empty if it is longer than [`MAX_RESPONSE_BYTES`].
 async fn beginning(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -202,7 +202,7 @@ async fn beginning(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// Without the address, which may hold a password.
+/// The error with its causes, without the address, which may contain a password.
 fn causes(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

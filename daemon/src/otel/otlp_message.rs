@@ -1,4 +1,4 @@
-//! Spans as OTLP has them. Pure.
+//! Encodes spans as OTLP messages. Pure.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use opentelemetry_proto::tonic::{
     },
 };
 
-/// In whose name, as every request says.
+/// The resource that every request names as the source of its spans.
 pub(super) fn resource(attributes: &[(String, String)]) -> Resource {
     let attributes = attributes.iter();
     Resource {

@@ -1,4 +1,4 @@
-//! What becomes of spans, against a collector of three lines.
+//! The exporter against a minimal collector.
 
 use std::time::SystemTime;
 
@@ -9,7 +9,7 @@ use prost::Message as _;
 
 use super::*;
 
-/// Answers each request in turn, the last answer for all that follow, and hands the requests on.
+/// Answers each request in turn, and all later ones with the last answer; passes the requests on.
 async fn collector(answers: &'static [u16]) -> (CollectorEndpoint, mpsc::UnboundedReceiver<Bytes>) {
     let (sender, requests) = mpsc::unbounded_channel();
     let answered = Arc::new(Mutex::new(0));
@@ -48,7 +48,7 @@ fn tracer(to: CollectorEndpoint) -> Tracer {
 }
 
 #[tokio::test]
-async fn spans_arrive_with_what_was_said_of_them() {
+async fn spans_arrive_with_their_attributes() {
     let (to, mut requests) = collector(&[200]).await;
     let tracer = tracer(to);
     let before = SystemTime::now();
@@ -75,7 +75,7 @@ async fn spans_arrive_with_what_was_said_of_them() {
 }
 
 #[tokio::test]
-async fn what_may_be_taken_later_is_sent_again_and_nothing_else_is() {
+async fn only_retryable_refusals_are_retried() {
     for (answers, sent, requests_made) in [(&[503, 200][..], 1, 2), (&[401][..], 0, 1)] {
         let (to, mut requests) = collector(answers).await;
         let tracer = tracer(to);
@@ -94,8 +94,8 @@ async fn what_may_be_taken_later_is_sent_again_and_nothing_else_is() {
 }
 
 #[tokio::test]
-async fn a_collector_that_is_down_loses_spans_and_holds_nobody_up() {
-    // Nobody listens there.
+async fn unreachable_collector_loses_spans_and_blocks_nothing() {
+    // A port on which nothing listens.
     let port = {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
@@ -106,7 +106,7 @@ async fn a_collector_that_is_down_loses_spans_and_holds_nobody_up() {
             .begin_trace(None, SpanKind::Internal, || "x".into())
             .end_with(|| None);
     }
-    // This thread alone runs the tasks: what did not fit was lost at once.
+    // This thread alone runs the tasks, so what did not fit was lost at once.
     assert_eq!(tracer.report().counts.lost, 2 * MAX_QUEUED_SPANS as u64);
     tracer.close().await;
     let counts = tracer.report().counts;

@@ -1,7 +1,7 @@
-//! What one answer may hold.
+//! The length limit of one answer.
 //!
-//! Invariant: an answer that is put together from parts is shorter than a frame, whatever servers list. A
-//! longer one would end the connection, and with it everything that it had started.
+//! Invariant: an answer that is composed of parts is shorter than a frame, whatever servers list. A longer one would
+//! end the connection, and with it everything that it had started.
 
 use mux_proto as wire;
 use mux_wire::{Fault, Kind};
@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::convert;
 use mux_text::json_length;
 
-/// In bytes. The rest of a frame is for what is said of what found no room.
+/// The maximum length of all parts. The rest of a frame is for the errors of the parts that did not fit.
 const MAX_ANSWER_BYTES: usize = 12 << 20;
 
-/// What is left.
+/// The bytes that are left of one answer.
 #[derive(Clone, Copy)]
 pub(super) struct AnswerBudget(usize);
 
@@ -22,20 +22,20 @@ impl AnswerBudget {
         Self(MAX_ANSWER_BYTES)
     }
 
-    /// The part takes its room, if there is as much.
+    /// Subtracts the length of a part; fails if it does not fit.
     pub(super) fn take(&mut self, part: &impl Serialize) -> Result<(), Fault> {
         // And the comma after it.
         let length = json_length::of(part, self.0.saturating_sub(1));
         let Some(length) = length else {
             let message =
                 format!("it does not fit into one answer, which holds {MAX_ANSWER_BYTES} bytes");
-            return Err(Fault::new(Kind::Limit, message).hint("ask for less at once"));
+            return Err(Fault::new(Kind::Limit, message).hint("request less at once"));
         };
         self.0 -= length + 1;
         Ok(())
     }
 
-    /// A server that has no part in the answer, and why. A long reason is left out.
+    /// The entry for a server that is missing from the answer, with the reason. A reason that does not fit is left out.
     pub(super) fn missing(&mut self, server: &str, why: Fault) -> wire::MissingServer {
         let missing = wire::MissingServer {
             server: server.to_owned(),
@@ -45,7 +45,7 @@ impl AnswerBudget {
             Ok(()) => missing,
             Err(fault) => wire::MissingServer {
                 error: wire::Error {
-                    message: format!("what went wrong is too long to be told: {}", fault.message),
+                    message: format!("the error is too long for this answer: {}", fault.message),
                     ..wire::Error::new(missing.error.kind, "")
                 },
                 ..missing
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_is_too_long_is_not_told() {
+    fn reason_that_does_not_fit_is_left_out() {
         let mut budget = AnswerBudget::new();
         let long = || Fault::new(Kind::Tool, "x".repeat(MAX_ANSWER_BYTES / 2));
         assert_eq!(

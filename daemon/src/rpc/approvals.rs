@@ -1,7 +1,7 @@
-//! Calls that wait for somebody: listed, answered, gone on with.
+//! Calls that wait for approval: listed, decided, resumed.
 //!
-//! Invariant: a client finds the calls of runs that it may reach ([`RunAccess`]), and what was allowed for ever if it is the
-//! user's own.
+//! Invariant: a client finds the calls of the runs that it may access ([`RunAccess`]); only the user's own clients see
+//! grants.
 
 use std::{
     sync::Arc,
@@ -23,10 +23,10 @@ use mux_runs::RunSpec;
 use mux_settings::projects::WorkspaceContext;
 use mux_text::json_depth;
 
-/// Arguments in a list, in bytes; of one alone there are all.
+/// The maximum length of a call's arguments in a list, in bytes; a single approval has all of them.
 const MAX_LISTED_ARGUMENT_BYTES: usize = 16 << 10;
 const ARGUMENT_PREVIEW_BYTES: usize = 1_000;
-/// About how much a list takes at most.
+/// The approximate maximum length of a list, in bytes.
 const MAX_APPROVAL_LIST_BYTES: usize = 8 << 20;
 
 pub(super) async fn list(
@@ -38,7 +38,7 @@ pub(super) async fn list(
     let mut edition = approvals.subscribe_changes();
     if let Some(known) = request.known {
         let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
-        // Neither the end of the time nor of the daemon is an error: there is just nothing new.
+        // Neither a timeout nor the end of the daemon is an error: the list is just unchanged.
         drop(timeout(wait, edition.wait_for(|edition| *edition != known)).await);
     }
     let edition = *edition.borrow_and_update();
@@ -112,8 +112,8 @@ pub(super) async fn revoke(
     Ok(grant_info((name, revoked)))
 }
 
-/// The run has the rights of whoever began it, whoever goes on with it. Questions go to the client that goes on with it if
-/// that may answer for whoever began it, and to nobody otherwise.
+/// Resumes a run with the rights of the client that started it. Questions go to the client that resumes it, if it may
+/// answer for the one that started it, and to no client otherwise.
 pub(super) async fn resume(
     daemon: &Arc<Daemon>,
     door: &ConnectionState,
@@ -129,7 +129,7 @@ pub(super) async fn resume(
         ResumeTarget::As(run) => {
             let run = match daemon.runs.find(&run, &access) {
                 Ok(run) => run.id.clone(),
-                // It names what was asked for, and not what that has become.
+                // The error names the id that was requested, and not the run that it stands for.
                 Err(_) => match daemon.former.info(&run, &access).await {
                     Some(info) => info.run,
                     None => {
@@ -166,7 +166,7 @@ pub(super) async fn resume(
         mailbox: access
             .may_answer(&origin)
             .then(|| Arc::clone(door.mailbox())),
-        // It was, before it began for the first time.
+        // The program was checked when it was first started.
         check: false,
         record: false,
         replay: None,

@@ -1,4 +1,4 @@
-//! Tools and types as clients see them, over all servers at once.
+//! Tools and types of all servers, as clients see them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,14 +12,14 @@ use mux_catalog::{Catalog, KnownServer, Scope, Tool, ToolSet, TypeTextAudience, 
 use mux_process::malloc_trim;
 use mux_upstream::{CallerIdentity, Server, Upstreams};
 
-/// An answer of more tools leaves memory behind that is worth asking for.
+/// After an answer with more tools than this, freed memory is returned to the system.
 const MEMORY_TRIM_TOOLS: usize = 100;
 
-/// The tools of every server that can be reached; servers are started at the same time.
+/// The tools of each server, or why it has none. Servers are started concurrently.
 type ServerToolSets = Vec<(Arc<Server>, Result<Arc<ToolSet>, Fault>)>;
 
-/// Nobody waits for a server whose tools are known from its last session. It is started all the same, so
-/// that a list which has changed is not believed for ever.
+/// The tools of each server. A server whose tools are known from its last session is not waited for, but started all
+/// the same, so that a changed list is noticed.
 async fn list_tool_sets(
     servers: Vec<Arc<Server>>,
     whose: &CallerIdentity,
@@ -49,7 +49,7 @@ async fn list_tool_sets(
 
 fn still_starting_fault(server: &str, wait: Duration) -> Fault {
     let message = format!("`{server}` was not ready within {wait:?}");
-    Fault::new(Kind::Unavailable, message).hint("it is being started; ask again")
+    Fault::new(Kind::Unavailable, message).hint("it is starting; try again")
 }
 
 pub(super) async fn tools(
@@ -114,7 +114,7 @@ pub(super) async fn tools(
         warnings.extend(tools.remarks());
         if !forbidden.is_empty() {
             warnings.push(format!(
-                "{}: {} of its functions cannot be called; `mux sources` says why, and what to write",
+                "{}: {} of its functions cannot be called; `mux sources` shows why, and how to allow them",
                 server.name(),
                 forbidden.len()
             ));
@@ -139,7 +139,7 @@ pub(super) async fn tools(
     Ok(list)
 }
 
-/// The tools of one server, if there is room for all of them and for what is said of them.
+/// The tools of one server, if all of them and their warnings fit.
 fn tool_infos(
     tools: impl Iterator<Item = wire::ToolInfo>,
     warnings: &[String],
@@ -163,7 +163,7 @@ fn tool_matches(tool: &Tool, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word.as_str()))
 }
 
-/// How much is said of each tool.
+/// Which details of each tool are included.
 #[derive(Clone, Copy, Default)]
 pub(super) struct ToolDetail {
     pub(super) schemas: bool,
@@ -225,7 +225,7 @@ pub(super) async fn types(
             .map(|name| upstreams.find_visible(name, scope))
             .collect::<Result<_, _>>()?;
         let sets = list_tool_sets(servers, whose, None).await;
-        // Somebody asked for just these, so one that cannot be reached is an error.
+        // The client asked for these servers only, so one that cannot be reached is an error.
         for (_, set) in &sets {
             if let Err(fault) = set {
                 return Err(fault.clone());
@@ -252,17 +252,17 @@ pub(super) async fn types(
     check_types_length(&out)
 }
 
-/// Types that an answer carries. Programs are checked against longer ones all the same.
+/// Fails if the types do not fit into an answer. Programs are checked against longer ones all the same.
 fn check_types_length(text: &str) -> Result<String, Fault> {
     if AnswerBudget::new().take(&text).is_ok() {
         return Ok(text.to_owned());
     }
     let message = format!(
-        "these types are {} bytes, more than an answer carries",
+        "these types have {} bytes, more than fit into one answer",
         text.len()
     );
     Err(Fault::new(Kind::Limit, message).hint(
-        "ask for those of one server, group or tool: `mux types SERVER.GROUP`; `exclude` in the entry of a \
+        "request those of one server, group or tool: `mux types SERVER.GROUP`; `exclude` in the entry of a \
          server leaves tools out",
     ))
 }
@@ -280,7 +280,7 @@ fn known_servers(sets: ServerToolSets) -> Vec<KnownServer> {
         .collect()
 }
 
-/// The declarations of everything once they are others than those of this name, or after a while.
+/// Waits until the declarations of all tools differ from those that the client has, or until `wait` has passed.
 pub(super) async fn watch_types(
     upstreams: &Upstreams,
     door: &ConnectionState,
@@ -301,7 +301,7 @@ pub(super) async fn watch_types(
             let text = Some(check_types_length(&types.text.read())?);
             return Ok(wire::TypesPage { name, text });
         }
-        // An error means that the daemon is ending.
+        // An error means that the daemon is shutting down.
         if !matches!(timeout_at(until, news.changed()).await, Ok(Ok(()))) {
             return Ok(wire::TypesPage { name, text: None });
         }
@@ -324,7 +324,7 @@ pub(super) fn forget_types(
             None => (path.as_str(), None),
         };
         let server = upstreams.find(server)?;
-        // A tool that is gone may have been spelled as it was.
+        // A tool that no longer exists is matched by the name as given.
         let exact = tool.map(
             |name| match server.tools().and_then(|set| set.find(name).cloned()) {
                 Some(tool) => tool.name.clone(),
@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_that_no_frame_carries_are_refused_with_a_way_out() {
+    fn types_that_exceed_an_answer_are_refused_with_a_hint() {
         let text = "/** \"x\" */\n".repeat(1 << 19);
         assert_eq!(check_types_length(&text).unwrap(), text);
         let fault = check_types_length(&text.repeat(3)).unwrap_err();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_no_frame_carries_take_no_room() {
+    fn tools_that_do_not_fit_use_no_budget() {
         let tool = || wire::ToolInfo {
             path: "a.b".into(),
             server: "a".into(),

@@ -1,8 +1,8 @@
-//! A request that panics costs itself only, and a connection that says nothing costs little.
+//! Confines panics to their request, and keeps idle connections small.
 //!
-//! All requests of a connection are polled by its one task: a panic that went through it would end the
-//! connection, and with it the runs that it owns. tarpc keeps room in each connection for several requests and for 32
-//! answers: they pass through it in boxes, since the longest of them would take 25 KiB of every idle client.
+//! All requests of a connection are polled by its one task: a panic that propagated would end the connection, and with
+//! it the runs that it owns. tarpc reserves space in each connection for several requests and for 32 answers: they are
+//! boxed, since the largest would take 25 KiB of every idle client.
 
 use std::{io, panic::AssertUnwindSafe};
 
@@ -16,7 +16,7 @@ impl<S: Serve> Serve for CatchPanics<S> {
     type Req = Box<S::Req>;
     type Resp = Box<S::Resp>;
 
-    /// What is shared beyond the request guards itself: a lock that was held is taken as it was left.
+    /// Unwind-safe: shared state synchronizes itself, and a poisoned lock is used as it was left.
     async fn serve(
         self,
         context: Context,
@@ -24,7 +24,7 @@ impl<S: Serve> Serve for CatchPanics<S> {
     ) -> Result<Box<S::Resp>, ServerError> {
         let answer = AssertUnwindSafe(self.0.serve(context, *request)).catch_unwind();
         let answer = answer.await.unwrap_or_else(|_| {
-            let detail = "muxd failed in this request, and in no other; see `mux logs`";
+            let detail = "muxd failed in this request; others are not affected; see `mux logs`";
             Err(ServerError::new(io::ErrorKind::Other, detail.to_owned()))
         });
         answer.map(Box::new)
@@ -44,7 +44,7 @@ mod tests {
     use crate::rpc::request_frames::RequestFrames;
 
     #[tokio::test]
-    async fn a_request_that_panics_is_answered_and_the_others_go_on() {
+    async fn panicking_request_gets_an_error_and_others_continue() {
         let (ours, theirs) = duplex(1 << 16);
         let service = serve(async |_, request: MuxRequest| match request {
             MuxRequest::Retire { .. } => panic!("on purpose"),
@@ -62,7 +62,7 @@ mod tests {
         let Err(RpcError::Server(error)) = failed else {
             panic!("{failed:?}");
         };
-        assert!(error.detail.contains("no other"), "{error:?}");
+        assert!(error.detail.contains("not affected"), "{error:?}");
         assert_eq!(
             client.cancel_run(soon(), "a-1".into()).await.unwrap(),
             Ok(())

@@ -1,7 +1,7 @@
-//! What all requests of one connection share: who is there, and what it started.
+//! The state that all requests of one connection share: the client, and what it started.
 //!
-//! Invariant: the runs of a connection end with it, unless they are detached or their owner has read
-//! how they ended; so do its subscriptions, and the questions that it was asked.
+//! Invariant: the runs of a connection end with it, unless they are detached or the client has read their end; so do
+//! its subscriptions, and the questions that it was asked.
 
 use std::{
     convert::Infallible,
@@ -25,39 +25,40 @@ use mux_settings::projects::WorkspaceContext;
 use mux_telemetry::trace::TraceScope;
 use mux_upstream::CallerIdentity;
 
-/// Calls of one connection that are on their way at once, outside of runs. More wait.
+/// The maximum number of concurrent calls of one connection outside of runs. Further ones wait.
 const MAX_CALLS_PER_CONNECTION: usize = 32;
 
-/// The connection of the daemon that has taken over from this one; those of clients are counted from 1.
+/// The number of the successor's connection; those of clients are counted from 1.
 pub(super) const SUCCESSOR_CONNECTION: u64 = 0;
 
-/// Number of a process and of a user.
+/// The pid and uid of a peer, where the system provides them.
 pub(super) type PeerIds = (Option<u32>, Option<u32>);
 
 pub(super) struct ConnectionState {
     daemon: Arc<Daemon>,
     number: u64,
-    /// The process and the user at the other end, where the system tells.
+    /// The process and user at the other end.
     peer: PeerIds,
-    /// There was no descriptor left: it is told so, and may look and stop, and nothing else.
+    /// The connection uses a reserved descriptor: it may ask for the status and stop the daemon, and every other
+    /// request fails.
     cramped: bool,
-    /// Without its features.
+    /// The client's hello, without its features.
     hello: OnceLock<Hello>,
-    /// Of those that we know, the ones that the client listed.
+    /// The features that both this daemon and the client know.
     features: OnceLock<Box<[&'static str]>>,
     origin: OnceLock<Arc<ClientOrigin>>,
     arrived: Notify,
-    /// From hello on, the daemon counts this client, unless it is the daemon itself.
+    /// Counts the client from `hello` on, unless it is the daemon itself.
     present: OnceLock<ActivityGuard>,
-    /// Something was asked after the greeting.
+    /// Cancelled with the first request after `hello`.
     asked: CancellationToken,
-    /// Runs that end with this connection, as long as they are kept.
+    /// Runs that end with this connection.
     runs: Mutex<Vec<Weak<Run>>>,
-    /// For calls outside of runs.
+    /// Permits for calls outside of runs.
     calls: Semaphore,
-    /// From its first request on.
+    /// The client's mailbox, created when first needed.
     mailbox: OnceLock<Arc<Mailbox>>,
-    /// Where it works, once its project was looked at.
+    /// The client's directory, once its project was looked up.
     arrival: OnceCell<Option<PathBuf>>,
 }
 
@@ -81,7 +82,7 @@ impl ConnectionState {
         })
     }
 
-    /// Lets the client in; false if the daemon is ending. A second hello changes nothing.
+    /// Accepts the client's hello; false if the daemon is ending. A second hello changes nothing.
     pub(super) fn greet(&self, mut hello: Hello) -> bool {
         if !self.is_probe(&hello) {
             let Some(present) = self.daemon.activity.admit_client() else {
@@ -102,13 +103,13 @@ impl ConnectionState {
         self.cramped
     }
 
-    /// The client said in its hello that it knows of this.
+    /// Whether the client listed `feature` in its hello.
     pub(super) fn knows(&self, feature: &str) -> bool {
         let features = self.features.get();
         features.is_some_and(|features| features.contains(&feature))
     }
 
-    /// Our own connection, which counts for nothing.
+    /// Whether this is the watchdog probe's connection, which is not counted as a client.
     pub(super) fn is_probe(&self, hello: &Hello) -> bool {
         watchdog_probe::is_probe(hello, self.peer)
     }
@@ -122,7 +123,7 @@ impl ConnectionState {
         self.arrived.notified().await;
     }
 
-    /// When another daemon has taken over, a client that listens is told so.
+    /// Sends a client that reads notices the notice to reconnect, once a successor serves. Never returns.
     pub(super) async fn tells_to_leave(&self) -> Infallible {
         self.daemon.leaving.cancelled().await;
         if let Some(mailbox) = self.mailbox.get().filter(|_| self.knows("upgrade")) {
@@ -131,24 +132,24 @@ impl ConnectionState {
         std::future::pending().await
     }
 
-    /// The daemon for a client that was greeted.
+    /// The daemon, if the client has said hello.
     pub(super) fn open(&self) -> Option<&Arc<Daemon>> {
         self.asked.cancel();
         self.is_greeted().then_some(&self.daemon)
     }
 
-    /// Resolves when the client has asked for something after its hello.
+    /// Resolves when the client has sent a request after its hello.
     pub(super) async fn asked(&self) {
         self.asked.cancelled().await;
     }
 
-    /// Connections of the same client program, agent and workspace have one owner: their runs may follow
-    /// each other in one worker process, and they take their turns together.
+    /// The queue key of this connection. Connections of the same client program, agent and workspace are one owner:
+    /// their runs may use the same worker process one after the other, and they share one turn in the queue.
     pub(super) fn turn(&self) -> Turn {
         self.turn_for(&self.origin())
     }
 
-    /// The turn of this connection with a run that somebody else has begun: the worker is one of theirs.
+    /// The queue key of this connection for a run of another owner, with a worker of that owner.
     pub(super) fn turn_for(&self, owner: &ClientOrigin) -> Turn {
         let ClientOrigin {
             client,
@@ -162,17 +163,17 @@ impl ConnectionState {
         }
     }
 
-    /// Which runs, approvals and pending calls this connection finds.
+    /// The runs, approvals and pending calls that this connection may access.
     pub(super) fn access(&self) -> RunAccess {
         if self.number == SUCCESSOR_CONNECTION {
-            // It asks for its own clients, and finds out which of them may have what.
+            // The successor checks the access of its own clients.
             return RunAccess::Everyone;
         }
         let for_agent = self.hello.get().is_none_or(|hello| hello.for_agent);
         RunAccess::of(&self.origin(), for_agent)
     }
 
-    /// The project of the directory in which the client works is known from here on.
+    /// Looks up the project of the client's directory, unless that was done before.
     pub(super) async fn arrive(&self) {
         let workspace = self.origin().workspace.clone();
         self.arrival
@@ -186,13 +187,13 @@ impl ConnectionState {
         self.daemon.projects_in_force().await;
     }
 
-    /// What the client's agent sees now.
+    /// The servers and tools that the client's agent may use now.
     pub(super) fn scope(&self) -> Arc<Scope> {
         let agent = self.hello.get().and_then(|hello| hello.agent.as_deref());
         self.daemon.gateway.scope(agent, &self.workplace())
     }
 
-    /// What there is where the client works, whatever its agent sees of it.
+    /// All servers and tools of the client's directory, whatever its agent may use.
     pub(super) fn sight(&self) -> Arc<Scope> {
         self.daemon.gateway.scope(None, &self.workplace())
     }
@@ -209,18 +210,18 @@ impl ConnectionState {
         })
     }
 
-    /// What the user should know of that project.
+    /// Remarks for the user about the client's project.
     pub(super) fn notes(&self) -> Vec<String> {
         self.sight().notes()
     }
 
-    /// Room for one call of this connection.
+    /// Waits for a permit for one call of this connection.
     pub(super) async fn call(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.calls.acquire().await.ok()
     }
 
-    /// What the client says of itself.
+    /// The client's identity, as its hello gives it.
     pub(super) fn origin(&self) -> Arc<ClientOrigin> {
         let origin = self.origin.get_or_init(|| {
             let Some(hello) = self.hello.get() else {
@@ -238,7 +239,7 @@ impl ConnectionState {
         Arc::clone(origin)
     }
 
-    /// Where the client is told and asked.
+    /// The mailbox for the client's notices and questions.
     pub(super) fn mailbox(&self) -> &Arc<Mailbox> {
         self.mailbox.get_or_init(|| {
             let pool = self.daemon.gateway.upstreams().news();
@@ -246,7 +247,7 @@ impl ConnectionState {
         })
     }
 
-    /// The client, for a call to which it gave this name.
+    /// The caller of a call with this token.
     pub(super) fn caller(&self, token: Option<String>) -> Arc<Caller> {
         Arc::new(Caller {
             mailbox: Some(Arc::clone(self.mailbox())),
@@ -258,22 +259,22 @@ impl ConnectionState {
         })
     }
 
-    /// For whom something is asked of a server, outside of runs.
+    /// The identity under which servers are asked, outside of runs.
     pub(super) fn whose(&self) -> CallerIdentity {
         CallerIdentity::of(&self.caller(None))
     }
 
-    /// The run ends with this connection, unless it is detached.
+    /// Makes the run end with this connection, unless it is detached.
     pub(super) fn owns(&self, run: &Arc<Run>) {
         if !run.is_detached() {
             let mut runs = self.runs();
-            // Those that nobody keeps any more ended long ago.
+            // Runs that were dropped ended long ago.
             runs.retain(|run| run.strong_count() > 0);
             runs.push(Arc::downgrade(run));
         }
     }
 
-    /// If this connection owns the run, it has read how it ended, and need not be waited for.
+    /// Notes that the client has read the end of a run that it owns, so that shutdown need not wait for that.
     pub(super) fn heard(&self, run: &Arc<Run>) {
         self.runs().retain(|own| {
             let ended = std::ptr::eq(own.as_ptr(), Arc::as_ptr(run));

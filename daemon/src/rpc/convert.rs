@@ -1,4 +1,4 @@
-//! Between the daemon's own types and the contract's.
+//! Conversions between the daemon's own types and the wire types.
 
 use std::{
     collections::BTreeMap,
@@ -45,7 +45,7 @@ pub(super) fn error(fault: Fault) -> wire::Error {
     }
 }
 
-/// They are a help and no result: what is more than that is only measured.
+/// Details are auxiliary: if they are too long, only their length is sent.
 fn error_details(text: String) -> Value {
     const MAX_DETAIL_BYTES: usize = 4 << 20;
     let readable = || serde_json::from_str(&text).ok();
@@ -56,11 +56,11 @@ fn error_details(text: String) -> Value {
         .unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
 }
 
-/// A message that is longer than a frame would end the connection without a word.
+/// Fails if a value does not fit into a frame, which would end the connection without an error.
 pub(super) fn check_fits_frame(text: &str, value: &Value) -> Result<(), wire::Error> {
-    // Room for the envelope.
+    // The rest is for the envelope.
     const MAX_FRAME_TEXT_BYTES: usize = wire::transport::MAX_FRAME - 4096;
-    // `1e15` is written anew as `1000000000000000.0`, and nothing grows by more.
+    // `1e15` is serialized as `1000000000000000.0`, and nothing grows by a larger factor.
     const MAX_ESCAPE_GROWTH: usize = 5;
     if text.len() <= MAX_FRAME_TEXT_BYTES / MAX_ESCAPE_GROWTH {
         return Ok(());
@@ -70,11 +70,11 @@ pub(super) fn check_fits_frame(text: &str, value: &Value) -> Result<(), wire::Er
         return Ok(());
     }
     let message =
-        format!("the value is {length} bytes, and a message carries {MAX_FRAME_TEXT_BYTES}");
+        format!("the value has {length} bytes; a message can have {MAX_FRAME_TEXT_BYTES}");
     Err(wire::Error::new(wire::Kind::Limit, message).hint("return only what you need"))
 }
 
-/// JSON text that we made ourselves, or that a worker did.
+/// Parses JSON text that the daemon or a worker has produced.
 fn parse_own_json(text: &str) -> Result<Value, wire::Error> {
     json_depth::check(text, "the result").map_err(error)?;
     serde_json::from_str(text)
@@ -308,7 +308,7 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
     }
 }
 
-/// A server that is switched off.
+/// A disabled server.
 pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::ServerInfo {
     wire::ServerInfo {
         secret_in_args: false,
@@ -343,7 +343,7 @@ fn auth_state(standing: LoginStatus) -> wire::AuthState {
     }
 }
 
-/// What concerns the servers that are seen from a project, or from nowhere.
+/// The part of a report that concerns the servers of one project, or of none.
 pub(super) fn reload_report(report: LoadReport, project: Option<&Path>) -> wire::ReloadReport {
     let end = project.map(|root| mux_settings::key("", Some(root)));
     let seen = |key: String| match (key.contains('@'), &end) {
@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_grows_out_of_its_frame_is_an_error_and_no_broken_connection() {
+    fn value_that_exceeds_a_frame_after_serialization_is_an_error() {
         let fitting = format!("[{}1]", "1,".repeat(2 << 20));
         assert!(held_value(InlineOrStored::Inline(fitting)).is_ok());
         let growing = format!("[{}1]", "1e15,".repeat(1 << 20));

@@ -1,13 +1,13 @@
-//! Descriptors that are put by, so that somebody can be told when there are no others.
+//! Reserved descriptors, with which a client can be accepted and get an error when no others are free.
 //!
-//! Invariant: one that was lent comes back with the end of the connection that has it, as soon as the system gives it.
+//! Invariant: a lent descriptor is reserved again when its connection has ended, as soon as the system provides one.
 
 use std::{
     fs::File,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Connections that can be told at once.
+/// The number of reserved descriptors, and so of connections that can use one.
 const RESERVED_DESCRIPTORS: usize = 2;
 
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ impl DescriptorReserve {
         reserve
     }
 
-    /// Frees one descriptor, if there is one left.
+    /// Closes one reserved descriptor, so that accept can use it; `None` if none is left.
     pub(super) fn lend(&self) -> Option<DescriptorPermit> {
         let mut shelf = self.shelf();
         drop(shelf.files.pop()?);
@@ -39,7 +39,7 @@ impl DescriptorReserve {
         Some(DescriptorPermit(self.clone()))
     }
 
-    /// Puts by what is missing, as far as the system gives it.
+    /// Opens the missing descriptors, as far as the system provides them.
     pub(super) fn fill(&self) {
         let mut shelf = self.shelf();
         while shelf.files.len() + shelf.lent < RESERVED_DESCRIPTORS
@@ -66,14 +66,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lent_comes_back() {
+    fn lent_descriptors_return_to_the_reserve() {
         let reserve = DescriptorReserve::new();
         let lent: Vec<DescriptorPermit> = std::iter::from_fn(|| reserve.lend()).collect();
         assert_eq!(lent.len(), RESERVED_DESCRIPTORS);
         reserve.fill();
         assert!(
             reserve.lend().is_none(),
-            "nothing is put by for what is lent"
+            "a lent descriptor is not replaced"
         );
         drop(lent);
         assert!(reserve.lend().is_some());

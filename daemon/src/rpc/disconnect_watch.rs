@@ -1,7 +1,7 @@
-//! A connection's frames, with word when the other side has gone.
+//! A connection's frames, with a token that is cancelled when the other side has closed it.
 //!
-//! tarpc goes on working for a client that has closed its end, because it may have closed only one
-//! direction. Ours close both, and a run must end with the connection that owns it.
+//! tarpc continues to serve a client that has closed its end, because it may have closed one direction only. muxd's
+//! clients close both, and a run must end with the connection that owns it.
 
 use std::{
     pin::Pin,

@@ -1,4 +1,4 @@
-//! Search, descriptions and the inventory, as clients see them.
+//! Search, descriptions and the inventory of tools, as clients see them.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(super) async fn describe(
         whose: &whose,
     };
     let (described, missing) = discovery.describe(&request.paths).await?;
-    // Those that had never been connected are now.
+    // Servers that had never been connected are connected by now.
     let named = (!request.all_instructions).then_some(request.paths.as_slice());
     let instructions = discovery.instructions(named).into_iter();
     let catalog = discovery.catalog();
@@ -100,7 +100,7 @@ fn take_while_fitting<T: Serialize>(
     let fitting = parts.map(|part| budget.take(&part).map(|()| part));
     fitting
         .collect::<Result<_, Fault>>()
-        .map_err(|fault| fault.hint("name fewer tools, one if need be, and ask without schemas"))
+        .map_err(|fault| fault.hint("name fewer tools, or request them without schemas"))
 }
 
 pub(super) async fn inventory(
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_frame_carries_is_an_error_that_says_what_to_do() {
+    fn parts_that_exceed_an_answer_are_an_error_with_a_hint() {
         let parts = |count| std::iter::repeat_with(|| "x".repeat(1 << 20)).take(count);
         assert_eq!(
             take_while_fitting(parts(11), &mut AnswerBudget::new())

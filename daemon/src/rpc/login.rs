@@ -1,6 +1,6 @@
-//! Signing in to servers, and out.
+//! Signing in to servers and out of them.
 //!
-//! Invariant: what goes over the socket is the address to open and what became of it; no token.
+//! Invariant: the socket carries the address to open and the outcome, and no token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_settings::{RemoteServer, ServerEndpoint};
 use mux_upstream::Server;
 
-/// Who keeps the tokens for a server, if it is one to sign in to.
+/// The account for a server, if it is one to sign in to.
 pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
     match &server.definition().as_ref().ok()?.link {
         ServerEndpoint::Remote(remote) => auth.account(remote),
@@ -94,7 +94,7 @@ pub(super) async fn logout(
         audit.record_admin_event(AdminEvent::Logout, server.name(), &door.origin());
     }
     if ended.was_signed_in && server.is_open() {
-        // It goes on as nobody, or says that somebody has to sign in.
+        // It continues without a login, or fails with `auth_required`.
         drop(server.restart(&door.whose()).await);
     }
     Ok(wire::LoggedOut {
@@ -109,7 +109,7 @@ fn auth(daemon: &Daemon) -> &Auth {
     daemon.gateway.upstreams().auth()
 }
 
-/// What the entry says, for the workspace of the one who asks.
+/// The definition of a remote server, for the workspace of the requesting client.
 fn login_remote(server: &Server, door: &ConnectionState) -> Result<RemoteServer, AuthError> {
     let definition = server.definition().as_ref();
     let link = definition.map(|known| match door.whose().workspace {
@@ -121,16 +121,16 @@ fn login_remote(server: &Server, door: &ConnectionState) -> Result<RemoteServer,
             if remote.url.expose().contains(WORKSPACE_PLACEHOLDER) =>
         {
             Err(AuthError::Inapplicable(
-                "its `url` holds ${workspace}, and you work in none: ask from within its directory"
+                "its `url` contains ${workspace}: run this command in the directory of the workspace"
                     .into(),
             ))
         }
         Ok(ServerEndpoint::Remote(remote)) => Ok(remote),
         Ok(ServerEndpoint::Process(_)) => Err(AuthError::Inapplicable(
-            "it is a program of yours, and nobody signs in to it".into(),
+            "it is a local program, which needs no login".into(),
         )),
         Ok(ServerEndpoint::Source(_)) => Err(AuthError::Inapplicable(
-            "it is a source; its credentials stand in `auth` of its entry".into(),
+            "it is a source; its credentials are in `auth` of its entry".into(),
         )),
         Err(problem) => Err(AuthError::Inapplicable(format!(
             "its entry cannot be used: {problem}"

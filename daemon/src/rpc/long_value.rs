@@ -1,4 +1,4 @@
-//! A value for a client: itself, or where it is kept if it is too long for a message.
+//! A value for a client: inline, or stored behind a handle if it is too long for a message.
 
 use mux_proto as wire;
 use tracing::warn;
@@ -15,7 +15,7 @@ pub(super) async fn held(
     let held = held.inline_or_keep(text, "the result").await;
     let (held, word) = held.map_err(convert::error)?;
     if let Some(word) = word {
-        warn!(word, "a result is sent as it is");
+        warn!(word, "a long result is sent inline");
     }
     convert::held_value(held)
 }

@@ -1,6 +1,6 @@
-//! Metrics: what was counted, with what is so at the moment at which somebody asks.
+//! Metrics: the counters, with a snapshot at the moment of the request.
 //!
-//! Invariant: to ask starts nothing and waits for no server.
+//! Invariant: a request starts nothing and waits for no server.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ pub(super) async fn metrics_text(daemon: &Arc<Daemon>) -> wire::MetricsText {
     }
 }
 
-/// On the port that the configuration names, for as long as it is polled.
+/// Serves metrics on the configured port, for as long as it is polled.
 pub(crate) async fn serve(daemon: &Arc<Daemon>) {
     let (served, metrics) = (Arc::clone(daemon), daemon.gateway.upstreams().metrics());
     let writer = move |format| {
@@ -38,9 +38,9 @@ pub(crate) async fn serve(daemon: &Arc<Daemon>) {
 async fn text(daemon: &Arc<Daemon>, format: TextFormat) -> String {
     let mut moment = current_moment(daemon);
     let slots = slots(daemon);
-    // It reads files of the system, one for each process and more.
+    // It reads files of `/proc`, one or more for each process.
     let looked = spawn_blocking(move || (ProcessStats::now(), server_moments(&slots))).await;
-    // They are absent if the daemon is ending.
+    // They are absent if the daemon is shutting down.
     (moment.process, moment.servers) = looked.unwrap_or_default();
     daemon.gateway.upstreams().metrics().text(moment, format)
 }
@@ -83,7 +83,7 @@ fn current_moment(daemon: &Daemon) -> MetricsSnapshot {
     }
 }
 
-/// The places of all servers, each under the label of its server.
+/// The slots of all servers, each with the label of its server.
 fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
     let servers = daemon.gateway.upstreams().all().into_iter();
     let slots = servers.map(|server| {

@@ -1,4 +1,4 @@
-//! What a connection is told, and asked, without having asked.
+//! Notices and questions that the daemon sends to a connection by long poll.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(super) fn answer(
         wire::Answer::Refused(why) => ClientAnswer::Refused(why),
     };
     door.mailbox().answer(request.ask, answer).map_err(|wrong| {
-        let message = format!("this is no answer to what was asked: {wrong}");
+        let message = format!("the answer does not fit the question: {wrong}");
         wire::Error::new(wire::Kind::Validation, message).hint("the question is still open")
     })
 }

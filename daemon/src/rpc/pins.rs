@@ -1,4 +1,4 @@
-//! A server's tools beside their pins, and what somebody accepts of them.
+//! A server's tools with their pins, and the acceptance of changed ones.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ pub(super) async fn accept(
     let server = upstreams.find_visible(&request.server, &door.sight())?;
     let seen = request.tools.into_iter().map(|seen| {
         let digest = blake3::Hash::from_hex(&seen.digest);
-        let wrong = || format!("the digest of `{}` is none", seen.name);
+        let wrong = || format!("the digest of `{}` is malformed", seen.name);
         match digest {
             Ok(digest) => Ok((seen.name, digest.into())),
             Err(_) => Err(Fault::new(Kind::Validation, wrong())),
@@ -62,7 +62,7 @@ pub(super) async fn accept(
     let written = accepted.map_err(|error| accept_fault(server.name(), &error))?;
     written.map_err(|error| {
         let message =
-            format!("the pins cannot be written: {error}; what was accepted holds until muxd ends");
+            format!("the pins cannot be written: {error}; the acceptance is lost when muxd stops");
         Fault::new(Kind::Internal, message).hint("see `mux status`")
     })?;
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
@@ -84,10 +84,10 @@ fn accept_fault(server: &str, error: &AcceptError) -> Fault {
         AcceptError::Unknown(_) => Fault::new(Kind::NotFound, message)
             .hint(format!("`mux servers pins {server}` lists its tools")),
         AcceptError::Other(_) => {
-            Fault::new(Kind::Validation, message).hint("look again at what it is now")
+            Fault::new(Kind::Validation, message).hint("review its present definition")
         }
         AcceptError::Full => Fault::new(Kind::Validation, message)
-            .hint("pins = \"off\" in its entry does without pins"),
+            .hint("`pins = \"off\"` in its entry disables pins"),
         AcceptError::Off => Fault::new(Kind::Validation, message)
             .hint("`pins` in its entry, or `on_change` in [pins], is \"off\""),
     }

@@ -1,4 +1,4 @@
-//! The rules that are in force, and which of them would decide a call.
+//! The rules in force, and which of them would decide a call.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Programs of steps: what they stand for, and their events for clients that know of them and for others.
+//! Step programs: their TypeScript equivalent, and their events for clients with and without the feature `program`.
 
 use mux_proto as wire;
 use mux_wire::Level;
@@ -7,7 +7,7 @@ use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
 use mux_runs::{RunEvent, SequencedEvent, StepEvent, StepProgress};
 
-/// Clients that list it in their `hello` are sent the events of steps.
+/// The feature of clients that are sent the events of steps.
 const PROGRAM_FEATURE: &str = "program";
 
 pub(super) fn explain(
@@ -22,7 +22,7 @@ pub(super) fn explain(
     Ok(wire::Explained { source })
 }
 
-/// The event as this client can read it.
+/// Converts the event of a step to a console line, for a client without the feature `program`.
 pub(super) fn readable(event: SequencedEvent, door: &ConnectionState) -> SequencedEvent {
     match door.knows(PROGRAM_FEATURE) {
         true => event,
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_does_not_know_steps_reads_of_them_on_the_console() {
+    fn step_events_become_console_lines_for_older_clients() {
         let (took, outcome) = (Duration::ZERO, Ok(3));
         let reason = "`b` failed".to_owned();
         for (news, line) in [

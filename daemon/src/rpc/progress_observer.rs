@@ -1,4 +1,4 @@
-//! What a client is told of a call that is no part of a run.
+//! Reports the progress of a call outside of runs to its client.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use mux_approvals::ApprovalEvent;
 use mux_caller::{CallCause, Caller, ClientNotice, ProgressUpdate};
 use mux_gateway::CallObserver;
 
-/// Tells of progress if the client gave the call a name, and of nothing else.
+/// Sends notices of progress if the client gave the call a token, and nothing else.
 pub(super) struct ProgressObserver(Arc<Caller>);
 
 impl ProgressObserver {
@@ -36,7 +36,7 @@ impl CallObserver for ProgressObserver {
         }
     }
 
-    /// The notices of its connection tell of it.
+    /// The connection's notices report approvals.
     fn approval_changed(&self, _word: ApprovalEvent<'_>) {}
 
     fn call_retried(&self, _path: &str, _cause: &str) {}

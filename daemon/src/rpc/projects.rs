@@ -1,6 +1,6 @@
 //! Projects and their approval, for the command line.
 //!
-//! Invariant: an approval names what the user saw. Nothing is approved because of where it is.
+//! Invariant: an approval names, by digest, what the user saw. Nothing is approved because of its location.
 
 use std::{path::Path, sync::Arc};
 
@@ -62,10 +62,10 @@ pub(super) async fn revoke(
     Ok(wire::ProjectRevoked { was_approved })
 }
 
-/// It holds for the runs that go on in the daemon before this one, too.
+/// Applies the change to the runs that continue in the predecessor, too.
 async fn apply_to_predecessor(daemon: &Daemon) {
     for problem in daemon.former.reload().await {
-        warn!(problem, "the last muxd");
+        warn!(problem, "problem of the predecessor");
     }
 }
 
@@ -103,7 +103,7 @@ fn rule_matches(rules: &[PolicyEntry]) -> Vec<String> {
     rules.iter().flat_map(PolicyEntry::path_globs).collect()
 }
 
-/// Those that are there, and those that were when it was approved.
+/// The project's present files, and those that it had when it was approved.
 fn project_files(project: &Project) -> Vec<wire::ProjectFile> {
     let before: &[(String, String)] = match &project.approved {
         Some(approval) => &approval.files,

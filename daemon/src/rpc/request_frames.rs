@@ -1,7 +1,8 @@
-//! The requests of one connection, each read from its frame: a long one by another thread, so that nobody else waits.
+//! Parses the requests of one connection from their frames; a long one on another thread, so that no other connection
+//! waits.
 //!
-//! Invariant: requests come in the order of their frames, and while a long one is read nothing more is taken. One that
-//! would take too much memory is refused before it is read.
+//! Invariant: requests keep the order of their frames, and while a long one is parsed no further frame is read. One
+//! that would take too much memory is refused before it is parsed.
 
 use std::{
     io,
@@ -23,30 +24,30 @@ use mux_text::json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES};
 
 pub(super) struct RequestFrames<S, Request> {
     frames: FrameStream<S>,
-    /// A long frame that another thread reads.
+    /// A long frame that another thread parses.
     reading: Option<JoinHandle<io::Result<ParsedFrame<Request>>>>,
-    /// A refusal that has not left.
+    /// A refusal that is not sent yet.
     unsent: Option<UnsentRefusal>,
 }
 
 enum ParsedFrame<Request> {
     Request(Request),
-    /// The frame that says why not.
+    /// The response frame with the reason.
     Refused(Vec<u8>),
 }
 
 enum UnsentRefusal {
     Refusal(Vec<u8>),
-    /// It is among the frames that are on their way.
+    /// The refusal is in the sink, which must be flushed.
     Flush,
 }
 
 fn parse_frame<Request: DeserializeOwned>(frame: &[u8]) -> io::Result<ParsedFrame<Request>> {
-    // As many values do not fit into less.
+    // A shorter frame cannot contain that many values.
     if frame.len() > MIN_OFFLOAD_BYTES && json_weight::of(frame, MAX_JSON_WEIGHT).is_none() {
         let rule = json_weight::WEIGHT_RULE_TEXT;
         let why = format!(
-            "the request holds more than {MAX_JSON_WEIGHT} JSON values, {rule}: this limit is fixed; ask for less at a time, \
+            "the request holds more than {MAX_JSON_WEIGHT} JSON values, {rule}: this limit is fixed; send less at a time, \
              such as a part of the input"
         );
         if let Some(refusal) = transport::refusal(frame, &why) {
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_of_too_many_values_is_refused_and_the_connection_goes_on() {
+    async fn request_with_too_many_values_is_refused_and_the_connection_continues() {
         let (ours, theirs) = duplex(1 << 16);
         let mut client = transport::raw_frames(ours);
         let mut daemon = RequestFrames::<_, Value>::new(theirs);

@@ -1,6 +1,6 @@
-//! One client's requests.
+//! The methods of the contract for one client.
 //!
-//! Invariant: nothing is answered before `hello`, and what a connection started ends with it.
+//! Invariant: no request is answered before `hello`, and everything that a connection started ends with it.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use super::{
 use crate::daemon::{Daemon, LoadTrigger};
 use mux_audit::AdminEvent;
 
-/// What `status` waits for a configuration that is being read.
+/// How long `status` waits for a configuration that is being read.
 const CONFIG_WAIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The service of one connection.
@@ -30,7 +30,7 @@ impl RequestHandler {
         Self(door)
     }
 
-    /// The daemon, once it knows its servers.
+    /// The daemon, once its configuration and the client's project were read.
     async fn configured(&self) -> Result<&Arc<Daemon>, wire::Error> {
         let daemon = self.daemon()?;
         daemon.configured().await;
@@ -38,7 +38,7 @@ impl RequestHandler {
         Ok(daemon)
     }
 
-    /// Reads the configuration, after the daemon has read it for the first time.
+    /// Loads the configuration, after the daemon has read it for the first time.
     async fn load(&self, trigger: LoadTrigger) -> Result<wire::ReloadReport, wire::Error> {
         let daemon = self.configured().await?;
         let (report, others) = tokio::join!(daemon.load(trigger), daemon.former.reload());
@@ -61,7 +61,7 @@ impl RequestHandler {
         }
     }
 
-    /// Also for a client that got the last place.
+    /// The daemon, also for a client that was accepted with a reserved descriptor.
     fn anyway(&self) -> Result<&Arc<Daemon>, wire::Error> {
         self.0.open().ok_or_else(|| {
             let message = "`hello` comes first on every connection";
@@ -74,20 +74,20 @@ impl wire::Mux for RequestHandler {
     async fn hello(self, _: Context, hello: wire::Hello) -> Result<wire::Welcome, wire::Error> {
         let (client, version) = (&hello.client.name, &hello.client.version);
         if self.0.is_probe(&hello) {
-            trace!("hello of our own");
+            trace!("hello of the watchdog probe");
         } else {
             info!(client, version, "hello");
         }
         if !self.0.greet(hello) {
             return Err(wire::Error::new(Kind::Unavailable, "this muxd is ending")
-                .hint("connect again: the next one is on its way"));
+                .hint("connect again: the next muxd is starting"));
         }
         Ok(convert::welcome())
     }
 
     async fn retire(self, _: Context, reason: String) -> Result<(), wire::Error> {
         let daemon = self.anyway()?;
-        info!(reason, "asked to retire");
+        info!(reason, "shutdown requested");
         daemon.former.stop(false).await;
         daemon.shutdown.request();
         Ok(())
@@ -95,7 +95,7 @@ impl wire::Mux for RequestHandler {
 
     async fn status(self, _: Context) -> Result<wire::Status, wire::Error> {
         let daemon = self.anyway()?;
-        // It waits for nothing that may take long.
+        // Bounded, so that `status` always answers soon.
         drop(timeout(CONFIG_WAIT_TIMEOUT, self.configured()).await);
         Ok(status::daemon_status(daemon, &self.0))
     }
@@ -129,7 +129,7 @@ impl wire::Mux for RequestHandler {
     }
 
     async fn call(self, _: Context, request: wire::CallRequest) -> Result<wire::Held, wire::Error> {
-        // What the agent sees stands in the configuration.
+        // The configuration determines what the agent may call.
         let daemon = self.configured().await?;
         tool_call::make(daemon, &self.0, request).await
     }
@@ -178,7 +178,7 @@ impl wire::Mux for RequestHandler {
 
     async fn stop(self, _: Context, request: wire::StopRequest) -> Result<(), wire::Error> {
         let daemon = self.anyway()?;
-        debug!(now = request.now, "asked to stop");
+        debug!(now = request.now, "stop requested");
         daemon.former.stop(request.now).await;
         if request.now {
             daemon.shutdown.request_now();
@@ -312,7 +312,7 @@ impl wire::Mux for RequestHandler {
         _: Context,
         request: wire::NoticesRequest,
     ) -> Result<wire::NoticePage, wire::Error> {
-        // What is read first is no change.
+        // So that the first load of the configuration is not reported as a change.
         self.configured().await?;
         Ok(notices::read(&self.0, request).await)
     }

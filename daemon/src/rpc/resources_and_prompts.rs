@@ -35,7 +35,7 @@ pub(super) async fn list(
     Ok(listed(found))
 }
 
-/// A server whose list has no room beside those before it is missing.
+/// Converts the lists. A server whose list does not fit after those before it is listed as missing.
 fn listed(found: OfferLists) -> wire::OfferList {
     let mut budget = AnswerBudget::new();
     let mut answer = wire::OfferList::default();
@@ -95,7 +95,7 @@ pub(super) async fn complete(
     request: wire::CompleteRequest,
 ) -> Result<Value, wire::Error> {
     let wanted = ContentRequest::completion(request.params).map_err(|wrong| {
-        let message = format!("these are no params of completion/complete: {wrong}");
+        let message = format!("invalid params of completion/complete: {wrong}");
         wire::Error::new(wire::Kind::Validation, message)
     })?;
     let found = ask(daemon, door, &request.server, &wanted, None).await;
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_that_no_frame_carries_is_missing_from_the_answer() {
+    fn list_that_exceeds_an_answer_is_reported_as_missing() {
         let list = |megabytes: usize| {
             let text = "x".repeat(1 << 20);
             let offer = |n| json!({ "uri": format!("a://{n}/{text}") });

@@ -1,7 +1,7 @@
-//! Runs: begun for a client, followed by it, checked without being run, listed.
+//! Runs: started for a client, followed by it, listed; and programs that are only checked.
 //!
-//! Invariant: an answer fits into a frame, whatever the clients call themselves. A run is found by those only who may
-//! reach it ([`RunAccess`]).
+//! Invariant: an answer fits into a frame, whatever the clients call themselves. Only clients with access to a run find
+//! it ([`RunAccess`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,11 +18,11 @@ use mux_runs::{
 use mux_telemetry::trace::TraceContext;
 use mux_text::json_weight;
 
-/// About how many bytes of events go into one page; a frame has room for much more.
+/// The approximate length of one page of events, in bytes; a frame has room for much more.
 const EVENT_PAGE_BYTES: usize = 1 << 20;
-/// Runs that are listed when nobody says how many.
+/// The number of runs that are listed if a request does not name one.
 const DEFAULT_LISTED_RUNS: usize = 20;
-/// About how long a list gets at most; a frame has room for more.
+/// The approximate maximum length of a list, in bytes; a frame has room for more.
 const MAX_RUN_LIST_BYTES: usize = 4 << 20;
 
 pub(super) async fn start(
@@ -54,7 +54,7 @@ pub(super) async fn start(
         input: json_weight::to_text(script.input).await,
         wall: script.timeout_ms.map(Duration::from_millis),
         record: request.record,
-        // What is recorded is not looked at again: nobody knows the types of that time.
+        // A replayed program is not checked: the types of that time are not known.
         check: !request.no_check && recording.is_none(),
         replay: recording,
         turn: door.turn(),
@@ -162,7 +162,7 @@ pub(super) async fn list(
         access.allows(run.origin()) && !(request.running && run.has_ended())
     });
     let mut all: Vec<wire::RunInfo> = own.map(|run| convert::run(run.snapshot())).collect();
-    // They were accepted before ours.
+    // They were accepted before this daemon's own runs.
     all.extend(daemon.former.list(request.running, access).await);
     let total = all.len();
     let mut room = MAX_RUN_LIST_BYTES;

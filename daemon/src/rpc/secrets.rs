@@ -1,6 +1,6 @@
 //! The secrets that the configuration names: set, listed, removed.
 //!
-//! Invariant: a value comes in and goes to the store; no answer holds one.
+//! Invariant: values are stored and never sent; no answer contains one.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -30,7 +30,7 @@ pub(super) async fn set(
     apply_secrets(daemon).await;
     let mut all = list(daemon).secrets.into_iter();
     all.find(|info| info.name == name).ok_or_else(|| {
-        let message = format!("the secret {name} was removed again meanwhile");
+        let message = format!("the secret {name} was removed meanwhile");
         wire::Error::new(wire::Kind::NotFound, message)
     })
 }
@@ -84,13 +84,13 @@ pub(super) async fn remove(
     })
 }
 
-/// Here, and in the daemon before this one if runs go on there.
+/// Applies the change here, and in the predecessor if runs continue there.
 async fn apply_secrets(daemon: &Arc<Daemon>) {
     let (loaded, others) = tokio::join!(daemon.load(LoadTrigger::Watched), daemon.former.reload());
-    // What is wrong with the rest of the configuration stands in `status`.
+    // Problems of the rest of the configuration are reported by `status`.
     drop(loaded);
     for problem in others {
-        warn!(problem, "the last muxd");
+        warn!(problem, "problem of the predecessor");
     }
 }
 
@@ -106,23 +106,23 @@ fn secret_info(secret: StoredSecretInfo, used_by: BTreeSet<String>) -> wire::Sec
     }
 }
 
-/// The value is not repeated, whatever is wrong with it.
+/// Validates a secret. No error contains the value.
 fn check_secret(name: &str, value: &str) -> Result<(), wire::Error> {
     let wrong = |message: String, hint: &str| {
         Err(wire::Error::new(wire::Kind::Validation, message).hint(hint))
     };
     if !is_secret_name(name) {
-        let hint = "it begins with a letter or `_`, and has letters, digits, `_`, `-` and `.`";
+        let hint = "a name begins with a letter or `_`, and has letters, digits, `_`, `-` and `.`";
         return wrong(format!("a secret cannot be called {name:?}"), hint);
     }
     match value {
         "" => wrong(
             format!("the value of {name} is empty"),
-            "`mux secrets remove` forgets it",
+            "`mux secrets remove` deletes a secret",
         ),
         value if value.contains('\0') => wrong(
-            format!("the value of {name} has a NUL"),
-            "no server could be given it",
+            format!("the value of {name} contains a NUL byte"),
+            "environment variables cannot contain one",
         ),
         value if value.len() > MAX_SECRET_BYTES => {
             let message = format!(
@@ -131,7 +131,7 @@ fn check_secret(name: &str, value: &str) -> Result<(), wire::Error> {
             );
             wrong(
                 message,
-                "keep it in a file, and let a command tell what is needed: ${cmd:…}",
+                "store it in a file, and read it with a command: ${cmd:…}",
             )
         }
         _ => Ok(()),
@@ -143,5 +143,5 @@ fn auth(daemon: &Daemon) -> &Auth {
 }
 
 fn secret_error(error: &AuthError) -> wire::Error {
-    wire::Error::new(wire::Kind::Unavailable, error.to_string()).hint("`mux doctor` says more")
+    wire::Error::new(wire::Kind::Unavailable, error.to_string()).hint("see `mux doctor`")
 }

@@ -1,4 +1,4 @@
-//! What is in force for somebody, and what is wrong with a configuration.
+//! The settings in force for an agent, and the problems of a configuration.
 
 use mux_proto as wire;
 use serde_json::json;
@@ -20,7 +20,7 @@ pub(super) fn report(
     let mut notes = Vec::new();
     if let (Some(agent), false) = (agent, said) {
         notes.push(format!(
-            "nothing is said of the agent {agent:?}: what holds for everybody holds for it"
+            "the configuration has no section for the agent {agent:?}: the general settings apply to it"
         ));
     }
     let sight = door.sight();
@@ -76,7 +76,7 @@ fn setting_of_row(row: SettingRow) -> wire::Setting {
     }
 }
 
-/// Each with its command line or address, as it was written.
+/// One row for each server, with its command line or address as it was written.
 fn server_rows(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Setting> {
     let all = daemon.gateway.upstreams().visible_servers(&door.sight());
     let disabled = daemon.disabled();
@@ -105,7 +105,7 @@ fn server_rows(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Setting> {
     });
     let off = disabled.iter().map(|(name, shown)| wire::Setting {
         name: format!("servers.{name}"),
-        value: json!(format!("switched off: {shown}")),
+        value: json!(format!("disabled: {shown}")),
         from: wire::SettingSource::Config,
         line: lines.get(name).copied(),
         file: None,

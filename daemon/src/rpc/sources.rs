@@ -1,4 +1,4 @@
-//! What is told of sources, and a look at a description on demand.
+//! The state of sources, and reloading a description on request.
 
 use std::{collections::BTreeSet, time::SystemTime};
 
@@ -11,7 +11,7 @@ use mux_settings::{ServerEndpoint, SourceDefinition, SourceKind};
 use mux_sources::DescriptionStatus;
 use mux_upstream::{Server, Upstreams};
 
-/// Of a source, and of nothing else.
+/// The kind and the description status of a source.
 pub(super) struct SourceSummary {
     kind: SourceKind,
     described: DescriptionStatus,
@@ -30,9 +30,9 @@ pub(super) async fn refresh(
     if source(&server).is_none() && !daemon.is_source(name) {
         let fault = Fault::new(
             Kind::Validation,
-            format!("`{name}` is a server and no source"),
+            format!("`{name}` is a server, not a source"),
         );
-        let hint = format!("`mux servers restart {name}` asks it for its tools again");
+        let hint = format!("`mux servers restart {name}` lists its tools again");
         return Err(convert::error(fault.hint(hint)));
     }
     let held = server
@@ -41,7 +41,7 @@ pub(super) async fn refresh(
         .map_err(convert::error)?;
     match upstreams.sources().refresh(name).await {
         Some(Ok(found)) => {
-            // Whoever lists its functions next sees these.
+            // The next list of its functions contains the changes.
             if !found.is_same() {
                 held.session.request_tools_refresh();
                 drop(held.session.current_tools().await);
@@ -109,19 +109,19 @@ pub(super) fn source_info(told: SourceSummary) -> wire::SourceInfo {
     }
 }
 
-/// Functions of a source that cannot be called, by name.
+/// The names of a source's functions that cannot be called.
 pub(super) fn uncallable_functions(upstreams: &Upstreams, server: &Server) -> BTreeSet<String> {
     let told = summarize_source(upstreams, server);
     told.map(|told| told.described.facts.forbidden)
         .unwrap_or_default()
 }
 
-/// What a user should look at.
+/// Warnings about a source for the user.
 pub(super) fn source_warnings(told: &SourceSummary) -> Vec<String> {
     let problem = told.described.problem.as_ref().map(|problem| {
         let age = told.described.fetched.and_then(|at| at.elapsed().ok());
         let age = age.map_or_else(String::new, |age| format!(" of {} ago", rounded_age(age)));
-        format!("its description{age} is used, since a newer one could not be had: {problem}")
+        format!("its description{age} is used, because a newer one could not be loaded: {problem}")
     });
     problem
         .into_iter()
@@ -136,7 +136,7 @@ fn source(server: &Server) -> Option<&SourceDefinition> {
     }
 }
 
-/// In the largest unit of which there is one.
+/// An age in its largest unit.
 fn rounded_age(age: std::time::Duration) -> String {
     let seconds = age.as_secs();
     match seconds {

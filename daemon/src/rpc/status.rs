@@ -1,4 +1,4 @@
-//! What `mux status` shows.
+//! The daemon's status, as `mux status` shows it.
 
 use mux_proto as wire;
 use mux_sandbox::scarce;
@@ -107,7 +107,7 @@ fn telemetry_status(tracer: &Tracer) -> wire::TelemetryStatus {
     }
 }
 
-/// What this machine does not give the daemon now.
+/// The conditions of the host that restrict the daemon.
 fn degraded_conditions(daemon: &Daemon) -> Vec<wire::Degraded> {
     let environment = daemon.environment.borrow();
     let straits = daemon.straits.look(environment.as_ref());
@@ -120,13 +120,13 @@ fn degraded_conditions(daemon: &Daemon) -> Vec<wire::Degraded> {
     told.collect()
 }
 
-/// What a client is told who wants more than there are descriptors for.
+/// The error for requests that need more descriptors than there are.
 pub(super) fn descriptors_exhausted() -> wire::Error {
     let allowed = descriptor_limits::allowed().unwrap_or_default();
     let message =
-        format!("muxd has all of its {allowed} file descriptors in use, and takes no more work");
+        format!("muxd has all of its {allowed} file descriptors in use, and accepts no more work");
     wire::Error::new(wire::Kind::Busy, message).hint(
-        "try again when other clients or runs have ended; a higher limit (`ulimit -n`, LimitNOFILE= of a service) takes \
+        "try again when other clients or runs have ended; a higher limit (`ulimit -n`, LimitNOFILE= of a service) needs \
          `mux restart`",
     )
 }
@@ -145,7 +145,7 @@ fn started_by(service: &ServiceManager) -> wire::Started {
     }
 }
 
-/// All of the user's, and those of the project in which he stands.
+/// The user's servers and those of the client's project.
 pub(super) fn servers(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::ServerInfo> {
     let (upstreams, sight) = (daemon.gateway.upstreams(), door.sight());
     let servers = upstreams.visible_servers(&sight);
@@ -165,7 +165,7 @@ pub(super) fn servers(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Serv
             .map(convert::disabled_server_info),
     );
     for server in &mut servers {
-        // One whose entry cannot be used is one all the same.
+        // A source with an unusable entry has no description status.
         if server.project.is_none() && daemon.is_source(&server.name) {
             server.source.get_or_insert_default();
         }

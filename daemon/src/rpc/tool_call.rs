@@ -1,4 +1,4 @@
-//! One tool call that a client makes itself.
+//! Tool calls that clients make directly.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use mux_gateway::{CallArguments, ToolCall};
 use mux_process::blocking_pool;
 use mux_telemetry::trace::{SpanKind, TraceContext};
 
-/// The result without content that says again what its structured content says.
+/// Drops the text content of a result if it repeats its structured content.
 fn lean(text: String) -> String {
     let Ok(mut result) = serde_json::from_str::<Value>(&text) else {
         return text;
@@ -24,7 +24,7 @@ fn lean(text: String) -> String {
         (structured @ Value::Object(members), Value::Array(parts)) => match &parts[..] {
             [part] if part["type"] == "text" => {
                 let text = part["text"].as_str().unwrap_or_default();
-                // A result that is no object is wrapped into one, and stands bare in the text.
+                // A result that is not an object is wrapped in one, and appears unwrapped in the text.
                 let wrapped = members.get("result").filter(|_| members.len() == 1);
                 let parsed = serde_json::from_str::<Value>(text).ok();
                 wrapped.and_then(Value::as_str) == Some(text)
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_twice_is_kept_once() {
+    fn text_content_that_repeats_structured_content_is_dropped() {
         let text = |text: &str| json!([{ "type": "text", "text": text }]);
         for (content, structured, lean_content) in [
             (text("{\"a\": [1]}"), json!({ "a": [1] }), json!([])),

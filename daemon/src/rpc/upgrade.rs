@@ -1,4 +1,4 @@
-//! Another program is to serve in this one's place.
+//! Requests to hand over to another `muxd` program.
 
 use mux_proto::{self as wire, Kind};
 use serde_json::json;
@@ -19,15 +19,15 @@ pub(super) async fn upgrade(
     let (answer, answered) = oneshot::channel();
     let wish = (UpgradeTarget { binary, contract }, answer);
     let ending = || {
-        let mut error = wire::Error::new(Kind::Unavailable, "another muxd takes over already");
+        let mut error = wire::Error::new(Kind::Unavailable, "another muxd is taking over already");
         error.details = Some(json!({ "ending": true }));
         error
     };
     daemon.upgrades.send(wish).await.map_err(|_| ending())?;
     let (pid, build, contract, took) = answered.await.map_err(|_| ending())?.map_err(|error| {
-        let message = format!("this muxd goes on: {error}");
+        let message = format!("this muxd continues: {error}");
         wire::Error::new(Kind::Unavailable, message)
-            .hint("`mux logs` says more; `mux restart` ends it and starts another")
+            .hint("see `mux logs`; `mux restart` stops it and starts another")
     })?;
     Ok(wire::Upgraded {
         pid,

@@ -1,6 +1,6 @@
-//! The daemon as its own client: whether somebody who dials now is answered.
+//! Connects to the daemon as a client, to find out whether new clients are answered.
 //!
-//! Invariant: it is no client in any count, so that it keeps no daemon from leaving.
+//! Invariant: the probe is not counted as a client, so it does not keep an idle daemon alive.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ use super::{CLIENT_HELLO_TIMEOUT, ClientConnections, connection::PeerIds};
 
 const PROBE_CLIENT_NAME: &str = "muxd watchdog";
 
-/// Whether this connection is our own.
+/// Whether a connection is that of the probe.
 pub(super) fn is_probe(hello: &Hello, peer: PeerIds) -> bool {
     hello.client.name == PROBE_CLIENT_NAME && peer.0 == Some(std::process::id())
 }
 
-/// Says hello and asks for the status, on the way that every client takes. A daemon that refuses us, or has
-/// no descriptor left, is full and lives; one that says nothing does not: this then waits for ever.
+/// Sends `hello` and `status`, as every client does. A daemon that refuses the connection, or has no descriptor left,
+/// is full but alive; if it does not answer at all, this waits for ever.
 pub(crate) async fn lives(socket: &Path, connections: &ClientConnections) -> bool {
     let failures = connections.failures();
     tokio::select! {
@@ -46,7 +46,7 @@ async fn asked(socket: &Path) -> bool {
         for_agent: false,
         features: Vec::new(),
     };
-    // The caller's patience is shorter, and there is none to be had beyond that of the door.
+    // The caller has a shorter timeout, and the daemon closes a connection without `hello` earlier.
     match client
         .hello(transport::within(CLIENT_HELLO_TIMEOUT * 100), hello)
         .await

@@ -1,6 +1,6 @@
-//! The last part of a daemon's life: what runs ends, here or with another daemon that serves already.
+//! The end of a daemon: its runs finish, with or without a successor that already serves.
 //!
-//! Invariant: whoever comes meanwhile is told that this daemon ends, or reaches the next one.
+//! Invariant: a client that connects meanwhile gets an error that says so, or reaches the successor.
 
 use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
@@ -25,13 +25,13 @@ use mux_caller::activity::Activity;
 use mux_runs::Runs;
 use mux_upstream::Upstreams;
 
-/// Runs that are under way get this long to finish.
+/// How long runs may take to finish.
 const RUN_DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same if another daemon serves meanwhile: longer than a run may take.
+/// How long runs may take to finish if a successor serves already: longer than any run may take.
 const HANDOVER_DRAIN_TIMEOUT: Duration = Duration::from_secs(600);
-/// What was let in before that gets this long before sessions go over.
+/// How long admitted calls may take to reach their session, before sessions are handed over.
 const CALL_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
-/// Then sessions that have just become free get this long to go over.
+/// How long sessions that became idle last may take to be handed over.
 const LAST_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
@@ -41,7 +41,7 @@ pub(super) async fn drain(runs: &Runs, shutdown: &Shutdown) {
     }
 }
 
-/// Until nobody has come for long enough, and nothing goes on in the daemon before this one.
+/// Resolves at the idle timeout, once no run continues in the predecessor.
 pub(super) async fn idle(activity: &Activity, former: &PredecessorRuns) {
     loop {
         activity.wait_until_idle().await;
@@ -52,7 +52,7 @@ pub(super) async fn idle(activity: &Activity, former: &PredecessorRuns) {
     }
 }
 
-/// Ends the daemon before this one, as this one ends.
+/// Stops the predecessor along with this daemon.
 pub(super) async fn take_along(former: &PredecessorRuns, shutdown: &Shutdown) {
     let over = async {
         former.stop(false).await;
@@ -64,7 +64,7 @@ pub(super) async fn take_along(former: &PredecessorRuns, shutdown: &Shutdown) {
     }
 }
 
-/// Another daemon serves: what runs here ends here, and sessions go there as soon as they can.
+/// Drains the runs and hands over the sessions, while the successor serves.
 pub(super) async fn leave(
     (successor, upstreams, approvals): (Successor, Arc<Upstreams>, Arc<Approvals>),
     held: Vec<String>,
@@ -74,11 +74,11 @@ pub(super) async fn leave(
     let runs = &daemon.runs;
     let own = Arc::clone(runs);
     let handing = tokio::spawn(async move {
-        // A call that was let in and has not come to its session yet would find none.
+        // An admitted call that has not reached its session yet would find none.
         drop(timeout(CALL_DRAIN_TIMEOUT, own.close_to_calls()).await);
         let recorded = async {
             drop(timeout(LAST_FLUSH_TIMEOUT, approvals.wait_until_none_held()).await);
-            // Most of them end by that, and are to be resumed over there.
+            // Most of these runs end as pending then, to be resumed by the successor.
             let over = join_all(held.iter().map(|run| own.wait_until_ended(run)));
             drop(timeout(LAST_FLUSH_TIMEOUT, over).await);
             let going_on = own.list().into_iter().filter(|run| !run.has_ended());
@@ -87,7 +87,7 @@ pub(super) async fn leave(
         hand_over(successor, &upstreams, recorded).await;
     });
     let hurry = handing.abort_handle();
-    // Those of the daemon before this one are read through it.
+    // The successor reads the runs of this daemon's predecessor through this daemon.
     let over = async {
         let former = timeout(HANDOVER_DRAIN_TIMEOUT, daemon.former.settled());
         drop(tokio::join!(runs.drain(HANDOVER_DRAIN_TIMEOUT), former));
@@ -96,12 +96,12 @@ pub(super) async fn leave(
         () = over => {}
         () = shutdown.requested() => drain(runs, shutdown).await,
     }
-    // Those that a run had until now.
+    // The sessions that the last runs have used.
     drop(timeout(LAST_SESSION_TIMEOUT, handing).await);
     hurry.abort();
 }
 
-/// Opens the way on which the next daemon reads what runs here.
+/// Gives the successor a connection on which it reads the runs of this daemon.
 pub(super) async fn open(
     successor: &Successor,
     daemon: &Arc<Daemon>,
@@ -112,7 +112,7 @@ pub(super) async fn open(
     }
 }
 
-/// A connection to us for the next daemon, which tells its clients of the runs that go on here.
+/// A connection to this daemon for its successor, which serves its clients the runs that continue here.
 #[cfg(target_os = "linux")]
 fn door(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<OwnedFd> {
     let paired = UnixStream::pair().and_then(|(near, far)| Ok((near, far.into_std()?)));
@@ -122,7 +122,7 @@ fn door(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<OwnedFd
             Some(far.into())
         }
         Err(error) => {
-            warn!(%error, "the next muxd cannot tell of the runs that go on here");
+            warn!(%error, "cannot open a connection for the successor: its clients do not find the runs of this muxd");
             None
         }
     }
@@ -133,8 +133,8 @@ fn door(_: &Arc<Daemon>, _: &ClientConnections) -> Option<OwnedFd> {
     None
 }
 
-/// Where a service manager listens on, whoever comes meanwhile would wait and not know why: he hears that we
-/// end, until this is dropped. Elsewhere nobody listens any more.
+/// Where a service manager keeps listening, clients that connect meanwhile would wait without a reason: until the
+/// returned handle is dropped, they get an error that says that the daemon is ending. Elsewhere the socket is closed.
 pub(super) fn turn_away(
     listener: Listener,
     service: &ServiceManager,

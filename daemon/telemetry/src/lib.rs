@@ -1,20 +1,20 @@
-//! What the daemon reports of itself: the spans of a call, counters and times, and its log.
+//! The daemon's telemetry: metrics, traces and the log.
 //!
-//! It knows files, secrets and wire, and no server, tool or run.
+//! Depends on `mux-files`, `mux-secrets` and `mux-wire`, and on no server, tool or run.
 //!
-//! - `metrics` counts where things happen, on handles that each server keeps, and never by a name that a caller made
-//!   up, so that the number of series is bounded: of `server_meters`, of each `call_meter`, of `run_meters`, of a `process_stats`, and of what
-//!   is so at a `metrics_snapshot`. `text_format` writes Prometheus' format, `metrics_port` serves it to readers that have the `metrics_token`. `mux
-//!   metrics`, `mux top` and the port read one text.
-//! - `trace` is W3C's `trace_context` and the `span`s within it: a `tracer` begins spans, a `span_collector` receives them. A
-//!   caller carries a `TraceScope`: the context in which its client asked, and what collects spans, if anything. Where
-//!   nothing collects, a context passes as it came. Spans go to a queue that never waits.
+//! - `metrics` counts in `server_meters`, `call_meter` and `run_meters`, never by a name that a caller made up, so that
+//!   the number of series is bounded. `process_stats` and `metrics_snapshot` are read on demand. `text_format` writes
+//!   Prometheus' format, `metrics_port` serves it to clients with the `metrics_token`. `mux metrics`, `mux top` and the
+//!   port read the same text.
+//! - `trace` has W3C's `trace_context` and its `span`s: a `tracer` begins spans, a `span_collector` receives them.
+//!   A caller carries a `TraceScope`: its client's context, and the collector, if any. Without a collector a context is
+//!   passed on unchanged. Spans go to a queue that never blocks.
 //! - `logging` writes `muxd.log`.
 //!
 //! Invariants:
 //!
 //! - No caller waits for the reader of a trace, a metric or a log line.
-//! - No span and no label holds an argument or a result, and no log line a token of a published format.
+//! - No span and no label contains an argument or a result, and no log line a token in a published format.
 
 pub mod logging;
 pub mod metrics;

@@ -1,7 +1,7 @@
-//! The daemon's log: `muxd.log`, and what it was before, of bounded length.
+//! The daemon's log: `muxd.log` and its rotated files, of bounded size.
 //!
-//! Invariant: standard output and error stay silent; a client may be reading them. A log that cannot be written
-//! keeps nobody from serving. No token of a published format stands in it.
+//! Invariant: nothing is written to standard output or error, which a client may read. A log that cannot be written
+//! does not keep the daemon from serving. The log contains no token in a published format.
 
 use std::{
     borrow::Cow,
@@ -20,22 +20,20 @@ use tracing_subscriber::EnvFilter;
 use mux_files::rotating_log::{RotatingLog, sweep_logs};
 
 const LOG_FILE_NAME: &str = "muxd.log";
-/// Lines that wait for the disk; more are dropped. Room for all of them is taken at the start, for the daemon's
-/// life.
+/// Lines that wait for the disk; more are dropped. The queue's memory is allocated at the start.
 const MAX_QUEUED_LINES: usize = 8_192;
-/// Earlier builds wrote one file a day, and kept so many days.
+/// The retention of the daily logs that earlier builds wrote.
 const DAILY_LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The logs of all servers that there ever were, in bytes.
+/// The maximum size of the logs of all servers, including removed ones.
 const MAX_SERVER_LOG_BYTES: u64 = 1 << 30;
 
-/// What rmcp logs here are whole messages, the ids of sessions, codes that tokens are given for: none of it
-/// stands in a log, whoever asks for more.
+/// Silences rmcp targets that log whole messages, session IDs and authorization codes, whatever filter is configured.
 const RMCP_LOG_FILTER: &str = "rmcp::service=warn,rmcp::transport=warn";
 
-/// The cache's store logs every page that it writes, unless its target is silenced.
+/// The log target of the cache's store, which logs every page that it writes.
 const CACHE_STORE_TARGET: &str = "sled";
 
-/// Adds what is silenced unless the filter names it.
+/// Adds the silenced targets to a filter. The cache store is not silenced if the filter names it.
 fn add_silenced_targets(filter: &str) -> String {
     match filter.contains(CACHE_STORE_TARGET) {
         true => format!("{filter},{RMCP_LOG_FILTER}"),
@@ -43,7 +41,7 @@ fn add_silenced_targets(filter: &str) -> String {
     }
 }
 
-/// Starts logging to `dir`, panics included. The guard flushes when it is dropped; keep it until the end.
+/// Starts logging to `dir`, including panics. The guard flushes when it is dropped: keep it until the end.
 pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(MAX_QUEUED_LINES)
@@ -51,7 +49,7 @@ pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     let filter = filter
         .and_then(|text| EnvFilter::try_new(add_silenced_targets(text)).ok())
         .unwrap_or_else(|| EnvFilter::new(add_silenced_targets("info")));
-    // A second daemon in one process, as tests have it, keeps the first one's log.
+    // A second daemon in one process, as in tests, uses the first one's log.
     drop(
         tracing_subscriber::fmt()
             .with_env_filter(filter)
@@ -61,7 +59,7 @@ pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     );
     let told = panic::take_hook();
     panic::set_hook(Box::new(move |panicked| {
-        // A task that panics ends alone, and nobody reads our standard error.
+        // A panic ends only its task, and standard error is not read.
         error!("{panicked}");
         told(panicked);
     }));
@@ -69,11 +67,11 @@ pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
     guard
 }
 
-/// Masks tokens of published formats, whichever library or server put them into a message.
+/// Masks tokens in published formats, whichever library or server put them into a message.
 struct MaskedLog(NonBlocking);
 
 impl Write for MaskedLog {
-    /// One event, as its formatter writes it.
+    /// Writes one event, as the formatter passes it.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(event);
         let masked = Masker::default().text(&text);
@@ -86,7 +84,7 @@ impl Write for MaskedLog {
     }
 }
 
-/// An event with one line end, its last: what a program or a server says cannot pass for another event.
+/// Escapes line ends within an event, so that quoted text cannot look like another event.
 fn one_line(event: &str) -> Cow<'_, str> {
     let (body, end) = match event.strip_suffix('\n') {
         Some(body) => (body, "\n"),
@@ -98,10 +96,10 @@ fn one_line(event: &str) -> Cow<'_, str> {
     }
 }
 
-/// The logs of servers that nobody has any more are not kept for ever.
+/// Removes the oldest server logs beyond the size limit.
 pub fn sweep_server_logs(folder: &Path) {
     if let Err(error) = sweep_logs(folder, MAX_SERVER_LOG_BYTES) {
-        warn!(%error, "old logs of servers cannot be removed");
+        warn!(%error, "cannot remove old server logs");
     }
 }
 
@@ -113,7 +111,7 @@ fn remove_daily_logs(dir: &Path) {
         let age = entry.metadata().and_then(|found| found.modified());
         let age = age.ok().and_then(|then| then.elapsed().ok());
         if is_of_a_day && age.is_some_and(|age| age > DAILY_LOG_RETENTION) {
-            // It is looked at again with the next start.
+            // The next start tries again.
             drop(fs::remove_file(entry.path()));
         }
     }
@@ -124,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_one_line_whatever_it_quotes() {
+    fn event_is_one_line_whatever_it_quotes() {
         for (event, line) in [
             ("INFO a\n", "INFO a\n"),
             ("INFO a\nERROR b\r\n", "INFO a\\nERROR b\\r\n"),

@@ -1,7 +1,7 @@
-//! What happened since the daemon started, in numbers: counted where it happens, told in Prometheus' text.
+//! The daemon's metrics since its start, exposed in Prometheus' text format.
 //!
-//! Invariant: no label holds an argument, a result, a path or a secret, and the number of series is bounded, whatever
-//! servers call themselves and their tools. Whoever counts waits for nobody.
+//! Invariant: no label contains an argument, a result, a path or a secret. The number of series is bounded, whatever
+//! the names of servers and tools. Counting never blocks.
 
 mod call_meter;
 mod metrics_port;
@@ -27,7 +27,7 @@ pub use self::{
 };
 use self::{metrics_snapshot::SnapshotCollector, server_meters::ServerMetrics};
 
-/// All that is counted, and the port on which it may be read.
+/// All metrics, and the port that serves them.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -38,7 +38,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// `token` is the file with what the port asks for.
+    /// `token` is the file with the port's token.
     pub fn new(token: PathBuf) -> Arc<Self> {
         let mut registry = Registry::default();
         let servers = ServerMetrics::register(&mut registry);
@@ -46,7 +46,7 @@ impl Metrics {
         let checks = Histogram::new(SHORT_BUCKETS_SECONDS);
         registry.register(
             "muxd_check_duration_seconds",
-            "How long the types of a program took to check, known verdicts among them",
+            "How long type checks of programs took, including cached verdicts",
             checks.clone(),
         );
         Arc::new(Self {
@@ -58,12 +58,12 @@ impl Metrics {
         })
     }
 
-    /// What is counted of a server. `identity` tells it apart from those of the same name in other projects.
+    /// The meters of a server. `identity` distinguishes it from servers of the same name in other projects.
     pub fn server(&self, identity: &str) -> Arc<ServerMeters> {
         self.servers.of(identity)
     }
 
-    /// A call begins; nobody knows yet of which server.
+    /// Begins to meter a call whose server is not known yet.
     pub fn begin_call(&self) -> CallMeter {
         CallMeter::begin(self.servers.unknown())
     }
@@ -72,7 +72,7 @@ impl Metrics {
         self.checks.observe(took.as_secs_f64());
     }
 
-    /// All of it, with what is so at this moment.
+    /// All metrics as text, together with the snapshot `moment`.
     pub fn text(&self, moment: MetricsSnapshot, format: TextFormat) -> String {
         let mut now = Registry::default();
         now.register_collector(Box::new(SnapshotCollector(moment)));
@@ -80,12 +80,12 @@ impl Metrics {
     }
 }
 
-/// For what is over in milliseconds, in seconds.
+/// Histogram buckets for durations of milliseconds.
 const SHORT_BUCKETS_SECONDS: [f64; 15] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
 ];
 
-/// For what may take minutes.
+/// Histogram buckets for durations of up to minutes.
 const LONG_BUCKETS_SECONDS: [f64; 16] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
 ];

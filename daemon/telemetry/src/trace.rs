@@ -1,9 +1,9 @@
-//! Traces: in which one a run or a call is asked for, and the spans that are told of it.
+//! Traces of runs and calls.
 //!
-//! The form of a context is W3C's. Where nobody collects spans, a context that somebody brought is handed on as it is,
-//! and nobody is given one who brought none.
+//! Contexts are W3C trace contexts. Without a collector, a client's context is passed on unchanged, and no new trace is
+//! started.
 //!
-//! Invariant: no argument and no result of a call stands in a span, nor the words of an error, which may repeat them.
+//! Invariant: no span contains an argument or a result of a call, or the message of an error, which may repeat them.
 
 mod span;
 mod span_collector;

@@ -1,6 +1,6 @@
-//! What a child gets, what is heard of it, and what cannot start.
+//! How children start: their descriptors and environment, their exits, and failures to start.
 //!
-//! Invariant: every answer is about the child that was asked for, however many there are.
+//! Invariant: every answer concerns the child that was requested, however many there are.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -36,7 +36,7 @@ async fn a_child_reads_and_writes_through_its_pipes() {
 }
 
 #[tokio::test]
-async fn a_signal_is_reported_also_one_without_a_name() {
+async fn signals_are_reported_with_and_without_a_name() {
     let place = Place::new("signals");
     let keeper = place.keeper().await;
     let mut exits = Vec::new();
@@ -56,7 +56,7 @@ async fn a_signal_is_reported_also_one_without_a_name() {
 }
 
 #[tokio::test]
-async fn what_cannot_start_says_why_and_the_next_one_starts() {
+async fn spawn_failure_has_a_reason_and_the_next_spawn_succeeds() {
     let place = Place::new("refusals");
     let keeper = place.keeper().await;
     let (notes, script) = (place.path("notes"), place.path("script"));
@@ -98,7 +98,7 @@ async fn what_cannot_start_says_why_and_the_next_one_starts() {
 async fn a_child_inherits_nothing_but_its_pipes() {
     let place = Place::new("inheritance");
     let keeper = place.keeper().await;
-    // Others are open in the keeper at the same time.
+    // The keeper has descriptors of another child open at the same time.
     let other = keeper.spawn(place.sh("cat")).await.unwrap();
     let script = "ls /proc/self/fd | wc -l; grep -E 'Sig(Blk|Ign)' /proc/self/status";
     let (said, _) = output(keeper.spawn(place.sh(script)).await.unwrap()).await;
@@ -155,7 +155,7 @@ async fn a_program_that_is_no_keeper_is_an_error() {
     let error = Keeper::start("/bin/false".as_ref(), &place.path("lock"))
         .await
         .unwrap_err();
-    let said = "start the keeper: it ended (exit status: 1) before it said hello";
+    let said = "start the keeper: it exited (exit status: 1) before the handshake";
     assert_eq!(error.to_string(), said);
     let missing = Keeper::start("/no/muxd".as_ref(), &place.path("lock")).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! How trees end: stopped, dropped, left behind, with their daemon, or with their keeper.
+//! How process trees end: stopped, dropped, left behind, with their daemon, or with their keeper.
 //!
 //! Invariant: after each of these, no process of the tree is left.
 
@@ -19,8 +19,8 @@ use tokio::time::timeout;
 
 use crate::place::{MUXD, PATIENCE, PROMISED, Place, ended};
 
-/// Ignores end of file and SIGTERM, has a child that does, one that also left the group, and one
-/// that left its parent and its environment too.  All hold the witness, and each says `ready`.
+/// Ignores end of file and SIGTERM, has a child that does the same, one that also left the process group, and one that
+/// left its parent and its environment too. All hold the witness, and each says `ready`.
 const OBSTINATE: &str = r#"
     exec 3>"$WITNESS"
     export STAY='trap "" TERM; echo ready >&3; while :; do sleep 1000; done'
@@ -29,7 +29,7 @@ const OBSTINATE: &str = r#"
     (setsid env -i PATH="$PATH" sh -c "$STAY" &)
     eval "$STAY""#;
 
-/// Leaves one process behind that nothing ties to it but its environment.
+/// Leaves one process behind that only its environment identifies.
 const LEAVES_ORPHAN: &str = r#"
     exec 3>"$WITNESS"
     (setsid sh -c 'trap "" TERM; echo ready >&3; while :; do sleep 1000; done' &)
@@ -40,7 +40,7 @@ const LEAVES_ORPHAN: &str = r#"
 async fn stop_ends_the_whole_tree_of_a_child_that_ignores_it() {
     let place = Place::new("stop");
     let keeper = place.keeper().await;
-    // Without the one that lost its environment: that one ends with the keeper.
+    // Without the process that lost its environment: that one ends with the keeper.
     let script = OBSTINATE.replace("env -i PATH=\"$PATH\"", "");
     let child = keeper.spawn(place.sh(&script)).await.unwrap();
     let witness = place.witness(4).await;
@@ -52,7 +52,7 @@ async fn stop_ends_the_whole_tree_of_a_child_that_ignores_it() {
 }
 
 #[tokio::test]
-async fn stop_is_gentle_to_a_child_that_ends_by_itself() {
+async fn stop_does_not_kill_a_child_that_exits_by_itself() {
     let place = Place::new("gentle");
     let keeper = place.keeper().await;
     let child = keeper.spawn(place.sh("cat; exit 7")).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_dropped_child_is_killed_with_its_tree() {
 }
 
 #[tokio::test]
-async fn what_a_child_leaves_behind_ends_after_it() {
+async fn leftover_process_of_a_child_ends_after_it() {
     let place = Place::new("leftover");
     let keeper = place.keeper().await;
     let mut child = keeper.spawn(place.sh(LEAVES_ORPHAN)).await.unwrap();
@@ -96,8 +96,8 @@ fn spawn(place: &Place, script: &str) -> Vec<u8> {
     [&(body.len() as u32).to_le_bytes()[..], &body].concat()
 }
 
-/// The socket's end is all that a keeper sees of a daemon that was killed, so the test speaks the
-/// wire itself and drops it.
+/// A keeper sees the death of its daemon as the end of the socket only, so the test sends the frames itself and closes
+/// the socket.
 #[tokio::test]
 async fn nothing_outlives_a_killed_daemon() {
     let place = Place::new("killed-daemon");
@@ -111,7 +111,7 @@ async fn nothing_outlives_a_killed_daemon() {
         .unwrap();
     daemon.write_all(&spawn(&place, OBSTINATE)).unwrap();
     let witness = place.witness(4).await;
-    // What a service manager or a terminal sends to all is not for the keeper to act on.
+    // The keeper ignores signals that a service manager or a terminal sends to all processes.
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         kill(Pid::from_raw(keeper.id() as i32), signal).unwrap();
     }
@@ -126,7 +126,7 @@ async fn nothing_outlives_a_killed_daemon() {
 }
 
 #[tokio::test]
-async fn close_ends_the_children_and_tells_how() {
+async fn close_ends_the_children_and_reports_their_exit() {
     let place = Place::new("close");
     let keeper = place.keeper().await;
     let child = keeper.spawn(place.sh(OBSTINATE)).await.unwrap();
@@ -156,13 +156,13 @@ async fn a_keeper_killed_with_its_guard_is_noticed_and_leaves_nothing() {
     assert!(next.spawn(place.sh("true")).await.is_ok());
 }
 
-/// The keeper itself, below the guard that its pid names.
+/// The keeper itself, a child of the guard, whose pid the daemon knows.
 fn below(guard: u32) -> Pid {
     let children = fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap();
     Pid::from_raw(children.trim().parse().unwrap())
 }
 
-/// The keeper first, while its guard cannot act.
+/// Kills the keeper first, while its guard is stopped.
 fn kill_both(guard: u32) {
     let keeper = below(guard);
     let guard = Pid::from_raw(guard as i32);
@@ -176,7 +176,7 @@ fn kill_both(guard: u32) {
 }
 
 #[tokio::test]
-async fn a_killed_keeper_with_a_guard_leaves_not_even_what_nothing_ties_to_it() {
+async fn guard_of_a_killed_keeper_ends_even_processes_without_their_environment() {
     let place = Place::new("guarded-keeper");
     let keeper = place.keeper().await;
     let child = keeper.spawn(place.sh(OBSTINATE)).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_killed_keeper_with_a_guard_leaves_not_even_what_nothing_ties_to_it() 
 }
 
 #[tokio::test]
-async fn a_keeper_whose_guard_was_killed_ends_all_and_is_replaced() {
+async fn keeper_without_its_guard_ends_all_children_and_is_replaced() {
     let place = Place::new("killed-guard");
     let keeper = place.keeper().await;
     let child = keeper.spawn(place.sh(OBSTINATE)).await.unwrap();
@@ -207,9 +207,9 @@ async fn a_keeper_whose_guard_was_killed_ends_all_and_is_replaced() {
     assert!(place.keeper().await.spawn(place.sh("true")).await.is_ok());
 }
 
-/// A daemon, its keeper and the guard, killed at one instant: the next keeper ends what they had.
+/// A daemon, its keeper and the guard are killed at one instant: the next keeper ends their processes.
 #[tokio::test]
-async fn what_nobody_could_end_the_next_keeper_ends_before_it_starts_anything() {
+async fn next_keeper_ends_leftover_processes_before_it_starts_any() {
     let place = Place::new("remains");
     let (mut daemon, keepers) = UnixStream::pair().unwrap();
     let mut guard = Command::new(MUXD)
@@ -219,7 +219,7 @@ async fn what_nobody_could_end_the_next_keeper_ends_before_it_starts_anything() 
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // One that lost its environment cannot be known any more.
+    // Without the process that lost its environment: it cannot be recognized any more.
     let script = OBSTINATE.replace("env -i PATH=\"$PATH\"", "");
     daemon.write_all(&spawn(&place, &script)).unwrap();
     let witness = place.witness(4).await;

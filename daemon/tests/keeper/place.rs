@@ -1,6 +1,6 @@
-//! Where a test of the keeper takes place: a directory, a lock, and the witness of a tree's end.
+//! The place of one keeper test: a directory, a lock, and a witness pipe that proves the end of a tree.
 //!
-//! Invariant: a place belongs to one test, so tests never wait for each other's lock.
+//! Invariant: a place belongs to one test, so no test waits for the lock of another.
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ use tokio::{io::AsyncReadExt, net::unix::pipe, time::timeout};
 
 pub(crate) const MUXD: &str = env!("CARGO_BIN_EXE_muxd");
 
-/// What invariant 9 allows from the daemon's end to the end of the last process.
+/// The time that invariant 8 of ARCHITECTURE.md allows from the daemon's end to the end of the last process.
 pub(crate) const PROMISED: Duration = Duration::from_secs(2);
 
-/// For what has no promise, and only must not hang.
+/// A limit for operations without a guaranteed time, so that they do not hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A directory for one test, with a lock path and a pipe that proves the end of a tree.
@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    /// The reading end, once the tree has opened it and `count` processes have said `ready`.
+    /// The reading end of the witness, once the tree has opened it and `count` processes have said `ready`.
     pub(crate) async fn witness(&self, count: usize) -> pipe::Receiver {
         let path = self.path("witness");
         let file = tokio::task::spawn_blocking(|| fs::File::open(path).unwrap());

@@ -1,7 +1,6 @@
-//! One text for one value: names in order, numbers in one spelling.
+//! Canonical JSON text: sorted member names, and one spelling per number.
 //!
-//! Invariant: two values have the same text exactly if they are the same value to a JSON reader who does not look at the
-//! order of names.
+//! Invariant: two values have the same text if and only if they are equal, ignoring the order of members.
 
 use std::borrow::Cow;
 
@@ -9,24 +8,24 @@ use serde_json::{Number, Value};
 
 use crate::{digest::DigestKey, sanitize::is_unseen};
 
-/// The hash of the value's canonical text.
+/// The hash of a value's canonical text.
 pub fn digest(value: &Value) -> DigestKey {
     digest_of_text(&to_text(value))
 }
 
-/// Names a value by its canonical text, which the caller has.
+/// The hash of a value whose canonical text is `text`.
 pub fn digest_of_text(text: &str) -> DigestKey {
     blake3::hash(text.as_bytes()).into()
 }
 
-/// The canonical text.
+/// The canonical text of a value.
 pub fn to_text(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
     text
 }
 
-/// The text of an object that is known by its members.
+/// The canonical text of an object with these members.
 pub fn members_to_text<'a>(members: impl IntoIterator<Item = (&'a str, Cow<'a, Value>)>) -> String {
     let (mut text, members) = (String::new(), members.into_iter().collect::<Vec<_>>());
     let members = members.iter().map(|(name, member)| (*name, &**member));
@@ -34,7 +33,7 @@ pub fn members_to_text<'a>(members: impl IntoIterator<Item = (&'a str, Cow<'a, V
     text
 }
 
-/// A canonical text on many lines, for people: letters that nobody sees are escaped, as JSON has it.
+/// Formats a canonical text on many lines for display. Invisible characters are escaped as in JSON.
 pub fn to_readable(text: &str) -> String {
     let ordered: Value = serde_json::from_str(text).unwrap_or_default();
     let lines = serde_json::to_string_pretty(&ordered).unwrap_or_default();
@@ -95,15 +94,15 @@ fn write_string(string: &str, text: &mut String) {
     text.push_str(&Value::from(string).to_string());
 }
 
-/// `1`, `1.0` and `1e0` are one number.
+/// The canonical spelling of a number: `1`, `1.0` and `1e0` are the same.
 fn spell_number(number: &Number) -> String {
-    /// Up to here every whole number is one.
+    /// Up to this every integer is exact.
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
         Some(float)
             if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_EXACT_INTEGER =>
         {
-            // It is whole and in range, so nothing is lost; and minus zero is zero.
+            // Integral and in range, so the conversion is exact; minus zero becomes zero.
             (float as i64).to_string()
         }
         _ => number.to_string(),
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_spelling_are_no_difference_and_everything_else_is() {
+    fn digest_ignores_order_and_spelling_only() {
         let one = parsed(r#"{"b":[1,{"y":1.0,"x":"\u0041"}],"a":-0.0}"#);
         for same in [
             r#"{"a":0,"b":[1.0,{"x":"A","y":1}]}"#,
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_what_nobody_sees() {
+    fn readable_text_escapes_invisible_characters() {
         let value = json!({ "b": "x\u{200b}y\u{e0041}", "a": "é\u{1b}" });
         let shown = to_readable(&to_text(&value));
         let expected = "{\n  \"a\": \"é\\u001b\",\n  \"b\": \"x\\u200by\\udb40\\udc41\"\n}";
@@ -183,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_text_reads_as_the_value_and_any_order_gives_it(value in values()) {
+        fn canonical_text_is_stable_and_order_independent(value in values()) {
             let text = to_text(&value);
             prop_assert_eq!(&text, &to_text(&reversed(&value)));
             prop_assert_eq!(&text, &to_text(&parsed(&text)));

@@ -1,22 +1,21 @@
-//! "Did you mean": the nearest names to one that does not exist.
+//! "Did you mean": finds names similar to one that does not exist.
 //!
-//! Invariant: the work is bounded, whoever made up the name, and those that are known: the length of the one times that
-//! of the other is what a comparison costs, in time and in memory.
+//! Invariant: the work is bounded for any names. A comparison costs time and memory proportional to the product of both
+//! lengths.
 
-/// A longer name, in bytes, is near to nothing.
+/// Longer names have no suggestions.
 const MAX_NAME_BYTES: usize = 200;
-/// Of all comparisons together, in letters of the one times letters of the other. For more names that could be near,
-/// only whether one stands inside the other is looked at.
+/// The budget of all comparisons, as products of both lengths. Beyond it, names are only compared by containment.
 const MAX_COMPARED_LETTERS: usize = 500_000;
-/// How near a name must be, from 0 to 1.
+/// The minimum similarity of a suggestion, from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// The nearest of `known`, if any is near enough to be a slip.
+/// The most similar name in `known`, if any is similar enough.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     nearest_few(name, known, 1).into_iter().next()
 }
 
-/// Up to `most` names, nearest first.
+/// Up to `most` similar names, the most similar first.
 pub fn nearest_few<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,
@@ -37,7 +36,7 @@ pub fn nearest_few<'a>(
     scored.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// Case and separators are what people get wrong most.
+/// Removes case and separators, the most frequent differences.
 fn fold(name: &str) -> String {
     name.chars()
         .filter(|c| c.is_alphanumeric() || *c == '.')
@@ -50,7 +49,7 @@ fn score(wanted: &str, candidate: &str, left: &mut usize) -> f64 {
         return 1.0;
     }
     let distance = distance(wanted, candidate, left).unwrap_or(0.0);
-    // One inside the other: `read` for `read_file`.
+    // One contains the other: `read` for `read_file`.
     let part = if wanted.len() >= 3 && (candidate.contains(wanted) || wanted.contains(candidate)) {
         0.7
     } else {
@@ -59,7 +58,7 @@ fn score(wanted: &str, candidate: &str, left: &mut usize) -> f64 {
     distance.max(part)
 }
 
-/// `None` if they are too unlike in length to be near, or too many were compared before.
+/// The normalized similarity. `None` if the lengths differ too much, or the budget is used up.
 fn distance(wanted: &str, candidate: &str, left: &mut usize) -> Option<f64> {
     let (one, other) = (wanted.chars().count(), candidate.chars().count());
     let (short, long) = (one.min(other), one.max(other));
@@ -75,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_thousand_long_names_are_not_all_compared() {
+    fn comparisons_are_bounded() {
         let known: Vec<String> = (0..10_000)
             .map(|n| format!("{n:05}{}", "ab".repeat(97)))
             .collect();
@@ -84,19 +83,19 @@ mod tests {
         let wanted = "ba".repeat(99);
         let compared = names().filter(|name| distance(&wanted, name, &mut left).is_some());
         assert!((1..20).contains(&compared.count()));
-        // What is inside is found, however many are compared.
+        // Containment is checked even without a budget.
         assert_eq!(nearest("09999ab", names()), Some(&*known[9_999]));
     }
 
     #[test]
-    fn slips_are_found_and_strangers_are_not() {
+    fn similar_names_are_found_and_others_are_not() {
         let known = ["read_file", "write_file", "list_directory"];
         let near = |name| nearest(name, known.into_iter());
         assert_eq!(near("readFile"), Some("read_file"));
         assert_eq!(near("raed_file"), Some("read_file"));
         assert_eq!(near("directory"), Some("list_directory"));
         assert_eq!(near("frobnicate"), None);
-        // It would take a minute and gigabytes to find out how far it is.
+        // Comparing this would take a minute and gigabytes.
         assert_eq!(near(&"read_file".repeat(10_000_000)), None);
     }
 }

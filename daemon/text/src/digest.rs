@@ -1,11 +1,11 @@
-//! Names for what is computed: hashes of everything that it was computed from.
+//! Digests over lists of parts, as keys for computed values.
 //!
-//! Invariant: every part is hashed with its length, so that no two different lists of parts run together.
+//! Invariant: every part is hashed with its length, so that different lists of parts do not collide.
 
-/// What a digest comes to.
+/// The result of a digest.
 pub type DigestKey = [u8; 32];
 
-/// A hash that is being made.
+/// A digest under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Digest(blake3::Hasher);
 
@@ -24,7 +24,7 @@ impl Digest {
         self.bytes(part.as_bytes())
     }
 
-    /// Nothing is another part than an empty text.
+    /// Adds an optional text. `None` differs from an empty text.
     pub fn optional_text(self, part: Option<&str>) -> Self {
         match part {
             Some(text) => self.bytes(&[1]).text(text),
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_do_not_run_together() {
+    fn part_boundaries_change_the_digest() {
         let key = |parts: &[Option<&str>]| {
             let parts = parts.iter();
             parts

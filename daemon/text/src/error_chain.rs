@@ -1,14 +1,14 @@
-//! What a person is told of an HTTP request that failed: its causes, each once, and the fix.
+//! Describes a failed HTTP request: its causes, each once, and a fix.
 
 use std::error::Error;
 
-/// An error with its sources, each said once.
+/// The causes of an error on one line, each once.
 pub fn error_causes(error: &dyn Error) -> String {
     let mut text = String::new();
     let mut next = error.source();
     while let Some(cause) = next {
         let said = cause.to_string();
-        // Of hyper, whose own sources say more.
+        // hyper's generic messages; their sources are specific.
         let empty = said.starts_with("client error") || said.starts_with("connection error");
         let says_more = !empty || cause.source().is_none();
         if says_more && !text.contains(&said) {
@@ -25,14 +25,14 @@ pub fn error_causes(error: &dyn Error) -> String {
     }
 }
 
-/// `key` is where the address stands in the configuration.
+/// A hint for a failed request. `key` is the configuration key of the URL.
 pub fn fix_of(why: &str, key: &str) -> String {
     let why = why.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
     if says(&["corrupt message", "wrong version", "record overflow"]) {
         format!("does it speak https? check the scheme of `{key}`")
     } else if says(&["certificate", "unknownissuer", "tls", "handshake"]) {
-        "if its certificate is one of your own, name the file in SSL_CERT_FILE in the `env` file beside config.toml"
+        "if its certificate is from a private CA, set SSL_CERT_FILE to the CA file in the `env` file beside config.toml"
             .into()
     } else if says(&["dns", "lookup", "resolve", "name or service"]) {
         format!("check the host of `{key}`, and the network")
@@ -43,7 +43,7 @@ pub fn fix_of(why: &str, key: &str) -> String {
     }
 }
 
-/// The beginning of what a server says, in one line.
+/// The beginning of a server's response, on one line.
 pub fn excerpt(text: &str) -> String {
     const MAX_EXCERPT_CHARS: usize = 200;
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_becomes_one_short_line() {
+    fn excerpt_is_one_short_line() {
         let page = format!("<html>\n  <b>\u{7}No\u{1b}[1m</b>\r\n{}", "x".repeat(500));
         let line = excerpt(&page);
         assert!(

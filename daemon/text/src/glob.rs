@@ -1,14 +1,14 @@
-//! Globs, read once.
+//! Globs, parsed once.
 
 use wildmatch::WildMatch;
 
-/// `*` stands for any characters, `?` for one; everything else for itself.
+/// A glob: `*` matches any characters, `?` exactly one; everything else is literal.
 #[derive(Clone, Debug)]
 pub struct Glob {
     pattern: WildMatch,
     text: String,
-    /// What stands before the first wildcard, and from where on there is none: most texts that do not match differ
-    /// there, and with one `*` that is all.
+    /// The end of the literal prefix, and the start of the literal suffix: most non-matching texts differ there, and
+    /// with a single `*` nothing else is compared.
     head: usize,
     tail: usize,
 }
@@ -43,13 +43,13 @@ impl Glob {
         self.head == self.text.len()
     }
 
-    /// Everything before the first wildcard.
+    /// The literal prefix before the first wildcard.
     pub fn head(&self) -> &str {
         &self.text[..self.head]
     }
 }
 
-/// Whether the pattern may match a text that begins so. In doubt it may.
+/// Whether a pattern may match a text that begins with `head`. True if in doubt.
 pub fn may_match_below(pattern: &str, head: &str) -> bool {
     match pattern.find(['*', '?']) {
         Some(end) => head.starts_with(&pattern[..end]) || pattern[..end].starts_with(head),
@@ -57,7 +57,7 @@ pub fn may_match_below(pattern: &str, head: &str) -> bool {
     }
 }
 
-/// Whether a pattern that is needed once matches.
+/// Whether a pattern matches, for a single use.
 pub fn glob(pattern: &str, text: &str) -> bool {
     WildMatch::new(pattern).matches(text)
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pattern_may_match_what_begins_as_it_does() {
+    fn pattern_may_match_texts_with_common_prefix() {
         for (pattern, expected) in [
             ("blog.query.a", true),
             ("blog.q*", true),

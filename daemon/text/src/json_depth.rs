@@ -1,15 +1,14 @@
-//! How deep JSON may nest on its way through the daemon.
+//! Limits how deep JSON may nest.
 //!
-//! Whoever reads JSON by recursion stops somewhere: serde at 128 levels, our frames' envelopes
-//! included, and many a server earlier or with a crash. One limit with a name comes before all of
-//! them.
+//! Recursive JSON parsers have limits: serde_json stops at 128 levels, including the envelopes of frames, and servers
+//! may stop earlier or crash. This limit is below all of them, and has a clear error.
 
 use mux_wire::{Fault, Kind};
 
-/// Levels of arrays and objects.
+/// The maximum number of nested arrays and objects.
 const MAX_JSON_DEPTH: usize = 100;
 
-/// Refuses JSON text that nests too deep. `what` begins the sentence: `the result`.
+/// Fails for JSON text that nests too deep. `what` begins the message, such as `the result`.
 pub fn check(text: &str, what: &str) -> Result<(), Fault> {
     let depth = depth(text);
     if depth <= MAX_JSON_DEPTH {
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_counted_and_brackets_in_strings_are_not() {
+    fn depth_ignores_brackets_in_strings() {
         for (text, expected) in [
             ("7", 0),
             ("[]", 1),

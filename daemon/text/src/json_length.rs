@@ -1,12 +1,12 @@
-//! How long a value is as JSON text, without the text.
+//! The length of a value as JSON text, without building the text.
 //!
-//! Invariant: nobody counts further than they want to know.
+//! Invariant: counting stops at the caller's limit.
 
 use std::io;
 
 use serde::Serialize;
 
-/// In bytes; none if it is longer than `most`.
+/// The length in bytes; `None` if it is more than `most`.
 pub fn of(value: &impl Serialize, most: usize) -> Option<usize> {
     let mut counter = LengthCounter { left: most };
     serde_json::to_writer(&mut counter, value).ok()?;
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_as_long_as_its_text() {
+    fn length_is_that_of_the_text() {
         let value = json!({ "a": [1, 1e15, "é\n\""], "b": null });
         let length = value.to_string().len();
         assert_eq!(of(&value, 1000), Some(length));

@@ -1,35 +1,34 @@
-//! How much memory JSON text takes as a value, without the value.
+//! Estimates how much memory JSON text takes as a value, without parsing it.
 //!
 //! Sixteen megabytes of `[1,1,1…]` are eight million values of 72 bytes each, and an object takes several times as
-//! much as what stands in it. So whoever reads JSON of a stranger looks at its weight first, and what is long is read
-//! beside the runtime's threads.
+//! much as its text. So untrusted JSON is weighed before it is parsed, and long JSON is parsed on a blocking thread.
 //!
-//! Invariant: what weighs no more than a limit takes at most some hundred bytes for each unit of it.
+//! Invariant: a value takes at most a few hundred bytes per unit of weight.
 
 use serde_json::Value;
 
 use mux_process::blocking_pool;
 
-/// The most of a message, an answer or a text of a stranger, in values.
+/// The maximum weight of untrusted JSON.
 pub const MAX_JSON_WEIGHT: usize = 1_000_000;
-/// So many bytes are read, or written, in less time than it takes to have another thread do it.
+/// Shorter JSON is parsed and written on the current thread: switching threads would take longer.
 pub const MIN_OFFLOAD_BYTES: usize = 256 << 10;
-/// The same of values.
+/// Values with fewer values inside are handled on the current thread.
 const MIN_OFFLOAD_VALUES: usize = 4_000;
 
-/// As it is told beside a limit.
+/// The rule of weighing, as an addition to error messages.
 pub const WEIGHT_RULE_TEXT: &str = "where an object counts as four";
-/// What an object takes beside its members, in values.
+/// The weight of an object without its members.
 const OBJECT_WEIGHT: usize = 4;
 
-/// In values; none if that is more than `most`. Of text that is no JSON it is the weight of something.
+/// The weight of JSON text, in values; `None` if it is more than `most`. Arbitrary for text that is not JSON.
 pub fn of(text: &[u8], most: usize) -> Option<usize> {
     let mut weight = 1_usize;
     let mut bytes = text.iter();
     while let Some(byte) = bytes.next() {
         weight += match byte {
             b'"' => {
-                // Nothing counts up to its end.
+                // Skips the string.
                 while let Some(byte) = bytes.next() {
                     match byte {
                         b'"' => break,
@@ -50,7 +49,7 @@ pub fn of(text: &[u8], most: usize) -> Option<usize> {
     Some(weight)
 }
 
-/// A value as text.
+/// Serializes a value, on a blocking thread if it is large.
 pub async fn to_text(value: Value) -> String {
     match is_light(&value) {
         true => value.to_string(),
@@ -58,7 +57,7 @@ pub async fn to_text(value: Value) -> String {
     }
 }
 
-/// The same for whoever needs both.
+/// Serializes a value, on a blocking thread if it is large. Returns the value, too.
 pub async fn with_text(value: Value) -> (Value, String) {
     let write = |value: Value| {
         let text = value.to_string();
@@ -70,20 +69,19 @@ pub async fn with_text(value: Value) -> (Value, String) {
     }
 }
 
-/// Drops a value that nobody needs. To be called inside a tokio runtime.
+/// Drops a value, on a blocking thread if it is large. Must be called inside a tokio runtime.
 pub fn drop_beside(value: Value) {
     if !is_light(&value) {
         drop(tokio::task::spawn_blocking(move || drop(value)));
     }
 }
 
-/// Whether a value is written and dropped in a moment.
+/// Whether a value is small enough to be serialized and dropped on the current thread.
 pub fn is_light(value: &Value) -> bool {
     is_within(value, MIN_OFFLOAD_VALUES, MIN_OFFLOAD_BYTES)
 }
 
-/// Whether a value consists of at most so many values, with at most so many bytes of text. Looks at no more of it than
-/// that.
+/// Whether a value has at most `max_values` values and `max_bytes` bytes of text. Stops counting at the limits.
 pub fn is_within(value: &Value, max_values: usize, max_bytes: usize) -> bool {
     fn left_of(value: &Value, (values, bytes): (usize, usize)) -> Option<(usize, usize)> {
         let left = (values.checked_sub(1)?, bytes);
@@ -108,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_many_values_or_long_texts_is_not_light() {
+    fn values_with_many_members_or_long_strings_are_not_light() {
         for (value, light) in [
             (json!({ "a": [1, "x"] }), true),
             (json!("x".repeat(MIN_OFFLOAD_BYTES)), true),
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_counted_and_what_stands_in_texts_is_none() {
+    fn weight_counts_values_and_ignores_string_contents() {
         for (text, weight) in [
             ("1", 1),
             ("[1,[2],3]", 5),

@@ -1,16 +1,16 @@
-//! Text and JSON of strangers, handled within limits.
+//! Handles untrusted text and JSON within limits.
 //!
-//! It knows `mux-process` for work that is moved off the runtime, and `mux-wire` for the error that a limit becomes.
+//! Depends on `mux-process`, to move work off the runtime, and on `mux-wire` for faults.
 //!
-//! - `json_depth` bounds how deep JSON nests; `json_weight` how much memory it takes as a value, before it becomes one;
-//!   `json_length` how long it is as text.
-//! - `canonical_json` is one text for one value; `digest` names what is computed by everything that it was computed
-//!   from; `random_name` makes names that cannot be guessed.
-//! - `sanitize` removes what a server's words hide from readers (invisible characters, control sequences); `glob` reads
-//!   globs once.
-//! - `error_chain` is the causes of an error in one line; `did_you_mean` the known names near to a misspelled one.
+//! - `json_depth` limits the nesting of JSON; `json_weight` estimates its memory before it is parsed; `json_length`
+//!   computes its length as text.
+//! - `canonical_json` writes one text for equal values; `digest` computes keys over lists of parts; `random_name`
+//!   creates names that cannot be guessed.
+//! - `sanitize` strips invisible characters and control sequences from servers' texts; `glob` matches globs.
+//! - `error_chain` describes the causes of an error on one line; `did_you_mean` suggests similar names.
 //!
-//! Invariant: every function takes time in proportion to its input, and none recurses into it.
+//! Invariant: the time of every function is linear in its input, or bounded by a constant. Recursion is bounded by the
+//! depth at which serde_json stops parsing.
 
 pub mod canonical_json;
 pub mod did_you_mean;

@@ -1,27 +1,27 @@
-//! What of a server's words reaches models and terminals: text that means what it shows.
+//! Strips invisible characters from servers' texts before models and terminals see them.
 //!
-//! Letters that nobody sees (controls, directions, zero widths, tags) can carry orders to a model or rewrite a terminal;
-//! here they are left out. Only words for readers are touched: names, constants and defaults of a schema stay as they
-//! are, since a call must use them exactly.
+//! Invisible characters (controls, bidirectional marks, zero widths, tags) can carry instructions to a model or rewrite
+//! a terminal. Only prose is changed: names, constants and defaults of a schema are kept, since calls must use them
+//! exactly.
 //!
-//! Invariant: every description passes through here once, where a tool is made.
+//! Invariant: every description is sanitized once, when its tool is created.
 
 use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
-/// The longest description that is shown beside others, in bytes. All of it is told to whoever asks for the one tool.
+/// The maximum length of a description in a list, in bytes. `describe` shows all of it.
 const MAX_SHOWN_DESCRIPTION_BYTES: usize = 4 << 10;
-/// The longest instructions of a server, in bytes.
+/// The maximum length of a server's instructions, in bytes.
 const MAX_INSTRUCTIONS_BYTES: usize = 16 << 10;
-/// Members of a schema that are words for readers.
+/// Schema keywords whose values are prose.
 const PROSE_KEYWORDS: &[&str] = &["description", "title", "$comment", "markdownDescription"];
-/// Members that hold values, in which anything means itself.
+/// Schema keywords whose values are data, and are never changed.
 const VALUE_KEYWORDS: &[&str] = &[
     "const", "enum", "default", "examples", "example", "required",
 ];
 
-/// The text without what nobody sees.
+/// The text without invisible characters, and with line ends normalized.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unseen) {
         return Cow::Borrowed(text);
@@ -39,7 +39,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(cleaned)
 }
 
-/// The beginning of a text that is too long to stand beside others.
+/// The beginning of a description that is too long for a list, with a pointer to the rest; `None` if it is not.
 pub fn shortened(text: &str, path: &str) -> Option<String> {
     let (head, rest) = beginning(text)?;
     Some(format!(
@@ -47,7 +47,7 @@ pub fn shortened(text: &str, path: &str) -> Option<String> {
     ))
 }
 
-/// A server's instructions for readers; none if nothing is left of them.
+/// A server's instructions, sanitized and truncated; `None` if nothing is left of them.
 pub fn readable_instructions(text: &str) -> Option<Arc<str>> {
     let text = clean(text);
     let text = text.trim();
@@ -59,7 +59,7 @@ pub fn readable_instructions(text: &str) -> Option<Arc<str>> {
     }
 }
 
-/// The beginning of a server's instructions, to be shown beside those of others.
+/// A server's instructions for a list, with a pointer to the rest if they are too long.
 pub fn shortened_instructions(text: &str, server: &str) -> String {
     match beginning(text) {
         None => text.to_owned(),
@@ -69,7 +69,7 @@ pub fn shortened_instructions(text: &str, server: &str) -> String {
     }
 }
 
-/// With how many bytes follow, if the text is too long.
+/// The beginning of a text that is too long, and how many bytes follow.
 fn beginning(text: &str) -> Option<(&str, usize)> {
     if text.len() <= MAX_SHOWN_DESCRIPTION_BYTES {
         return None;
@@ -78,7 +78,7 @@ fn beginning(text: &str) -> Option<(&str, usize)> {
     Some((head, text.len() - head.len()))
 }
 
-/// The same for all that a schema says to its readers.
+/// Sanitizes and truncates all prose in a schema.
 pub fn clean_schema(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(clean_schema),
@@ -87,7 +87,7 @@ pub fn clean_schema(schema: &mut Value) {
     }
 }
 
-/// The same for any object that describes something: its words, and those of what it holds.
+/// Sanitizes and truncates all prose in the members of an object, recursively.
 pub fn clean_members(members: &mut Map<String, Value>) {
     for (name, member) in members {
         match member {
@@ -105,7 +105,7 @@ pub fn clean_members(members: &mut Map<String, Value>) {
     }
 }
 
-/// Letters without a shape of their own: they only change what stands around them, or nothing that shows.
+/// Whether a character is invisible: it has no glyph, or only affects its neighbors.
 pub fn is_unseen(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -114,15 +114,15 @@ pub fn is_unseen(letter: char) -> bool {
                 || matches!(other,
                     '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
                     | '\u{180b}'..='\u{180f}'
-                    // Zero widths, marks of direction, separators of lines.
+                    // Zero widths, bidirectional marks, line separators.
                     | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
                     | '\u{2060}'..='\u{206f}'
                     | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
-                    // Variation selectors, of which any bytes can be made.
+                    // Variation selectors, which can encode arbitrary bytes.
                     | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'
                     | '\u{fff0}'..='\u{fffb}'
                     | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-                    // Tags: an alphabet that no screen shows.
+                    // Tags: an invisible alphabet.
                     | '\u{e0000}'..='\u{e0fff}')
         }
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_sees_is_left_out() {
+    fn invisible_characters_are_stripped() {
         for unseen in [
             '\0',
             '\u{7}',
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_keeps_what_a_call_needs() {
+    fn schema_keeps_names_and_values() {
         let mut schema = json!({
             "title": "T\u{200b}",
             "description": "D\u{202e}",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_says_where_the_rest_is() {
+    fn shortened_text_names_where_the_rest_is() {
         assert_eq!(
             shortened(&"x".repeat(MAX_SHOWN_DESCRIPTION_BYTES), "a.b"),
             None

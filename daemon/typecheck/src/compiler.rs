@@ -1,8 +1,8 @@
-//! One compiler process: started, asked, and ended.
+//! One compiler process, from its start to its end.
 //!
-//! Invariant: a [`Compiler`] that is dropped is killed, with its group. When a check takes too long or
-//! too much memory the process ends with it, because nothing else stops a compiler that computes. If
-//! the daemon dies, the end of its input ends the compiler, also while it is at work.
+//! Invariant: dropping a [`Compiler`] kills its process group. A check that takes too long or too much memory kills the
+//! process, since nothing else stops a busy compiler. If the daemon dies, the end of its input ends the compiler, even
+//! while it is busy.
 
 mod compiler_process;
 
@@ -32,40 +32,40 @@ use super::{
     lsp::{self, DiagnosticReport, LspDiagnostic},
 };
 
-/// A start may take so many times longer than a check.
+/// A start may take this many times longer than a check.
 const START_TIMEOUT_FACTOR: u32 = 5;
-/// How often the memory of a compiler at work is looked at. One that allocates as fast as it can takes
-/// some ten MiB in that time.
+/// How often the memory of a busy compiler is checked. A compiler that allocates as fast as it can takes some ten MiB
+/// in that time.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What one check may use.
+/// The limits of one check.
 #[derive(Clone, Copy)]
 pub(super) struct CheckLimits {
     pub(super) deadline: Duration,
     pub(super) memory: u64,
 }
 
-/// Why there is no answer.
+/// Why a check has no result.
 pub(super) enum CheckLoss {
-    /// The program that was checked is to blame.
+    /// The checked program is the cause.
     Guilty(CheckFailure),
-    /// The process ended, for whatever reason.
+    /// The process ended; the checked program may not be the cause.
     Gone(String),
 }
 
-/// A process that answers.
+/// A running compiler that accepts requests.
 pub(super) struct Compiler {
     pub(super) pid: u32,
     outbox: mpsc::UnboundedSender<Vec<u8>>,
     waiting: Arc<Mutex<PendingRequests>>,
-    /// Checks that were begun, and those of them that are not over.
+    /// The number of checks that were started, and of those still running.
     begun: AtomicU64,
     going_on: AtomicU64,
-    /// The folders whose types it has read.
+    /// The folders whose types the compiler has loaded.
     loaded: Mutex<HashSet<PathBuf>>,
     /// Whether it has ever answered a check.
     answered: AtomicBool,
-    /// Why it was ended by us.
+    /// Why the process was killed or has ended.
     why: Arc<OnceLock<String>>,
     end: CancellationToken,
     over: CancellationToken,
@@ -82,7 +82,7 @@ impl Compiler {
     ) -> Result<Self, CheckFailure> {
         let died = |error: std::io::Error| CheckFailure::Died(format!("{program:?}: {error}"));
         let mut command = command(program, path);
-        // The collector begins to hurry before the process is ended.
+        // The garbage collector works harder before the limit is reached.
         let hurry = limits.memory / 4 * 3;
         let mut child = command
             .args(["--lsp", "--stdio"])
@@ -139,12 +139,12 @@ impl Compiler {
             }
             Ok(Err(why)) => Err(CheckFailure::Died(why)),
             Err(_) => Err(CheckFailure::Died(format!(
-                "it said nothing for {within:?}"
+                "it did not respond within {within:?}"
             ))),
         }
     }
 
-    /// What is wrong with a text that stands in a folder with a `tsconfig.json`.
+    /// Diagnoses a program against the types in `folder`, which has a `tsconfig.json`.
     pub(super) async fn diagnose(
         &self,
         folder: &Path,
@@ -155,7 +155,7 @@ impl Compiler {
         self.open(folder, text, limits).await
     }
 
-    /// Lets it read the types before the first program comes, which is not to blame for their length.
+    /// Loads the types before the first program, so that their size does not count against the program's limits.
     async fn load(&self, folder: &Path, limits: CheckLimits) -> Result<(), CheckLoss> {
         let is_loaded = {
             let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +219,7 @@ impl Compiler {
         );
         let report = answer.and_then(|answer| {
             serde_json::from_str::<DiagnosticReport>(answer.get())
-                .map_err(|error| format!("its answer is not understood: {error}"))
+                .map_err(|error| format!("its response is invalid: {error}"))
         });
         match report {
             Ok(report) => {
@@ -227,22 +227,22 @@ impl Compiler {
                 Ok(report.items)
             }
             Err(why) => {
-                // One that answers with an error may have lost its senses.
+                // An LSP error may mean corrupt state: restart the compiler.
                 self.kill(&why);
                 Err(CheckLoss::Gone(why))
             }
         }
     }
 
-    /// How much memory it has resident, in bytes, where the system tells.
+    /// The resident memory of the process in bytes, where the system provides it.
     pub(super) fn rss(&self) -> Option<u64> {
         rss(self.pid)
     }
 
-    /// Why it ended, when it has.
+    /// Why the process has ended.
     pub(super) fn why(&self) -> String {
         let why = self.why.get().map(String::as_str);
-        why.unwrap_or("no reason is known").to_owned()
+        why.unwrap_or("unknown reason").to_owned()
     }
 
     pub(super) fn has_answered(&self) -> bool {
@@ -257,20 +257,20 @@ impl Compiler {
         self.end.is_cancelled() || self.over.is_cancelled()
     }
 
-    /// Resolves when the process is gone.
+    /// Cancelled when the process is gone.
     pub(super) fn over(&self) -> CancellationToken {
         self.over.clone()
     }
 
     pub(super) fn kill(&self, why: &str) {
-        // The first reason is the true one.
+        // The first reason is the cause of later ones.
         drop(self.why.set(why.to_owned()));
         self.end.cancel();
     }
 
     fn tell(&self, method: &str, params: Value) {
         let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        // A process that has ended hears nothing, and the next question finds that out.
+        // If the process has ended, the next request fails.
         drop(self.outbox.send(lsp::encode_message(&message)));
     }
 
@@ -294,7 +294,7 @@ impl Compiler {
     }
 }
 
-/// One text that is open.
+/// A program that is open in the compiler.
 struct OpenCheck<'a> {
     compiler: &'a Compiler,
     number: u64,
@@ -310,7 +310,7 @@ impl<'a> OpenCheck<'a> {
         }
     }
 
-    /// Ends the compiler at a limit. The text is to blame if it was the only one all along.
+    /// Kills the compiler because of a limit. The program is the cause if no other one was open meanwhile.
     fn breaks(&self, limit: CheckFailure) -> CheckLoss {
         let had_company = self.had_company || self.compiler.begun.load(Relaxed) != self.number + 1;
         self.compiler.kill(&limit.to_string());

@@ -1,7 +1,7 @@
 //! Keeps one compiler running while it is needed.
 //!
-//! Invariant: one task owns the process. Others ask it for a [`Compiler`], which may end under them,
-//! and read [`OwnerShared`].
+//! Invariant: one task owns the process. Others request a [`Compiler`] from it, which may end at any time, and read
+//! [`OwnerShared`].
 
 use std::{
     path::PathBuf,
@@ -24,21 +24,21 @@ use super::{
     find_compiler::{self, CompilerFinder},
 };
 
-/// How long nobody starts another after one that did not work; twice as long each time.
+/// The delay before the next start after repeated failures; it doubles each time.
 const INITIAL_RESTART_DELAY: Duration = Duration::from_millis(100);
 const MAX_RESTART_DELAY: Duration = Duration::from_secs(10);
 
-/// What is known from outside the task.
+/// State of the owner task that others can read.
 pub(super) struct OwnerShared {
     known: Mutex<KnownCompiler>,
-    /// The child's process id, while there is one.
+    /// The process ID of the running compiler.
     pid: watch::Sender<Option<u32>>,
     closed: AtomicBool,
 }
 
 #[derive(Default)]
 struct KnownCompiler {
-    /// What the configuration names.
+    /// The configured compiler.
     named: Option<PathBuf>,
     found: Option<find_compiler::FoundCompiler>,
     problem: Option<String>,
@@ -56,7 +56,7 @@ impl OwnerShared {
         })
     }
 
-    /// Whether that is another one than before.
+    /// Sets the configured compiler. Returns whether it has changed.
     pub(super) fn name(&self, named: Option<PathBuf>) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = known.named != named;
@@ -83,7 +83,7 @@ impl OwnerShared {
             status.version = Some(found.version.clone());
             return status;
         }
-        // Nobody has asked it yet: the first that could do.
+        // None has been started yet: report the first candidate.
         match find_compiler::candidates(known.named.as_deref(), settings) {
             Ok(candidates) => status.compiler = candidates.into_iter().next(),
             Err(missing) => {
@@ -94,7 +94,7 @@ impl OwnerShared {
     }
 
     pub(super) async fn ended(&self) {
-        // The sender is ours, so that it cannot be gone.
+        // `self` holds the sender, so this cannot fail.
         drop(self.pid.subscribe().wait_for(Option::is_none).await);
     }
 
@@ -118,12 +118,12 @@ type CompilerReply = oneshot::Sender<Result<Arc<Compiler>, CheckFailure>>;
 
 enum OwnerRequest {
     Compiler(CompilerReply),
-    /// The compiler with this process id is not to be given to anybody again.
+    /// Do not hand out the compiler with this process ID any more.
     Forget(u32),
     Close(oneshot::Sender<()>),
 }
 
-/// The way to the task.
+/// A handle to the owner task.
 pub(super) struct CompilerOwner(mpsc::UnboundedSender<OwnerRequest>);
 
 impl CompilerOwner {
@@ -141,14 +141,14 @@ impl CompilerOwner {
         Self(orders)
     }
 
-    /// One that runs, started if need be.
+    /// A running compiler; starts one if needed.
     pub(super) async fn compiler(&self) -> Result<Arc<Compiler>, CheckFailure> {
         let (reply, answer) = oneshot::channel();
         drop(self.0.send(OwnerRequest::Compiler(reply)));
         answer.await.unwrap_or(Err(CheckFailure::Closed))
     }
 
-    /// Ends this one when nobody uses it any more.
+    /// Stops handing out this compiler. It ends with its last user.
     pub(super) fn forget(&self, compiler: &Compiler) {
         drop(self.0.send(OwnerRequest::Forget(compiler.pid)));
     }
@@ -156,7 +156,7 @@ impl CompilerOwner {
     pub(super) async fn close(&self) {
         let (reply, done) = oneshot::channel();
         drop(self.0.send(OwnerRequest::Close(reply)));
-        // No answer means that it was closed before.
+        // An error means that the owner was already closed.
         drop(done.await);
     }
 }
@@ -166,9 +166,9 @@ struct OwnerTask {
     shared: Arc<OwnerShared>,
     finder: CompilerFinder,
     running: Option<RunningCompiler>,
-    /// Compilers in a row that never answered a check.
+    /// The number of consecutive compilers that never answered a check.
     failures: u32,
-    /// Nothing is started before that time, and this is why.
+    /// The time before which no compiler is started, and the failure to report until then.
     refusal: Option<(Instant, CheckFailure)>,
 }
 
@@ -197,7 +197,7 @@ impl OwnerTask {
                         let _asker_may_be_gone = reply.send(());
                         return;
                     }
-                    None => return self.end("nobody is left").await,
+                    None => return self.end("the type checker was dropped").await,
                 },
                 () = at(idle) => self.rest().await,
                 () = until(over) => self.bury(),
@@ -217,7 +217,7 @@ impl OwnerTask {
                 running.used = Instant::now();
                 return Ok(Arc::clone(&running.compiler));
             } else {
-                self.end("the configuration names another").await;
+                self.end("another compiler is configured").await;
             }
         }
         if let Some((until, why)) = &self.refusal
@@ -236,7 +236,7 @@ impl OwnerTask {
         match self.start(&found).await {
             Ok(compiler) => {
                 info!(compiler = %found.path.display(), version = found.version, pid = compiler.pid,
-                    took = ?began.elapsed(), "the type checker runs");
+                    took = ?began.elapsed(), "type checker started");
                 self.shared.learn(Some(found), None);
                 self.shared.pid.send_replace(Some(compiler.pid));
                 let compiler = Arc::new(compiler);
@@ -264,14 +264,14 @@ impl OwnerTask {
         Compiler::start(&found.path, path, &self.settings.work, limits).await
     }
 
-    /// Whoever still waits for it asks for the next at once, unless it ended by itself and has never
-    /// answered anybody.
+    /// Removes a compiler that has ended. The next one starts at once, unless this one ended by itself without ever
+    /// answering a check.
     fn bury(&mut self) {
         self.shared.pid.send_replace(None);
         let Some(running) = self.running.take() else {
             return;
         };
-        debug!(pid = running.compiler.pid, "the type checker has ended");
+        debug!(pid = running.compiler.pid, "type checker ended");
         if running.compiler.has_answered() || running.compiler.was_killed() {
             self.failures = 0;
             self.refusal = None;
@@ -284,7 +284,7 @@ impl OwnerTask {
     fn failed(&mut self, problem: CheckFailure) {
         self.failures += 1;
         self.shared.learn(None, Some(problem.to_string()));
-        // The first death may have been an accident.
+        // The first failure may be accidental.
         if self.failures > 1 {
             let pause = INITIAL_RESTART_DELAY.saturating_mul(1 << self.failures.min(10));
             self.refusal = Some((Instant::now() + pause.min(MAX_RESTART_DELAY), problem));

@@ -1,8 +1,7 @@
-//! What the compiler found, made into what the author of a program is told: which of it is surely a
-//! mistake, which only may be, and where it stands in the program as it was written.
+//! Turns compiler diagnostics into diagnostics for the author of a program: with a severity, and with positions in the
+//! program as written.
 //!
-//! Invariant: a program that is right at run time is not called wrong. What is an error is listed here;
-//! whatever is not listed is a warning.
+//! Invariant: a program that works at run time has no errors. Only listed codes are errors; all others are warnings.
 
 mod severity;
 
@@ -13,14 +12,14 @@ use super::{
     lsp::{LspDiagnostic, LspPosition},
 };
 
-/// How many are told.
+/// The maximum number of diagnostics.
 const MAX_DIAGNOSTICS: usize = 20;
-/// How many lines are named that have the same.
+/// The maximum number of further lines that a repeated diagnostic names.
 const MAX_NAMED_LINES: usize = 3;
-/// The longest message in bytes.
+/// The maximum length of a message in bytes.
 const MAX_MESSAGE_BYTES: usize = 2000;
 
-/// Whether the compiler lacks what every program has. Then it is not the program that is wrong.
+/// Whether the compiler lacks the types that every program has. Then the diagnostics are not the program's fault.
 pub(super) fn has_lost_its_types(found: &[LspDiagnostic]) -> bool {
     found.iter().any(|found| {
         found.message.starts_with("Cannot find name 'mux'.")
@@ -44,14 +43,14 @@ pub(super) fn judge(
     few(group(told))
 }
 
-/// A program by its lines.
+/// A program, split into lines.
 struct ProgramLines<'a> {
     plain: &'a str,
-    /// Each with the byte where it begins.
+    /// Lines, each with its byte offset.
     lines: Vec<(usize, &'a str)>,
 }
 
-/// A place in a program: its byte, and its line and column as people count.
+/// A position in a program: byte offset, and line and column counted from 1.
 struct ProgramPosition {
     byte: usize,
     line: u32,
@@ -112,14 +111,14 @@ impl<'a> ProgramLines<'a> {
         })
     }
 
-    /// The tool that does not exist, if that is what the message tells: its name or a group in it.
+    /// The tool that does not exist, if the message is about its name or a group in its name.
     fn unknown_tool(&self, byte: usize, message: &str) -> Option<enclosing_call::ToolCallPath> {
         let name = hints::quoted_after(message, "Property '")?;
         enclosing_call::around(self.plain, byte, true)
             .filter(|(_, tool)| tool.split('.').any(|segment| segment == name))
     }
 
-    /// A place of the wrapped text in the program itself.
+    /// Maps a position in the wrapped text to the program.
     fn place(&self, position: LspPosition) -> ProgramPosition {
         let line = position.line as usize;
         let Some(&(began, text)) = self.lines.get(line) else {
@@ -145,7 +144,7 @@ impl<'a> ProgramLines<'a> {
         }
     }
 
-    /// Behind the last word: what the compiler finds in the wrapper, it missed there.
+    /// The end of the program. Diagnostics in the wrapper after it are reported there.
     fn end(&self) -> ProgramPosition {
         let text = self.plain.trim_end();
         let last = text.rsplit('\n').next().unwrap_or_default();
@@ -158,7 +157,7 @@ impl<'a> ProgramLines<'a> {
     }
 }
 
-/// Without advice that does not help here, and without the name of our folder.
+/// The message without advice that does not apply here, and without the path of the types folder.
 fn cleaned(message: &str, folder: &str) -> String {
     let folder = format!("{folder}/");
     let mut lines = message.lines().map(|line| {
@@ -181,7 +180,7 @@ fn cleaned(message: &str, folder: &str) -> String {
     cleaned
 }
 
-/// The same mistake in many places is one, which names the others' lines.
+/// Merges equal diagnostics into one that names the lines of the others.
 fn group(told: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut groups: Vec<(Diagnostic, Vec<u32>)> = Vec::new();
     for diagnostic in told {
@@ -232,7 +231,7 @@ fn named(lines: &[u32]) -> Option<String> {
     })
 }
 
-/// As many as are read. Errors come before warnings when some have to go, and the last one says that.
+/// Truncates to [`MAX_DIAGNOSTICS`]. Drops warnings before errors; the last one says how many are missing.
 fn few(mut told: Vec<Diagnostic>) -> Vec<Diagnostic> {
     if told.len() <= MAX_DIAGNOSTICS {
         return told;

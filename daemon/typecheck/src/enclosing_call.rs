@@ -1,9 +1,9 @@
-//! Finds the tool in whose arguments a place of a program stands.
+//! Finds the tool call that encloses a position in a program.
 //!
-//! Reads brackets, strings, templates, comments and, by what stands before them, regular expressions.
-//! It never parses: where it is mistaken a hint is missing, and nothing else.
+//! Scans brackets, strings, templates, comments and, by the preceding token, regular expressions. It is not a parser:
+//! if it is wrong, only a hint is missing.
 //!
-//! Invariant: one pass, whose time is the length of the program.
+//! Invariant: one pass in linear time.
 
 use mux_typegen::names::BUILTINS;
 
@@ -16,8 +16,7 @@ const KEYWORDS_BEFORE_EXPRESSION: &[&[u8]] = &[
     b"void", b"yield",
 ];
 
-/// The call around the byte at `at`: the innermost in whose arguments it stands, or whose name it is
-/// part of if `or_name` says so.
+/// The innermost call whose arguments contain the byte at `at`, or, if `or_name` is set, whose name does.
 pub(super) fn around(source: &str, at: usize, or_name: bool) -> Option<ToolCallPath> {
     let mut reader = ProgramScanner {
         text: source.as_bytes(),
@@ -36,17 +35,17 @@ pub(super) fn around(source: &str, at: usize, or_name: bool) -> Option<ToolCallP
             return Some(path.clone());
         }
     }
-    // A template or a comment that was skipped as a whole changes nothing about what is open.
+    // A skipped template or comment does not change the open brackets.
     reader.open.into_iter().rev().find_map(|open| open.call)
 }
 
 struct OpenBracket {
-    /// Whether a `}` goes on with a template.
+    /// Whether the closing `}` continues a template.
     template: bool,
     call: Option<ToolCallPath>,
 }
 
-/// What stood before, as far as it decides what a slash is.
+/// The kind of the preceding token, which decides whether a slash begins a regular expression.
 enum PrecedingToken {
     Operator,
     Value,
@@ -56,7 +55,7 @@ struct ProgramScanner<'a> {
     text: &'a [u8],
     at: usize,
     open: Vec<OpenBracket>,
-    /// Where the bracket of the call stands whose name was read last.
+    /// The call whose name was scanned last, with the offset of its opening bracket.
     coming: Option<(usize, ToolCallPath)>,
     last: PrecedingToken,
 }
@@ -149,7 +148,7 @@ impl ProgramScanner<'_> {
         }
     }
 
-    /// To the end of a template, or to the next expression in it.
+    /// Skips to the end of a template, or to the next expression in it.
     fn template(&mut self) {
         while self.at < self.text.len() {
             match (self.peek(0), self.peek(1)) {
@@ -201,7 +200,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii()
 }
 
-/// What is called after `mux`: `.files.read(`, `["my-server"].read(`, `["files.read"](`.
+/// The call after `mux`, such as `.files.read(`, `["my-server"].read(` or `["files.read"](`.
 fn name_after(text: &[u8], mut at: usize) -> Option<(usize, ToolCallPath)> {
     let blank = |at: usize| {
         let rest = text.get(at..).unwrap_or_default();
@@ -256,7 +255,7 @@ fn path(names: &[String]) -> Option<ToolCallPath> {
 mod tests {
     use super::*;
 
-    /// The call around the mark, which is no part of the program.
+    /// The call around the mark, which is removed from the program.
     fn at_mark(marked: &str, or_name: bool) -> Option<String> {
         let at = marked.find('¦').expect("a mark");
         let source = marked.replace('¦', "");
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_call_around_a_place_is_found() {
+    fn innermost_enclosing_call_is_found() {
         for (marked, expected) in [
             ("mux.a.b({ ¦x: 1 })", Some("a|b")),
             ("mux.a.b({ x: [1, { ¦y: 2 }] })", Some("a|b")),
@@ -304,14 +303,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_counts_where_the_number_of_arguments_is_wrong() {
+    fn call_is_found_from_its_name_if_requested() {
         assert_eq!(at_mark("await mux.a.¦b()", true).as_deref(), Some("a|b"));
         assert_eq!(at_mark("await mux.a.¦b()", false), None);
         assert_eq!(at_mark("mux.a.b(); ¦f()", true), None);
     }
 
     #[test]
-    fn what_does_not_end_ends_with_the_program() {
+    fn unterminated_tokens_end_with_the_program() {
         for source in [
             "`",
             "\"",

@@ -1,8 +1,8 @@
-//! Which compiler is used: the one that the configuration names, the one that `mux setup` unpacked, or
-//! a `tsc` of version 7 on the login shell's `PATH`, in this order.
+//! Finds the compiler: the configured one, the one that `mux setup` installed, or a `tsc` of version 7 on the login
+//! shell's `PATH`, in this order.
 //!
-//! Invariant: never one from the `node_modules` of a workspace. That a project lies on this machine
-//! does not mean that its programs may run here, and a check is made wherever somebody works.
+//! Invariant: never a compiler from the `node_modules` of a workspace. Checks run in every workspace, and a project on
+//! this machine is not thereby allowed to run programs.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::{CheckFailure, CheckSettings, PINNED_TSC_VERSION, compiler};
 
-/// How long a compiler may take to say its version: the first time it is read from a cold disk.
+/// How long a compiler may take to report its version; the first time it may be read from a cold disk.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 const TSC_FILE_NAME: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
 
@@ -28,13 +28,13 @@ pub(super) struct FoundCompiler {
     pub(super) version: String,
 }
 
-/// Remembers what the compilers said of themselves, as long as their files do not change.
+/// Finds compilers, and caches their versions as long as their files do not change.
 #[derive(Default)]
 pub(super) struct CompilerFinder {
     versions: HashMap<PathBuf, (FileStamp, String)>,
 }
 
-/// Size and time of a file.
+/// Size and modification time of a file.
 type FileStamp = (u64, Option<SystemTime>);
 
 impl CompilerFinder {
@@ -77,7 +77,7 @@ impl CompilerFinder {
             Ok(Ok(output)) => output,
             Ok(Err(error)) => return Err(CheckFailure::Died(format!("{path:?}: {error}"))),
             Err(_) => {
-                let silent = format!("{path:?} did not say its version within {within:?}");
+                let silent = format!("{path:?} did not report its version within {within:?}");
                 return Err(CheckFailure::Died(silent));
             }
         };
@@ -90,13 +90,13 @@ impl CompilerFinder {
     }
 }
 
-/// The files that may be one, best first. Fails if there is none.
+/// The possible compilers, the preferred first. Fails if there are none.
 pub(super) fn candidates(
     named: Option<&Path>,
     settings: &CheckSettings,
 ) -> Result<Vec<PathBuf>, CheckFailure> {
     if let Some(path) = named {
-        // Whoever names one wants that one, and to be told if it is not there.
+        // A configured compiler has no fallback: a missing one is an error.
         let missing = || CheckFailure::Missing {
             named: Some(path.to_owned()),
         };
@@ -113,7 +113,7 @@ pub(super) fn candidates(
         found.push(managed);
     }
     let search = settings.search_path.as_deref().unwrap_or(OsStr::new(""));
-    // A relative entry means another folder for everybody who stands elsewhere.
+    // A relative entry would depend on the working directory.
     let folders = std::env::split_paths(search).filter(|folder| folder.is_absolute());
     for path in folders.map(|folder| folder.join(TSC_FILE_NAME)) {
         if let Some(native) = native(&path)
@@ -128,8 +128,8 @@ pub(super) fn candidates(
     Ok(found)
 }
 
-/// The native program behind a `tsc`, which npm installs as a script beside the package that has it.
-/// A `tsc` of an older version is nothing but a script.
+/// The native program behind a `tsc`: npm installs a script, and the program in a separate package. Older versions of
+/// `tsc` are only a script.
 fn native(tsc: &Path) -> Option<PathBuf> {
     let real = tsc.canonicalize().ok()?;
     if !is_script(&real) {
@@ -150,7 +150,7 @@ fn native(tsc: &Path) -> Option<PathBuf> {
         .find(|native| native.is_file())
 }
 
-/// Whether a file begins as scripts do.
+/// Whether a file begins with `#!`.
 pub(super) fn is_script(path: &Path) -> bool {
     use std::io::Read as _;
 
@@ -159,7 +159,7 @@ pub(super) fn is_script(path: &Path) -> bool {
     read.is_ok() && &start == b"#!"
 }
 
-/// This machine as npm calls it.
+/// The platform in npm's naming.
 fn platform() -> String {
     let os = match consts::OS {
         "macos" => "darwin",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_named_one_comes_first_then_the_managed_one_then_those_on_the_path() {
+    fn candidates_are_configured_then_managed_then_path() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
         let bin = write(&home.join("bin/tsc"), "\u{7f}ELF");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_npm_installs_is_followed_to_the_program_behind_it() {
+    fn npm_script_resolves_to_native_program() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
         let modules = home.join("lib/node_modules");

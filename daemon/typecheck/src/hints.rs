@@ -1,23 +1,23 @@
-//! What a program has here in place of what it looked for.
+//! Hints that name what a program should use instead.
 //!
-//! Invariant: a hint names something that works. Where nothing does, it says so and names the tools.
+//! Invariant: a hint names something that works. If nothing does, it says so and names the tools.
 
 use mux_wire::absent;
 
 use mux_text::did_you_mean::nearest_few;
 
-/// How many members of a type are named that is no function.
+/// The maximum number of members that the hint for a call of a non-function names.
 const MAX_NAMED_MEMBERS: usize = 5;
 const CALL_TOOLS_HINT: &str = "call the tools of a server: `await mux.<server>.<tool>(args)`";
 
-/// What a hint is made from.
+/// The diagnostic that a hint is for.
 pub(super) struct HintContext<'a> {
     pub(super) code: u32,
-    /// The first line.
+    /// The first line of the message.
     pub(super) message: &'a str,
-    /// What the others say.
+    /// The other lines of the message.
     pub(super) why: &'a str,
-    /// The `mux.d.ts`.
+    /// The text of `mux.d.ts`.
     pub(super) types: &'a str,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
         return Some(absent::module(specifier));
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
-        return Some("a call gives a promise: `await` it".into());
+        return Some("a call returns a promise: `await` it".into());
     }
     if let Some(of) = uncallable_type(about.why)
         && let Some(known) = members_of_type(about.types, of)
@@ -46,7 +46,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
             .take(MAX_NAMED_MEMBERS)
             .map(|n| format!("`{n}`"))
             .collect();
-        return Some(format!("call what is in it: {}{more}", named.join(", ")));
+        return Some(format!("call one of these: {}{more}", named.join(", ")));
     }
     if let Some((name, of)) = unknown_property(message)
         && let Some(known) = members_of_type(about.types, of)
@@ -62,7 +62,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
     None
 }
 
-/// What to write instead of a name that is not there.
+/// The hint for an unknown name.
 fn missing_name_hint(name: &str, types: &str) -> Option<String> {
     if let Some(instead) = absent::global(name) {
         return Some(instead.into());
@@ -88,7 +88,7 @@ fn missing_name_hint(name: &str, types: &str) -> Option<String> {
         {
             format!("it is a property of `mux`: `mux.{name}`")
         }
-        // As the types declare a server.
+        // The declaration of a server.
         name if types.contains(&format!("\n  readonly {name}: Mux.")) => {
             format!("servers are properties of `mux`: `mux.{name}`")
         }
@@ -111,7 +111,7 @@ fn uncallable_type(why: &str) -> Option<&str> {
     rest.starts_with(" has no call signatures").then_some(of)
 }
 
-/// The servers of `Mux`, or what is in the type of a server or a group, as the declarations spell it.
+/// The servers of `Mux`, or the members of the type of a server or a group, as spelled in the declarations.
 fn members_of_type<'a>(types: &'a str, of: &str) -> Option<Vec<&'a str>> {
     let is_mux = of == "Mux";
     let (head, end) = match is_mux {
@@ -139,7 +139,7 @@ fn is_name(name: &str) -> bool {
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | '$'))
 }
 
-/// What stands between a beginning that ends with a quote and the next quote.
+/// The text between `beginning`, which ends with a quote, and the next quote.
 pub(super) fn quoted_after<'a>(text: &'a str, beginning: &str) -> Option<&'a str> {
     text.strip_prefix(beginning)?.split('\'').next()
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn habits_from_elsewhere_are_answered_with_what_is_here() {
+    fn unknown_globals_have_hints() {
         for (name, part) in [
             ("fetch", "no network"),
             ("axios", "mux.<server>.<tool>"),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn other_mistakes_are_answered_too() {
+    fn other_diagnostics_have_hints() {
         for (code, message, part) in [
             (
                 2307,
@@ -232,10 +232,10 @@ mod tests {
         }
     }
     #[test]
-    fn who_calls_a_server_or_a_group_is_told_what_is_in_it() {
+    fn calling_a_server_or_group_hints_at_its_members() {
         for (of, expected) in [
-            ("Github", Some("call what is in it: `list_repos`, `issues`")),
-            ("Github_issues", Some("call what is in it: `close`")),
+            ("Github", Some("call one of these: `list_repos`, `issues`")),
+            ("Github_issues", Some("call one of these: `close`")),
             ("Number", None),
         ] {
             let about = HintContext {

@@ -1,22 +1,20 @@
-//! Checks programs against the types of the tools before they run, with TypeScript's own compiler.
+//! Type-checks programs against the types of the tools before they run, with TypeScript's own compiler.
 //!
-//! It knows `mux-process`, `mux-text` and `mux-files`, and of the sandbox the declarations that programs are written
-//! against.
+//! Depends on `mux-process`, `mux-text` and `mux-files`, and on the sandbox's `mux-wire` and `mux-typegen`.
 //!
-//! The compiler is a child that speaks LSP.
+//! The compiler is a child process that speaks LSP.
 //!
-//! - [`find`] says which compiler, [`find_owner`] keeps one running, [`start_for_client`] holds its limits (`child/process` its process
-//!   and pipes), `lsp` is the protocol, [`project`] lays the types out for it, `types_text` holds them compressed if they are
-//!   long.
-//! - [`verdicts`] remembers what it said, [`compare_with_pins`] decides what of that is a mistake (`judge/severity` how certain it
-//!   is), `enclosing_call` finds the tool in whose arguments a place of a program is, `hints` says what a program has in place
-//!   of what it looked for.
+//! - `find_compiler` finds it, `compiler_owner` keeps one running, `compiler` makes requests within limits
+//!   (`compiler_process` is its process and pipes), `lsp` is the protocol. `types_folders` writes the types for it,
+//!   `types_text` holds them, compressed if they are long.
+//! - `verdict_cache` caches results. `diagnostics` turns them into errors and warnings (`severity`), `enclosing_call`
+//!   finds the tool call around a position, `hints` suggests what to use instead.
 //!
-//! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. What it says
-//! is an error only if it is on a list.
+//! The compiler sees the program and the types, resolves no import, and is killed after 2 s or at 1 GiB. Only listed
+//! diagnostics are errors.
 //!
-//! Invariant: the child sees the guest's source and no file but the types and the compiler's own library. A check that
-//! cannot be made is [`CheckFailure`] and says nothing about the program.
+//! Invariant: the compiler reads the program, the types and its own library, and no other file. A check that cannot be
+//! made is a [`CheckFailure`] and says nothing about the program.
 
 mod compiler;
 mod compiler_owner;
@@ -52,54 +50,53 @@ use self::{
 };
 use mux_process::blocking_pool;
 
-/// The version that `mux setup` installs, and the name of its folder.
+/// The compiler version that `mux setup` installs, and the name of its folder.
 pub const PINNED_TSC_VERSION: &str = "7.0.2";
 
-/// How many programs are open in the compiler at once. More would not be faster: it takes them up one
-/// after the other.
+/// The maximum number of programs open in the compiler. More would not be faster: it checks them one after another.
 const MAX_OPEN_PROGRAMS: u32 = 4;
-/// A check whose compiler ended under it is made again this often, and then alone.
+/// The maximum number of attempts if the compiler ends during a check. Retries run alone.
 const MAX_CHECK_ATTEMPTS: usize = 3;
 
-/// One per daemon.
+/// The type checker. There is one per daemon.
 pub struct Checker {
     inner: Arc<CheckerInner>,
 }
 
-/// Where the compiler is, and what it may use.
+/// The location and limits of the compiler.
 #[derive(Clone, Debug)]
 pub struct CheckSettings {
-    /// The compiler that the configuration names.
+    /// The configured compiler.
     pub compiler: Option<PathBuf>,
-    /// The folder into which `mux setup` unpacks.
+    /// The folder that `mux setup` installs to.
     pub managed: PathBuf,
     /// The `PATH` of the login shell.
     pub search_path: Option<OsString>,
-    /// A folder of our own, where the types are laid out.
+    /// A private folder for the types.
     pub work: PathBuf,
-    /// How long one check may take. Whoever waits for its turn may wait as long again.
+    /// The time limit of one check. A check may wait twice as long for its turn.
     pub deadline: Duration,
-    /// How much memory the child may have resident, in bytes. Kept on Linux only.
+    /// The limit of the compiler's resident memory, in bytes. Enforced on Linux only.
     pub memory: u64,
-    /// The child ends when nobody needed it for so long.
+    /// The compiler ends when it is unused for this long.
     pub idle: Duration,
 }
 
-/// A `mux.d.ts` and its name: the same hash means the same text.
+/// The text of a `mux.d.ts` and its hash.
 #[derive(Clone, Debug)]
 pub struct TypeDeclarations {
     pub hash: [u8; 32],
     pub text: TypesText,
 }
 
-/// One thing that the compiler found. Lines and columns count from 1 and point into the program as it
-/// was given; columns count UTF-16 code units, as everywhere in muxd.
+/// One finding of the compiler. Lines and columns count from 1 and refer to the program as given; columns count UTF-16
+/// code units, as everywhere in muxd.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// TypeScript's number for it.
+    /// TypeScript's diagnostic code.
     pub code: u32,
-    /// What is wrong, and on further lines why.
+    /// What is wrong, with details on further lines.
     pub message: String,
     pub line: u32,
     pub column: u32,
@@ -107,9 +104,9 @@ pub struct Diagnostic {
     pub end_column: u32,
     /// What to write instead.
     pub hint: Option<String>,
-    /// Server and tool, as the program spells them, if it stands in the arguments of a call.
+    /// Server and tool as the program spells them, if the finding is in the arguments of a tool call.
     pub tool: Option<(String, String)>,
-    /// Whether it says that there is no such tool.
+    /// Whether the tool does not exist.
     pub is_unknown: bool,
 }
 
@@ -118,7 +115,7 @@ impl Diagnostic {
         self.severity == Severity::Error
     }
 
-    /// Whether the parser of the sandbox should be asked, which has the last word on syntax.
+    /// Whether it is a syntax error, about which the sandbox's parser decides.
     pub fn is_syntax(&self) -> bool {
         self.severity == Severity::Syntax
     }
@@ -126,11 +123,11 @@ impl Diagnostic {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Severity {
-    /// The program does not parse, in the compiler's eyes.
+    /// The compiler cannot parse the program.
     Syntax,
-    /// Surely a mistake.
+    /// Certainly a mistake.
     Error,
-    /// Perhaps a mistake; the program may well be right.
+    /// Possibly a mistake; the program may be right.
     Warning,
 }
 
@@ -139,7 +136,7 @@ pub enum Severity {
 pub enum CheckFailure {
     #[error("{}", compiler_missing_text(named.as_deref()))]
     Missing {
-        /// The one that the configuration names.
+        /// The configured compiler, if there is one.
         named: Option<PathBuf>,
     },
     #[error(
@@ -150,7 +147,7 @@ pub enum CheckFailure {
     TooSlow(Duration),
     #[error("the check took more than {} MiB of memory: give the program simpler types", .0 >> 20)]
     TooLarge(u64),
-    #[error("other checks took all the time, and this one had no turn within {0:?}: try again")]
+    #[error("the type checker was busy with other checks for {0:?}: try again")]
     Busy(Duration),
     #[error("the TypeScript compiler ended: {0}; `mux setup` installs one that works")]
     Died(String),
@@ -172,21 +169,21 @@ fn compiler_missing_text(named: Option<&Path>) -> String {
     }
 }
 
-/// What `mux status` and `mux doctor` show.
+/// The status of the type checker, for `mux status` and `mux doctor`.
 #[derive(Clone, Debug, Default)]
 pub struct CheckerStatus {
-    /// The compiler that is used, or would be.
+    /// The compiler in use, or the one that would be started.
     pub compiler: Option<PathBuf>,
-    /// Known once it was asked.
+    /// Known once the compiler was started.
     pub version: Option<String>,
-    /// The child, while it runs.
+    /// The process ID of the compiler, while it runs.
     pub pid: Option<u32>,
     pub rss_bytes: Option<u64>,
-    /// Checks that the compiler was asked for.
+    /// The number of checks by the compiler.
     pub checks: u64,
-    /// Answers that were known already, or that somebody else was waiting for.
+    /// The number of checks answered from the cache, or by a check already in progress.
     pub cached: u64,
-    /// Why there is no checking now.
+    /// Why checks are not possible now.
     pub problem: Option<String>,
 }
 
@@ -206,14 +203,14 @@ impl Checker {
         })
     }
 
-    /// Names another compiler, or with `None` leaves it to the usual places.
+    /// Sets the configured compiler; `None` searches the default locations.
     pub fn set_compiler(&self, compiler: Option<PathBuf>) {
         if self.inner.shared.name(compiler) {
             self.inner.verdicts.forget_all();
         }
     }
 
-    /// What is wrong with a program, by its line. Errors, warnings, or nothing.
+    /// Checks a program. Returns errors and warnings, sorted by line.
     pub async fn check(
         &self,
         types: &TypeDeclarations,
@@ -234,7 +231,7 @@ impl Checker {
                 let waiting = promise.subscribe();
                 let (inner, types) = (Arc::clone(inner), types.clone());
                 let source = source.to_owned();
-                // A task of its own: whoever asked first may go away, and others may be waiting.
+                // A separate task: the first caller may go away while others wait.
                 tokio::spawn(async move {
                     let verdict = inner.check_uncached(&types, &source).await;
                     promise.keep(verdict);
@@ -245,12 +242,12 @@ impl Checker {
         waiting.verdict().await
     }
 
-    /// Starts the child and lets it read these types, in the background.
+    /// Starts the compiler and loads these types, in the background.
     pub async fn preload_types(&self, types: &TypeDeclarations) {
         let (inner, types) = (Arc::clone(&self.inner), types.clone());
         tokio::spawn(async move {
             if let Err(problem) = inner.check_uncached(&types, "").await {
-                tracing::debug!(%problem, "the type checker is not warm");
+                tracing::debug!(%problem, "cannot preload types");
             }
         });
     }
@@ -263,12 +260,12 @@ impl Checker {
         status
     }
 
-    /// Resolves when no compiler runs: it was idle, or it ended and nobody has needed another.
+    /// Resolves when no compiler runs.
     pub async fn wait_until_stopped(&self) {
         self.inner.shared.ended().await;
     }
 
-    /// Ends the child. Nothing is checked afterwards.
+    /// Ends the compiler. All later checks fail.
     pub async fn close(&self) {
         self.inner.shared.close();
         if let Some(owner) = self.inner.owner.get() {
@@ -290,7 +287,7 @@ struct CheckerInner {
     projects: TypesFolders,
     verdicts: VerdictCache,
     places: Semaphore,
-    /// Started with the first check, because that needs a runtime.
+    /// Started with the first check, because it needs a runtime.
     owner: OnceLock<CompilerOwner>,
     shared: Arc<compiler_owner::OwnerShared>,
     checks: AtomicU64,
@@ -328,14 +325,14 @@ impl CheckerInner {
                     alone = true;
                 }
                 Ok(found) => {
-                    // What one program made it take is not given back soon.
+                    // The compiler does not release this memory soon.
                     if compiler.rss().is_some_and(|rss| rss > limits.memory / 2) {
                         self.owner().forget(&compiler);
                     }
                     return judge_off_thread(found, &plain, &folder, types).await;
                 }
                 Err(CheckLoss::Guilty(why)) => return Err(why),
-                // It may have been another program's doing: in company nobody can tell.
+                // Another program may be the cause, so the retry runs alone.
                 Err(CheckLoss::Gone(why)) => {
                     lost = why;
                     alone = true;
@@ -351,7 +348,7 @@ impl CheckerInner {
     }
 }
 
-/// Off the runtime's threads: what the types say is looked for in a text that may be long.
+/// Processes diagnostics on a blocking thread: it searches the text of the types, which may be long.
 async fn judge_off_thread(
     found: Vec<lsp::LspDiagnostic>,
     plain: &str,
@@ -367,9 +364,8 @@ async fn judge_off_thread(
     Ok(blocking_pool::run(judge).await.into())
 }
 
-/// Whether a program could declare something for others that are open at the same time. The wrapper
-/// keeps what it declares inside; a program that closes the wrapper's brackets can write
-/// `declare global`. Such a program is checked while no other is open.
+/// Whether a program could declare globals that affect other open programs. The wrapper confines declarations, but a
+/// program that closes the wrapper's brackets can write `declare global`. Such a program is checked alone.
 fn may_declare_globals(plain: &str) -> bool {
     // An escape could spell the word.
     plain.contains("\\u")

@@ -1,7 +1,7 @@
-//! The language server protocol, as far as checking needs it: frames, messages, diagnostics.
+//! The parts of the Language Server Protocol that checking needs: frames, messages, diagnostics.
 //!
-//! Invariant: what the child says is read with limits, and what it asks is answered, because it would
-//! wait for the answer.
+//! Invariant: messages of the compiler are read within limits, and its requests are answered, because it waits for the
+//! responses.
 
 use std::{io, path::Path};
 
@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// The longest message in bytes.
+/// The maximum length of a message in bytes.
 const MAX_LSP_MESSAGE_BYTES: usize = 16 << 20;
-/// The longest line of a header.
+/// The maximum length of a header line in bytes.
 const MAX_HEADER_LINE_BYTES: u64 = 1 << 10;
 const MAX_HEADER_LINES: usize = 16;
 
-/// What the child says.
+/// A message of the compiler: a request, a response or a notification.
 #[derive(Deserialize)]
 pub(super) struct LspMessage {
     pub(super) id: Option<Value>,
@@ -25,18 +25,18 @@ pub(super) struct LspMessage {
     pub(super) error: Option<Value>,
 }
 
-/// The answer to `textDocument/diagnostic`.
+/// The response to `textDocument/diagnostic`.
 #[derive(Default, Deserialize)]
 pub(super) struct DiagnosticReport {
     #[serde(default)]
     pub(super) items: Vec<LspDiagnostic>,
 }
 
-/// One diagnostic as the compiler has it.
+/// A diagnostic as the compiler sends it.
 #[derive(Debug, Deserialize)]
 pub(super) struct LspDiagnostic {
     pub(super) range: LspRange,
-    /// 1 is an error; the others are advice.
+    /// 1 is an error; other values are advice.
     #[serde(default = "default_severity")]
     pub(super) severity: u8,
     #[serde(default)]
@@ -54,20 +54,20 @@ pub(super) struct LspRange {
     pub(super) end: LspPosition,
 }
 
-/// Both count from 0, columns in UTF-16 code units.
+/// A position. Line and character count from 0; characters are UTF-16 code units.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct LspPosition {
     pub(super) line: u32,
     pub(super) character: u32,
 }
 
-/// A message as it goes over the pipe.
+/// Encodes a message with its header.
 pub(super) fn encode_message(message: &Value) -> Vec<u8> {
     let body = message.to_string();
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// The next message, `None` at the end.
+/// Reads the next message; `None` at the end of the pipe.
 pub(super) async fn read_message(
     pipe: &mut (impl AsyncBufRead + Unpin),
 ) -> io::Result<Option<LspMessage>> {
@@ -93,7 +93,7 @@ pub(super) async fn read_message(
             break;
         }
         let Some((name, value)) = line.split_once(':') else {
-            return Err(invalid_message("what is no header"));
+            return Err(invalid_message("an invalid header"));
         };
         if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse::<usize>().ok();
@@ -101,12 +101,12 @@ pub(super) async fn read_message(
     }
     let length = length
         .filter(|length| *length <= MAX_LSP_MESSAGE_BYTES)
-        .ok_or_else(|| invalid_message("no length, or one that is too long"))?;
+        .ok_or_else(|| invalid_message("no valid length, or a message that is too long"))?;
     let mut body = vec![0; length];
     pipe.read_exact(&mut body).await?;
     serde_json::from_slice(&body)
         .map(Some)
-        .map_err(|_| invalid_message("what is no message"))
+        .map_err(|_| invalid_message("an invalid message"))
 }
 
 fn invalid_message(what: &str) -> io::Error {
@@ -116,7 +116,7 @@ fn invalid_message(what: &str) -> io::Error {
     )
 }
 
-/// The answer to what the child asks: it has no settings, and may register what it likes.
+/// The response to a request of the compiler: all settings are null, and registrations are accepted.
 pub(super) fn answer_compiler_request(
     id: &Value,
     method: &str,
@@ -133,10 +133,10 @@ pub(super) fn answer_compiler_request(
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// What the child is told first.
+/// The parameters of `initialize`.
 pub(super) fn initialize_params(work: &Path) -> Value {
     json!({
-        // It would watch the process itself; the end of its input does that as well.
+        // The end of its input tells the compiler that the daemon is gone.
         "processId": null,
         "rootUri": file_uri(work),
         "capabilities": { "textDocument": { "diagnostic": {} } },
@@ -145,7 +145,7 @@ pub(super) fn initialize_params(work: &Path) -> Value {
     })
 }
 
-/// A path as a URI.
+/// A path as a `file:` URI.
 pub(super) fn file_uri(path: &Path) -> String {
     let mut uri = String::from("file://");
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn messages_come_one_after_the_other() {
+    async fn messages_are_read_in_order() {
         let mut bytes = encode_message(&json!({ "method": "a" }));
         bytes.extend(b"content-type: x\r\nCONTENT-LENGTH: 14\r\n\r\n{\"method\":\"b\"}");
         assert_eq!(all(&bytes).await, [Ok("a".to_owned()), Ok("b".to_owned())]);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_message_is_an_error_and_never_waited_for() {
+    async fn invalid_message_is_an_error() {
         for bytes in [
             "Segmentation fault\n".to_owned(),
             "Content-Length: 99999999999\r\n\r\n{}".to_owned(),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_child_asks_is_answered() {
+    fn compiler_requests_are_answered() {
         let params = RawValue::from_string(r#"{"items":[{},{}]}"#.into()).unwrap();
         let told = answer_compiler_request(&json!(7), "workspace/configuration", Some(&params));
         assert_eq!(

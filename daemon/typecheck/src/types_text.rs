@@ -1,17 +1,17 @@
-//! The text of a `mux.d.ts`: of a few servers it is short and at hand, of large APIs it is long and packed.
+//! The text of a `mux.d.ts`. Long texts, of large APIs, are compressed.
 //!
-//! Invariant: it is read whole or not at all, and by nobody who has not been told that there is something to look up in it.
+//! Invariant: the text is read as a whole, and only when something must be looked up in it.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use mux_files::gzip_text::GzipText;
 
-/// From so many bytes on it is packed. To unpack a shorter one would be felt with every mistake that is found.
+/// Texts from this size on are compressed. Decompressing shorter ones with every diagnostic is not worth it.
 const MIN_PACKED_BYTES: usize = 1 << 20;
-/// The longest that is unpacked: far more than the types of ten thousand tools.
+/// The maximum decompressed size: far more than the types of ten thousand tools.
 const MAX_UNPACKED_BYTES: usize = 1 << 30;
 
-/// Cheap to clone.
+/// The text of a `mux.d.ts`. Cheap to clone.
 #[derive(Clone)]
 pub struct TypesText(TypesTextRepr);
 
@@ -25,14 +25,14 @@ impl TypesText {
     pub fn read(&self) -> Cow<'_, str> {
         match &self.0 {
             TypesTextRepr::Plain(text) => Cow::Borrowed(text),
-            // What was packed here can be read.
+            // A text compressed here can be decompressed.
             TypesTextRepr::Packed(packed) => {
                 packed.read(MAX_UNPACKED_BYTES).unwrap_or_default().into()
             }
         }
     }
 
-    /// To be kept.
+    /// The compressed text, to be stored.
     pub fn packed(&self) -> GzipText {
         match &self.0 {
             TypesTextRepr::Plain(text) => GzipText::of(text),
@@ -40,7 +40,7 @@ impl TypesText {
         }
     }
 
-    /// What was kept, with the text itself. `None` if it was none.
+    /// Restores a stored text, and returns it decompressed, too. `None` if `bytes` are invalid.
     pub fn kept(bytes: Vec<u8>) -> Option<(Self, String)> {
         let packed = GzipText::from_bytes(bytes)?;
         let text = packed.read(MAX_UNPACKED_BYTES)?;
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_takes_little_room_and_is_the_same() {
+    fn long_text_is_compressed_and_read_unchanged() {
         for text in [
             "declare const mux: Mux;\n",
             &"type A = 1;\n".repeat(MIN_PACKED_BYTES / 10),

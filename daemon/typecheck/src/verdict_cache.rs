@@ -1,6 +1,6 @@
-//! What was found in programs that were checked already, and who waits for those that are.
+//! Caches the verdicts on checked programs, and tracks checks in progress.
 //!
-//! Invariant: a program is checked by one task at a time. Whoever asks for the same one waits for it.
+//! Invariant: a program is checked by one task at a time. Others that check the same program wait for its verdict.
 
 use std::{
     collections::HashMap,
@@ -12,14 +12,14 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{CheckFailure, Diagnostic, TypeDeclarations};
 
-/// How many are kept. A verdict has 20 diagnostics at most.
+/// The maximum number of verdicts. A verdict has at most 20 diagnostics.
 const MAX_VERDICTS: usize = 512;
-/// How long a program that took too much is not tried again.
+/// How long a program that exceeded a limit is not checked again.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(60);
 
 pub(super) type CheckVerdict = Result<Arc<[Diagnostic]>, CheckFailure>;
 
-/// A program and what it was checked against.
+/// The hashes of a program and the types that it is checked against.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct VerdictKey {
     source: [u8; 32],
@@ -41,7 +41,7 @@ pub(super) struct VerdictCache(Arc<Mutex<VerdictEntries>>);
 #[derive(Default)]
 struct VerdictEntries {
     entries: HashMap<VerdictKey, VerdictEntry>,
-    /// Counts questions, to know which entry was asked for last.
+    /// Counts lookups, to find the least recently used entry.
     clock: u64,
 }
 
@@ -58,24 +58,24 @@ enum VerdictState {
 pub(super) enum VerdictLookup {
     Known(CheckVerdict),
     Pending(PendingVerdict),
-    /// The asker has to find out, and to say so.
+    /// Not cached: the caller must check the program and fulfill the promise.
     Unknown(VerdictPromise),
 }
 
-/// A verdict that somebody else finds.
+/// A verdict that another task is computing.
 pub(super) struct PendingVerdict(watch::Receiver<Option<CheckVerdict>>);
 
 impl PendingVerdict {
     pub(super) async fn verdict(mut self) -> CheckVerdict {
         match self.0.wait_for(Option::is_some).await {
             Ok(verdict) => verdict.clone().unwrap_or(Err(CheckFailure::Closed)),
-            // The task that would have told is gone: the runtime ends, or it panicked.
+            // The checking task is gone: the runtime is shutting down, or it panicked.
             Err(_) => Err(CheckFailure::Closed),
         }
     }
 }
 
-/// The duty to find a verdict. Dropped without one, it lets the next asker try.
+/// The obligation to compute a verdict. If it is dropped without one, the next caller tries again.
 pub(super) struct VerdictPromise {
     key: VerdictKey,
     verdicts: VerdictCache,
@@ -115,7 +115,7 @@ impl VerdictCache {
         })
     }
 
-    /// Forgets all that is known. What is being found out is kept.
+    /// Forgets all known verdicts. Pending ones are kept.
     pub(super) fn forget_all(&self) {
         let pending = |entry: &VerdictEntry| matches!(entry.state, VerdictState::Pending(_));
         self.lock().entries.retain(|_, entry| pending(entry));
@@ -127,7 +127,7 @@ impl VerdictCache {
 }
 
 impl VerdictEntries {
-    /// Drops the one that nobody has asked for longest. What is pending is not many, and stays.
+    /// Drops the least recently used verdict if there are too many. Pending ones are few, and are kept.
     fn shrink(&mut self) {
         if self.entries.len() <= MAX_VERDICTS {
             return;
@@ -150,7 +150,7 @@ impl VerdictPromise {
         PendingVerdict(self.told.subscribe())
     }
 
-    /// Tells everybody, and keeps what will be true again.
+    /// Sends the verdict to all waiting tasks, and caches it unless it is a transient failure.
     pub(super) fn keep(self, verdict: CheckVerdict) {
         let until = match &verdict {
             Ok(_) => Some(None),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_finds_out_and_the_others_wait() {
+    async fn one_task_checks_and_others_wait() {
         let verdicts = VerdictCache::default();
         let found = promise(&verdicts, "a");
         let VerdictLookup::Pending(waiting) = verdicts.ask(key("a")) else {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_are_forgotten_and_those_of_greed_after_a_while() {
+    async fn transient_failures_are_not_cached_and_limit_failures_expire() {
         let verdicts = VerdictCache::default();
         promise(&verdicts, "a").keep(Err(CheckFailure::Died("x".into())));
         promise(&verdicts, "a").keep(Err(CheckFailure::TooLarge(1)));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_were_asked_for_last_are_kept() {
+    fn least_recently_used_verdicts_are_dropped() {
         let verdicts = VerdictCache::default();
         for number in 0..MAX_VERDICTS + 50 {
             promise(&verdicts, &number.to_string()).keep(nothing());

@@ -1,6 +1,6 @@
-//! The type checker with the real compiler, and with some that are none.
+//! The type checker with the real compiler, and with fake ones.
 //!
-//! Invariant: no test depends on how fast the machine is, but for bounds on what would hang.
+//! Invariant: no test depends on the speed of the machine, except for timeouts of what would hang.
 
 #![cfg(unix)]
 

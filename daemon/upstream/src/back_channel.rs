@@ -1,9 +1,9 @@
-//! Tools that ask their caller in the way of 2025-11-25 over a session of 2026-07-28.
+//! Detects tools that send requests to their caller in the way of 2025-11-25 over a session of 2026-07-28.
 //!
-//! In the new era a server sends no requests: a tool that wants something returns what it wants. SDKs that speak both
-//! eras still offer the calls of the old one to tools, and these fail there. Such a server is opened in the old era.
+//! In the modern era a server sends no requests: a tool that needs input returns `input_required`. SDKs that support
+//! both eras still offer the legacy calls to tools, and these fail. Such a server is reopened in the legacy era.
 //!
-//! Invariant: no session ends under a call because of this, and nothing is sent again here.
+//! Invariant: no session ends under a call because of this, and nothing is resent here.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use tracing::info;
 use super::session::{CallError, Session, truncate_server_text};
 use mux_catalog::ProtocolEra;
 
-/// What a server may ask for while it serves a call, in requests of its own.
+/// The requests that a legacy server may send while it serves a call.
 const BACK_CHANNEL_METHODS: [&str; 3] =
     ["elicitation/create", "sampling/createMessage", "roots/list"];
-/// JSON-RPC's code for a request that cannot be made, with which Python's SDK ends a tool that has made one.
+/// JSON-RPC's code for an invalid request: the Python SDK ends a tool with it if the tool has sent a request.
 const INVALID_REQUEST: i32 = -32600;
 
-/// What SDKs say where no code tells it: the tool's result is marked as an error, and holds the text of an exception.
-/// They are no part of the protocol, so that nothing but this is decided by them.
+/// Texts of SDK exceptions, for results that are marked as errors without an error code. They are not part of the
+/// protocol: nothing else depends on them.
 const BACK_CHANNEL_ERROR_TEXTS: [&str; 3] = [
-    // Python SDK 2, where a tool caught the error and passed on its text.
+    // Python SDK 2, if a tool caught the error and returned its text.
     "no back-channel for server-initiated requests",
     // FastMCP 4.
     "via server-initiated requests is unavailable on 2026-07-28",
@@ -30,32 +30,32 @@ const BACK_CHANNEL_ERROR_TEXTS: [&str; 3] = [
     "Server-to-client requests are not available on protocol revision 2026-07-28",
 ];
 
-/// A call that failed because its tool could not ask.
+/// A call that failed because its tool could not send a request.
 #[derive(Clone, Debug)]
 pub struct NoBackChannel {
-    /// What the server said.
+    /// The server's error text.
     pub message: String,
-    /// Its details for a program: the error's code and data, or the content of the result.
+    /// Structured details: the error's code and data, or the content of the result.
     pub details: Value,
     pub remedy: BackChannelRemedy,
 }
 
-/// What became of the sessions of a server whose tools need the other era.
+/// What was done about a session whose tools need the legacy era.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BackChannelRemedy {
-    /// The next call finds a session of the other era.
+    /// The next call gets a session in the legacy era.
     Reopened,
-    /// So does the one that comes once the other calls on this session have ended.
+    /// Calls get a session in the legacy era once the other calls on this one have ended.
     WhenIdle,
-    /// The server's entry names this era.
+    /// The server's entry sets the era, so it is not changed.
     Configured,
-    /// It does not speak the other one.
+    /// The server does not support the legacy era.
     NoOther,
 }
 
 impl Session {
-    /// Whether the outcome of a request means that the server could not ask. Then it is opened in the other era, if it
-    /// may be.
+    /// Turns an outcome that means that the server could not send a request into [`CallError::NoBackChannel`], and
+    /// reopens the session in the legacy era if possible.
     pub(super) fn detect_missing_back_channel(
         &self,
         outcome: Result<Value, CallError>,
@@ -67,7 +67,7 @@ impl Session {
             return outcome;
         };
         let remedy = self.reopen_in_legacy_era();
-        info!(?remedy, message, "a tool cannot ask over this session");
+        info!(?remedy, message, "a tool cannot send requests in this era");
         Err(CallError::NoBackChannel(Box::new(NoBackChannel {
             message,
             details,
@@ -83,7 +83,7 @@ impl Session {
         if !self.offer.needs_legacy(identity) {
             return BackChannelRemedy::NoOther;
         }
-        // The call that was answered a moment ago is still counted.
+        // The call that was just answered is still counted.
         match self.calls.len() <= 1 {
             true => {
                 self.stop_taking_calls();
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// It takes no more calls from now on.
+    /// The session takes no more calls from now on.
     fn stop_taking_calls(&self) {
         self.leaving.cancel();
         if let Some(session) = self.me.upgrade() {
@@ -116,12 +116,12 @@ async fn stop_taking_calls_when_idle(session: Arc<Session>) {
 
 async fn close_when_idle(session: Arc<Session>) {
     tokio::select! {
-        () = session.wait_until_idle() => session.close("it is opened again in the era 2025-11-25, which its tools need"),
+        () = session.wait_until_idle() => session.close("it is reopened in the era 2025-11-25, which its tools need"),
         () = session.known.cancelled() => {}
     }
 }
 
-/// What the server said, and its details.
+/// The server's error text and details if the outcome means a missing back channel.
 fn lacks_back_channel(outcome: &Result<Value, CallError>) -> Option<(String, Value)> {
     match outcome {
         Err(CallError::Refused {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sdks_say_without_a_back_channel_is_known_by_code_and_method_or_by_their_words() {
+    fn missing_back_channel_is_detected_by_code_and_method_or_by_text() {
         let python = "Cannot send 'elicitation/create': this transport context has no back-channel for server-initiated requests.";
         for (outcome, is_meant) in [
             (refused(-32600, python), true),

@@ -1,7 +1,6 @@
-//! The calls that a server gets at once, and the line of those that wait for one of these places.
+//! Limits the calls that a server gets at once, with a fair queue for those that wait.
 //!
-//! Invariant: a place that becomes free goes to the next in turn, and never to whoever asks at that
-//! moment while others wait.
+//! Invariant: a returned permit goes to the next waiter in turn, never to a newcomer while others wait.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,12 +17,11 @@ struct CallLimiterState {
     line: Line<oneshot::Sender<CallPermit>>,
 }
 
-/// One of the places, until it is dropped.
+/// A permit for one call, returned on drop.
 #[derive(Debug)]
 pub(super) struct CallPermit(Option<Arc<CallLimiter>>);
 
-/// A place that a call may give up before it ends: while its server waits for the answer of a user, others
-/// are served.
+/// A permit that a call may release before it ends: while its server waits for a user's answer, other calls can run.
 #[derive(Debug)]
 pub(super) struct PermitSlot(Mutex<Option<CallPermit>>);
 
@@ -46,7 +44,7 @@ impl CallLimiter {
         })))
     }
 
-    /// Waits for its turn. Cancel-safe: a place that nobody takes goes to the next.
+    /// Waits for a permit. Cancel-safe: a permit that was sent but not received goes to the next waiter.
     pub(super) async fn acquire_permit(self: &Arc<Self>, turn: &Turn) -> CallPermit {
         let promise = {
             let mut state = self.state();
@@ -60,12 +58,12 @@ impl CallLimiter {
         };
         match promise.await {
             Ok(place) => place,
-            // The line lives as long as `self`, and nobody is thrown out of it.
+            // The queue lives as long as `self` and drops no waiter.
             Err(_) => CallPermit(None),
         }
     }
 
-    /// Passes the place on.
+    /// Passes the permit to the next waiter.
     fn return_permit(self: Arc<Self>) {
         loop {
             let mut state = self.state();
@@ -76,7 +74,7 @@ impl CallLimiter {
             drop(state);
             match hand.send(CallPermit(Some(Arc::clone(&self)))) {
                 Ok(()) => return,
-                // That one has given up, and its place is still ours.
+                // That waiter is gone; the permit is still ours.
                 Err(mut place) => place.0 = None,
             }
         }
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_goes_to_the_next_in_turn_and_past_those_who_gave_up() {
+    async fn permit_goes_to_next_in_turn_and_skips_dropped_waiters() {
         let places = CallLimiter::new(1);
         let first = places.acquire_permit(&turn("a")).await;
         let (a, b) = (turn("a"), turn("b"));
@@ -121,7 +119,7 @@ mod tests {
             assert!(waiting.as_mut().now_or_never().is_none());
         }
         assert!(modest.as_mut().now_or_never().is_none());
-        // The first of `a` gives up, which was its turn; then it is `b`'s, and `a`'s again.
+        // The first waiter of `a` gives up its turn; next come `b` and `a`.
         drop(greedy.remove(0));
         drop(first);
         let second = modest.as_mut().now_or_never().expect("its turn");
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_that_was_handed_over_and_not_taken_is_free_again() {
+    async fn permit_sent_to_dropped_waiter_is_returned() {
         let places = CallLimiter::new(1);
         let first = places.acquire_permit(&turn("a")).await;
         let b = turn("b");

@@ -1,9 +1,10 @@
-//! When a server that fails may be tried again.
+//! Decides when a server that failed may be started again.
 //!
-//! A failure is a start that does not come off, or a session that ends right after it without having answered a
-//! call. After each the server rests, twice as long as before. One that fails too often within a minute is left
-//! alone: whoever calls it is told so at once, and after the rest one try shows whether it has recovered.
-//! Invariant: a failure is forgotten only by a session that was of use, or by somebody who says so.
+//! A failure is a start that does not succeed, or a session that ends soon after it without having answered a call.
+//! After each failure in a row the backoff doubles. Too many failures within a minute open the breaker: callers get an
+//! error at once, and after the backoff one attempt shows whether the server has recovered.
+//!
+//! Invariant: failures are forgotten only after a useful session or by an explicit reset.
 
 use std::{
     collections::{VecDeque, hash_map::RandomState},
@@ -14,13 +15,13 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The rest after the first failure.
+/// The backoff after the first failure.
 const MIN_RESTART_BACKOFF: Duration = Duration::from_millis(250);
 const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
-/// So many failures within [`FAILURE_WINDOW`] open the breaker.
+/// The number of failures within [`FAILURE_WINDOW`] that opens the breaker.
 pub(super) const FAILURE_THRESHOLD: usize = 5;
 pub(super) const FAILURE_WINDOW: Duration = Duration::from_secs(60);
-/// A session that has lived so long was no failure.
+/// A session that lived at least this long counts as a success.
 pub(super) const STABLE_SESSION_AGE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
@@ -30,9 +31,9 @@ pub(super) struct CircuitBreaker(Mutex<BreakerState>);
 #[derive(Debug, Default)]
 struct BreakerState {
     phase: BreakerPhase,
-    /// Within the window.
+    /// The failures within the window.
     failures: VecDeque<Instant>,
-    /// Since the last session that lived.
+    /// Failures since the last successful session.
     streak: u32,
     rest: Option<Instant>,
     cause: String,
@@ -43,9 +44,9 @@ enum BreakerPhase {
     #[default]
     Closed,
     Open,
-    /// One try is under way.
+    /// One attempt is in progress.
     Trying,
-    /// The try has become a session, which must live to close the breaker.
+    /// The attempt opened a session, which must stay up to close the breaker.
     Proving,
 }
 
@@ -53,9 +54,9 @@ enum BreakerPhase {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum BreakerDecision {
     Go,
-    /// Not before then; worth waiting for.
+    /// Not before this time; short enough to wait for.
     Rest(Instant),
-    /// Not before then, and nobody should wait; what was wrong the last time.
+    /// Not before this time, and callers should not wait. `cause` is the last failure.
     Shut {
         until: Instant,
         cause: String,
@@ -63,7 +64,8 @@ pub(super) enum BreakerDecision {
 }
 
 impl CircuitBreaker {
-    /// Whoever is let through tells how it went: by `opened`, `failed` or `abandoned`.
+    /// After [`BreakerDecision::Go`] the caller reports the outcome: `record_opened`, `record_failure` or
+    /// `record_abandoned`.
     pub(super) fn try_enter(&self, now: Instant) -> BreakerDecision {
         let mut state = self.state();
         let rest = state.rest.filter(|rest| *rest > now);
@@ -91,8 +93,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// A start that failed, or a session that ended right after it. Until when to rest, and whether the
-    /// breaker is open now.
+    /// Records a start that failed, or a session that ended soon after it. Returns the end of the backoff, and whether
+    /// the breaker is open.
     pub(super) fn record_failure(&self, now: Instant, cause: &str) -> (Instant, bool) {
         let mut state = self.state();
         let recent = |failure: &Instant| now.duration_since(*failure) < FAILURE_WINDOW;
@@ -111,8 +113,8 @@ impl CircuitBreaker {
         (rest, state.phase == BreakerPhase::Open)
     }
 
-    /// A session ended right after it was opened, but has answered a call before. It was of use and is worth
-    /// opening again, if not at once. Until when to rest.
+    /// Records a session that ended soon after its start but had answered a call, so it was useful. Returns the end of
+    /// a short backoff.
     pub(super) fn record_early_end(&self, now: Instant) -> Instant {
         let rest = now + restart_backoff(1, random_fraction());
         *self.state() = BreakerState {
@@ -122,7 +124,7 @@ impl CircuitBreaker {
         rest
     }
 
-    /// The try will tell nothing: whoever made it was called off.
+    /// The attempt was cancelled and has no outcome.
     pub(super) fn record_abandoned(&self) {
         let mut state = self.state();
         if state.phase == BreakerPhase::Trying {
@@ -130,7 +132,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// A session has lived, or somebody has seen to it.
+    /// Forgets all failures: a session was stable, or the user intervened.
     pub(super) fn reset(&self) {
         *self.state() = BreakerState::default();
     }
@@ -140,14 +142,14 @@ impl CircuitBreaker {
     }
 }
 
-/// The rest after so many failures, shorter by up to a quarter so that servers which failed together do not
-/// come back together.
+/// The backoff after `streak` failures, reduced by up to a quarter so that servers that failed together do not restart
+/// together.
 fn restart_backoff(streak: u32, chance: f64) -> Duration {
     let doubled = MIN_RESTART_BACKOFF.saturating_mul(1 << streak.saturating_sub(1).min(16));
     doubled.min(MAX_RESTART_BACKOFF).mul_f64(1.0 - chance / 4.0)
 }
 
-/// From 0 to 1.
+/// Uniform in `0.0..1.0`.
 fn random_fraction() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 40;
     bits as f64 / (1 << 24) as f64
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_doubles_from_a_quarter_of_a_second_to_half_a_minute() {
+    fn backoff_doubles_from_250_ms_to_30_s() {
         let rests = [1, 2, 3, 7, 8, 100].map(|streak| restart_backoff(streak, 0.0).as_millis());
         assert_eq!(rests, [250, 500, 1_000, 16_000, 30_000, 30_000]);
         assert_eq!(restart_backoff(1, 1.0), MIN_RESTART_BACKOFF.mul_f64(0.75));
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn five_failures_in_a_minute_shut_it_and_one_try_is_let_through_after_the_rest() {
+    fn five_failures_in_a_minute_open_it_and_one_attempt_follows_the_backoff() {
         let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
         for failure in 1..=FAILURE_THRESHOLD {
             assert_eq!(breaker.try_enter(now), BreakerDecision::Go, "{failure}");
@@ -187,14 +189,14 @@ mod tests {
         }
         assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
         assert!(shut(breaker.try_enter(now)), "one try is enough");
-        // It fails: shut again, for longer.
+        // The attempt fails: the breaker opens again, for longer.
         let (rest, open) = breaker.record_failure(now, "still");
         assert!(
             open && rest - now > Duration::from_secs(5),
             "{:?}",
             rest - now
         );
-        // The next one comes up, dies again at once, and is no recovery.
+        // The next attempt starts and dies at once, which is no recovery.
         assert_eq!(breaker.try_enter(rest), BreakerDecision::Go);
         breaker.record_opened();
         assert_eq!(
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_dies_of_its_work_rests_for_a_moment_and_is_never_shut_out() {
+    fn server_that_dies_after_answering_never_opens_the_breaker() {
         let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
         for _ in 0..FAILURE_THRESHOLD - 1 {
             now = breaker.record_failure(now, "why").0;
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_that_are_far_apart_never_shut_it() {
+    fn failures_outside_the_window_never_open_it() {
         let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
         for _ in 0..50 {
             assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_that_was_called_off_leaves_the_way_to_the_next() {
+    fn abandoned_attempt_allows_the_next() {
         let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
         for _ in 0..FAILURE_THRESHOLD {
             now = breaker.record_failure(now, "why").0;

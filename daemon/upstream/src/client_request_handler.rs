@@ -1,5 +1,5 @@
-//! Our side of the protocol towards a server: what it may ask of us. What it tells us is heard before,
-//! in [`super::ears`].
+//! The client side of the protocol towards a server: the requests that it may send. Its notifications go to
+//! [`super::notification_router`] before rmcp sees them.
 
 #[expect(deprecated, reason = "servers of today ask for them")]
 use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ListRootsResult};
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::server_requests::ServerRequests;
 
-/// One for each session.
+/// Handles a server's requests; one for each session.
 pub(super) struct ClientRequestHandler {
     pub(super) asks: Arc<ServerRequests>,
 }
@@ -74,7 +74,7 @@ impl ClientHandler for ClientRequestHandler {
             .await)
     }
 
-    /// What rmcp cannot read comes as this, too.
+    /// Requests that rmcp cannot parse arrive here, too.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -83,14 +83,14 @@ impl ClientHandler for ClientRequestHandler {
         const SUPPORTED_METHODS: [&str; 3] =
             ["elicitation/create", "sampling/createMessage", "roots/list"];
         let (code, message) = match SUPPORTED_METHODS.contains(&request.method.as_str()) {
-            true => (ErrorCode::INVALID_PARAMS, "these params cannot be read"),
-            false => (ErrorCode::METHOD_NOT_FOUND, "there is no such method here"),
+            true => (ErrorCode::INVALID_PARAMS, "the params are invalid"),
+            false => (ErrorCode::METHOD_NOT_FOUND, "this method is not supported"),
         };
         Err(ErrorData::new(code, message, None::<Value>))
     }
 }
 
-/// They do not change as long as a call is on its way, and whoever asks outside of one gets none.
+/// Roots do not change during a call, and a server that asks outside of a call gets none, so `listChanged` is false.
 fn roots_capability() -> RootsCapabilities {
     let mut roots = RootsCapabilities::default();
     roots.list_changed = Some(false);

@@ -1,8 +1,7 @@
-//! From a definition to a session that is ready: the way to the server, the handshake, the list of
-//! tools.
+//! Opens a session from a definition: the link to the server, the handshake, the list of tools.
 //!
-//! Invariant: a process that does not become a session is ended, with its tree, before the error is
-//! told.
+//! Invariant: a process that does not become a session is terminated with its process tree before the error is
+//! returned.
 
 use std::{
     path::PathBuf,
@@ -46,11 +45,11 @@ use mux_catalog::ProtocolEra;
 use mux_settings::{RemoteServer, RemoteTransport, RootsSetting, ServerDefinition, ServerEndpoint};
 use mux_sources::Sources;
 
-/// Between the end of a server's input and TERM, and between TERM and KILL.
+/// The delay between closing a server's input and SIGTERM, and between SIGTERM and SIGKILL.
 pub(super) const TERMINATION_GRACE_PERIOD: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// Goes on with a session of the daemon before us. The server has been greeted; only its tools are asked for.
+    /// Resumes a session of the previous daemon. The server is already initialized; only its tools are listed.
     pub(super) async fn resume_handed_session(
         offer: &ServerCatalogEntry,
         definition: &ServerDefinition,
@@ -72,7 +71,7 @@ impl Session {
         };
         let ServerEndpoint::Process(process) = &definition.link else {
             handed.stop_process();
-            return Err(OpenError::Failed("it is no process any more".into()));
+            return Err(OpenError::Failed("it is no longer a process".into()));
         };
         let beginning =
             HandshakeMode::GoesOn(handed.state.era(), Box::new(handed.state.server.clone()));
@@ -83,7 +82,7 @@ impl Session {
             .map_err(OpenError::from)
     }
 
-    /// Finds the way to the server and shakes hands. An error tells a person what to do.
+    /// Connects to the server and performs the handshake. The error tells the user what to do.
     pub(super) async fn open(
         offer: &ServerCatalogEntry,
         definition: &ServerDefinition,
@@ -121,8 +120,8 @@ impl Session {
                         .link
                         .as_ref()
                         .is_some_and(LinkError::suggests_other_transport);
-                    // What the address said first is nearer to what is wrong with it, unless somebody only
-                    // has to sign in.
+                    // The first error at this address is the most relevant one, unless a later one only asks to sign
+                    // in.
                     if unfit.wants_sign_in()
                         && first_problem
                             .as_ref()
@@ -138,7 +137,7 @@ impl Session {
                         server = offer.name,
                         ?over,
                         problem.problem,
-                        "not spoken there"
+                        "transport not supported there"
                     );
                 }
             }
@@ -147,15 +146,15 @@ impl Session {
     }
 }
 
-/// What to try at an address, one after the other: what the entry says; what worked before; streamable
-/// HTTP, and then its elder.
+/// The transports to try at an address, in order: the configured one, or the one that worked before, or streamable HTTP
+/// and then HTTP+SSE.
 fn candidate_transports(
     remote: &RemoteServer,
     era: Option<ProtocolEra>,
     beside: &SlotShared,
 ) -> Vec<RemoteTransport> {
     use RemoteTransport::{Sse, StreamableHttp};
-    // HTTP+SSE is of the old era.
+    // HTTP+SSE exists only in the legacy era.
     let transport = match era {
         Some(ProtocolEra::Modern) => Some(StreamableHttp),
         _ => remote.transport,
@@ -167,7 +166,7 @@ fn candidate_transports(
     }
 }
 
-/// Nothing is sent yet.
+/// Prepares the link to a remote server; sends nothing.
 fn remote_link(
     remote: &RemoteServer,
     over: RemoteTransport,
@@ -180,14 +179,14 @@ fn remote_link(
     ServerLink::prepare_remote(remote, over, authorization)
 }
 
-/// How a session begins on a way.
+/// How a session begins on a link.
 enum HandshakeMode {
     Greet(EraKnowledge),
-    /// It was begun by another daemon, in this era, with a server that said this of itself.
+    /// Another daemon initialized it in this era; the server described itself with this info.
     GoesOn(ProtocolEra, Box<ServerPeerInfo>),
 }
 
-/// What every way to a session needs.
+/// The inputs that every kind of connection needs.
 struct SessionConnector<'a> {
     started: Instant,
     offer: &'a ServerCatalogEntry,
@@ -200,7 +199,7 @@ struct SessionConnector<'a> {
 }
 
 impl SessionConnector<'_> {
-    /// A new process, or a remote server over this.
+    /// Opens the link: a new process, a remote server over `over`, or a source.
     async fn open_link(&self, over: RemoteTransport) -> Result<ServerLink, OpenError> {
         match &self.definition.link {
             ServerEndpoint::Process(process) => {
@@ -216,8 +215,7 @@ impl SessionConnector<'_> {
         }
     }
 
-    /// In the era that is known, or in the one that is found. A server that does not bear to be asked is
-    /// reached once more.
+    /// Connects in the known era, or probes for it. A server that does not survive the probe is connected to once more.
     async fn connect_over(
         &self,
         over: RemoteTransport,
@@ -225,7 +223,7 @@ impl SessionConnector<'_> {
         if let Some(era) = self.definition.era {
             return self.connect_in_era(era, over).await;
         }
-        // HTTP+SSE is of the old era, and what is in this process need not be asked.
+        // HTTP+SSE exists only in the legacy era, and an in-process source needs no probe.
         let known = match (over, &self.definition.link) {
             (RemoteTransport::Sse, _) | (_, ServerEndpoint::Source(_)) => Some(ProtocolEra::Legacy),
             (RemoteTransport::StreamableHttp, _) => self.offer.era(),
@@ -270,7 +268,7 @@ impl SessionConnector<'_> {
         }
     }
 
-    /// In the era that the entry names, and in no other.
+    /// Connects only in the era that the entry sets.
     async fn connect_in_era(
         &self,
         era: ProtocolEra,
@@ -330,7 +328,7 @@ impl SessionConnector<'_> {
             biased;
             outcome = &mut handshake => outcome,
             end = behind.wait_for_end() => {
-                // What it said on its output is still being read, and says more of the reason.
+                // The rest of its output is still being read and tells more about the reason.
                 match timeout(FINAL_OUTPUT_TIMEOUT, &mut handshake).await {
                     Ok(Err(unfit)) if unfit.link.is_some() && pid.is_none() => Err(unfit),
                     last => {
@@ -344,12 +342,12 @@ impl SessionConnector<'_> {
                 Err(ServerConnectError::of(format!("it was not ready within {limit:?} (start_timeout)")))
             }
         };
-        // With it ends the process's input, which asks it to leave.
+        // This closes the process's input, which asks it to exit.
         drop(handshake);
         let (begun, listed) = match outcome {
             Ok(ready) => ready,
             Err(mut unfit) => {
-                // A process that ends closes its pipes a moment before its end is known.
+                // A process that exits closes its pipes a moment before its exit is reported.
                 if unfit.gone
                     && let Some(end) = behind.recent_end_reason().await
                 {

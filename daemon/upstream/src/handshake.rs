@@ -1,11 +1,10 @@
-//! The first words with a server: which era of MCP it speaks, and a session in that era.
+//! The handshake with a server: finds the era of MCP that it speaks, and starts a session in that era.
 //!
-//! A server of the new era is asked what it is (`server/discover`); one of the old era is greeted
-//! (`initialize`). Whoever is not known is asked, shortly: a server of the old era may answer with an
-//! error, not at all, or by closing.
+//! A server of the modern era is probed with `server/discover`, one of the legacy era gets `initialize`. A server of
+//! unknown era is probed with a short timeout: a legacy server may answer with an error, not at all, or by closing.
 //!
-//! Invariant: at most two things are said before there is a session, and an answer to the first never
-//! passes for one to the second.
+//! Invariant: at most two methods are sent before there is a session, and an answer to the first is never taken for one
+//! to the second.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -32,38 +31,37 @@ use tracing::debug;
 use super::{client_request_handler::ClientRequestHandler, link::LinkError, raw_message};
 use mux_catalog::ProtocolEra;
 
-/// How long a process that nobody knows may think about a question that it may not understand.
+/// How long a process of unknown era may take to answer the probe.
 const PROCESS_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The same for a server behind a network, which says at least that it does not.
+/// How long a remote server may take to answer the probe; it normally answers at least with an error.
 pub(super) const REMOTE_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
-/// The same for a process that spoke the new era when it was last asked, which may need its time to start.
+/// How long a process that last spoke the modern era may take to answer the probe, including its start.
 pub(super) const REMEMBERED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const NEWEST_PROTOCOL_VERSION: ProtocolVersion = ProtocolVersion::V_2026_07_28;
-/// No request of rmcp bears them: those are numbers.
+/// The ids of the probe. They never clash with rmcp's, which are numbers.
 const DISCOVER_REQUEST_IDS: [&str; 2] = ["discover", "discover-again"];
 
-/// A session, and what is to be remembered of its beginning.
+/// A session and the era to remember for its server.
 pub(super) struct HandshakeOutcome {
     pub(super) service: RunningService<RoleClient, ClientRequestHandler>,
     pub(super) era: ProtocolEra,
-    /// In which it is to be begun next time.
+    /// The era for the next session.
     pub(super) next: ProtocolEra,
 }
 
-/// What is known of a server's era before anything is said.
+/// What is known of a server's era before the handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum EraKnowledge {
     Era(ProtocolEra),
-    /// The user says so: there is no other way.
+    /// The user set it: no other era is tried.
     Chosen(ProtocolEra),
-    /// It spoke the new one when it was last asked, but there may be another version of it now: so long it
-    /// may be silent.
+    /// The server last spoke the modern era, but may be another version now: `within` is how long the probe waits.
     Remembered {
         within: Duration,
         remote: bool,
     },
     NoneOfProcess,
-    /// What is not answered there holds back whatever is said next.
+    /// An unanswered probe blocks the following requests there.
     NoneOfRemote,
 }
 
@@ -76,14 +74,14 @@ impl EraKnowledge {
     }
 }
 
-/// Why a way to a server is no session.
+/// Why a link to a server did not become a session.
 pub(super) struct ServerConnectError {
     pub(super) problem: String,
-    /// It closed its end.
+    /// The server closed its end.
     pub(super) gone: bool,
-    /// What was wrong on the way, if that was it.
+    /// The link's error, if that was the cause.
     pub(super) link: Option<LinkError>,
-    /// It may do better if it is reached anew and greeted in this era.
+    /// A new connection that begins in this era may succeed.
     pub(super) again: Option<ProtocolEra>,
 }
 
@@ -101,7 +99,7 @@ impl ServerConnectError {
         matches!(self.link, Some(LinkError::SignIn(_)))
     }
 
-    /// It may not have borne the question, unless it was not reached at all.
+    /// The link closed during the probe, so the legacy era is tried next unless the server was never reached.
     fn closed(link: Option<LinkError>) -> Self {
         let heard = match &link {
             Some(LinkError::SignIn(_) | LinkError::Unreached(_)) => false,
@@ -110,7 +108,7 @@ impl ServerConnectError {
         Self {
             gone: true,
             again: heard.then_some(ProtocolEra::Legacy),
-            ..Self::from_link_error(link, "it closed its pipes when it was asked what it is")
+            ..Self::from_link_error(link, "it closed its pipes on `server/discover`")
         }
     }
 
@@ -127,7 +125,7 @@ impl ServerConnectError {
     }
 }
 
-/// Begins a session in the era that is known, or finds out which it is.
+/// Starts a session in the known era, or finds out which era the server speaks.
 pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError> + 'static>(
     handler: ClientRequestHandler,
     transport: T,
@@ -144,7 +142,7 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
             match knowledge {
                 EraKnowledge::Era(ProtocolEra::Legacy)
                 | EraKnowledge::Chosen(ProtocolEra::Legacy) => Ok(Ok(None)),
-                // It takes what a start takes.
+                // No own timeout: it may take as long as the start.
                 EraKnowledge::Era(ProtocolEra::Modern)
                 | EraKnowledge::Chosen(ProtocolEra::Modern) => Ok(asked.await),
                 EraKnowledge::Remembered { within, .. } => timeout(within, asked).await,
@@ -169,7 +167,7 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         }
         Err(_) if knowledge.is_remote() => return Err(ServerConnectError::closed(None)),
         Ok(Ok(_)) => {}
-        Err(_) => debug!("nothing was answered to `server/discover`"),
+        Err(_) => debug!("no answer to `server/discover`"),
     }
     let greeted = serve_client(handler, transport).await;
     let speaks_newest = late
@@ -177,7 +175,7 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         .is_some_and(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
     let service = greeted.map_err(|error| {
         let mut unfit = connect_error(error);
-        // What it was asked first it may have understood after all, or it was not asked.
+        // It may have understood the probe after all, or it was never probed.
         let unasked = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !unfit.gone;
         unfit.again = match knowledge {
             _ if speaks_newest || unasked => Some(ProtocolEra::Modern),
@@ -196,7 +194,7 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
     })
 }
 
-/// A session that began in another daemon.
+/// Resumes a session that another daemon started.
 pub(super) fn resume_service<T: Transport<RoleClient, Error = LinkError> + 'static>(
     handler: ClientRequestHandler,
     transport: T,
@@ -210,10 +208,10 @@ pub(super) fn resume_service<T: Transport<RoleClient, Error = LinkError> + 'stat
     }
 }
 
-/// It took the question for the end.
+/// The server closed the connection during the probe.
 struct ClosedDuringDiscover(Option<LinkError>);
 
-/// None from a server that does not know the question.
+/// Probes the server with `server/discover`; `None` if it does not know the method.
 async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     handler: &ClientRequestHandler,
     transport: &mut T,
@@ -221,7 +219,7 @@ async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     let mut answer = None;
     for id in DISCOVER_REQUEST_IDS {
         answer = discover_once(handler, transport, id).await?;
-        // Some refuse the first request of whoever they do not know, whatever its version.
+        // Some servers refuse the first request of an unknown client, whatever its version.
         let again = matches!(&answer, Some(Err(error)) if speaks_newest(error));
         if !again {
             break;
@@ -230,7 +228,7 @@ async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     Ok(answer.and_then(Result::ok))
 }
 
-/// The version that was refused is among those that are spoken.
+/// Whether the error refuses our version and still lists it as supported.
 fn speaks_newest(error: &ErrorData) -> bool {
     let supported = error
         .data
@@ -287,7 +285,7 @@ async fn discover_once<T: Transport<RoleClient, Error = LinkError>>(
                 };
                 transport.send(answer).await.map_err(closed)?;
             }
-            // Of what was not asked nothing is known yet.
+            // Notifications before the handshake have no receiver.
             _ => {}
         }
     }
@@ -320,7 +318,7 @@ fn connect_error(error: ClientInitializeError) -> ServerConnectError {
     }
 }
 
-/// Keeps an answer to `server/discover` that comes late from whoever waits for another.
+/// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake.
 struct LateDiscoverFilter<T> {
     inner: T,
     late: Arc<OnceLock<DiscoverResult>>,
@@ -341,7 +339,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
             match self.inner.receive().await? {
                 JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
                     if let Some(result) = parse_discover_result(answer.result) {
-                        // A second one says the same.
+                        // A second answer says the same.
                         drop(self.late.set(result));
                     }
                 }

@@ -1,9 +1,10 @@
-//! What is on its way over one session: for whom, and how far it is.
+//! The requests in flight on one session: who made them, and how far they are.
 //!
-//! A server that asks, logs or tells of progress names no client. Progress is found by its token; for
-//! the rest there must be exactly one connection that has something on its way.
-//! Invariants: nothing is kept for a token or a call that nobody waits for. A request that was taken
-//! back before its sending began is not sent.
+//! A server's requests, log messages and progress notifications name no client. Progress is matched by its token; the
+//! others are routed only if exactly one connection has requests in flight.
+//!
+//! Invariants: nothing is kept for a token or a call whose caller is gone. A request that was cancelled before its
+//! sending began is not sent.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -20,14 +21,14 @@ use tokio_util::sync::CancellationToken;
 use super::{call_limiter::PermitSlot, link::LinkError, progress_meter::ProgressMeter};
 use mux_caller::{CallCause, Caller, Mailbox, PausableClock};
 
-/// For which a run that has nothing on its way any more counts as being at work.
+/// How long a run counts as active after its last request ended.
 const RECENT_RUN_WINDOW: Duration = Duration::from_millis(200);
 const MAX_ENDED_RUNS: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     state: Mutex<InFlightState>,
-    /// Words on the progress of what nobody waits for.
+    /// Progress notifications for unknown tokens.
     strangers: AtomicU64,
 }
 
@@ -38,38 +39,38 @@ struct InFlightState {
     flights: BTreeMap<u64, InFlightEntry>,
     tokens: HashMap<ProgressToken, u64>,
     ids: HashMap<RequestId, u64>,
-    /// Runs of which something has ended, and when.
+    /// Runs whose requests have ended, and when.
     ended: VecDeque<(Instant, String)>,
 }
 
 #[derive(Debug)]
 struct InFlightEntry {
-    /// None for what we ask on our own account.
+    /// `None` for requests that the daemon itself makes.
     caller: Option<Arc<Caller>>,
     seat: Option<Arc<PermitSlot>>,
     clock: Arc<PausableClock>,
     meter: Arc<ProgressMeter>,
-    /// What it goes by, once it is sent.
+    /// The id and the token of the request, once it is sent.
     names: Option<(RequestId, ProgressToken)>,
     sending: SendState,
     over: CancellationToken,
 }
 
-/// How far a request has come on its way out.
+/// How far the sending of a request is.
 #[derive(Clone, Debug, Default)]
 pub(super) enum SendState {
     #[default]
     Waiting,
-    /// Some of it may have left us.
+    /// Part of it may have been written.
     Begun,
     Failed(LinkError),
 }
 
-/// Travels with a request to the transport, which knows the token that it was given.
+/// Attached to a request on its way to the transport, where its id and token are assigned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlightId(u64);
 
-/// One request, until it is dropped.
+/// A request in flight; it ends on drop.
 #[derive(Debug)]
 pub(super) struct InFlightRequest {
     all: Arc<InFlight>,
@@ -78,16 +79,16 @@ pub(super) struct InFlightRequest {
     pub(super) meter: Arc<ProgressMeter>,
 }
 
-/// The one connection that has something on its way.
+/// The only connection that has requests in flight.
 #[derive(Debug)]
 pub(super) struct CallingClient {
-    /// Of its latest request.
+    /// The caller of its latest request.
     pub(super) caller: Arc<Caller>,
     pub(super) seat: Option<Arc<PermitSlot>>,
     pub(super) mailbox: Arc<Mailbox>,
-    /// Of all its requests, and of the runs that they belong to.
+    /// The clocks of all its requests and of the runs that they belong to.
     pub(super) clocks: Vec<Arc<PausableClock>>,
-    /// Cancelled one by one as they end.
+    /// One token for each request, cancelled when it ends.
     pub(super) over: Vec<CancellationToken>,
 }
 
@@ -123,7 +124,7 @@ impl InFlight {
         }
     }
 
-    /// The request goes out under these names.
+    /// Registers the id and the token under which the request is sent.
     pub(super) fn register_sent(
         &self,
         InFlightId(number): InFlightId,
@@ -131,7 +132,7 @@ impl InFlight {
         token: ProgressToken,
     ) {
         let mut state = self.state();
-        // Whoever made it may have gone already.
+        // The caller may be gone already.
         if let Some(entry) = state.flights.get_mut(&number) {
             entry.names = Some((id.clone(), token.clone()));
             state.tokens.insert(token, number);
@@ -139,7 +140,7 @@ impl InFlight {
         }
     }
 
-    /// False if nobody waits for it any more: it stays here.
+    /// Returns false if the caller is gone: the request must not be sent.
     pub(super) fn begin_sending(&self, InFlightId(number): InFlightId) -> bool {
         let mut state = self.state();
         let entry = state.flights.get_mut(&number);
@@ -155,7 +156,7 @@ impl InFlight {
         }
     }
 
-    /// Its answer has come: what the server says from here on has nothing to do with it.
+    /// The answer has arrived: later messages of the server do not concern this request.
     pub(super) fn finish_answered(&self, id: &RequestId) {
         let mut state = self.state();
         if let Some(number) = state.ids.get(id).copied() {
@@ -177,13 +178,13 @@ impl InFlight {
         }
     }
 
-    /// Whether somebody waits for anything.
+    /// Whether a caller has a request in flight.
     pub(super) fn has_calls(&self) -> bool {
         let state = self.state();
         state.flights.values().any(|entry| entry.caller.is_some())
     }
 
-    /// The runs that have something on its way, or had a moment ago: what a server writes while it works may be read
+    /// The runs that have requests in flight, or had some a moment ago: what a server writes while it works may be read
     /// after its answer.
     pub(super) fn active_runs(&self) -> Vec<String> {
         let state = self.state();
@@ -200,12 +201,12 @@ impl InFlight {
         runs
     }
 
-    /// How often progress was told of what nobody waits for.
+    /// The number of progress notifications for unknown tokens.
     pub(super) fn stray_progress_count(&self) -> u64 {
         self.strangers.load(Ordering::Relaxed)
     }
 
-    /// None if nobody has something on its way, or several have, or somebody who cannot be asked.
+    /// `None` if no connection has requests in flight, if several have, or if the caller cannot be asked.
     pub(super) fn calling_client(&self) -> Option<CallingClient> {
         let state = self.state();
         let all = || {
@@ -261,7 +262,7 @@ fn run_of(caller: &Caller) -> Option<&String> {
 }
 
 impl InFlightRequest {
-    /// Resolves when nothing was heard of its progress for so long.
+    /// Resolves when the request has made no progress for `within`.
     pub(super) async fn wait_until_silent(&self, within: Duration) {
         let mut since = self.clock.mark();
         loop {
@@ -277,12 +278,12 @@ impl InFlightRequest {
         InFlightId(self.number)
     }
 
-    /// How far it came, for whom no answer comes any more. What has not begun does not begin after this.
+    /// Gives the request up and returns how far its sending was. If it has not begun, it never will.
     pub(super) fn abandon(&self) -> SendState {
         let mut state = self.all.state();
         let sending = match state.flights.get(&self.number) {
             Some(entry) => entry.sending.clone(),
-            // Its answer was on its way to us.
+            // The answer has already arrived.
             None => SendState::Begun,
         };
         state.end_request(self.number);
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_heard_by_the_one_connection_that_waits_for_it() {
+    fn calling_client_is_the_only_connection_with_requests() {
         let all = Arc::new(InFlight::default());
         assert!(all.calling_client().is_none());
         let (one, two, detached) = (caller(Some(1)), caller(Some(2)), caller(None));
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_lives_as_long_as_its_request() {
+    fn progress_token_ends_with_its_request() {
         let all = Arc::new(InFlight::default());
         let token = ProgressToken(NumberOrString::Number(7));
         let told = ProgressNotificationParam::new(token.clone(), 0.5);
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_back_in_time_is_not_sent() {
+    fn request_abandoned_before_sending_is_not_sent() {
         let all = Arc::new(InFlight::default());
         let early = all.begin_request(None, None);
         assert!(matches!(early.abandon(), SendState::Waiting));

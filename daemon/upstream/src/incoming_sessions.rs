@@ -1,6 +1,6 @@
-//! Sessions that the daemon before us hands over, until somebody opens their places.
+//! Sessions that the previous daemon hands over, until their slots open.
 //!
-//! Invariant: a session that was announced is waited for, and not for ever; one that nobody takes ends.
+//! Invariant: the wait for an announced session is bounded; a session that is not claimed is stopped.
 
 use std::{
     collections::HashMap,
@@ -15,9 +15,9 @@ use tokio::{
 
 use super::session_handover::{HandedSession, HandoverKey};
 
-/// How long an opening waits for a session that was announced.
+/// How long a starting slot waits for an announced session.
 const INCOMING_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one that has come waits to be taken.
+/// How long an arrived session waits to be claimed.
 const UNCLAIMED_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, Default)]
@@ -30,14 +30,14 @@ struct IncomingSessionsInner {
 }
 
 impl IncomingSessions {
-    /// These are to come, and no others.
+    /// Sets the sessions to expect.
     pub fn expect_sessions(&self, places: Vec<HandoverKey>) {
         let places = places.into_iter().map(|place| (place, None));
         *self.places() = places.collect();
         self.0.changed.notify_waiters();
     }
 
-    /// It does not come, or not soon.
+    /// The session will not arrive, or not in time.
     pub fn withdraw_session(&self, place: &HandoverKey) {
         let mut places = self.places();
         if places.get(place).is_some_and(Option::is_none) {
@@ -47,7 +47,7 @@ impl IncomingSessions {
         self.0.changed.notify_waiters();
     }
 
-    /// Nothing more comes.
+    /// No more sessions will arrive.
     pub fn end_announcements(&self) {
         self.places().retain(|_, handed| handed.is_some());
         self.0.changed.notify_waiters();
@@ -73,7 +73,7 @@ impl IncomingSessions {
         });
     }
 
-    /// The session of this place, as soon as it comes; none if there is none to come.
+    /// The session for this slot, once it arrives; `None` if none is expected.
     pub(super) async fn take_arrived(&self, place: &HandoverKey) -> Option<HandedSession> {
         let until = Instant::now() + INCOMING_SESSION_TIMEOUT;
         loop {
@@ -87,7 +87,7 @@ impl IncomingSessions {
                 places.insert(place.clone(), None);
             }
             if timeout_at(until, changed).await.is_err() {
-                // Whoever asks next does not wait again.
+                // The next caller does not wait again.
                 self.withdraw_session(place);
                 return None;
             }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn only_what_was_announced_is_waited_for_and_not_for_ever() {
+    async fn take_arrived_waits_only_for_announced_sessions_and_times_out() {
         let awaited = IncomingSessions::default();
         let started = Instant::now();
         assert!(awaited.take_arrived(&place("a")).await.is_none());

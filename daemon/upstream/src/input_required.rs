@@ -1,11 +1,10 @@
-//! A request that takes several rounds: its server answers with questions, and is asked again with their
+//! A request in several rounds: its server answers `input_required` with questions, and gets the request again with the
 //! answers.
 //!
-//! Here a question belongs to its request, so that whoever made that one is asked and nobody else.
+//! These questions belong to their request, so they go only to the client that made it.
 //!
-//! Invariant: one request has at most [`MAX_ROUNDS`] rounds, and its time stands still only while somebody is
-//! asked. If its session ends between two rounds, it is not begun anew: nobody knows what the first ones
-//! did.
+//! Invariant: one request has at most [`MAX_ROUNDS`] rounds, and its clock is paused only while a client is asked. If
+//! the session ends between two rounds, the request is not restarted: the effects of the first rounds are unknown.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -29,23 +28,23 @@ use mux_caller::PausableClock;
 use mux_catalog::ProtocolEra;
 
 const MAX_ROUNDS: usize = 8;
-/// Questions of one round.
+/// The maximum number of questions in one round.
 const MAX_QUESTIONS_PER_ROUND: usize = 16;
-/// Before a request is made again of which nothing was wanted.
+/// The delay before the next round if the server asked no question.
 const EMPTY_ROUND_DELAY: Duration = Duration::from_millis(100);
-/// What MCP says when a user declines that something is sampled.
+/// MCP's error code for sampling that the user declined.
 const SAMPLING_REJECTED_CODE: i32 = -1;
-/// The user has to open a page before the call can be made.
+/// MCP's error code for a call that requires the user to open a URL first.
 const URL_ELICITATION_REQUIRED: i32 = -32042;
 
-/// What goes with a request that is made again.
+/// The answers and the state that go with the next round of a request.
 #[derive(Clone, Default)]
 pub(super) struct InputAnswers {
     pub(super) responses: Option<InputResponses>,
     pub(super) state: Option<String>,
 }
 
-/// The time of one request with all its rounds.
+/// The time limit of one request over all its rounds.
 pub(super) struct RoundBudget {
     begun: Instant,
     whole: Duration,
@@ -61,7 +60,7 @@ impl RoundBudget {
         }
     }
 
-    /// The same by another clock, which is held by whoever asks.
+    /// The same budget on another clock, which pauses while a client is asked.
     pub(super) fn with_clock(&self, clock: &Arc<PausableClock>) -> Self {
         Self {
             clock: Arc::clone(clock),
@@ -75,7 +74,7 @@ impl RoundBudget {
             .saturating_sub(self.begun.elapsed())
     }
 
-    /// The same with what is left of the whole time.
+    /// The options with the total time limited to what remains.
     pub(super) fn limit_to_remaining<'a>(
         &self,
         sending: &RequestOptions<'a>,
@@ -91,7 +90,7 @@ impl RoundBudget {
         CallError::TooLong(self.whole)
     }
 
-    /// An error says what was allowed, and not what was left.
+    /// Reports the total limit in a [`CallError::TooLong`], instead of what remained.
     pub(super) fn with_total_limit(&self, error: CallError) -> CallError {
         match error {
             CallError::TooLong(_) => CallError::TooLong(self.whole),
@@ -101,7 +100,7 @@ impl RoundBudget {
 }
 
 impl Session {
-    /// Makes the request as often as its server needs.
+    /// Makes the request in as many rounds as its server needs.
     pub(super) async fn request_in_rounds(
         &self,
         request: impl FnMut(InputAnswers) -> ClientRequest,
@@ -136,7 +135,7 @@ impl Session {
                 return Ok(result);
             }
             let wanted = InputRequests::deserialize(&result).map_err(|error| {
-                CallError::Protocol(format!("what it asks cannot be read: {error}"))
+                CallError::Protocol(format!("its input request is malformed: {error}"))
             })?;
             given = InputAnswers {
                 responses: match wanted.input_requests {
@@ -155,7 +154,7 @@ impl Session {
         Err(CallError::TooMuch(message))
     }
 
-    /// All answers, under the names of the questions. The limit of a question counts, and no other.
+    /// Answers all questions, keyed by the server's names. Only the limits on questions apply.
     pub(super) async fn answer_questions(
         &self,
         questions: InputQuestions,
@@ -176,7 +175,7 @@ impl Session {
         Ok(try_join_all(asked).await?.into_iter().collect())
     }
 
-    /// Whoever made the request.
+    /// The caller of the request as the recipient of its questions.
     fn recipient_for(
         &self,
         key: &str,
@@ -190,7 +189,7 @@ impl Session {
                 seat: sending.place.map(|place| Arc::clone(place.permit_slot())),
                 mailbox: Arc::clone(caller.mailbox.as_ref()?),
                 clocks: vec![Arc::clone(&budget.clock), Arc::clone(&caller.clock)],
-                // A request that is given up is dropped, and its questions with it.
+                // An abandoned request is dropped together with its questions.
                 over: vec![CancellationToken::new()],
             })
         });
@@ -208,7 +207,7 @@ impl Session {
     ) -> Result<Value, CallError> {
         let never = CancellationToken::new();
         let unreadable = |error: serde_json::Error| {
-            CallError::Protocol(format!("what it asks cannot be read: {error}"))
+            CallError::Protocol(format!("its input request is malformed: {error}"))
         };
         let params = question.params.unwrap_or_default();
         match question.method.as_str() {
@@ -220,7 +219,7 @@ impl Session {
                 #[expect(deprecated, reason = "servers of today ask for it")]
                 CreateMessageRequestParams::deserialize(&params).map_err(unreadable)?;
                 let sampled = self.asks.sample(whom, params, &never).await;
-                // Such an answer has no place for a refusal: there is nothing to go on with.
+                // This kind of answer cannot carry a refusal, so the call fails.
                 serialize_result(sampled.map_err(|error| CallError::Refused {
                     code: SAMPLING_REJECTED_CODE,
                     message: error.message.into_owned(),
@@ -229,7 +228,7 @@ impl Session {
             }
             "roots/list" => serialize_result(self.asks.roots(whom, &never).await),
             other => {
-                let message = format!("it asks for {other:?}, which MCP does not have");
+                let message = format!("it asks for {other:?}, which is not an MCP method");
                 Err(CallError::Protocol(message))
             }
         }
@@ -257,7 +256,7 @@ struct InputRequests {
     request_state: Option<String>,
 }
 
-/// By the server's own names.
+/// Questions by the server's keys.
 pub(super) type InputQuestions = BTreeMap<String, InputQuestion>;
 
 #[derive(Deserialize)]

@@ -1,10 +1,10 @@
-//! A transport whose messages are heard in their order, on their way to rmcp.
+//! A transport that handles incoming messages in order, before rmcp sees them.
 //!
-//! rmcp hands every notification and every request to a task of its own. Then a word on progress can
-//! come after the answer that it preceded, and a flood becomes as many tasks. Here each is heard where it
-//! comes in, and what rmcp has no use for goes no further.
+//! rmcp spawns a task for each notification and request. A progress notification could then be handled after the answer
+//! that it preceded, and a flood would become as many tasks. Here each message is handled where it arrives, and
+//! messages that rmcp does not need are dropped.
 //!
-//! Invariant: a server has at most `MAX_UNANSWERED_REQUESTS` requests whose answers have not left us; while it has,
+//! Invariant: a server has at most `MAX_UNANSWERED_REQUESTS` requests whose answers are not sent yet; at the limit,
 //! nothing more is read from it.
 
 mod unanswered_requests;
@@ -30,11 +30,11 @@ pub(super) struct InterceptingTransport<T> {
     inner: T,
     ears: Arc<NotificationRouter>,
     asked: Arc<UnansweredRequests>,
-    /// A request for which there is no room.
+    /// A request that waits until the number of unanswered requests drops.
     held: Option<RxJsonRpcMessage<RoleClient>>,
-    /// Whether its roots are those of whoever it works for.
+    /// Whether the server gets the workspace of its caller as roots.
     by_workspace: bool,
-    /// Whether rmcp answers a request that the server has cancelled. None before the handshake.
+    /// Whether rmcp answers a request that the server has cancelled. `None` before the handshake.
     answers_cancelled: Option<bool>,
 }
 
@@ -50,13 +50,13 @@ impl<T> InterceptingTransport<T> {
         }
     }
 
-    /// Of a session that began in another daemon, by this version.
+    /// For a session that another daemon initialized with this version.
     pub(super) fn with_negotiated_version(mut self, version: &ProtocolVersion) -> Self {
         self.answers_cancelled = Some(!version.has_initialize());
         self
     }
 
-    /// None if nobody else needs it.
+    /// Handles the message and returns it if rmcp needs it, too.
     fn intercept_message(
         &mut self,
         message: RxJsonRpcMessage<RoleClient>,
@@ -78,7 +78,7 @@ impl<T> InterceptingTransport<T> {
                 return Some(message);
             }
             JsonRpcMessage::Request(asked) => {
-                // rmcp makes a task of it, and what comes after it must not be quicker.
+                // rmcp would handle it in a task, where later messages could overtake it.
                 if self.by_workspace && matches!(asked.request, ServerRequest::ListRootsRequest(_))
                 {
                     let party = self.ears.in_flight.calling_client();
@@ -93,7 +93,7 @@ impl<T> InterceptingTransport<T> {
             ServerNotification::LoggingMessageNotification(told) => {
                 self.ears.route_log_message(&told.params)
             }
-            // rmcp ends the request itself, and does not answer it any more unless it has done so already.
+            // rmcp ends the request itself and does not answer it, unless it already has.
             ServerNotification::CancelledNotification(told) => {
                 if let Some(id) = &told.params.request_id
                     && self.answers_cancelled == Some(false)
@@ -117,7 +117,7 @@ impl<T> InterceptingTransport<T> {
                 }
             }
             ServerNotification::TaskStatusNotification(_) => self.ears.notify_task_waiters(),
-            // Those of the old era.
+            // Notifications of the legacy era.
             ServerNotification::CustomNotification(told) => {
                 match (told.method.as_str(), &told.params) {
                     ("notifications/tasks/status", _) => self.ears.notify_task_waiters(),
@@ -167,10 +167,10 @@ where
         let sending = self.inner.send(item);
         async move {
             if mark.is_some_and(|mark| !ears.in_flight.begin_sending(mark)) {
-                return Err(LinkError::Unreached("nobody waits for it any more".into()));
+                return Err(LinkError::Unreached("the caller no longer waits".into()));
             }
             let sent = sending.await;
-            // rmcp may not live to tell it.
+            // rmcp may end before it reports the error.
             if let (Some(mark), Err(error)) = (mark, &sent) {
                 ears.in_flight.record_send_failure(mark, error.clone());
             }
@@ -200,10 +200,10 @@ where
             match self.asked.begin(&request.id) {
                 RequestAdmission::Yes => return Some(message),
                 RequestAdmission::Repeated => {
-                    debug!(id = %request.id, "a request of a name in use is dropped")
+                    debug!(id = %request.id, "dropping a request whose id is in use")
                 }
                 RequestAdmission::NoRoom => {
-                    // It stays here if rmcp turns to something else meanwhile.
+                    // Kept here: rmcp may drop this future while it waits.
                     self.held = Some(message);
                     self.asked.fewer.notified().await;
                 }
@@ -228,7 +228,7 @@ mod tests {
     use super::{super::slot_shared::SlotShared, unanswered_requests::MAX_UNANSWERED_REQUESTS, *};
     use mux_caller::ListChangeNotifier;
 
-    /// A server that says all of this, and takes so many messages.
+    /// A server that sends these messages, and accepts one message per permit.
     struct ScriptedTransport {
         says: VecDeque<serde_json::Value>,
         takes: Arc<Semaphore>,
@@ -288,7 +288,7 @@ mod tests {
         (InterceptingTransport::new(script, ears, true), takes)
     }
 
-    /// How many requests come through before nothing more is read.
+    /// The number of requests that pass before nothing more is read.
     fn requests(overheard: &mut InterceptingTransport<ScriptedTransport>) -> usize {
         let mut count = 0;
         while let Some(message) = overheard.receive().now_or_never() {
@@ -302,13 +302,13 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_bears_the_name_of_another_is_no_further_one() {
+    fn request_with_an_id_in_use_is_dropped() {
         let (mut overheard, _) = overheard("2025-11-25", (0..1_000).map(|_| ask(7)));
         assert_eq!(requests(&mut overheard), 1);
     }
 
     #[test]
-    fn a_request_has_its_place_until_its_answer_is_sent_though_it_is_cancelled() {
+    fn cancelled_request_counts_until_its_answer_is_sent() {
         let says = (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
         let (mut overheard, takes) = overheard("2025-11-25", says);
         let mut sending = Vec::new();
@@ -325,17 +325,17 @@ mod tests {
             sending.retain_mut(|sending| sending.as_mut().now_or_never().is_none());
             sending.len()
         };
-        // Three leave, and as many come.
+        // Three answers are sent, and as many requests arrive.
         for _ in 0..3 {
             assert_eq!(answered(), MAX_UNANSWERED_REQUESTS - 3);
         }
     }
 
     #[test]
-    fn what_is_cancelled_and_will_not_be_answered_makes_room() {
+    fn cancelled_request_without_answer_frees_its_place() {
         let pairs = || (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
         assert_eq!(requests(&mut overheard("2025-11-25", pairs()).0), 1_000);
-        // Of later versions, rmcp answers it all the same.
+        // In later versions rmcp answers a cancelled request all the same.
         assert_eq!(
             requests(&mut overheard("2026-07-28", pairs()).0),
             MAX_UNANSWERED_REQUESTS

@@ -1,6 +1,6 @@
-//! Whether a server has become slow, by its own measure.
+//! Detects that a server has become slower than usual.
 //!
-//! Invariant: what is kept is bounded by [`MAX_TRACKED_TOOLS`], and a tool is compared with itself only.
+//! Invariant: at most [`MAX_TRACKED_TOOLS`] tools are tracked, and a tool is compared only with itself.
 
 use std::{
     collections::HashMap,
@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-/// A call that takes so many times as long as usual is slow.
+/// A call that takes this many times its usual duration is slow.
 const SLOW_CALL_FACTOR: f64 = 5.0;
-/// And at least so long: of a millisecond nobody notices five.
+/// A call shorter than this is never slow.
 const MIN_SLOW_CALL_DURATION: Duration = Duration::from_millis(500);
-/// So many calls of a tool show what is usual.
+/// The number of calls that establish the usual duration of a tool.
 const MIN_BASELINE_CALLS: u32 = 10;
 const MAX_TRACKED_TOOLS: usize = 256;
-/// So many of the last eight calls make a slow server.
+/// A server is slow if at least this many of its last eight calls were slow.
 const MIN_SLOW_CALLS: u32 = 4;
 
 #[derive(Debug, Default)]
@@ -24,9 +24,9 @@ pub(super) struct LatencyBaseline(Mutex<LatencyBaselineState>);
 /// Guarded by `LatencyBaseline`.
 #[derive(Debug, Default)]
 struct LatencyBaselineState {
-    /// Calls so far and their mean, in seconds.
+    /// The number of calls and their mean duration in seconds, by tool.
     tools: HashMap<String, (u32, f64)>,
-    /// A bit for each of the last calls.
+    /// One bit for each of the last eight calls: set if it was slow.
     slow: u8,
 }
 
@@ -41,7 +41,7 @@ impl LatencyBaseline {
         let known = *calls >= MIN_BASELINE_CALLS;
         let slow = known && took >= MIN_SLOW_CALL_DURATION && seconds > *mean * SLOW_CALL_FACTOR;
         *calls += 1;
-        // What is slow is no part of what is usual.
+        // Slow calls do not change the mean.
         if !slow {
             *mean += (seconds - *mean) / f64::from((*calls).min(50));
         }
@@ -61,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_slow_by_its_own_measure_and_recovers() {
+    fn server_is_slow_relative_to_its_mean_and_recovers() {
         let (pace, usual) = (LatencyBaseline::default(), Duration::from_millis(200));
         let calls =
             |tool, took, count| (0..count).for_each(|_| pace.record_call_duration(tool, took));
         calls("quick", usual, 20);
-        // Another tool that always takes so long is as it should be.
+        // A tool that always takes this long is not slow.
         calls("long", usual * 20, 20);
         assert!(!pace.is_slow());
         calls("quick", usual * 6, 3);
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_notices_milliseconds_and_many_tools_fill_no_memory() {
+    fn short_calls_are_never_slow_and_tracked_tools_are_bounded() {
         let pace = LatencyBaseline::default();
         for _ in 0..20 {
             pace.record_call_duration("t", Duration::from_millis(1));

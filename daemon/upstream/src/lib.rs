@@ -1,92 +1,100 @@
 //! The sessions to the user's MCP servers: opened when first needed, shared by all callers that may share one.
 //!
-//! It knows the crates for settings, logins, the catalog, sources, the keeper, callers and telemetry. It knows no
-//! policy, no run and no client's wire types: what a server asks of a client goes to a `ServerRequestPolicy`, which the
-//! gateway implements.
+//! Depends on the crates for settings, logins, the catalog, sources, the keeper, callers and telemetry. It knows no
+//! policy, no run and no wire types of clients: a server's requests to a client go through a `ServerRequestPolicy`,
+//! which the gateway implements.
 //!
 //! # Servers, slots, sessions
 //!
 //! A server has one slot for each key (user, workspace, client, run), and each slot has one task that owns its state.
 //!
-//! - `server` is one configured server over all its sessions; `server_shared` what these sessions have in common; `server_view` a
-//!   copy of it for readers; `server/handing` its sessions on the way to the next daemon.
-//! - `session_key` says whose a session is, `sharing` which callers share one and why, `session_scope` what a session answers when its
-//!   server asks for roots. `share` unset means `user` until a server shows that it depends on where a client works
-//!   (`${workspace}`, roots, or a short list of servers): each server starts in its own fixed directory, so nothing
-//!   else can depend on the workspace. A server that asks for roots is remembered for it: its session moves to the
-//!   workspace for which it asked, and callers with another key are sent on.
-//! - `slot` is the place of one session, with its `slot_usage` and its handover (`slot/going`). `slot_owner` is the task that
-//!   owns it, `owner/ending` what becomes of it when the session ends. `slot_timers` retries after a pause and closes unused
-//!   sessions, `start_queue` is one start in the queue of `start_limiter` (how many servers start at once), `call_limiter` the limit on
-//!   calls in flight with a fair queue, `unavailable` the errors for callers that get no session.
-//! - `circuit_breaker` says when a failed server is tried again: after each failure it rests; five failures in a minute open
-//!   the breaker, and one successful attempt closes it. `slot_owner` opens only what the breaker lets through. `liveness`
-//!   pings a silent process and ends it after two unanswered pings, but not while a call may be the reason for the
-//!   silence. `session_health` collects the reasons why a server counts as degraded, `latency_baseline` whether it has become slow.
+//! - `server` is one configured server with all its slots; `server_shared` is the state that its sessions share;
+//!   `server_view` is a snapshot for readers; `server/server_handover` hands its sessions to the next daemon.
+//! - `session_key` identifies the owner of a session, `sharing` decides which callers share one and why,
+//!   `session_scope` determines the roots that a session's server gets. If `share` is unset, it is `user` until a
+//!   server shows that it depends on the workspace (`${workspace}`, roots, or a short list of known servers): each
+//!   server starts in its own fixed directory, so nothing else can depend on the workspace. A server that asks for
+//!   roots is remembered: its session moves to the workspace for which it asked, and callers with another key get other
+//!   sessions.
+//! - `slot` is the slot of one session, with its `slot/slot_usage` and `slot/slot_handover`; `slot_shared` is the state
+//!   that outlives its sessions. `slot_owner` is the task that owns it, `slot_owner/session_end` handles the end of its
+//!   session, `slot_timers` retries after a backoff and closes unused sessions. `start_queue` performs one start,
+//!   `start_limiter` limits how many servers start at once, `call_limiter` limits calls in flight with a fair queue,
+//!   `unavailable` holds the errors for callers that get no session.
+//! - `circuit_breaker` decides when a failed server is started again: each failure is followed by a backoff; five
+//!   failures in a minute open the breaker, and one successful attempt closes it. `slot_owner` opens a session only if
+//!   the breaker allows it. `liveness` pings a silent process and ends it after two unanswered pings, unless a call may
+//!   be the reason for the silence. `session_health` collects the reasons why a server counts as degraded,
+//!   `latency_baseline` detects that it has become slow.
 //!
 //! Callers with a call in flight when a session ends get `unknown_outcome`; the next caller gets a new session. A call
-//! has two clocks: one of silence, which progress resets, and one for the whole call.
+//! has two time limits: one for silence, which progress resets, and one for the whole call.
 //!
 //! # One session
 //!
-//! - `connect` goes from a definition to a ready session; `handshake` finds the era of the protocol; `session` is shared
-//!   by many callers; `request` is one request to its answer; `session_watch` follows the session to its end and knows the
-//!   cause.
-//! - `input_required` handles results that contain questions: the caller answers and the request is made again, at most eight
-//!   times. `back_channel` notices tools that ask in requests of their own where the era has none. `tasks` polls calls
-//!   that became tasks until they end, and cancels them with their caller.
-//! - `tools_list` reads the list of tools, `server_catalog_entry` holds it against the pins and makes it callable, `tools_refresh` reads it
-//!   again, `parse_off_thread` works on long lists beside the runtime's threads, `list_expiry` is a list's `ttlMs`. `resources_and_prompts` and
-//!   `list_cache` are resources, templates and prompts.
-//! - `raw_message` keeps answers as JSON, so that over stdio nothing is lost that rmcp has no type for. `parse_message` weighs and
-//!   reads messages, long ones on another thread.
-//! - `process_launcher` starts a server through the keeper, one keeper at a time; `stdio_transport` is JSON-RPC over its pipes;
-//!   `stderr` writes its standard error to the log, with `log_stamp` as the prefix of each line.
-//! - `incoming_sessions` (sessions expected from the previous daemon), `session_handover` (a session given to the next one) and `request_ids`
-//!   (request ids that outlive a daemon) are the handover of sessions.
+//! - `connect` goes from a definition to a ready session; `handshake` finds the era of the protocol; `session` is
+//!   shared by many callers; `request` is one request from sending to its answer; `session_watch` follows the session
+//!   to its end and sets the cause.
+//! - `input_required` handles results that contain questions: the caller answers and the request is made again, at most
+//!   eight times. `back_channel` detects tools that send requests of their own in an era without them. `tasks` polls
+//!   calls that became tasks until they end, and cancels them with their caller.
+//! - `tools_list` lists the tools, `server_catalog_entry` compares them with the pins and makes them callable,
+//!   `tools_refresh` tracks announced changes, `parse_off_thread` lists the tools of a source on a blocking thread,
+//!   `list_expiry` implements `ttlMs`. `resources_and_prompts` and `list_cache` handle resources, templates and
+//!   prompts.
+//! - `raw_message` keeps answers as JSON, so that over stdio nothing is lost that rmcp has no type for. `parse_message`
+//!   checks the weight of messages and parses them, long ones on a blocking thread.
+//! - `process_launcher` starts a server through the keeper, one keeper at a time; `stdio_transport` is JSON-RPC over
+//!   its pipes; `stderr` writes its standard error to the log, with `log_stamp` as the prefix of each line.
+//! - `incoming_sessions` (sessions expected from the previous daemon), `session_handover` (a session handed to the next
+//!   one) and `request_ids` (request ids that outlive a daemon) implement the handover of sessions.
 //!
-//! A server of unknown era is asked `server/discover`; an error, silence or a closed pipe leads to `initialize`, and
-//! the era that worked is remembered. A tool that asks in a request of its server fails in the new era: `back_channel`
-//! notices it, and the next session is opened in the old era, unless the entry's `era` says otherwise.
+//! A server of unknown era is probed with `server/discover`; after an error, silence or a closed pipe it gets
+//! `initialize`, and the era that worked is remembered. A tool that sends a request of its own fails in the modern era:
+//! `back_channel` detects it, and the next session is opened in the legacy era, unless the entry's `era` says
+//! otherwise.
 //!
-//! `stdio_transport` is our own and not rmcp's: a line that is too long ends the session instead of leaving a call waiting
-//! for ever, and what is not JSON-RPC goes to the server's log.
+//! `stdio_transport` replaces rmcp's own: a line that is too long ends the session instead of leaving a call waiting
+//! forever, and lines that are not JSON-RPC go to the server's log.
 //!
 //! # The link to a server
 //!
-//! `link` is what a session goes over: a process's pipes, streamable HTTP (`streamable_http`), HTTP+SSE of 2024-11-05
-//! (`sse_transport`), or a source in this process (`in_process`). `http_exchange` makes every HTTP request to a server: the entry's
-//! headers and a token, to one origin, once; a second time only after a 401 or 403, with another token. `token_provider`
-//! and `account_token_provider` supply the token, `response_body` bounds what a server sends, `long_messages` reads long messages beside rmcp,
-//! `sse_backoff` paces the event stream, `ending` keeps the first reason for the end, and `link_error` says what became of a
-//! message: not sent or session gone (both go to the next session, once), sign-in required, declined, or lost
-//! (`unknown_outcome`).
+//! `link` carries a session: a process's pipes, streamable HTTP (`link/streamable_http`), HTTP+SSE of 2024-11-05
+//! (`link/sse_transport`), or a source in this process (`link/in_process`). `link/http_exchange` makes every HTTP
+//! request to a server: with the entry's headers and a token, to one origin, once; a second time only after a 401 or
+//! 403, with another token. `link/token_provider` and `link/account_token_provider` supply the token,
+//! `link/response_body` limits what a server sends, `link/long_messages` parses long messages ahead of rmcp,
+//! `link/sse_backoff` delays the reopening of the event stream, `link/link_ending` keeps the first cause of the end,
+//! and `link/link_error` says what happened to a message: not sent or session gone (both go to the next session, once),
+//! sign-in required, declined, or lost (`unknown_outcome`).
 //!
-//! # What servers send on their own
+//! # Messages that servers send on their own
 //!
-//! rmcp makes a task of every message that it does not wait for. `intercepting_transport` sits before it and hears messages in their
-//! order, with at most a fixed number of unanswered requests (`overheard/asked`). From there `notification_router` routes them:
-//! progress to the call with that token (`in_flight`, `progress_meter`), the last notification always before the answer; logs
-//! to the server's file; `list_changed` to `mux_caller`'s news, but only if what the clients know is no longer true
-//! (`slot_shared`). `subscriptions_listen` is the open request that makes a server of the new era notify; `resource_subscriptions` and
-//! `resource_subscribers` follow resources; `url_elicitation` remembers URLs that users were asked to open.
+//! rmcp spawns a task for every message that it does not wait for. `intercepting_transport` sits before it and handles
+//! messages in order, with a fixed limit on unanswered requests (`intercepting_transport/unanswered_requests`).
+//! `notification_router` routes them: progress to the call with that token (`in_flight`, `progress_meter`), the last
+//! notification always before the answer; logs to the server's file; `list_changed` to `mux_caller`'s
+//! `ListChangeNotifier`, but only if what the clients know is no longer true (`slot_shared`). `subscriptions_listen` is
+//! the open request that makes a modern server send notifications; `resource_subscriptions` and `resource_subscribers`
+//! follow resources; `url_elicitation` remembers URLs that users were asked to open.
 //!
-//! `client_request_handler` is our side of the protocol towards a server. A question (elicitation, sampling, roots) names no call.
-//! `server_requests` gives it to the one connection that has calls in flight on that session, and answers at once itself if there
-//! is none, if there are several, or if that one cannot answer. While the question is open, the clocks of that
-//! connection's calls there and of their runs are paused. `question_text` makes a question's words safe to show.
+//! `client_request_handler` is the client side of the protocol towards a server. A question (elicitation, sampling,
+//! roots) names no call. `server_requests` forwards it to the only connection that has calls in flight on that session,
+//! and answers at once itself if there is none, if there are several, or if that one cannot answer. While the question
+//! is open, the clocks of that connection's calls there and of their runs are paused. `question_text` sanitizes a
+//! question's text.
 //!
 //! # A configured server's list of tools
 //!
-//! Every list of tools passes through `server_catalog_entry`, which holds it against the server's pins: a tool that differs is shown
-//! by its pinned definition and its calls are refused. The gateway checks again before sending.
+//! Every list of tools passes through `server_catalog_entry`, which compares it with the server's pins: a tool that
+//! differs is shown by its pinned definition and its calls are refused. The gateway checks again before sending.
 //!
 //! Invariants:
 //!
 //! - Servers share nothing but the keeper. A server that is slow, dead or faulty delays no other.
 //! - A call is sent at most once over one session.
-//! - Locks are std's and span no `.await`, with two exceptions: `stdio_transport` keeps lines from being torn, and `process_launcher`
-//!   starts one keeper at a time.
+//! - Locks are std's and span no `.await`, with two exceptions: `stdio_transport` keeps lines from interleaving, and
+//!   `process_launcher` starts one keeper at a time.
 
 mod back_channel;
 mod call_limiter;
@@ -181,29 +189,29 @@ use mux_sources::Sources;
 use mux_telemetry::metrics::Metrics;
 use mux_text::did_you_mean::nearest_few;
 
-/// What every server needs to start.
+/// The dependencies of every server.
 #[derive(Clone, Debug)]
 pub struct ServerContext {
     pub launcher: ProcessLauncher,
-    /// Where the servers' standard error goes, one file each.
+    /// The directory for the servers' logs, one file each.
     pub logs: PathBuf,
-    /// Where their tools are remembered.
+    /// Remembers the servers' tools.
     pub catalog: Arc<Catalog>,
-    /// What they were when they were first trusted.
+    /// The tools as they were when they were first trusted.
     pub pins: Arc<Pins>,
-    /// Is told when the pool offers something else.
+    /// Notified when the servers' lists change.
     pub news: Arc<ListChangeNotifier>,
-    /// Those that start at the same time.
+    /// Limits the servers that start at the same time.
     pub starts: Arc<StartLimiter>,
-    /// Has the tokens for remote servers.
+    /// Provides the tokens for remote servers.
     pub auth: Arc<Auth>,
-    /// What is no server, and called by the daemon itself.
+    /// APIs that the daemon calls itself, without a server.
     pub sources: Arc<Sources>,
-    /// What the daemon before us hands over.
+    /// The sessions that the previous daemon hands over.
     pub awaited: IncomingSessions,
-    /// Where it is counted what becomes of them.
+    /// The metrics of the servers.
     pub metrics: Arc<Metrics>,
-    /// Decides on what they ask of clients, once there is somebody who does.
+    /// Decides on the servers' requests to clients, once it is set.
     pub requests: RequestPolicy,
 }
 
@@ -212,11 +220,11 @@ pub struct ServerContext {
 pub struct Upstreams {
     surroundings: ServerContext,
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
-    /// Another daemon opens what is to be open from the beginning.
+    /// Set when eager sessions are left to another daemon.
     leaving: AtomicBool,
 }
 
-/// What a new configuration did to the servers.
+/// The changes of the servers by a new configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerChanges {
     pub added: Vec<String>,
@@ -234,13 +242,13 @@ impl Upstreams {
         }
     }
 
-    /// From now on sessions are opened only for those who call.
+    /// From now on sessions are opened only for callers.
     pub fn disable_eager_start(&self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
 
-    /// Takes over a configuration. Servers whose definition is the same keep their session; calls in
-    /// flight on the others finish on the old one, and who follows their resources goes on to follow them.
+    /// Applies a configuration. Servers with an unchanged definition keep their sessions; calls in flight on the others
+    /// finish on the old session, and their resource subscriptions continue.
     pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> ServerChanges {
         let mut changes = ServerChanges::default();
         let mut servers = self
@@ -286,7 +294,7 @@ impl Upstreams {
         changes
     }
 
-    /// From now on it decides on what servers ask of clients. Before, nothing of that passes.
+    /// Sets the policy for servers' requests to clients. Until then, none is allowed.
     pub fn set_request_policy(&self, policy: Weak<dyn ServerRequestPolicy>) {
         // There is one gateway in a daemon.
         self.surroundings.requests.get_or_init(|| policy);
@@ -312,7 +320,7 @@ impl Upstreams {
         &self.surroundings.sources
     }
 
-    /// The files whose content some servers are made of, each with the server.
+    /// The local description files of sources, each with its server.
     pub fn description_files(&self) -> Vec<(PathBuf, Arc<Server>)> {
         let servers = self.read_servers();
         let files = servers.values().filter_map(|server| {
@@ -331,21 +339,21 @@ impl Upstreams {
         &self.surroundings.news
     }
 
-    /// A connection has ended: it follows no resource any more, and the sessions that were its own end.
+    /// Handles the end of a connection: drops its resource subscriptions and its own sessions.
     pub fn connection_over(&self, connection: u64) {
         for server in self.read_servers().values() {
             server.forget(connection);
         }
     }
 
-    /// A run has ended, and with it the sessions that were its own.
+    /// Handles the end of a run: drops its own sessions.
     pub fn end_run(&self, run: &str) {
         for server in self.read_servers().values() {
             server.run_ended(run);
         }
     }
 
-    /// The sessions that can go over to another daemon.
+    /// The sessions that can be handed over to another daemon.
     pub fn outgoing_sessions(&self) -> Vec<OutgoingSession> {
         self.all()
             .iter()
@@ -353,23 +361,23 @@ impl Upstreams {
             .collect()
     }
 
-    /// A session of the daemon before us. If nobody wants it, it ends.
+    /// Receives a session of the previous daemon. If no slot claims it, it is stopped.
     pub fn receive_session(&self, handed: HandedSession) {
         let servers = self.all();
         let mut servers = servers.iter();
         match servers.find(|server| server.has_identity(&handed.state.place.server)) {
             Some(server) => server.adopt_handed(handed),
-            // It may be a project's, and nobody who works there has come yet.
+            // It may belong to a project that no client has opened yet.
             None => self.surroundings.awaited.add_arrived(handed),
         }
     }
 
-    /// So many servers start at the same time from now on.
+    /// Sets how many servers may start at the same time.
     pub fn set_start_limit(&self, count: usize) {
         self.surroundings.starts.set_limit(count);
     }
 
-    /// Every server that is seen there, with the tools that it is known to have.
+    /// Every server that is visible in the scope, with its known tools.
     pub fn known_visible(&self, scope: &Scope) -> Vec<KnownServer> {
         let seen = self.visible_servers(scope);
         scope.visible_servers(seen.iter().map(|server| server.known_tools()).collect())
@@ -379,7 +387,7 @@ impl Upstreams {
         self.read_servers().values().cloned().collect()
     }
 
-    /// Those of which an agent sees something.
+    /// The servers that are visible in the scope, by name.
     pub fn visible_servers(&self, scope: &Scope) -> Vec<Arc<Server>> {
         let servers = self.read_servers();
         let mut seen: Vec<_> = servers.values().filter(|s| is_visible(s, scope)).collect();
@@ -387,12 +395,12 @@ impl Upstreams {
         seen.into_iter().cloned().collect()
     }
 
-    /// A server by its name or by the spelling that programs use.
+    /// Finds a server by its name or by its spelling in programs.
     pub fn find(&self, name: &str) -> Result<Arc<Server>, Fault> {
         self.find_visible(name, &Scope::default())
     }
 
-    /// The same for an agent: a server of which it sees nothing is not there.
+    /// Finds a server that is visible in the scope; any other one counts as missing.
     pub fn find_visible(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
         {
             let servers = self.read_servers();

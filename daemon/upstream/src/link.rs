@@ -1,8 +1,9 @@
-//! The way to a server: what its messages go over, and what stands behind it.
+//! The link to a server: the transport for its messages, and the process or remote server behind it.
 //!
-//! A process is spoken to over its pipes; a remote server over streamable HTTP, or over the HTTP+SSE of
-//! 2024-11-05; a source is in this process.
-//! Invariant: whatever the way is, an error of it says what became of the message.
+//! A process is connected over its pipes; a remote server over streamable HTTP, or over HTTP+SSE of 2024-11-05; a
+//! source is in this process.
+//!
+//! Invariant: with every kind of link, an error says what happened to the message.
 
 mod account_token_provider;
 mod http_exchange;
@@ -52,7 +53,7 @@ use mux_keeper::KeptChild;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};
 use mux_sources::Source;
 
-/// What messages go over.
+/// The transport for messages.
 pub(super) enum LinkTransport {
     Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),
     Streamable(StreamableHttpTransport),
@@ -60,11 +61,11 @@ pub(super) enum LinkTransport {
     Inside(InProcessTransport),
 }
 
-/// What is at the other end.
+/// The other end of a link.
 pub(super) enum LinkEndpoint {
     Process {
         child: KeptChild,
-        /// Resolves when everything that it wrote to its standard error was read.
+        /// Resolves when the standard error is read to its end.
         stderr_ended: oneshot::Receiver<()>,
         stderr: StderrHandover<pipe::Receiver>,
         parting: PipesHandover<pipe::Receiver, pipe::Sender>,
@@ -72,13 +73,13 @@ pub(super) enum LinkEndpoint {
     Remote(LinkEnding),
 }
 
-/// A way that stands, before the first word.
+/// A link before the handshake.
 pub(super) struct ServerLink {
     pub(super) wire: LinkTransport,
     pub(super) behind: LinkEndpoint,
-    /// What was said beside the messages, for errors.
+    /// Output outside of messages, for errors.
     pub(super) last_lines: LastLines,
-    /// What will be on its way there.
+    /// The requests in flight over this link.
     pub(super) in_flight: Arc<InFlight>,
 }
 
@@ -94,7 +95,7 @@ impl ServerLink {
         Self::of_child(child, (Vec::new(), 0), false, process, log)
     }
 
-    /// Goes on with a process of the daemon before us.
+    /// Resumes the process of a session that the previous daemon handed over.
     pub(super) fn resume_process(
         handed: HandedSession,
         process: &ProcessServer,
@@ -146,7 +147,7 @@ impl ServerLink {
         })
     }
 
-    /// Makes ready to speak to a remote server; nothing is sent yet.
+    /// Prepares the link to a remote server; sends nothing.
     pub(super) fn prepare_remote(
         remote: &RemoteServer,
         over: RemoteTransport,
@@ -183,7 +184,7 @@ impl From<watch::Receiver<Arc<dyn Source>>> for ServerLink {
 }
 
 impl LinkTransport {
-    /// As `mux servers` shows it.
+    /// The name that `mux servers` shows.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Stdio(_) => "stdio",
@@ -237,7 +238,7 @@ impl LinkEndpoint {
         }
     }
 
-    /// Resolves at its end, with a sentence on it.
+    /// Resolves when the link ends, with the reason as a sentence.
     pub(super) async fn wait_for_end(&self) -> String {
         match self {
             Self::Process { child, .. } => format!("the process ended ({})", child.wait().await),
@@ -245,7 +246,7 @@ impl LinkEndpoint {
         }
     }
 
-    /// The same in the moment after which the messages have ended; `None` if it goes on.
+    /// The reason if the link ends shortly after its messages have; `None` if it stays open.
     pub(super) async fn recent_end_reason(&self) -> Option<String> {
         match self {
             Self::Process { .. } => timeout(FINAL_OUTPUT_TIMEOUT, self.wait_for_end())
@@ -255,8 +256,8 @@ impl LinkEndpoint {
         }
     }
 
-    /// A process whose messages go on in another daemon, when `serving` has ended those here. If that cannot be, it
-    /// is ended, and nothing comes.
+    /// Takes the process and its pipes out of this daemon once `serving` has ended its messages. If that fails, stops
+    /// the process and returns `None`.
     pub(super) async fn detach_process(
         self,
         serving: impl Future<Output = ()>,
@@ -272,7 +273,7 @@ impl LinkEndpoint {
         };
         let pipes = parting.request_pipes();
         serving.await;
-        // The transport has ended, or never will.
+        // The transport has ended, or it never will.
         let pipes = timeout(FINAL_OUTPUT_TIMEOUT, pipes).await;
         if let (Ok(Ok(pipes)), Some(stderr)) = (pipes, stderr.take_pipe().await) {
             return Some(DetachedSession {
@@ -285,7 +286,7 @@ impl LinkEndpoint {
         None
     }
 
-    /// Ends a process, with its tree. All that it said has been read then.
+    /// Terminates a process with its tree, and reads its output to the end.
     pub(super) async fn stop(self) {
         match self {
             Self::Process {

@@ -1,6 +1,6 @@
-//! The lists of one session: what its server offers beside tools, as far as somebody wanted to know.
+//! Caches the resource, template and prompt lists of one session.
 //!
-//! Invariant: a list is asked for by one of those who want it, and all of them get the same outcome.
+//! Invariant: concurrent callers share one request for a list and its outcome.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -14,7 +14,7 @@ use super::{list_expiry::ListExpiry, resources_and_prompts::ListKind, session::C
 
 pub(super) type ListedItems = Arc<Vec<Value>>;
 
-/// The lists of one session, as far as somebody wanted them.
+/// The cached lists of one session.
 #[derive(Debug, Default)]
 pub(super) struct ListCaches {
     resources: ListCache,
@@ -22,12 +22,11 @@ pub(super) struct ListCaches {
     prompts: ListCache,
 }
 
-/// All who wait for the same list get the same outcome, so that none of them asks a server again which has just
-/// failed another.
+/// All waiters for a list share its outcome, so that none of them repeats a request that has just failed.
 type ListCell = Arc<OnceCell<Result<(ListedItems, ListExpiry), CallError>>>;
 
-/// The cell is another one after a change, so that a list which was on its way then is not kept, after a
-/// failure, and when the life of the list is over.
+/// Caches one list. The cell is replaced after a change (a list that was in flight is not kept), after a failure, and
+/// when the list expires.
 #[derive(Debug, Default)]
 pub(super) struct ListCache(Mutex<ListCell>);
 
@@ -50,7 +49,7 @@ impl ListCache {
         *self.lock() = Arc::default();
     }
 
-    /// The list, asked for by one of those who want it, who says how long it is good.
+    /// The cached list; otherwise one of the callers runs `list`, which also returns the TTL.
     pub(super) async fn get(
         &self,
         list: impl Future<Output = Result<(ListedItems, Option<Duration>), CallError>>,
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_that_of_all_who_wait_and_of_nobody_after() {
+    fn failure_is_shared_by_waiters_and_not_cached() {
         let shelf = ListCache::default();
         let tries = Mutex::new(Vec::new());
         let waiter = || {

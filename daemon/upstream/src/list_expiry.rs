@@ -1,7 +1,6 @@
-//! How long a list is good, as its server says (`ttlMs`).
+//! The expiry of a list, from its server's `ttlMs`.
 //!
-//! Invariant: a server is asked again at need only, and at most once a second, however short the life
-//! that it gives its lists.
+//! Invariant: an expired list is fetched only on demand, and at most once a second, however short its TTL.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,15 +9,15 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The shortest that is honoured.
+/// The shortest TTL that is honored.
 const MIN_LIST_TTL: Duration = Duration::from_secs(1);
 
-/// Of one list.
+/// The expiry of one list.
 #[derive(Debug)]
 pub(super) struct ListExpiry(Mutex<Option<Instant>>);
 
 impl ListExpiry {
-    /// It was given now. Without a time it is good until the server says otherwise.
+    /// For a list that was received now. Without a TTL it is valid until the server announces a change.
     pub(super) fn new(ttl: Option<Duration>) -> Self {
         Self(Mutex::new(deadline_of(ttl)))
     }
@@ -27,8 +26,7 @@ impl ListExpiry {
         *self.lock_deadline() = deadline_of(ttl);
     }
 
-    /// Whether it is to be asked for again. Whoever hears so has to do it: others hear nothing of it for a
-    /// while.
+    /// Whether the list has expired. A caller that gets `true` must fetch it: others get `false` for a while.
     pub(super) fn claim_expired(&self) -> bool {
         let mut due = self.lock_deadline();
         let over = due.is_some_and(|due| due <= Instant::now());
@@ -47,7 +45,7 @@ fn deadline_of(ttl: Option<Duration>) -> Option<Instant> {
     Instant::now().checked_add(ttl?.max(MIN_LIST_TTL))
 }
 
-/// The shorter of what two pages of a list say.
+/// The shorter TTL of two pages of a list.
 pub(super) fn shorter_ttl(one: Option<Duration>, two: Option<Duration>) -> Option<Duration> {
     match (one, two) {
         (Some(one), Some(two)) => Some(one.min(two)),
@@ -60,7 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_is_asked_for_again_when_its_time_is_over_and_once_a_second_at_most() {
+    async fn expired_list_is_claimed_at_most_once_a_second() {
         let for_ever = ListExpiry::new(None);
         let short = ListExpiry::new(Some(Duration::ZERO));
         let long = ListExpiry::new(Some(Duration::from_secs(60)));

@@ -1,13 +1,14 @@
-//! Whether a server that says nothing still lives.
+//! Detects that a silent server is dead.
 //!
-//! A process can hang without ending, and its next call would wait for its whole time. So a session that
-//! has been silent is asked for a sign: by a ping, or by `server/discover` where the era has none. Anything
-//! that comes from the server is a sign, whatever it says.
+//! A process can hang without exiting, and its next call would wait for the whole timeout. So a silent session is
+//! pinged: by `ping`, or by `server/discover` where the era has no `ping`. Any message from the server counts as a sign
+//! of life.
 //!
-//! A server may do one thing at a time and read nothing meanwhile. While a call is on its way, a ping that is
-//! not answered therefore only shows as a degraded state; only when the server has been silent for longer
-//! than a call of it may be, so that every call which it had has timed out, is it asked in earnest.
-//! Invariant: a session is ended by two pings, each unanswered for [`PING_TIMEOUT`] in complete silence.
+//! A server may do one thing at a time and read nothing meanwhile. While a call is in flight, an unanswered ping
+//! therefore only shows as a degraded state; it counts against the session only when the server has been silent for
+//! longer than a call may be, so that all its calls have timed out.
+//!
+//! Invariant: a session is ended after two pings, each unanswered for [`PING_TIMEOUT`] in complete silence.
 
 use std::{
     sync::{
@@ -23,20 +24,20 @@ use tracing::warn;
 
 use super::{Session, request::RequestOptions};
 
-/// How long a session may be silent before it is asked, with nothing on its way.
+/// The silence after which an idle session is pinged.
 const IDLE_PING_INTERVAL: Duration = Duration::from_secs(120);
-/// And with a call on its way.
+/// The silence after which a session with a call in flight is pinged.
 const BUSY_PING_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a ping may take.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// Pings without an answer that end a session.
+/// The number of unanswered pings that end a session.
 const MAX_MISSED_PINGS: u32 = 2;
 
-/// When a server was last heard.
+/// The time of the last message from a server.
 #[derive(Debug)]
 pub(super) struct LastHeard {
     since: Instant,
-    /// Milliseconds from then.
+    /// Milliseconds since `since`.
     last: AtomicU64,
 }
 
@@ -68,14 +69,14 @@ enum LivenessStep {
     End,
 }
 
-/// What is known of a session's silence.
+/// Tracks the silence of a session.
 #[derive(Debug)]
 struct SilenceTracker {
-    /// When it was heard last, as far as is known.
+    /// The last known message.
     last: Instant,
-    /// Pings of which each counts.
+    /// The number of unanswered pings that count against the session.
     misses: u32,
-    /// A ping was not answered.
+    /// Whether a ping was not answered.
     late: bool,
 }
 
@@ -97,20 +98,21 @@ impl SilenceTracker {
         }
         let in_earnest = !calls || now >= self.last + patience.max(BUSY_PING_INTERVAL);
         let due = match (calls, self.late) {
-            // It was asked, and may be at work.
+            // It was pinged, and may be busy.
             (true, true) => self.last + patience.max(BUSY_PING_INTERVAL),
             (true, false) => self.last + BUSY_PING_INTERVAL,
             (false, _) => self.last + IDLE_PING_INTERVAL,
         };
         match () {
             () if in_earnest && self.misses >= MAX_MISSED_PINGS => LivenessStep::End,
-            // The calls may end, and with them the excuse, before that.
+            // The calls may end before that, and then the shorter interval applies.
             () if now < due => LivenessStep::LookAgain(due.min(now + BUSY_PING_INTERVAL)),
             () => LivenessStep::Ask,
         }
     }
 
-    /// A ping was sent at `asked` and not answered, with a call on its way at its begin or its end, or not.
+    /// Records an unanswered ping that was sent at `asked`. `calls`: whether a call was in flight at its start or its
+    /// end.
     fn record_missed_ping(&mut self, asked: Instant, calls: bool, patience: Duration) {
         self.late = true;
         if !calls || asked >= self.last + patience.max(BUSY_PING_INTERVAL) {
@@ -119,7 +121,7 @@ impl SilenceTracker {
     }
 }
 
-/// Follows a session to its end, and ends it if it is dead.
+/// Watches a session until its end, and closes it if it is dead.
 pub(super) async fn watch_liveness(session: Arc<Session>, patience: Duration) {
     let mut pulse = SilenceTracker {
         last: session.ears.alive.last_heard(),
@@ -153,9 +155,9 @@ pub(super) async fn watch_liveness(session: Arc<Session>, patience: Duration) {
             }
             LivenessStep::End => {
                 let silent = Duration::from_secs(pulse.last.elapsed().as_secs());
-                warn!(pid = session.pid, ?silent, "the server hangs and is ended");
+                warn!(pid = session.pid, ?silent, "the server is unresponsive");
                 session.close(&format!(
-                    "it hung: nothing came from it for {silent:?}, and it answered none of {MAX_MISSED_PINGS} pings within \
+                    "it hung: it sent nothing for {silent:?} and answered none of {MAX_MISSED_PINGS} pings within \
                      {PING_TIMEOUT:?}"
                 ));
                 return;
@@ -164,9 +166,9 @@ pub(super) async fn watch_liveness(session: Arc<Session>, patience: Duration) {
     }
 }
 
-/// Whether an answer came; a refusal is one.
+/// Pings the session and returns whether an answer came; an error response is an answer.
 async fn ping_session(session: &Session) -> bool {
-    // As text, revisions are in the order of their dates.
+    // Revisions are dates, so text comparison orders them.
     let has_ping = session
         .protocol
         .as_deref()
@@ -176,7 +178,7 @@ async fn ping_session(session: &Session) -> bool {
         false => DiscoverRequest::default().into(),
     };
     let begun = session.ears.alive.last_heard();
-    // An error may be the end of the session, which others see to.
+    // An error may be the end of the session, which is handled elsewhere.
     drop(
         session
             .request(ping, &RequestOptions::without_caller(PING_TIMEOUT))
@@ -199,7 +201,7 @@ mod tests {
         }
     }
 
-    /// How long a server lives that says nothing from now on.
+    /// The lifetime of a server that stays silent, and the number of pings to it.
     fn lifetime(calls: impl Fn(Duration) -> bool) -> (Duration, u32) {
         let begun = Instant::now();
         let (mut pulse, mut now, mut pings) = (pulse(begun), begun, 0);
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_server_that_hangs_is_ended_after_two_pings() {
+    fn idle_session_is_closed_after_two_unanswered_pings() {
         assert_eq!(
             lifetime(|_| false),
             (IDLE_PING_INTERVAL + PING_TIMEOUT * 2, 2)
@@ -228,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn one_with_a_call_has_the_time_of_a_call_before_it_is_asked_in_earnest() {
+    fn busy_session_is_closed_only_after_the_call_timeout() {
         let (lived, pings) = lifetime(|_| true);
         assert_eq!((lived, pings), (PATIENCE + PING_TIMEOUT * 2, 3));
-        // The call is given up after a minute: what then is silent is idle.
+        // The call ends after a minute; from then on the session is idle.
         let (lived, _) = lifetime(|at| at < Duration::from_secs(60));
         assert!(
             lived >= IDLE_PING_INTERVAL
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn any_word_is_a_sign_of_life() {
+    fn any_message_resets_the_silence() {
         let begun = Instant::now();
         let mut pulse = pulse(begun);
         let now = begun + IDLE_PING_INTERVAL;

@@ -1,19 +1,19 @@
-//! What stands before each line of a server's log: when it came, and the runs that had something on its way there.
+//! The prefix of each line in a server's log: the time, and the runs with calls in flight there.
 //!
-//! A server's words name no run. If one alone has calls there, they are about it, more likely than not.
+//! A server's output names no run. If only one run has calls there, the line is probably about it.
 //!
-//! Invariant: the first two words of a line are ours, whatever the server writes.
+//! Invariant: the first two fields of a line are ours, whatever the server writes.
 
 use std::{sync::Arc, time::SystemTime};
 
 use super::in_flight::InFlight;
 
-/// Runs that are named; whoever has so many calls at once is found by any of them.
+/// The maximum number of runs in one prefix.
 const MAX_STAMPED_RUNS: usize = 16;
-/// In place of runs.
+/// Stands for no runs.
 const NO_RUNS_PLACEHOLDER: &str = "-";
 
-/// Of one session; cheap to clone.
+/// Stamps the log lines of one session; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogStamp(Arc<InFlight>);
 
@@ -31,7 +31,7 @@ impl LogStamp {
             false => runs.join(","),
         };
         let now = humantime::format_rfc3339_micros(SystemTime::now());
-        // A line of several would have some without a stamp.
+        // Otherwise the further lines would have no prefix.
         let text = text.replace('\n', "\\n");
         format!("{now} {runs} {text}")
     }
@@ -43,7 +43,7 @@ mod tests {
     use mux_caller::{CallCause, Caller};
 
     #[test]
-    fn a_line_names_the_runs_that_are_at_work_there() {
+    fn log_line_names_active_runs() {
         let in_flight = Arc::<InFlight>::default();
         let stamp = LogStamp::of(&in_flight);
         let rest = |line: String| line.split_once(' ').unwrap().1.to_owned();

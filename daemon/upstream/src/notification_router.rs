@@ -1,6 +1,6 @@
-//! What a session's server tells without having been asked, and where it goes.
+//! Routes the notifications of a session's server.
 //!
-//! Invariant: nothing here waits. It is called where the server's messages come in.
+//! Invariant: nothing here blocks: it runs where the server's messages arrive.
 
 use std::{
     path::{Path, PathBuf},
@@ -28,19 +28,19 @@ pub(super) struct NotificationRouter {
     server: String,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) offers: Arc<ListCaches>,
-    /// The list of tools is to be asked for again.
+    /// Requests to list the tools again.
     pub(super) tools: ToolsRefresh,
-    /// Something was told of a task.
+    /// Notified when a task's status may have changed.
     pub(super) tasks: Notify,
     pub(super) pages: UrlElicitations,
-    /// What the server wants to know.
+    /// The server's requests that are not answered yet.
     pub(super) asked: Arc<UnansweredRequests>,
-    /// What was last subscribed to.
+    /// The last acknowledged `subscriptions/listen` request and its filter.
     acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
     beside: Arc<SlotShared>,
     log: Mutex<ServerLog>,
     stamp: LogStamp,
-    /// When anything was heard last.
+    /// The time of the last message.
     pub(super) alive: LastHeard,
 }
 
@@ -101,7 +101,7 @@ impl NotificationRouter {
         });
     }
 
-    /// A line in the server's log.
+    /// Writes a line to the server's log.
     pub(super) fn write_log_line(&self, line: &str) {
         self.log
             .lock()
@@ -115,7 +115,7 @@ impl NotificationRouter {
             .notify_subscribers(&self.server, uri);
     }
 
-    /// What a user was asked to do on a page is done.
+    /// A URL elicitation is complete: notifies the client that was asked.
     pub(super) fn complete_url_elicitation(&self, id: &str) {
         if let Some((mailbox, cause)) = self.pages.take_completed(id) {
             mailbox.push_notice(ClientNotice::ElicitationComplete {
@@ -126,7 +126,7 @@ impl NotificationRouter {
         }
     }
 
-    /// Something was told of a task; whoever waits for one looks.
+    /// Wakes the pollers of tasks: the status of one may have changed.
     pub(super) fn notify_task_waiters(&self) {
         self.tasks.notify_waiters();
     }
@@ -135,7 +135,7 @@ impl NotificationRouter {
         self.acknowledged.send_replace(Some((listen, filter)));
     }
 
-    /// What the request of this name was subscribed to, as soon as the server says so.
+    /// Resolves to the filter that the server acknowledged for this request.
     pub(super) async fn wait_for_acknowledgment(&self, listen: &RequestId) -> SubscriptionFilter {
         let mut told = self.acknowledged.subscribe();
         let is_it =
@@ -148,7 +148,7 @@ impl NotificationRouter {
         }
     }
 
-    /// What was told meanwhile was told to nobody.
+    /// Treats everything in the filter as changed: notifications may have been missed.
     pub(super) fn treat_as_changed(&self, filter: &SubscriptionFilter) {
         if filter.tools_list_changed == Some(true) {
             self.tools_changed();
@@ -164,8 +164,8 @@ impl NotificationRouter {
         }
     }
 
-    /// The server asks for roots, while a call from this workspace is on its way, if one is. The workspace to tell
-    /// it of.
+    /// The server asks for roots; `caller` is the workspace of the call in flight, if there is one. Returns the
+    /// workspace to answer with.
     pub(super) fn roots_requested(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
         self.beside.tenant.workspace_for_roots(caller)
     }
@@ -174,7 +174,7 @@ impl NotificationRouter {
         self.tools.announce_change();
     }
 
-    /// Since they have changed.
+    /// Notifies clients that the tools have changed.
     pub(super) fn publish_tools_change(&self) {
         self.beside.news.notify_changed(ListChanges::TOOLS);
     }

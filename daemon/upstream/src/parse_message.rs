@@ -1,7 +1,7 @@
-//! A message of a server, read from its text: weighed first, and beside the runtime's threads if it is long.
+//! Parses a server's messages: checks their weight first, and parses long ones on a blocking thread.
 //!
-//! Invariant: what becomes of a text does not depend on how long it is. Whoever asked for what cannot be read is
-//! answered all the same.
+//! Invariant: the result does not depend on where the text is parsed. A request whose answer cannot be parsed gets an
+//! error.
 
 use rmcp::{
     RoleClient,
@@ -15,30 +15,30 @@ use super::raw_message;
 use mux_process::{blocking_pool, malloc_trim};
 use mux_text::json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES};
 
-/// Who read as much leaves something behind for the system.
+/// Parsing a message of this length frees enough memory to return some to the system.
 const LARGE_MESSAGE_BYTES: usize = 1 << 20;
 
-/// The message, or what stands for an answer that cannot be read. None of what is no message.
+/// Parses a message. An unreadable answer becomes an error; `None` for other text that is not a message.
 pub(super) fn parse_incoming(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     if let Err(why) = check_json_weight(text) {
-        debug!(why, "a message that is not read");
+        debug!(why, "message rejected");
         return unreadable_answer(text, &why);
     }
     match raw_message::parse_line(text) {
         Ok(message) => Some(message),
         Err(error) => {
-            debug!(%error, "a text that is no JSON-RPC message");
+            debug!(%error, "not a JSON-RPC message");
             unreadable_answer(text, &error.to_string())
         }
     }
 }
 
-/// Whether it may be read, in words if not.
+/// Checks that the text is not too heavy to parse; the error is a sentence.
 pub(super) fn check_json_weight(text: &[u8]) -> Result<(), String> {
     if text.len() > LARGE_MESSAGE_BYTES {
         malloc_trim::give_back_soon();
     }
-    // As many values do not fit into less.
+    // That many values do not fit into less.
     match text.len() <= MIN_OFFLOAD_BYTES || json_weight::of(text, MAX_JSON_WEIGHT).is_some() {
         true => Ok(()),
         false => Err(format!(
@@ -48,7 +48,7 @@ pub(super) fn check_json_weight(text: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The same of a text that may be long. Not cancel-safe.
+/// Runs [`parse_incoming`], for a long text on a blocking thread. Not cancel-safe.
 pub(super) async fn parse_incoming_off_thread(
     text: String,
 ) -> Option<RxJsonRpcMessage<RoleClient>> {
@@ -58,14 +58,14 @@ pub(super) async fn parse_incoming_off_thread(
     }
 }
 
-/// What stands for an answer that cannot be read: without it the one who asked would wait for ever.
+/// The error in place of an answer that cannot be parsed; without it the caller would wait forever.
 pub(super) fn unreadable_answer(text: &[u8], why: &str) -> Option<RxJsonRpcMessage<RoleClient>> {
     #[derive(Deserialize)]
     struct AnswerHead {
         id: RequestId,
         method: Option<IgnoredAny>,
     }
-    // What is ignored may nest as deep as it likes.
+    // Ignored values may nest to any depth.
     let answer: AnswerHead = serde_json::from_slice(text).ok()?;
     if answer.method.is_some() {
         return None;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_of_too_many_values_is_refused_by_its_number() {
+    fn answer_with_too_many_values_becomes_an_error_with_its_id() {
         let objects = format!("[{}{{}}]", "{},".repeat(MAX_JSON_WEIGHT / 4));
         let answer =
             format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"content\":{objects}}}}}");
@@ -88,7 +88,7 @@ mod tests {
         };
         assert_eq!(refused.id, Some(RequestId::Number(7)));
         assert!(refused.error.message.contains("1000000"), "{refused:?}");
-        // Nobody waits for what is no answer.
+        // A notification has no waiter.
         let told =
             format!("{{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{{\"a\":{objects}}}}}");
         assert!(parse_incoming(told.as_bytes()).is_none());

@@ -1,14 +1,14 @@
-//! Work on long lists of tools, beside the runtime's own threads: a thousand tools keep one busy for some hundred
-//! milliseconds, and whoever asks for something else meanwhile would wait as long.
+//! Lists the tools of a source on a blocking thread: a thousand tools take some hundred milliseconds, which would delay
+//! other tasks of the runtime.
 //!
-//! Invariant: what a server lists page by page is waited for where it is.
+//! Invariant: lists that a server sends page by page are awaited in place.
 
 use rmcp::{RoleClient, service::Peer};
 use tokio::{runtime::Handle, task::spawn_blocking};
 
 use super::tools_list::{self, ListedTools};
 
-/// What a source lists comes all at once.
+/// Lists the tools; a source lists all of them at once, on a blocking thread.
 pub(super) async fn list_tools_off_thread(
     peer: &Peer<RoleClient>,
     transport: &'static str,

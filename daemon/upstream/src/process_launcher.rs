@@ -1,6 +1,6 @@
-//! Starting a server's process, through the keeper, with the environment it may see.
+//! Starts server processes through the keeper, with the environment that they may see.
 //!
-//! Invariant: a keeper that died is replaced before the next start, never in the middle of one.
+//! Invariant: a dead keeper is replaced before the next start, never in the middle of one.
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,11 +17,11 @@ use mux_keeper::KeeperOffer;
 use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec};
 use mux_settings::ProcessServer;
 
-/// How long a program that only has something to say may take.
+/// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What it may print: an environment is shorter.
+/// The maximum output of such a program; an environment is shorter.
 const MAX_PROGRAM_OUTPUT_BYTES: usize = 16 << 20;
-/// Between its end and that of what it printed, if something else holds its pipes.
+/// How long its output is still read after its exit, if another process holds its pipes.
 const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Starts processes; cheap to clone.
@@ -29,10 +29,10 @@ const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 pub struct ProcessLauncher(Arc<LauncherInner>);
 
 struct LauncherInner {
-    /// The `muxd` program, which is the keeper's program too.
+    /// The `muxd` executable, which also runs as the keeper.
     program: PathBuf,
     lock: PathBuf,
-    /// Filled once the login shell has answered.
+    /// Set once the login shell has answered.
     environment: watch::Receiver<Option<Environment>>,
     keeper: Mutex<KeeperSlot>,
 }
@@ -40,7 +40,7 @@ struct LauncherInner {
 enum KeeperSlot {
     Empty,
     Running(Keeper),
-    /// The daemon is ending: nothing starts any more.
+    /// The daemon is shutting down: nothing starts any more.
     Closed,
 }
 
@@ -64,17 +64,17 @@ impl ProcessLauncher {
         }))
     }
 
-    /// The one that runs, for the next daemon. None if none can be had.
+    /// Offers the running keeper to the next daemon. `None` if there is none to offer.
     #[cfg(target_os = "linux")]
     pub async fn offer_keeper(&self) -> Option<KeeperOffer> {
         let keeper = self.keeper().await.ok()?;
         let offer = keeper.offer().await;
         offer
-            .inspect_err(|error| warn!(%error, "the keeper serves no other daemon"))
+            .inspect_err(|error| warn!(%error, "the keeper cannot be handed to the next daemon"))
             .ok()
     }
 
-    /// The one of the daemon before us, from here on.
+    /// Uses the keeper of the previous daemon from now on.
     pub async fn use_keeper(&self, keeper: Keeper) {
         *self.0.keeper.lock().await = KeeperSlot::Running(keeper);
     }
@@ -86,7 +86,7 @@ impl ProcessLauncher {
         }
     }
 
-    /// The process of a server, with pipes to all three of its streams.
+    /// Starts the process of a server, with pipes to all three of its streams.
     pub(super) async fn launch(
         &self,
         name: &str,
@@ -95,7 +95,7 @@ impl ProcessLauncher {
         let mut environment = self.0.environment.clone();
         let basis = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
-            // Nobody will ever fill it: the daemon is ending.
+            // It will never be set: the daemon is shutting down.
             Err(_) => return Err("the daemon is ending".into()),
         };
         let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
@@ -122,8 +122,7 @@ impl ProcessLauncher {
             .map_err(full_error_text::<SpawnError>)
     }
 
-    /// What a program prints. It and all that it started are ended with its answer, or with the
-    /// time for it.
+    /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
     pub async fn program_output(&self, spec: SpawnSpec) -> Result<Vec<u8>, String> {
         let told = self
             .program_output_and_exit(spec, PROGRAM_OUTPUT_TIMEOUT, MAX_PROGRAM_OUTPUT_BYTES)
@@ -131,7 +130,7 @@ impl ProcessLauncher {
         Ok(told.printed)
     }
 
-    /// The same with how it ended, for a program that prints at most so many bytes.
+    /// Runs a program that prints at most `most` bytes, and returns its output and exit status.
     pub async fn program_output_and_exit(
         &self,
         spec: SpawnSpec,
@@ -154,14 +153,14 @@ impl ProcessLauncher {
                     stdout.read_to_end(&mut printed),
                     tokio::io::copy(&mut stderr, &mut complaints)
                 );
-                // Pipes that break have nothing more to tell.
+                // A broken pipe has no more output.
                 drop(both);
             });
             tokio::select! {
                 () = &mut read => exit = Some(child.wait().await),
                 ended = child.wait() => {
                     exit = Some(ended);
-                    // What it started may hold its pipes for ever.
+                    // Its children may hold its pipes forever.
                     _ = timeout(OUTPUT_DRAIN_TIMEOUT, read).await;
                 }
             }
@@ -176,7 +175,7 @@ impl ProcessLauncher {
         }
     }
 
-    /// Waits until every process that was started is gone. Nothing can be started after it.
+    /// Waits until every started process is gone. Nothing can be started afterwards.
     pub async fn close(&self) {
         let slot = std::mem::replace(&mut *self.0.keeper.lock().await, KeeperSlot::Closed);
         if let KeeperSlot::Running(keeper) = slot {
@@ -197,7 +196,7 @@ impl ProcessLauncher {
     }
 }
 
-/// An error with all that led to it.
+/// The text of an error with its causes.
 fn full_error_text<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
     format!("{:#}", anyhow::Error::new(error))
 }

@@ -1,6 +1,6 @@
-//! How far one request is, told as often as somebody can follow.
+//! The progress of one request, forwarded at a limited rate.
 //!
-//! Invariant: only the latest word is kept, and whoever waits hears the last one before the answer.
+//! Invariant: only the latest notification is kept, and the caller gets the last one before the answer.
 
 use std::{
     convert::Infallible,
@@ -13,18 +13,18 @@ use tokio::{sync::Notify, time::sleep};
 
 use mux_caller::{ClockMark, ProgressUpdate};
 
-/// The first words of a request, which are told as they come. Most have no more.
+/// The number of notifications of a request that are forwarded at once. Most requests send fewer.
 const MAX_PROGRESS_BURST: usize = 10;
-/// From then on at most twenty words a second.
+/// The interval between notifications after the burst.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
-/// What is kept of a server's text, in bytes.
+/// The maximum number of bytes kept of a progress message.
 const MAX_PROGRESS_MESSAGE_BYTES: usize = 2_000;
 
 #[derive(Debug, Default)]
 pub(super) struct ProgressMeter {
     latest: Mutex<Option<ProgressUpdate>>,
     moved: Notify,
-    /// When it moved last.
+    /// The time of the last progress.
     sign: Mutex<Option<ClockMark>>,
 }
 
@@ -52,12 +52,12 @@ impl ProgressMeter {
         *self.sign.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What nobody was told yet.
+    /// Takes the latest notification that was not forwarded yet.
     pub(super) fn take_latest(&self) -> Option<ProgressUpdate> {
         self.latest().take()
     }
 
-    /// Tells until it is dropped.
+    /// Forwards progress to `tell` until the future is dropped.
     pub(super) async fn forward_progress(
         &self,
         tell: &(dyn Fn(ProgressUpdate) + Send + Sync),
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn many_words_become_few_and_the_last_one_is_left_for_the_end() {
+    async fn forwarding_is_rate_limited_and_keeps_the_last_notification() {
         let meter = ProgressMeter::default();
         let heard = Mutex::new(Vec::new());
         let tell = |progress: ProgressUpdate| heard.lock().unwrap().push(progress.progress);

@@ -1,25 +1,26 @@
-//! The words of a server's question, as a user will read them.
+//! Sanitizes the text of a server's question before a user reads it.
 //!
-//! Names and constants of a form stay as they are, since an answer has to use them exactly; where one of them would show
-//! something else than it is, it gets a title that shows what there is.
+//! Names and constants of a form stay unchanged, since an answer has to use them exactly; one that would display
+//! misleadingly gets a sanitized title.
 //!
-//! Invariant: nothing invisible is left in what is shown, no title has more than one line, and no message is so long that
-//! the line above it, which names the server, is out of sight.
+//! Invariant: displayed text has no invisible characters, titles have one line, and a message is short enough that the
+//! line above it, which names the server, stays in view.
 
 use serde_json::{Map, Value};
 
 use mux_caller::QuestionKind;
 use mux_text::sanitize::{self, is_unseen};
 
-/// What of a message is shown, in lines and in bytes.
+/// The maximum number of lines shown of a message.
 const MAX_MESSAGE_LINES: usize = 40;
+/// The maximum number of bytes shown of a message.
 const MAX_SHOWN_MESSAGE_BYTES: usize = 4 << 10;
-/// What of a title, in characters.
+/// The maximum number of characters shown of a title.
 const MAX_TITLE_CHARS: usize = 200;
-/// Members of a form that are shown on one line.
+/// Members of a form that are displayed on one line.
 const ONE_LINE_FIELDS: &[&str] = &["title", "description"];
 
-/// `params` as MCP has them.
+/// Sanitizes the `params` of an MCP request in place.
 pub(super) fn sanitize_question(kind: QuestionKind, params: &mut Value) {
     let Some(params) = params.as_object_mut() else {
         return;
@@ -32,7 +33,7 @@ pub(super) fn sanitize_question(kind: QuestionKind, params: &mut Value) {
                 sanitize_form(form);
             }
         }
-        // What a model is given is data; a user who reviews it reads this above it.
+        // The messages for a model are data; the system prompt is shown above them to a user who reviews them.
         QuestionKind::Sampling => sanitize_member(params, "systemPrompt", sanitize_message),
         QuestionKind::Roots | QuestionKind::Approval => {}
     }
@@ -44,7 +45,7 @@ fn sanitize_member(members: &mut Map<String, Value>, name: &str, clean: impl Fn(
     }
 }
 
-/// Paragraphs stay, empty space does not.
+/// Keeps paragraphs, removes other blank lines.
 fn sanitize_message(text: &str) -> String {
     let text = sanitize::clean(text);
     let mut shown = String::with_capacity(text.len().min(MAX_SHOWN_MESSAGE_BYTES));
@@ -86,7 +87,7 @@ fn begin_line(shown: &mut String, blank: bool) {
     }
 }
 
-/// A text on one line.
+/// Puts the text on one line of at most `most` characters.
 fn sanitize_title(text: &str, most: usize) -> String {
     let text = sanitize::clean(text);
     let mut line = String::new();
@@ -108,7 +109,7 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(|letter: char| is_unseen(letter) || "\n\t".contains(letter))
 }
 
-/// Any part of a form: an object with titles, or what holds such objects.
+/// Sanitizes any part of a form: an object with titles, or a container of such objects.
 fn sanitize_form(schema: &mut Value) {
     match schema {
         Value::Array(parts) => parts.iter_mut().for_each(sanitize_form),
@@ -129,7 +130,7 @@ fn sanitize_form(schema: &mut Value) {
             for (name, member) in members {
                 match (name.as_str(), member) {
                     ("properties", Value::Object(fields)) => sanitize_fields(fields),
-                    // What is answered exactly as it stands here.
+                    // Answers repeat these exactly.
                     ("const" | "enum" | "enumNames" | "default" | "required", _) => {}
                     (_, member) => sanitize_form(member),
                 }
@@ -139,7 +140,7 @@ fn sanitize_form(schema: &mut Value) {
     }
 }
 
-/// A form shows the name of a field that has no title.
+/// Sanitizes the fields of a form. A client shows the name of a field without a title, so an unsafe name gets one.
 fn sanitize_fields(fields: &mut Map<String, Value>) {
     for (name, field) in fields {
         sanitize_form(field);
@@ -152,7 +153,7 @@ fn sanitize_fields(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Names for values of which one does not show what it is.
+/// Display names for `enum` values if one of them is unsafe to display.
 fn names_of_values(members: &Map<String, Value>) -> Option<Value> {
     let values = members.get("enum")?.as_array()?;
     let texts: Vec<&str> = values.iter().map(Value::as_str).collect::<Option<_>>()?;
@@ -165,7 +166,7 @@ fn names_of_values(members: &Map<String, Value>) -> Option<Value> {
     Some(Value::from(names.collect::<Vec<_>>()))
 }
 
-/// The same of one of several `const`s.
+/// Adds a title to a `const` that is unsafe to display.
 fn add_constant_title(members: &mut Map<String, Value>) {
     let Some(text) = members.get("const").and_then(Value::as_str) else {
         return;
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_no_letters_that_nobody_sees_and_no_empty_space() {
+    fn message_loses_invisible_characters_and_blank_lines() {
         let text =
             "\n\n \n Your\u{202e} name?\u{1b}[2A\u{200b}\r\n\n\n\n  \nIt is for the log.\n\n\n";
         let params = cleaned(json!({ "message": text }));
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_cannot_push_away_what_stands_above_it() {
+    fn long_message_is_truncated() {
         for text in [
             "x\n".repeat(5_000),
             "y".repeat(50_000),
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_are_one_line_and_what_is_answered_stays_as_it_is() {
+    fn titles_become_one_line_and_answer_values_stay_unchanged() {
         let params = cleaned(json!({
             "message": "m",
             "requestedSchema": { "type": "object", "properties": {
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_and_a_prompt_are_cleaned_as_well() {
+    fn url_and_system_prompt_are_sanitized() {
         let params = cleaned(json!({
             "mode": "url", "message": "log\u{200b} in", "url": "https://x.test/\u{202e}a",
         }));

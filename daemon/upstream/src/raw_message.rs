@@ -1,10 +1,10 @@
-//! Messages of a server as it wrote them.
+//! Keeps a server's answers as JSON.
 //!
-//! rmcp reads an answer as the first of its types that fits and forgets what that type does not have: a
-//! tool's `execution`, a field of an extension, a kind of content that is newer than it. Here an answer
-//! stays JSON, and whoever asked reads what it needs.
+//! rmcp parses an answer as the first of its types that fits and drops what that type does not have: a tool's
+//! `execution`, a field of an extension, a newer kind of content. Here an answer stays JSON, and its consumer parses
+//! what it needs.
 //!
-//! Invariant: nothing that a server answers is lost between the line and the one who asked.
+//! Invariant: nothing in an answer is lost between the line and its consumer.
 
 use rmcp::{
     RoleClient,
@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use super::session::CallError;
 
-/// On every result of the new era, and no part of what was asked for.
+/// Part of every result in the modern era, and never of the requested content.
 const SERVER_INFO_META_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// One line.
+/// Parses one line.
 pub(super) fn parse_line(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
     #[derive(Deserialize)]
     struct AnswerLine {
@@ -38,7 +38,7 @@ pub(super) fn parse_line(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, se
     }
 }
 
-/// One that was never text.
+/// Parses a message that is already JSON.
 pub(super) fn parse_value(
     mut message: Value,
 ) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
@@ -52,12 +52,12 @@ pub(super) fn parse_value(
     }
 }
 
-/// `null` is a result, too.
+/// Accepts `null` as a result.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
-/// rmcp reads the answer to its handshake itself.
+/// Wraps a result as JSON, except for the answer to `initialize`, which rmcp parses itself.
 fn raw_result(result: Value) -> ServerResult {
     let greets = ["protocolVersion", "serverInfo", "capabilities"];
     if greets.iter().all(|name| result.get(name).is_some())
@@ -68,7 +68,7 @@ fn raw_result(result: Value) -> ServerResult {
     ServerResult::CustomResult(CustomResult(result))
 }
 
-/// A result as the server gave it, by whichever way it came.
+/// The result as JSON, as the server sent it.
 pub(super) fn result_to_value(result: ServerResult) -> Result<Value, CallError> {
     match result {
         ServerResult::CustomResult(CustomResult(value)) => Ok(value),
@@ -80,7 +80,7 @@ pub(super) fn serialize_result(result: impl Serialize) -> Result<Value, CallErro
     serde_json::to_value(result).map_err(|e| CallError::Protocol(e.to_string()))
 }
 
-/// Without what the new era adds to every result.
+/// Removes the fields that the modern era adds to every result.
 pub(super) fn strip_modern_fields(mut result: Value) -> Value {
     let Some(object) = result.as_object_mut() else {
         return result;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_stays_what_it_was() {
+    fn answer_keeps_unknown_fields() {
         let said = json!({
             "tools": [{ "name": "n", "inputSchema": {}, "execution": { "taskSupport": "required" } }],
             "resultType": "complete",
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_is_read_by_rmcp_and_requests_are_requests() {
+    fn initialize_result_is_parsed_by_rmcp_and_other_messages_keep_their_kind() {
         let server = json!({ "name": "s", "version": "0" });
         let greeting = json!({
             "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": server,

@@ -1,7 +1,6 @@
-//! One request to a server, from its sending to its answer.
+//! One request to a server, from sending to its answer.
 //!
-//! Invariant: it is sent at most once, and a request that nobody waits for any more is cancelled at
-//! the server.
+//! Invariant: a request is sent at most once, and one whose caller is gone is cancelled at the server.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -29,24 +28,25 @@ use mux_telemetry::trace::TraceContext;
 
 const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
 
-/// What goes with a request.
+/// The options of a request.
 #[derive(Clone, Copy)]
 pub struct RequestOptions<'a> {
-    /// Who may be asked and told meanwhile; none for what nobody has asked for.
+    /// The client that gets questions and notifications meanwhile; `None` for requests of the daemon itself.
     pub caller: Option<&'a Arc<Caller>>,
-    /// What it holds among the calls of the server, given up as soon as somebody is asked.
+    /// Its permit among the server's calls, released as soon as a client is asked.
     pub place: Option<&'a CallInFlight>,
+    /// How long it may go without progress.
     pub within: Duration,
-    /// However much progress it makes.
+    /// The total time limit, whatever progress it makes.
     pub whole: Duration,
-    /// Is told how far it is.
+    /// Receives progress updates.
     pub progress: &'a (dyn Fn(ProgressUpdate) + Send + Sync),
-    /// Where in which trace it stands.
+    /// The trace context of the request.
     pub trace: Option<&'a TraceContext>,
 }
 
 impl RequestOptions<'_> {
-    /// Nobody is told or asked.
+    /// Options without a caller: no questions and no progress.
     pub(super) fn without_caller(within: Duration) -> Self {
         Self {
             caller: None,
@@ -83,7 +83,7 @@ impl Session {
             trace: sending.trace.cloned(),
         });
         if self.era == ProtocolEra::Modern {
-            // Without it such a server logs nothing for us.
+            // Without it a modern server sends us no log messages.
             let level = serde_json::Value::from("info");
             request
                 .get_meta_mut()
@@ -101,7 +101,7 @@ impl Session {
             .send_cancellable_request(request, PeerRequestOptions::no_options())
             .await
             .map_err(|error| match error {
-                // Nobody took it off our hands.
+                // The request was not accepted for sending.
                 ServiceError::TransportClosed => CallError::NotSent,
                 error => self.service_call_error(error),
             })?;
@@ -112,7 +112,7 @@ impl Session {
         let answer = tokio::select! {
             biased;
             answer = &mut answer => answer,
-            // rmcp notices the end of the pipes itself; this is for a process that left them open.
+            // rmcp notices closed pipes itself; this is for a process that exited and left them open.
             () = self.known.cancelled() => Err(ServiceError::TransportClosed),
             () = flight.wait_until_silent(sending.within) => {
                 return Err(CallError::TimedOut(sending.within));
@@ -151,7 +151,7 @@ impl Session {
 
     fn link_call_error(&self, error: LinkError) -> CallError {
         match error {
-            // Nothing of it has left us, or nobody has looked at it: the next session may have it.
+            // Not sent, or not processed by the server: the next session may send it.
             error @ (LinkError::Unreached(_) | LinkError::Gone) => {
                 if self.pid.is_none() {
                     self.set_cause(error.to_string());
@@ -169,9 +169,9 @@ impl Session {
         }
     }
 
-    /// The end of a session can overtake what became of a request on it.
+    /// The session's end may be reported before the outcome of a request on it.
     async fn failed_after_end(&self, flight: &InFlightRequest) -> CallError {
-        // The session is over, or is about to be: its reason is known a moment later.
+        // The session has ended or is about to: its cause is known a moment later.
         _ = timeout(FINAL_OUTPUT_TIMEOUT, self.known.cancelled()).await;
         match flight.abandon() {
             SendState::Waiting => {
@@ -184,7 +184,7 @@ impl Session {
     }
 }
 
-/// Tells the server that nobody waits for the answer any more.
+/// Cancels the request at the server on drop, unless disarmed.
 pub(super) struct CancelOnDrop {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,

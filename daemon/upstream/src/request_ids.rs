@@ -1,10 +1,9 @@
-//! The numbers of requests on a process's pipes, which outlive a session when another daemon goes on with it.
+//! Maps the request ids on a process's pipes, which outlive a session that another daemon resumes.
 //!
-//! rmcp counts from 0 in every session. A server that has seen a number may still answer it, late, and the next
-//! session must not take that for the answer to a request of its own.
+//! rmcp counts from 0 in every session. A server may still answer an old id late, and the next session must not take
+//! that for the answer to its own request.
 //!
-//! Invariant: no number goes out twice over the same pipes, and what answers one of an earlier session goes no
-//! further.
+//! Invariant: no id is used twice over the same pipes, and answers to ids of an earlier session are dropped.
 
 use std::sync::{
     Arc,
@@ -22,16 +21,16 @@ use rmcp::{
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestIdOffset {
-    /// What is added to every number of this session.
+    /// Added to every id of this session.
     offset: i64,
-    /// Above all that have gone out.
+    /// Greater than every id in use so far.
     next: Arc<AtomicI64>,
-    /// In the new era a server cancels our requests, in the old one its own.
+    /// In the modern era a server cancels our requests, in the legacy era its own.
     modern: bool,
 }
 
 impl RequestIdOffset {
-    /// Those of a session that goes on after an earlier one, which used all below.
+    /// For a session that resumes after an earlier one, which used all ids below `offset`.
     pub(super) fn starting_at(offset: i64, modern: bool) -> Self {
         Self {
             offset,
@@ -63,12 +62,12 @@ impl RequestIdOffset {
                     self.add_offset(id);
                 }
             }
-            // Those have the server's own numbers.
+            // These carry the server's own ids.
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
     }
 
-    /// None if it belongs to an earlier session.
+    /// Maps an incoming message; `None` if it belongs to an earlier session.
     pub(super) fn map_incoming(
         &self,
         mut message: RxJsonRpcMessage<RoleClient>,
@@ -115,7 +114,7 @@ impl RequestIdOffset {
         }
     }
 
-    /// False if it is below ours.
+    /// Returns false if the id is from an earlier session.
     fn subtract_offset(&self, number: &mut RequestId) -> bool {
         match number {
             NumberOrString::Number(number) => {
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_goes_out_twice_and_what_is_late_stays_outside() {
+    fn no_request_id_is_reused_and_late_answers_are_dropped() {
         let first = RequestIdOffset::default();
         let ask = |id: i64| {
             let meta = json!({ "progressToken": id });
@@ -175,7 +174,7 @@ mod tests {
         let heard = inside(&second, progress(5)).unwrap();
         assert_eq!(heard["params"]["progressToken"], 0);
         assert_eq!(inside(&second, progress(0)), None);
-        // In the old era that is a request of the server's own.
+        // In the legacy era this cancels a request of the server.
         assert_eq!(inside(&second, cancel.clone()), Some(cancel.clone()));
         assert_eq!(inside(&RequestIdOffset::starting_at(5, true), cancel), None);
     }

@@ -1,7 +1,6 @@
-//! Who is told when a resource of one server changes.
+//! The clients that are notified when a resource of one slot changes.
 //!
-//! Invariant: a resource stands here as long as somebody wants to hear of it, whatever becomes of the
-//! session.
+//! Invariant: a resource is listed here as long as a client follows it, whatever happens to the session.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +10,7 @@ use std::{
 
 use mux_caller::{ClientNotice, Mailbox};
 
-/// Of one connection at one server.
+/// The maximum number of resources that one connection may follow in one slot.
 const MAX_FOLLOWED_RESOURCES: usize = 1_000;
 
 #[derive(Debug, Default)]
@@ -23,19 +22,19 @@ struct ResourceSubscriber {
     workspace: Option<PathBuf>,
 }
 
-/// One who stands with the subscribers of another session now.
+/// A subscriber that moves to another slot.
 pub(super) struct MovedSubscriber {
     uri: String,
     mailbox: Arc<Mailbox>,
     pub(super) workspace: Option<PathBuf>,
 }
 
-/// What an entry means for the server.
+/// The result of adding a subscriber.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SubscriberAdded {
-    /// It is the first.
+    /// It is the first for this resource, so the server must be subscribed.
     First,
-    /// There are others, or it stood here already.
+    /// The resource has other subscribers, or this one was already listed.
     Another,
     TooMany,
 }
@@ -71,7 +70,7 @@ impl ResourceSubscribers {
         }
     }
 
-    /// Whether nobody is left.
+    /// Removes a subscriber; returns whether it was the last one.
     pub(super) fn remove_subscriber(&self, uri: &str, connection: u64) -> bool {
         let mut all = self.all();
         let Some(those) = all.get_mut(uri) else {
@@ -86,7 +85,7 @@ impl ResourceSubscribers {
         left
     }
 
-    /// The resources of which a connection wants to hear.
+    /// The resources that a connection follows.
     pub(super) fn followed_by(&self, connection: u64) -> Vec<String> {
         let all = self.all();
         all.iter()
@@ -104,12 +103,12 @@ impl ResourceSubscribers {
         })
     }
 
-    /// Whether anybody wants to hear anything.
+    /// Whether any resource is followed.
     pub(super) fn has_subscribers(&self) -> bool {
         !self.all().is_empty()
     }
 
-    /// The connection has ended.
+    /// Removes all subscriptions of a connection that has ended.
     pub(super) fn forget(&self, connection: u64) {
         self.all().retain(|_, those| {
             those.retain(|it| it.mailbox.connection() != connection);
@@ -117,7 +116,7 @@ impl ResourceSubscribers {
         });
     }
 
-    /// Only those of this workspace stay; gives the others.
+    /// Keeps the subscribers of this workspace and returns the others.
     pub(super) fn split_off_other_workspaces(&self, workspace: &Path) -> Vec<MovedSubscriber> {
         let mut others = Vec::new();
         self.all().retain(|uri, those| {
@@ -133,7 +132,7 @@ impl ResourceSubscribers {
     }
 
     pub(super) fn add_moved_subscriber(&self, other: MovedSubscriber) {
-        // It had its place among as many.
+        // The limit held where it comes from, too.
         _ = self.add_subscriber(&other.uri, &other.mailbox, other.workspace.as_deref());
     }
 
@@ -157,7 +156,7 @@ impl ResourceSubscribers {
     }
 }
 
-/// A server may tell of a part of what was subscribed to.
+/// Whether an update of `uri` concerns a subscription to `wanted`: a server may report a part of it.
 fn covers_uri(wanted: &str, uri: &str) -> bool {
     match uri.strip_prefix(wanted) {
         Some(rest) => rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '#', '?']),
@@ -171,7 +170,7 @@ mod tests {
     use mux_caller::ListChangeNotifier;
 
     #[test]
-    fn a_part_of_a_resource_is_that_resource() {
+    fn update_of_a_part_covers_the_subscribed_resource() {
         for (wanted, uri, covered) in [
             ("a://x", "a://x", true),
             ("a://x", "a://x/y", true),
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_comes_and_the_last_goes() {
+    fn first_and_last_subscriber_are_reported() {
         let (news, all) = (
             ListChangeNotifier::default(),
             ResourceSubscribers::default(),
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn those_of_a_workspace_stay_and_the_others_go_elsewhere() {
+    fn subscribers_of_other_workspaces_are_split_off() {
         let (news, all, there) = (
             ListChangeNotifier::default(),
             ResourceSubscribers::default(),
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_has_so_many() {
+    fn followed_resources_per_connection_are_limited() {
         let (all, one) = (
             ResourceSubscribers::default(),
             Mailbox::new(1, Arc::default(), &ListChangeNotifier::default()),

@@ -1,7 +1,7 @@
-//! The task that owns what one server is subscribed to.
+//! The task that owns the resource subscriptions of one slot at its server.
 //!
-//! Invariant: the server has one subscription for each resource that somebody follows, however many do;
-//! it is renewed with each session, and ends with the last who followed.
+//! Invariant: the server has one subscription for each followed resource, however many clients follow it; it is renewed
+//! with each session, and ends with the last follower.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -19,9 +19,9 @@ use super::{
 };
 use mux_caller::{Caller, Mailbox};
 
-/// How long the server may take for a request for which others wait.
+/// The time limit for a request on which other commands wait.
 const SUBSCRIPTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// So many of them are on their way at once.
+/// The maximum number of such requests in flight.
 const MAX_CONCURRENT_SUBSCRIPTIONS: usize = 64;
 
 pub(super) enum SubscriptionCommand {
@@ -45,9 +45,9 @@ pub(super) enum SubscriptionCommand {
 
 pub(super) struct ResourceSubscriptions {
     pub(super) beside: Arc<SlotShared>,
-    /// For one request.
+    /// The time limit for a client's subscribe request.
     pub(super) within: Duration,
-    /// The session that was last subscribed to something, and to what.
+    /// The last session and the resources that it is subscribed to.
     pub(super) current: Option<(Arc<Session>, HashSet<String>)>,
 }
 
@@ -70,7 +70,7 @@ impl ResourceSubscriptions {
                             continue;
                         }
                     };
-                    // Whoever asked may have gone; the end of its connection comes after this.
+                    // The caller may be gone; the end of its connection is handled after this.
                     drop(done.send(outcome));
                 }
                 SubscriptionCommand::Leave {
@@ -79,7 +79,7 @@ impl ResourceSubscriptions {
                     done,
                 } => {
                     self.unsubscribe_connection(&[uri], connection).await;
-                    // As above.
+                    // The caller may be gone.
                     _ = done.send(());
                 }
                 SubscriptionCommand::Gone(connection) => {
@@ -98,16 +98,16 @@ impl ResourceSubscriptions {
         mailbox: &Arc<Mailbox>,
         caller: &Arc<Caller>,
     ) -> Result<(), CallError> {
-        // It may have become another workspace's meanwhile.
+        // The session may have moved to another workspace meanwhile.
         if let SessionKey::Workspace(own) = self.beside.tenant.key()
             && caller.workspace.as_ref() != Some(&own)
         {
             return Err(CallError::NotSent);
         }
-        // Before the server is asked, so that nothing that it tells at once is lost.
+        // Added before the request, so that an immediate update is not lost.
         let (all, workspace) = (&self.beside.subscribers, caller.workspace.as_deref());
         if all.add_subscriber(uri, mailbox, workspace) == SubscriberAdded::TooMany {
-            let message = "this client follows as many resources of this server as it may";
+            let message = "this client follows too many resources of this server";
             return Err(CallError::TooMuch(message.into()));
         }
         let have = match &mut self.current {
@@ -155,12 +155,12 @@ impl ResourceSubscriptions {
         };
         for (uri, outcome) in over.iter().zip(request_each(&over, unsubscribe).await) {
             if let Err(error) = outcome {
-                debug!(uri, %error, "a subscription may not have ended");
+                debug!(uri, %error, "cannot end a subscription");
             }
         }
     }
 
-    /// Renews everything if this is another session than the one before.
+    /// Renews all subscriptions if `session` is not the current one.
     async fn resubscribe(&mut self, session: &Arc<Session>) {
         let known = self.current.as_ref();
         if !session.is_open() || known.is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
@@ -185,8 +185,8 @@ impl ResourceSubscriptions {
     }
 }
 
-/// One request for each resource, many at a time, with their outcomes in the same order. A server that answers
-/// none of so many is asked no more.
+/// Makes one request for each resource, many at a time, and returns the outcomes in the same order. If a whole batch
+/// times out, no further requests are made.
 async fn request_each<'a, F: Future<Output = Result<(), CallError>>>(
     uris: &[&'a str],
     ask: impl Fn(&'a str) -> F,
@@ -205,7 +205,7 @@ async fn request_each<'a, F: Future<Output = Result<(), CallError>>>(
     outcomes
 }
 
-/// The task has ended with its server.
+/// The error for a slot whose task has ended with its server.
 pub(super) fn server_retired_fault(server: &str) -> Fault {
     let message = format!("the server `{server}` was removed or changed");
     Fault::new(Kind::Unavailable, message).hint("try again")
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn many_requests_wait_together_and_a_server_that_hangs_gets_no_more() {
+    async fn requests_run_in_batches_and_stop_after_a_batch_that_times_out() {
         let uris = vec!["a"; 10 * MAX_CONCURRENT_SUBSCRIPTIONS];
         let begun = Instant::now();
         let slow = |_| async {

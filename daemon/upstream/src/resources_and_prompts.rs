@@ -1,8 +1,7 @@
-//! What a server offers beside tools: lists of resources, templates and prompts, and what is asked of
-//! them.
+//! Resources, resource templates and prompts of a server: their lists, and requests to read, get or complete one.
 //!
-//! Invariant: a list is asked for once in a session, until the server says that it has changed or its time
-//! is over. One that does not end is an error, not a wait.
+//! Invariant: a list is fetched once in a session, until the server announces a change or the list expires. A list that
+//! does not end is an error, not a wait.
 
 use std::{
     collections::HashMap,
@@ -39,9 +38,9 @@ use mux_text::json_length;
 
 const MAX_LIST_ITEMS: usize = 10_000;
 const MAX_LIST_PAGES: usize = 500;
-/// Of one list, as JSON text.
+/// The maximum length of one list as JSON text.
 const MAX_LIST_BYTES: usize = 16 << 20;
-/// JSON-RPC's code for it.
+/// JSON-RPC's code for an unknown method.
 const METHOD_NOT_FOUND: i32 = -32601;
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -60,7 +59,7 @@ impl ListKind {
         }
     }
 
-    /// As MCP has it.
+    /// The MCP method.
     pub fn method(self) -> &'static str {
         match self {
             Self::Resources => "resources/list",
@@ -76,7 +75,7 @@ impl ListKind {
         }
     }
 
-    /// Where it stands in a page.
+    /// The field of a result page that holds the items.
     fn page_field(self) -> &'static str {
         match self {
             Self::Resources => "resources",
@@ -94,7 +93,7 @@ impl ListKind {
 }
 
 impl Session {
-    /// Everything of this kind; empty if the server knows nothing of the kind.
+    /// All items of this kind; empty if the server does not support the kind.
     pub async fn list_cached(
         &self,
         kind: ListKind,
@@ -104,7 +103,7 @@ impl Session {
         shelf.get(self.fetch_list(kind, sending)).await
     }
 
-    /// Whether somebody has asked for them before and nothing has changed since.
+    /// Whether the list was fetched before and has not changed since.
     pub fn has_cached_list(&self, kind: ListKind) -> bool {
         self.ears.offers.cache_for(kind).is_known()
     }
@@ -127,7 +126,7 @@ impl Session {
             };
             let page = match self.fetch_list_page(kind, cursor, &sending).await {
                 Ok(page) => page,
-                // A server that has none need not know the method.
+                // A server without items need not know the method.
                 Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
                     return Ok((Arc::new(offers), ttl));
                 }
@@ -178,13 +177,13 @@ impl Session {
             .ok_or_else(|| unexpected_answer(kind.method()))
     }
 
-    /// One of them: MCP's `ReadResourceResult`, `GetPromptResult` or `CompleteResult`.
+    /// Makes the request and returns MCP's `ReadResourceResult`, `GetPromptResult` or `CompleteResult`.
     pub async fn request_content(
         &self,
         wanted: &ContentRequest,
         sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        // As with a call.
+        // Counts as in flight between rounds, like a call.
         let _counted = self.calls.token();
         let result = self
             .request_in_rounds(
@@ -204,7 +203,7 @@ impl Session {
         }
     }
 
-    /// The server tells from now on when the resource changes.
+    /// Subscribes to updates of the resource.
     pub(super) async fn subscribe(
         &self,
         uri: &str,
@@ -257,7 +256,7 @@ impl Session {
     }
 }
 
-/// Something that a server has beside tools.
+/// A request for a resource, a prompt or a completion.
 #[derive(Clone, Debug)]
 pub enum ContentRequest {
     Resource {
@@ -271,7 +270,7 @@ pub enum ContentRequest {
 }
 
 impl ContentRequest {
-    /// `params` as MCP has them; an error says what is wrong with them.
+    /// A completion request from MCP's `params`; the error says what is wrong with them.
     pub fn completion(params: Value) -> Result<Self, String> {
         let params = serde_json::from_value(params).map_err(|e| e.to_string())?;
         Ok(Self::Completion(params))
@@ -291,12 +290,12 @@ impl ContentRequest {
                 (params.input_responses, params.request_state) = (responses, state);
                 GetPromptRequest::new(params).into()
             }
-            // It is answered at once, as MCP has it.
+            // MCP has no further rounds for completions.
             Self::Completion(params) => CompleteRequest::new(params.clone()).into(),
         }
     }
 
-    /// What it is asked with, as rules see it: `uri`, or `name` and `arguments`, or MCP's `ref` and `argument`.
+    /// The arguments that policy rules see: `uri`, or `name` and `arguments`, or MCP's `ref` and `argument`.
     pub fn policy_arguments(&self) -> Value {
         match self {
             Self::Resource { uri } => json!({ "uri": uri }),
@@ -305,7 +304,7 @@ impl ContentRequest {
         }
     }
 
-    /// As MCP has it.
+    /// The MCP method.
     pub fn method(&self) -> &'static str {
         match self {
             Self::Resource { .. } => "resources/read",
@@ -316,15 +315,15 @@ impl ContentRequest {
 }
 
 fn unexpected_answer(what: &str) -> CallError {
-    CallError::Protocol(format!("the answer is none to {what}"))
+    CallError::Protocol(format!("the answer is not a result of {what}"))
 }
 
-/// The lists as clients were last told, whichever session they came from.
+/// Digests of the lists that clients last received, whichever session they came from.
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedListDigests(Mutex<HashMap<ListKind, Option<u64>>>);
 
 impl AnnouncedListDigests {
-    /// Whether clients know otherwise. None stands for a list that could not be had.
+    /// Records a list and returns whether clients know a different one. `None` stands for an unavailable list.
     pub(super) fn record_and_compare(&self, kind: ListKind, list: Option<&[Value]>) -> bool {
         let digest = list.map(|list| {
             let mut hasher = DefaultHasher::new();
@@ -338,13 +337,13 @@ impl AnnouncedListDigests {
             .is_some_and(|before| before != digest)
     }
 
-    /// Clients know that what they were told is no longer so.
+    /// Forgets a list after clients were notified of its change.
     pub(super) fn forget(&self, kind: ListKind) {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.remove(&kind);
     }
 
-    /// Those that somebody wanted to know.
+    /// The kinds that clients have requested.
     pub(super) fn kinds(&self) -> Vec<ListKind> {
         let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.keys().copied().collect()
@@ -357,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_another_only_if_clients_know_it_otherwise() {
+    fn list_counts_as_changed_only_if_clients_know_a_different_one() {
         let told = AnnouncedListDigests::default();
         let (one, two) = ([json!({ "uri": "a" })], [json!({ "uri": "b" })]);
         let differs = |list: Option<&[Value]>| told.record_and_compare(ListKind::Resources, list);

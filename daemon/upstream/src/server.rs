@@ -1,7 +1,7 @@
-//! One configured server: its sessions, one for each key, and what is known of it as a whole.
+//! One configured server: its slots, one for each key, and its shared state.
 //!
-//! Invariant: a caller gets a session of its own key or none. A session that changes hands, because its
-//! server turned out to depend on the workspace, is nobody else's from that moment on.
+//! Invariant: a caller only gets a session of its own key. A session that moves to another key, because its server
+//! turned out to depend on the workspace, serves no other key from that moment on.
 
 mod server_handover;
 
@@ -29,12 +29,12 @@ use mux_catalog::{KnownServer, ToolSet, pins::PinKey};
 use mux_settings::{ServerDefinition, ServerSettings, ShareMode};
 use mux_telemetry::metrics::ServerMeters;
 
-/// Sessions of one server. One that nobody uses makes room for another.
+/// The maximum number of slots of one server. An unused slot makes room for a new one.
 pub(super) const MAX_SERVER_SLOTS: usize = 16;
-/// How often somebody is sent on to another slot before it is a mistake.
+/// The maximum number of retries for a caller whose slot was retired or moved meanwhile.
 const MAX_SLOT_MOVES: usize = 4;
 
-/// A server and the way to its sessions.
+/// A configured server and its slots.
 #[derive(Debug)]
 pub struct Server {
     me: Weak<Self>,
@@ -42,7 +42,7 @@ pub struct Server {
     project: Option<Arc<Path>>,
     definition: Result<ServerDefinition, String>,
     meters: Arc<ServerMeters>,
-    /// None if the definition is no good.
+    /// `None` if the definition is invalid.
     pub(super) family: Option<Arc<ServerShared>>,
     slots: Mutex<ServerSlots>,
 }
@@ -51,12 +51,12 @@ pub struct Server {
 #[derive(Debug, Default)]
 struct ServerSlots {
     by_key: HashMap<SessionKey, Arc<Slot>>,
-    /// Who listens where, whether or not there is a slot, and across definitions.
+    /// The clients' state for each key, whether or not it has a slot; kept across definitions.
     audiences: HashMap<SessionKey, SlotClientState>,
     retired: bool,
 }
 
-/// A session that somebody was given, and its place.
+/// A session for a caller, and its slot.
 #[derive(Clone, Debug)]
 pub struct HeldSession {
     pub slot: Arc<Slot>,
@@ -64,7 +64,7 @@ pub struct HeldSession {
 }
 
 impl Server {
-    /// With the place of the one `before`, it takes over what clients know of it and who follows its resources.
+    /// Creates the server. It takes over the clients' state from `before`: known lists and resource subscriptions.
     pub(super) fn new(
         settings: ServerSettings,
         surroundings: &ServerContext,
@@ -94,15 +94,14 @@ impl Server {
         })
     }
 
-    /// Opens a session that is to be open from the beginning. One that not everybody shares waits for the
-    /// first who needs it.
+    /// Opens the session of an eager server. If not all clients share it, it opens with the first caller instead.
     pub(super) fn open_if_eager(&self) {
         let Some(family) = &self.family else { return };
         if family.definition.eager
             && family.sharing.current_sharing().share == ShareMode::User
             && let Ok(slot) = self.slot(&CallerIdentity::default())
         {
-            // It was made a moment ago.
+            // The slot was just created.
             _ = slot.send_event(SlotEvent::Wake);
         }
     }
@@ -111,7 +110,7 @@ impl Server {
         &self.name
     }
 
-    /// The directory whose file defines it, for a server that is not the user's own.
+    /// The root of the project that defines it; `None` for a server of the user.
     pub fn project(&self) -> Option<&Path> {
         self.project.as_deref()
     }
@@ -120,7 +119,7 @@ impl Server {
         &self.definition
     }
 
-    /// Whether there is any session now.
+    /// Whether any session is open.
     pub fn is_open(&self) -> bool {
         let slots = self.slots();
         let mut all = slots.by_key.values();
@@ -131,22 +130,22 @@ impl Server {
     pub fn open_session(&self, whose: &CallerIdentity) -> Option<HeldSession> {
         let key = self.family.as_ref()?.sharing.key(whose).ok()?;
         let slot = Arc::clone(self.slots().by_key.get(&key)?);
-        // Before it is looked whether it is open: from here on it does not go over to another daemon.
+        // Marked before the check: from here on the session is not handed over.
         slot.mark_used_by(whose);
         let session = slot.open_session()?;
         Some(HeldSession { slot, session })
     }
 
-    /// The caller's session, or a new one.
+    /// The caller's session; opened if there is none.
     pub async fn session(&self, whose: &CallerIdentity) -> Result<HeldSession, Fault> {
         for _ in 0..MAX_SLOT_MOVES {
             let slot = self.slot(whose)?;
-            // It was given up meanwhile, and there may be another.
+            // The slot was retired meanwhile, and there may be another.
             let Ok(outcome) = slot.session(whose).await else {
                 continue;
             };
             let session = outcome?;
-            // Its server may have asked for roots meanwhile, and be another workspace's now.
+            // Its server may have asked for roots meanwhile, so that the session belongs to another workspace.
             if self.serves(&slot, whose) {
                 return Ok(HeldSession { slot, session });
             }
@@ -154,18 +153,18 @@ impl Server {
         Err(server_retired_fault(&self.name))
     }
 
-    /// Whether the slot is this caller's now.
+    /// Whether the slot currently has this caller's key.
     pub fn serves(&self, slot: &Slot, whose: &CallerIdentity) -> bool {
         self.session_key_of(whose)
             .is_ok_and(|key| slot.tenant.key() == key)
     }
 
-    /// Under which its tools are pinned.
+    /// The key under which its tools are pinned.
     pub fn pin_key(&self) -> Result<PinKey, Fault> {
         Ok(self.require_shared()?.offer.pinned.clone())
     }
 
-    /// What is counted of it.
+    /// The metrics of the server.
     pub fn meters(&self) -> &Arc<ServerMeters> {
         &self.meters
     }
@@ -182,7 +181,7 @@ impl Server {
         key.map_err(|_| unavailable::missing_workspace_fault(&self.name))
     }
 
-    /// The caller's slot, made now if need be.
+    /// The caller's slot; created if there is none.
     fn slot(&self, whose: &CallerIdentity) -> Result<Arc<Slot>, Fault> {
         let (family, key) = (self.require_shared()?, self.session_key_of(whose)?);
         let mut slots = self.slots();
@@ -202,11 +201,11 @@ impl Server {
         Ok(slot)
     }
 
-    /// A session's server asks for roots: it depends on the workspace. If nobody has said who shares it, it
-    /// belongs to the workspace of the one for whom it asks.
+    /// Handles a request for roots, which shows that the server depends on the workspace. If `share` is not configured,
+    /// the session moves to the workspace of the caller for whom the server asks.
     pub(super) fn handle_roots_request(&self, tenant: &SessionScope, workspace: Option<PathBuf>) {
         let Some(family) = &self.family else { return };
-        // Nobody gets a slot by the old rule while the session changes hands.
+        // Holding the lock, no caller gets a slot by the old rule while the session moves.
         let mut slots = self.slots();
         family.sharing.record_asks_for_roots();
         let Some(workspace) = workspace.filter(|_| family.sharing.is_detected()) else {
@@ -221,10 +220,10 @@ impl Server {
             && let Some(slot) = slots.by_key.remove(&SessionKey::User)
         {
             tenant.move_to_workspace(workspace.clone());
-            // One that has ended has nothing due.
+            // A slot that has ended has no timer to update.
             _ = slot.send_event(SlotEvent::Moved);
             if let Some(audience) = slots.audiences.remove(&SessionKey::User) {
-                // Those of other workspaces wait for the sessions of their own.
+                // Subscribers of other workspaces wait for sessions of their own.
                 for other in audience.subscribers.split_off_other_workspaces(&workspace) {
                     let key = other
                         .workspace
@@ -239,12 +238,12 @@ impl Server {
         }
     }
 
-    /// The tools that it is known to have, connected or not.
+    /// The known tools, connected or not.
     pub fn tools(&self) -> Option<Arc<ToolSet>> {
         self.family.as_ref()?.tools()
     }
 
-    /// With the types that go with them.
+    /// The known tools with a note on the connection.
     pub fn known_tools(&self) -> KnownServer {
         let tools = self.tools();
         let note = match (&tools, self.is_open()) {
@@ -264,8 +263,7 @@ impl Server {
         }
     }
 
-    /// Closes all sessions that there are and opens them again, and those that could not be opened, and the
-    /// caller's. What went wrong before is forgotten.
+    /// Restarts all open and failed sessions and the caller's, and resets the circuit breaker.
     pub async fn restart(&self, whose: &CallerIdentity) -> Result<(), Fault> {
         self.require_shared()?.breaker.reset();
         let own = self.slot(whose);
@@ -276,14 +274,14 @@ impl Server {
             own?;
         }
         let outcomes = join_all(these.iter().map(|slot| slot.restart())).await;
-        // One that was given up meanwhile need not come back.
+        // A slot that was retired meanwhile need not restart.
         let faults = outcomes
             .into_iter()
             .filter_map(|outcome| outcome.ok()?.err());
         faults.take(1).next().map_or(Ok(()), Err)
     }
 
-    /// The server cannot be asked for its offers.
+    /// Records that a list of the server is unavailable.
     pub fn announce_list_unavailable(&self, whose: &CallerIdentity, kind: ListKind) {
         let key = self.session_key_of(whose).ok();
         let slot = key.and_then(|key| self.slots().by_key.get(&key).cloned());
@@ -292,7 +290,7 @@ impl Server {
         }
     }
 
-    /// From now on the connection is told no more.
+    /// Ends a connection's subscription to a resource.
     pub async fn unfollow(&self, uri: &str, connection: u64) {
         let audiences: Vec<SlotClientState> = self.slots().audiences.values().cloned().collect();
         let slots = self.all_slots();
@@ -309,7 +307,7 @@ impl Server {
         }
     }
 
-    /// The connection has ended.
+    /// Drops the subscriptions and the own slot of a connection that has ended.
     pub(super) fn forget(&self, connection: u64) {
         self.retire_key(&SessionKey::Client(connection), "its client has gone");
         let mut slots = self.slots();
@@ -328,7 +326,7 @@ impl Server {
         });
     }
 
-    /// The run has ended.
+    /// Releases the slots that a run has used and drops its own slot.
     pub(super) fn run_ended(&self, run: &str) {
         for slot in self.all_slots() {
             slot.release_run(run);
@@ -336,7 +334,7 @@ impl Server {
         self.retire_key(&SessionKey::Run(run.to_owned()), "its run has ended");
     }
 
-    /// The slot and its session, now.
+    /// Ends the slot of a key and its session now.
     fn retire_key(&self, key: &SessionKey, why: &'static str) {
         let mut slots = self.slots();
         slots.audiences.remove(key);
@@ -345,14 +343,14 @@ impl Server {
         }
     }
 
-    /// Out of the configuration: no new callers; the sessions end with their last calls.
+    /// The server was removed or changed: takes no new callers; each session ends with its last call.
     pub(super) fn retire(&self) {
         for slot in self.take_all_slots() {
             slot.retire("the server was removed or changed", false);
         }
     }
 
-    /// Ends all sessions now and waits for it.
+    /// Ends all sessions now and waits for their end.
     pub(super) async fn close(&self) {
         let slots = self.take_all_slots();
         join_all(slots.iter().map(|slot| slot.close())).await;
@@ -374,7 +372,7 @@ impl Server {
 }
 
 impl ServerSlots {
-    /// Gives up the slot that was not used for the longest time; false if all are in use.
+    /// Retires the slot that was unused for the longest time; returns false if all are in use.
     fn make_room(&mut self) -> bool {
         let unused = self.by_key.iter();
         let unused = unused.filter_map(|(key, slot)| Some((slot.unused_since()?, key.clone())));
@@ -383,7 +381,7 @@ impl ServerSlots {
         };
         self.audiences.remove(&key);
         if let Some(slot) = self.by_key.remove(&key) {
-            slot.retire("it made room for the session of another", false);
+            slot.retire("it was closed to make room for another session", false);
         }
         true
     }

@@ -1,6 +1,7 @@
-//! What a server offers: its list of tools held against its pins, made into what can be called, and remembered.
+//! A server's entry in the catalog: turns its list of tools, compared with the pins, into a set of callable tools, and
+//! remembers it.
 //!
-//! Invariant: whatever list becomes a set of tools has been held against the pins here.
+//! Invariant: every list is compared with the pins here before it becomes a set of tools.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use mux_catalog::{
 use mux_process::{blocking_pool, malloc_trim};
 use mux_settings::ServerDefinition;
 
-/// Work on a list of more than that leaves memory behind that is worth asking for.
+/// Processing a longer list frees enough memory to return some to the system.
 const LARGE_TOOLS_LIST_LEN: usize = 100;
 
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ impl ServerCatalogEntry {
         }
     }
 
-    /// What the server lists now, and tells its users. A long list takes a second.
+    /// Builds the tool set from what the server lists now, and its instructions. A long list takes a second.
     pub(super) async fn build_tool_set(
         &self,
         tools: Vec<ToolDescription>,
@@ -58,7 +59,7 @@ impl ServerCatalogEntry {
         if self.catalog.remember_instructions(&self.key, told) {
             warn!(
                 server = self.name,
-                "its instructions are others than before"
+                "its instructions have changed since its last session"
             );
         }
         if many {
@@ -77,7 +78,7 @@ impl ServerCatalogEntry {
         set
     }
 
-    /// What it listed when it was last connected.
+    /// The tool set from the last connection.
     pub(super) fn recall_tools(&self) -> Option<ToolSet> {
         let tools = self.catalog.recall_tools(&self.key)?;
         let many = tools.len() > LARGE_TOOLS_LIST_LEN;
@@ -90,12 +91,12 @@ impl ServerCatalogEntry {
         Some(set)
     }
 
-    /// Whether it takes longer to recall than anybody should wait.
+    /// Whether the remembered list is too long to load synchronously.
     pub(super) fn is_long(&self) -> bool {
         self.catalog.is_long_list(&self.key)
     }
 
-    /// In which era it was last spoken to.
+    /// The era in which the server was last connected.
     pub(super) fn era(&self) -> Option<ProtocolEra> {
         self.catalog.era(&self.key)
     }
@@ -104,7 +105,7 @@ impl ServerCatalogEntry {
         self.catalog.remember_era(&self.key, era, identity);
     }
 
-    /// Whether it may be opened in the old era from now on, which its tools need.
+    /// Records that its tools need the legacy era; returns whether the server may be opened in it.
     pub(super) fn needs_legacy(&self, identity: &str) -> bool {
         self.catalog.needs_legacy(&self.key, identity)
     }
@@ -121,12 +122,12 @@ impl ServerCatalogEntry {
         self.catalog.asks_for_roots(&self.key)
     }
 
-    /// Is told when somebody has accepted something: what was listed before is to be listed again.
+    /// Changes when the user accepts a pin: the tools are to be listed again.
     pub(super) fn pin_approvals(&self) -> watch::Receiver<()> {
         self.pins.accepted()
     }
 
-    /// To be called when everybody can see what it lists.
+    /// Announces a new list; call it once the list is visible to all readers.
     pub(super) fn publish_tools(&self) {
         self.catalog.notify_changed();
     }

@@ -1,8 +1,8 @@
-//! What a server wants to know of the client whose call made it ask.
+//! Requests of a server (elicitation, sampling, roots) to the client whose call caused them.
 //!
-//! Invariant: a question is answered by the one connection that waits for this session, or at once by
-//! us; and while it is open, that connection's clocks stand still. For how long they do so in all has a limit, however many
-//! servers ask however often. It reaches nobody before [`ServerRequestPolicy`] has let it pass.
+//! Invariant: a question is answered by the only connection with calls in flight on this session, or at once by the
+//! daemon. While it is open, that connection's clocks are paused; the total pause is limited, however many servers ask
+//! however often. No question reaches a client before [`ServerRequestPolicy`] has allowed it.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,12 +27,12 @@ use super::{
 use mux_caller::{Caller, ClientAnswer, ClientQuestion, QuestionKind};
 use mux_settings::{AskLimits, RootsSetting, ServerDefinition};
 
-/// Questions of one session that are open at once.
+/// The maximum number of open questions of one session.
 const MAX_OPEN_QUESTIONS: usize = 16;
-/// What MCP says when a user declines that something is sampled.
+/// MCP's error code for sampling that the user declined.
 const SAMPLING_REJECTED: ErrorCode = ErrorCode(-1);
 
-/// Who decides on what servers ask: none before there is somebody.
+/// The policy for requests of servers; empty until it is set.
 pub type RequestPolicy = Arc<OnceLock<Weak<dyn ServerRequestPolicy>>>;
 
 /// Decides whether a server may ask something of a client.
@@ -45,17 +45,17 @@ pub trait ServerRequestPolicy: Send + Sync {
     ) -> BoxFuture<'a, Result<Value, ServerRequestError>>;
 }
 
-/// What a server asks.
+/// A request from a server.
 pub struct ServerRequest<'a> {
     pub name: &'a str,
     /// Tells the server apart from one of the same name in another project.
     pub identity: &'a str,
-    /// As MCP has it.
+    /// The MCP method.
     pub method: &'static str,
     pub params: &'a Value,
-    /// Whose call it works on; none if that is nobody's, or nobody knows whose.
+    /// The caller whose call the server works on; `None` if there is none or it is ambiguous.
     pub caller: Option<&'a Arc<Caller>>,
-    /// To be called before a user is asked whether the request may pass: that takes its time.
+    /// To be called before a user is asked to approve the request: it releases the call's permit meanwhile.
     pub held: &'a (dyn Fn() + Send + Sync),
 }
 
@@ -65,18 +65,18 @@ pub(super) struct ServerRequests {
     requests: RequestPolicyContext,
     ears: Arc<NotificationRouter>,
     room: Semaphore,
-    /// How long a client may take.
+    /// The time limits for answers.
     limits: AskLimits,
     roots: RootsSetting,
 }
 
-/// Who is asked.
+/// The recipient of a question.
 #[derive(Default)]
 pub(super) struct RequestRecipient {
-    /// None if there is nobody.
+    /// `None` if no client can be asked.
     pub(super) party: Option<CallingClient>,
     pub(super) workspace: Option<PathBuf>,
-    /// The server's own name for the question.
+    /// The server's key for the question.
     pub(super) key: Option<String>,
 }
 
@@ -84,28 +84,28 @@ pub(super) struct RequestRecipient {
 #[derive(Debug, thiserror::Error)]
 pub enum ServerRequestError {
     #[error(
-        "nobody can be asked: not exactly one client waits for this session, or it cannot answer"
+        "no client can be asked: not exactly one client has calls in this session, or it cannot answer"
     )]
     Nobody,
     #[error("more than {MAX_OPEN_QUESTIONS} questions of this server are open")]
     TooMany,
-    #[error("nobody answered within {0:?} (limits.ask)")]
+    #[error("no answer within {0:?} (limits.ask)")]
     Limit(Duration),
     #[error(
         "the questions of servers have held this call or its run for {0:?} in all, which is the limit (limits.ask_total)"
     )]
     Total(Duration),
-    /// The client, the call or the server's own interest has gone.
-    #[error("nobody waits for the answer any more")]
+    /// The client or the call has ended, or the server has cancelled the request.
+    #[error("the answer is no longer needed")]
     Gone,
     #[error("{0}")]
     Refused(String),
-    /// By a rule, by the default, or by the user. A rule's words are for the user and not for the server.
+    /// Denied by a rule, by the default, or by the user. The text of a rule is for the user and not for the server.
     #[error("the user of muxd does not allow it{}", policy_hint(.0))]
     Denied(Box<Fault>),
 }
 
-/// The way to more, which is no secret where no rule was written.
+/// The hint to write a rule, which is no secret where no rule exists.
 fn policy_hint(fault: &Fault) -> String {
     match &fault.hint {
         Some(hint) if fault.kind == Kind::Denied && hint.starts_with("`[[policy]]`") => {
@@ -116,7 +116,7 @@ fn policy_hint(fault: &Fault) -> String {
 }
 
 impl ServerRequestError {
-    /// What a client says is between it and the server.
+    /// The text for the server's log, without the words of a client.
     fn log_text(&self) -> String {
         match self {
             Self::Refused(_) => "the client refused to answer".into(),
@@ -125,7 +125,7 @@ impl ServerRequestError {
         }
     }
 
-    /// As an error of a call would have it.
+    /// The error kind for a call that fails with this.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Nobody | Self::Refused(_) => Kind::Unavailable,
@@ -159,7 +159,7 @@ impl ServerRequests {
         self.roots != RootsSetting::Off
     }
 
-    /// Whoever has something on its way: a question of the old era names no call.
+    /// The only client with requests in flight: a question of the legacy era names no call.
     pub(super) fn sole_recipient(&self) -> RequestRecipient {
         let party = self.ears.in_flight.calling_client();
         let workspace = party.as_ref().and_then(|p| p.caller.workspace.clone());
@@ -170,7 +170,7 @@ impl ServerRequests {
         }
     }
 
-    /// A user who cannot be asked has declined; one who has gone has cancelled.
+    /// Asks for elicitation. A user who cannot be asked declines; one who is gone cancels.
     pub(super) async fn elicit(
         &self,
         whom: RequestRecipient,
@@ -209,8 +209,8 @@ impl ServerRequests {
         })
     }
 
-    /// As the entry says; otherwise the client's own, or the directory in which it works, or that of everybody who
-    /// shares the session.
+    /// The roots: as configured in the entry; otherwise the client's own roots, or its working directory, or the
+    /// workspace of the session.
     #[expect(deprecated, reason = "servers of today ask for them")]
     pub(super) async fn roots(
         &self,
@@ -234,7 +234,7 @@ impl ServerRequests {
         answer.unwrap_or_else(|_| ListRootsResult::new(Vec::new()))
     }
 
-    /// `own` is what we answer where the client does not.
+    /// Asks and logs a failure. `own` is the daemon's answer if the client gives none.
     async fn ask_logged<T: DeserializeOwned>(
         &self,
         whom: RequestRecipient,
@@ -253,7 +253,7 @@ impl ServerRequests {
             .map_err(|e| ServerRequestError::Refused(malformed_answer(&e)))
     }
 
-    /// Through the policy.
+    /// Asks if the policy allows it.
     async fn ask_through_policy(
         &self,
         whom: RequestRecipient,
@@ -275,7 +275,7 @@ impl ServerRequests {
         let clocks = || party.iter().flat_map(|party| &party.clocks);
         let asked_before = clocks().map(|clock| clock.paused_for_questions()).max();
         let left = (self.limits.total).saturating_sub(asked_before.unwrap_or_default());
-        // It may take minutes, and a client may never answer.
+        // An answer may take minutes, or never come.
         let _standing: Vec<_> = clocks().map(|clock| clock.pause_for_question()).collect();
         let leave = || {
             let seats = party.iter().flat_map(|party| &party.seat);
@@ -356,7 +356,7 @@ impl ServerRequests {
     }
 }
 
-/// What is wrong with an answer.
+/// Checks an answer; the error says what is wrong with it.
 type AnswerCheck = fn(&Value) -> Result<(), String>;
 
 fn ask_method(kind: QuestionKind) -> &'static str {
@@ -373,18 +373,18 @@ fn check_as<T: DeserializeOwned>(value: &Value) -> Result<(), String> {
         .map_err(|e| malformed_answer(&e))
 }
 
-/// serde's own words quote what a user has answered, which may be a secret.
+/// serde's error texts quote the answer, which may be a secret.
 fn malformed_answer(error: &serde_json::Error) -> String {
     let what = error.classify();
-    format!("the answer is not of the shape that MCP gives it ({what:?})")
+    format!("the answer does not have the shape that MCP defines ({what:?})")
 }
 
-/// What a form was filled with has names.
+/// Checks the answer to an elicitation: the content of a form is an object.
 fn check_elicitation(value: &Value) -> Result<(), String> {
     let result = ElicitResult::deserialize(value).map_err(|e| malformed_answer(&e))?;
     match (result.action, result.content) {
         (ElicitationAction::Accept, Some(content)) if !content.is_object() => {
-            Err("`content` is no object".into())
+            Err("`content` is not an object".into())
         }
         _ => Ok(()),
     }
@@ -397,7 +397,7 @@ fn root_of(folder: &Path) -> Option<Root> {
     Some(name.into_iter().fold(root, Root::with_name))
 }
 
-/// `file://` and the path, with everything escaped that is not plain.
+/// The `file://` URI of a path, percent-encoded; `None` for a relative path.
 fn uri_of(path: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     let escaped = path.bytes().map(|byte| match plain(byte) {
@@ -415,7 +415,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_becomes_a_uri() {
+    fn path_is_encoded_as_file_uri() {
         assert_eq!(
             uri_of("/home/me/my notes/ä").as_deref(),
             Some("file:///home/me/my%20notes/%C3%A4")
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_has_the_shape_of_its_kind() {
+    fn elicitation_answer_must_have_its_shape() {
         for (right, value) in [
             (true, json!({ "action": "accept", "content": { "a": 1 } })),
             (true, json!({ "action": "accept" })),
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_user_answered_stands_in_no_error_and_no_log() {
+    fn user_answer_does_not_appear_in_errors_or_logs() {
         let secret = "hunter2";
         let elicited = check_elicitation(&json!({ "action": secret })).unwrap_err();
         let sampled = check_as::<ElicitResult>(&json!(secret)).unwrap_err();

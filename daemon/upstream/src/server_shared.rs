@@ -1,6 +1,6 @@
-//! What all sessions of one server have in common.
+//! The state that all sessions of one server share.
 //!
-//! Invariant: what is known of a server is known of it as a whole; of several sessions the latest is right.
+//! Invariant: facts are known of the server as a whole; of several sessions the latest one counts.
 
 use std::{
     path::PathBuf,
@@ -25,19 +25,19 @@ pub(super) struct ServerShared {
     pub(super) offer: ServerCatalogEntry,
     pub(super) log: PathBuf,
     pub(super) surroundings: ServerContext,
-    /// What is counted of it, whatever its definition was before.
+    /// The metrics of the server, kept across definitions.
     pub(super) meters: Arc<ServerMeters>,
     pub(super) sharing: Arc<SessionSharing>,
-    /// Of the sessions that are no workspace's.
+    /// The breaker of all sessions except those of a workspace.
     pub(super) breaker: Arc<CircuitBreaker>,
-    /// Of a server that runs elsewhere, whose capacity its sessions share. A process has its own.
+    /// The limiter of a server that is not a process: its sessions share its capacity. A process has its own.
     pub(super) places: Option<Arc<CallLimiter>>,
     facts: Mutex<LatestSessionFacts>,
     pub(super) calls: AtomicU64,
     pub(super) in_flight: AtomicU64,
 }
 
-/// As of the latest session.
+/// Facts from the latest session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LatestSessionFacts {
     pub(super) transport: Option<&'static str>,
@@ -45,13 +45,13 @@ pub(super) struct LatestSessionFacts {
     pub(super) protocol: Option<String>,
     pub(super) start_time: Option<Duration>,
     pub(super) starts: u64,
-    /// Of no session that is open: as they were remembered, or last listed.
+    /// The remembered or last listed tools, while no session is open.
     pub(super) tools: Option<Arc<ToolSet>>,
     latest: Option<Arc<Session>>,
 }
 
 impl ServerShared {
-    /// Its name, and what tells it apart from one of the same name in another project.
+    /// `identity` tells the server apart from one of the same name in another project.
     pub(super) fn new(
         (name, identity): (&str, &str),
         definition: &ServerDefinition,
@@ -94,7 +94,8 @@ impl ServerShared {
         family
     }
 
-    /// A long list takes longer to read than a start should: until it is, the server counts as one that nobody knows.
+    /// Loads the remembered tools in the background: a long list takes longer than a start should. Until then the tools
+    /// are unknown.
     fn recall_tools_in_background(self: &Arc<Self>) {
         let family = Arc::downgrade(self);
         let offer = self.offer.clone();
@@ -104,7 +105,7 @@ impl ServerShared {
                 return;
             };
             let mut facts = family.lock_facts();
-            // A session that was quicker knows better.
+            // A session that opened meanwhile has newer tools.
             if facts.current_tools().is_none() {
                 facts.tools = tools;
                 drop(facts);
@@ -113,7 +114,7 @@ impl ServerShared {
         });
     }
 
-    /// A session was opened. Whether its tools are other than those that were known.
+    /// Records an opened session; returns whether its tools differ from the known ones.
     pub(super) fn session_opened(&self, session: &Arc<Session>) -> bool {
         let tools = session.tools().key;
         let mut facts = self.lock_facts();
@@ -125,14 +126,14 @@ impl ServerShared {
             protocol: session.protocol.clone(),
             start_time: Some(session.start_time),
             starts: facts.starts + 1,
-            // The session has them, and will have others.
+            // The session holds them and updates them.
             tools: None,
             latest: Some(Arc::clone(session)),
         };
         changed
     }
 
-    /// A session has ended; its last list stays known.
+    /// Records the end of a session; its last list stays known.
     pub(super) fn session_over(&self, session: &Arc<Session>) {
         let mut facts = self.lock_facts();
         if facts
@@ -163,7 +164,7 @@ impl ServerShared {
 }
 
 impl LatestSessionFacts {
-    /// A session lists its tools again when its server says so.
+    /// The tools of the latest session, which follow its updates, or the remembered ones.
     fn current_tools(&self) -> Option<Arc<ToolSet>> {
         let latest = self.latest.as_ref().map(|session| session.tools());
         latest.or_else(|| self.tools.clone())

@@ -1,6 +1,6 @@
-//! What can be seen of a server from outside.
+//! Snapshots of a server's state for readers.
 //!
-//! Invariant: a view is a copy. Nobody who looks holds anything up.
+//! Invariant: a view is a copy; readers block nothing.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -12,35 +12,35 @@ use super::{server::Server, session_key::share_name};
 use mux_catalog::ToolSet;
 use mux_settings::ShareMode;
 
-/// A server, over all its sessions.
+/// A snapshot of a server over all its sessions.
 #[derive(Clone, Debug, Default)]
 pub struct ServerView {
     pub state: UpstreamState,
-    /// Why, where that is not obvious.
+    /// The reason for the state, where it is not obvious.
     pub reason: Option<String>,
     pub pid: Option<u32>,
-    /// Of the latest session.
+    /// The transport of the latest session.
     pub transport: Option<&'static str>,
     pub identity: Option<String>,
     pub protocol: Option<String>,
     pub start_time: Option<Duration>,
     pub starts: u64,
-    /// Of the latest session, which may have been another daemon's.
+    /// The tools of the latest session, which may have been opened by another daemon.
     pub tools: Option<Arc<ToolSet>>,
     pub calls: u64,
     pub in_flight: u64,
     pub share: Option<ShareMode>,
-    /// Where nobody has said so.
+    /// Why it is shared so, if `share` is not configured.
     pub share_reason: Option<&'static str>,
-    /// Where there may be several.
+    /// The sessions, if there may be several.
     pub sessions: Vec<SlotView>,
-    /// Until it is tried again.
+    /// The time until the next attempt to start it.
     pub retry_in: Option<Duration>,
-    /// What a user should look at.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// One session's place.
+/// A snapshot of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct SlotView {
     pub of: String,
@@ -50,7 +50,7 @@ pub struct SlotView {
     pub retry_in: Option<Duration>,
 }
 
-/// In the order of how much somebody who wants to call has to wait.
+/// The state of a server, ordered by how long a caller has to wait.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum UpstreamState {
     Ready,
@@ -62,14 +62,14 @@ pub enum UpstreamState {
     Cold,
     /// The last start failed; the next call tries again.
     Failed,
-    /// It failed so often that it is left alone for a while.
+    /// It failed too often and is not started for a while.
     BackingOff,
     /// Its configuration cannot be used.
     Broken,
 }
 
 impl Server {
-    /// Each place by itself.
+    /// A snapshot of each slot.
     pub fn slot_views(&self) -> Vec<SlotView> {
         self.all_slots().iter().map(|slot| slot.view()).collect()
     }
@@ -93,7 +93,7 @@ impl Server {
         let uneager = uneager.then(|| {
             let whom = share_name(shared.share);
             format!(
-                "start = \"eager\" waits: it has a session for each {whom}, and nobody has come"
+                "start = \"eager\" has no effect yet: it has a session for each {whom}, and none has connected"
             )
         });
         ServerView {

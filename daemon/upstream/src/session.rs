@@ -1,7 +1,7 @@
-//! One open session: many callers at once, each call sent once.
+//! One open session, shared by many callers.
 //!
-//! Invariant: a call is sent at most once. When the session ends before the answer came, nobody can
-//! know whether it happened, and the caller is told so.
+//! Invariant: a call is sent at most once. If the session ends before the answer, the outcome is unknown, and the
+//! caller gets an error that says so.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -37,29 +37,29 @@ use super::{
 };
 use mux_catalog::{ProtocolEra, ToolSet};
 
-/// How long the last words of a process that has ended may take to arrive.
+/// How long the last output of a process may take to arrive after its exit.
 pub(super) const FINAL_OUTPUT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What is kept of what a server says of itself and of its end, in bytes.
+/// The maximum number of bytes kept of a server's identity, errors and cause of its end.
 const MAX_SERVER_TEXT_BYTES: usize = 4 << 10;
 
-/// A session that is open, or was.
+/// A session that is open, or has been.
 #[derive(Debug)]
 pub struct Session {
     pub(super) me: Weak<Self>,
     pub(super) offer: ServerCatalogEntry,
     pub(super) peer: Peer<RoleClient>,
     pub(super) era: ProtocolEra,
-    /// The one that the server's entry names.
+    /// The era that the server's entry sets.
     pub(super) chosen_era: Option<ProtocolEra>,
     pub(super) tools: ArcSwap<ToolSet>,
-    /// Of that list.
+    /// The expiry of the list of tools.
     pub(super) lifetime: ListExpiry,
     pub(super) asks: Arc<ServerRequests>,
-    /// To the task that listens, in the new era.
+    /// The task for `subscriptions/listen`, in the modern era.
     pub(super) listening: Option<SubscriptionListenHandle>,
     pub(super) ears: Arc<NotificationRouter>,
-    /// None for a server that runs elsewhere.
+    /// `None` for a server that is not a process.
     pub pid: Option<u32>,
     pub transport: &'static str,
     pub(super) health: SessionHealth,
@@ -68,49 +68,49 @@ pub struct Session {
     pub protocol: Option<String>,
     pub start_time: Duration,
     pub(super) calls: TaskTracker,
-    /// Takes no more calls; what it still says is heard.
+    /// Cancelled when the session takes no more calls; its messages are still handled.
     pub(super) shut: CancellationToken,
-    /// Takes no more calls, since it goes over to the next daemon, or makes room for a session of the other era.
+    /// Cancelled when the session takes no more calls because it is handed over, or reopened in the legacy era.
     pub(super) leaving: CancellationToken,
-    /// To the task that watches it: it is to be taken out of this daemon.
+    /// Asks the watching task to detach the session from this daemon.
     pub(super) parting: mpsc::Sender<oneshot::Sender<Option<DetachedSession>>>,
-    /// Asked to end.
+    /// Cancelled when the session is asked to end.
     pub(super) closing: CancellationToken,
-    /// Over, and `cause` says why.
+    /// Cancelled when the session has ended and `cause` is set.
     pub(super) known: CancellationToken,
-    /// Over, and the process is gone.
+    /// Cancelled when the session has ended and its process is gone.
     pub(super) ended: CancellationToken,
-    /// Why it ended; guarded for the one write.
+    /// Why the session ended; set once.
     pub(super) cause: Mutex<Option<String>>,
 }
 
 /// Why a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
-    /// It never left the daemon.
+    /// Not sent.
     #[error("the session had ended before the call was sent")]
     NotSent,
-    /// It may or may not have happened.
+    /// Sent, with an unknown outcome.
     #[error("no answer came: {0}")]
     Unknown(String),
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// The server has not taken it: somebody has to sign in first.
+    /// Refused: the user has to sign in first.
     #[error("{0}")]
     SignIn(AuthChallenge),
-    /// It never left the daemon: a credential is missing, or cannot be used.
+    /// Not sent: a credential is missing or unusable.
     #[error("{why}")]
     Credential { why: String, fix: String },
-    /// It never left the daemon: it is called where the user has not allowed it.
+    /// Not sent: the target is an address that the user has not allowed.
     #[error("{why}")]
     Forbidden { why: String, fix: String },
-    /// It never left the daemon: its arguments make no request.
+    /// Not sent: the arguments do not form a request.
     #[error("{0}")]
     Unfit(String),
-    /// The server has not taken it.
+    /// Refused by the server before processing.
     #[error("{0}")]
     Declined(String),
-    /// It went on for longer than anything may.
+    /// The total time limit was exceeded.
     #[error("longer than {0:?} in all")]
     TooLong(Duration),
     /// The server answered with a protocol error.
@@ -120,10 +120,10 @@ pub enum CallError {
         message: String,
         data: Option<Value>,
     },
-    /// The tool wanted to ask, and its server has no way to over this session.
+    /// The tool tried to send a request, which its server cannot do over this session.
     #[error("{}", .0.message)]
     NoBackChannel(Box<NoBackChannel>),
-    /// The server gives more than is taken.
+    /// The server's answer exceeds a limit.
     #[error("{0}")]
     TooMuch(String),
     #[error("{0}")]
@@ -131,7 +131,7 @@ pub enum CallError {
 }
 
 impl Session {
-    /// As they were listed last. If that was too long ago they are asked for again meanwhile.
+    /// The tools as last listed. If the list has expired, a refresh starts in the background.
     pub fn tools(&self) -> Arc<ToolSet> {
         if self.lifetime.claim_expired() {
             self.ears.tools_changed();
@@ -139,13 +139,13 @@ impl Session {
         self.tools.load_full()
     }
 
-    /// Those that it listed last, once what it has announced is in the list.
+    /// The tools, including changes that the server has announced before this call.
     pub async fn current_tools(&self) -> Arc<ToolSet> {
         self.ears.tools.wait_until_current().await;
         self.tools()
     }
 
-    /// Asks for the list again. Whoever wants the [`Self::current_tools`] waits for it.
+    /// Requests a new list of tools; [`Self::current_tools`] waits for it.
     pub fn request_tools_refresh(&self) {
         self.ears.tools.announce_change();
     }
@@ -158,12 +158,13 @@ impl Session {
             && !self.peer.is_transport_closed()
     }
 
-    /// A remote one that takes no more calls and is not over: those on their way end by their own limits.
+    /// Whether it is a remote session that takes no more calls but has not ended: calls in flight end by their own
+    /// limits.
     pub(super) fn is_draining(&self) -> bool {
         self.pid.is_none() && self.shut.is_cancelled() && !self.closing.is_cancelled()
     }
 
-    /// Resolves when the session is over and its process is gone.
+    /// Resolves when the session has ended and its process is gone, with the cause.
     pub(super) async fn wait_ended(&self) -> String {
         self.ended.cancelled().await;
         self.cause()
@@ -183,10 +184,10 @@ impl Session {
         arguments: Map<String, Value>,
         sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        // Between two of its requests it is on its way, too.
+        // Counts as in flight between two of its requests, too.
         let _counted = self.calls.token();
         let begun = Instant::now();
-        // While somebody is asked, it is not the server that is slow.
+        // Time spent waiting for a user does not make the server slow.
         let stood = || {
             sending
                 .caller
@@ -203,7 +204,7 @@ impl Session {
         Ok(result)
     }
 
-    /// In the way of its era: as a task, in several rounds, or at once.
+    /// Calls in the way of the era: as a task, in several rounds, or in one request.
     async fn call_by_era(
         &self,
         tool: &str,
@@ -235,23 +236,22 @@ impl Session {
         }
     }
 
-    /// Resolves when no call is on its way.
+    /// Resolves when no call is in flight.
     pub(super) async fn wait_until_idle(&self) {
         self.calls.close();
         self.calls.wait().await;
     }
 
-    /// Takes what is left of it out of this daemon, when what is on its way has ended. None if that cannot be done:
-    /// then it ends.
+    /// Detaches the session from this daemon once nothing is in flight. `None` if that fails: then the session ends.
     pub(super) async fn detach_transport(&self) -> Option<DetachedSession> {
         self.leaving.cancel();
         self.wait_until_idle().await;
-        // A question of the server's that nobody answers would stay open for ever.
+        // A request of the server would stay unanswered forever.
         if timeout(FINAL_OUTPUT_TIMEOUT, self.ears.asked.none())
             .await
             .is_err()
         {
-            self.close("it could not be handed to the next muxd: a question of it is open");
+            self.close("it could not be handed to the next muxd: one of its questions is open");
             return None;
         }
         if let Some(listening) = &self.listening {
@@ -262,7 +262,7 @@ impl Session {
         parted.await.ok()?
     }
 
-    /// Closes the session; the process is ended by the task that watches it.
+    /// Closes the session; the watching task stops the process.
     pub(super) fn close(&self, cause: &str) {
         self.set_cause(cause.to_owned());
         self.closing.cancel();
@@ -274,13 +274,13 @@ impl Session {
     }
 }
 
-/// What is kept of a server's own words.
+/// Truncates a server's text to the number of bytes that is kept.
 pub(super) fn truncate_server_text(mut words: String) -> String {
     words.truncate(words.floor_char_boundary(MAX_SERVER_TEXT_BYTES));
     words
 }
 
-/// One of its members may be missing, but not all of them.
+/// Checks a tool result: `content` may be missing if another member is present.
 fn tool_result(result: Value) -> Result<Value, CallError> {
     let mut result = raw_message::strip_modern_fields(result);
     let is_one = ["content", "structuredContent", "isError"]
@@ -291,6 +291,6 @@ fn tool_result(result: Value) -> Result<Value, CallError> {
     }
     match is_one && result["content"].is_array() {
         true => Ok(result),
-        false => Err(CallError::Protocol("the answer is no tool result".into())),
+        false => Err(CallError::Protocol("it sent an invalid tool result".into())),
     }
 }

@@ -1,7 +1,7 @@
-//! A session that one daemon hands to the next: what is known of it, and its pipes.
+//! The state and the pipes of a session that one daemon hands to the next.
 //!
-//! Invariant: nothing is on its way over a session that is handed over, and every byte that the server has written
-//! goes with it.
+//! Invariant: no request is in flight on a session that is handed over, and every unread byte of the server goes with
+//! it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,11 +15,11 @@ use mux_keeper::KeptChild;
 use mux_settings::{ServerDefinition, ServerEndpoint};
 use mux_text::digest::Digest;
 
-/// The place of a session that can have another daemon: everybody's, or that of a workspace. Clients and runs have
-/// other numbers there.
+/// Identifies the slot of a session that can be handed over: the user's or a workspace's. Clients and runs have other
+/// ids in another daemon.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct HandoverKey {
-    /// What tells the server apart from one of the same name in another project.
+    /// Tells the server apart from one of the same name in another project.
     pub server: String,
     pub workspace: Option<PathBuf>,
 }
@@ -45,31 +45,31 @@ impl HandoverKey {
     }
 }
 
-/// What the next daemon has to know.
+/// The state that the next daemon needs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct HandoverState {
     pub place: HandoverKey,
-    /// Names how the process was started.
+    /// The fingerprint of the definition that the process was started from.
     pub started_as: String,
     pub pid: u32,
-    /// By which the keeper knows it.
+    /// The keeper's id of the process.
     pub id: u64,
     pub modern: bool,
-    /// What it said when the session began.
+    /// The server's info from the handshake.
     pub server: ServerPeerInfo,
-    /// No request has had this number yet, nor one above it.
+    /// The next request id: neither it nor a greater one was used.
     pub next: i64,
-    /// What it has written and nobody has read.
+    /// Output that was not parsed yet.
     pub unread: Vec<u8>,
-    /// It has asked for roots.
+    /// Whether the server has asked for roots.
     pub asks_for_roots: bool,
 }
 
-/// With its process.
+/// A session that was handed over, with its process.
 #[derive(Debug)]
 pub struct HandedSession {
     pub state: HandoverState,
-    /// Has its pipes in the daemon that takes it over.
+    /// Holds the pipes in the daemon that takes it over.
     pub child: KeptChild,
 }
 
@@ -83,13 +83,13 @@ impl HandoverState {
 }
 
 impl HandedSession {
-    /// Nobody wants it: it ends as any server does.
+    /// Stops the process of a session that no slot takes.
     pub(super) fn stop_process(self) {
         tokio::spawn(self.child.stop(super::connect::TERMINATION_GRACE_PERIOD));
     }
 }
 
-/// What is left of a session whose messages go over elsewhere.
+/// The remains of a session that was detached to be handed over.
 #[derive(Debug)]
 pub(super) struct DetachedSession {
     pub(super) child: KeptChild,
@@ -97,7 +97,7 @@ pub(super) struct DetachedSession {
     pub(super) stderr: pipe::Receiver,
 }
 
-/// Names how a process is started; none for what is none.
+/// The fingerprint of a process's definition; `None` if the server is not a process.
 pub(super) fn process_fingerprint(definition: &ServerDefinition) -> Option<String> {
     let ServerEndpoint::Process(process) = &definition.link else {
         return None;
@@ -115,19 +115,19 @@ pub(super) fn process_fingerprint(definition: &ServerDefinition) -> Option<Strin
     Some(blake3::Hash::from(key).to_hex().to_string())
 }
 
-/// A session's place that may go over, and how.
+/// A slot whose session may be handed over.
 pub struct OutgoingSession {
     pub place: HandoverKey,
     pub(super) slot: std::sync::Arc<Slot>,
 }
 
 impl OutgoingSession {
-    /// Resolves when nothing is on its way over it, and no run that lives has used it.
+    /// Resolves when no request is in flight on it, and no live run has used it.
     pub async fn wait_until_free(&self) {
         self.slot.wait_until_unused().await;
     }
 
-    /// Takes the session out of this daemon. None if there is none any more, or it cannot be done: then it ends.
+    /// Detaches the session from this daemon. `None` if there is none any more, or if it fails: then the session ends.
     pub async fn detach(&self) -> Option<(HandoverState, KeptChild, [std::os::fd::OwnedFd; 3])> {
         self.slot.detach_session(&self.place).await
     }

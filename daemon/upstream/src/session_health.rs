@@ -1,6 +1,6 @@
-//! What is not as it should be with a session that is open: the reasons why a server is degraded.
+//! The reasons why an open session counts as degraded.
 //!
-//! Invariant: a reason goes with its cause, without anybody's doing.
+//! Invariant: a reason disappears with its cause.
 
 use std::{
     sync::{
@@ -14,13 +14,13 @@ use tokio::time::Instant;
 
 use super::latency_baseline::LatencyBaseline;
 
-/// Words on the progress of what nobody waits for; a few come of answers that cross a cancellation.
+/// The number of stray progress notifications that is tolerated; a few come from answers that cross a cancellation.
 const MAX_STRAY_PROGRESS: u64 = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct SessionHealth {
     pub(super) pace: LatencyBaseline,
-    /// It has answered a call.
+    /// Whether it has answered a call.
     useful: AtomicBool,
     state: Mutex<HealthState>,
 }
@@ -30,7 +30,7 @@ pub(super) struct SessionHealth {
 struct HealthState {
     /// Why the tools could not be listed again.
     unlisted: Option<String>,
-    /// Since when it has not answered a ping.
+    /// Set since it has not answered a ping.
     late: Option<Instant>,
 }
 
@@ -51,13 +51,13 @@ impl SessionHealth {
         self.state().late = since;
     }
 
-    /// Why it is degraded.
+    /// Why it is degraded; `strangers` is the number of stray progress notifications.
     pub(super) fn degraded_reason(&self, strangers: u64) -> Option<String> {
         let state = self.state();
         if let Some(late) = state.late {
             let silent = Duration::from_secs(late.elapsed().as_secs());
             return Some(format!(
-                "it has said nothing for {silent:?} and answers no ping"
+                "it has been silent for {silent:?} and does not answer pings"
             ));
         }
         if let Some(error) = &state.unlisted {
@@ -69,7 +69,7 @@ impl SessionHealth {
             return Some("its last calls took more than 5 times as long as usual".into());
         }
         (strangers > MAX_STRAY_PROGRESS)
-            .then(|| format!("it told {strangers} times of the progress of what nobody waits for"))
+            .then(|| format!("it sent {strangers} progress notifications for no request in flight"))
     }
 
     fn state(&self) -> MutexGuard<'_, HealthState> {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_ends_with_its_cause() {
+    fn degraded_reason_ends_with_its_cause() {
         let health = SessionHealth::default();
         assert_eq!(health.degraded_reason(0), None);
         health.record_listing(Err("it hangs"));

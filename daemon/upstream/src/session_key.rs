@@ -1,25 +1,25 @@
-//! Whose a session is, and who asks for one.
+//! The key of a session, and the identity of a caller.
 //!
-//! Invariant: everything about a caller that may decide what a session does stands in its key: two
-//! callers with the same key may share a process, and no others do.
+//! Invariant: every property of a caller that may affect what a session does is part of the key: only callers with the
+//! same key may share a process.
 
 use std::{fmt, path::PathBuf};
 
 use mux_caller::{CallCause, Caller};
 use mux_settings::ShareMode;
 
-/// Whose a session is.
+/// The owner of a session.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) enum SessionKey {
-    /// Everybody's, or of those who work nowhere.
+    /// All callers that have no more specific key.
     User,
     Workspace(PathBuf),
-    /// A connection, by number.
+    /// A connection, by its number.
     Client(u64),
     Run(String),
 }
 
-/// Who asks.
+/// The properties of a caller that select its session.
 #[derive(Clone, Debug, Default)]
 pub struct CallerIdentity {
     pub workspace: Option<PathBuf>,
@@ -34,7 +34,7 @@ impl CallerIdentity {
             CallCause::Call(_) => None,
         };
         Self {
-            // What is relative to something that we do not know is nowhere.
+            // A relative path has no known base.
             workspace: caller.workspace.clone().filter(|dir| dir.is_absolute()),
             connection: caller.connection(),
             run,
@@ -45,7 +45,7 @@ impl CallerIdentity {
 impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::User => f.write_str("everybody else"),
+            Self::User => f.write_str("all other callers"),
             Self::Workspace(workspace) => workspace.display().fmt(f),
             Self::Client(number) => write!(f, "client {number}"),
             Self::Run(run) => write!(f, "run {run}"),
@@ -53,7 +53,7 @@ impl fmt::Display for SessionKey {
     }
 }
 
-/// As one says it in the configuration.
+/// The value of `share` in the configuration.
 pub(super) fn share_name(share: ShareMode) -> &'static str {
     match share {
         ShareMode::User => "user",

@@ -1,7 +1,7 @@
-//! Whose one session is, as the session itself knows it: what it answers when its server asks for roots.
+//! The key and the workspace of one session, which determine the roots that its server gets.
 //!
-//! Invariant: a server that has been told of one workspace serves no caller of another, unless the user has
-//! said so.
+//! Invariant: a server that was given the roots of one workspace serves no caller of another, unless the user has
+//! configured so.
 
 use std::{
     path::PathBuf,
@@ -20,9 +20,9 @@ pub(super) struct SessionScope {
 #[derive(Debug)]
 struct SessionScopeState {
     key: SessionKey,
-    /// Of everybody who shares it.
+    /// The workspace of all callers that share the session.
     workspace: Option<PathBuf>,
-    /// Of the one for whom it was opened.
+    /// The workspace of the caller for whom it was opened.
     opener: Option<PathBuf>,
 }
 
@@ -66,14 +66,15 @@ impl SessionScope {
         self.state().opener = workspace;
     }
 
-    /// From now on it is that workspace's.
+    /// Moves the session to this workspace's key.
     pub(super) fn move_to_workspace(&self, workspace: PathBuf) {
         let mut state = self.state();
         state.key = SessionKey::Workspace(workspace.clone());
         state.workspace = Some(workspace);
     }
 
-    /// The server asks, while a call from `caller` is on its way, if one is. The workspace to tell it of.
+    /// The server asks for roots; `caller` is the workspace of the call in flight, if there is one. Returns the
+    /// workspace to answer with.
     pub(super) fn workspace_for_roots(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
         if let Some(server) = self.server.upgrade() {
             let opener = self.state().opener.clone();

@@ -1,7 +1,7 @@
-//! A session from its opening to its end.
+//! Watches a session from its start to its end.
 //!
-//! Invariant: whatever ends it, the cause is known before anybody is told, and the process is gone
-//! before the session counts as ended.
+//! Invariant: the cause of the end is set before anything waits on the end, and the process is gone before the session
+//! counts as ended.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -23,16 +23,16 @@ use super::{
     stderr::LastLines,
 };
 
-/// How long a remote server may take to the end of the session; its own limit is shorter.
+/// The time limit for closing a session; the transport's own limit is shorter.
 const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 const HANDED_OVER_REASON: &str = "it was handed to the next muxd";
 
-/// What watches a session until its end.
+/// The task that watches a session until its end.
 pub(super) struct SessionWatch {
     pub(super) offer: ServerCatalogEntry,
     pub(super) last_lines: LastLines,
-    /// How long the server may take to list its tools again.
+    /// The time limit for listing the tools again.
     pub(super) listing: Duration,
 }
 
@@ -46,7 +46,7 @@ impl SessionWatch {
     ) {
         let cancel = service.cancellation_token();
         let mut serving = pin!(service.waiting().fuse());
-        // Beside the others, so that a server which hangs in it can still be closed.
+        // Runs concurrently, so that a server that hangs in it can still be closed.
         let mut accepted = self.offer.pin_approvals();
         let refreshing = async {
             loop {
@@ -73,13 +73,13 @@ impl SessionWatch {
                 if session.pid.is_none() {
                     session.set_cause(end.clone());
                 }
-                // What it had written before its end is still in the pipe.
+                // Its last output is still in the pipe.
                 drop(timeout(FINAL_OUTPUT_TIMEOUT, &mut serving).await);
                 Some(end)
             }
             () = session.shut.cancelled() => {
                 if session.pid.is_none() {
-                    // One call could not be sent; the others have connections of their own, and limits.
+                    // One call could not be sent; the others have their own connections and limits.
                     tokio::select! {
                         () = session.wait_until_idle() => {}
                         () = session.closing.cancelled() => {}
@@ -91,14 +91,14 @@ impl SessionWatch {
                 behind.recent_end_reason().await
             }
             () = session.closing.cancelled() => None,
-            // The pipes are closed; most processes follow at once and say why by their status.
+            // The pipes are closed; most processes exit at once, and the exit status says why.
             _ = &mut serving => behind.recent_end_reason().await,
             never = refreshing => never,
         };
         if let Some(next) = next {
             let serving = async {
                 cancel.cancel();
-                // It may be telling something to a server that does not read.
+                // A send to a server that does not read may be pending.
                 drop(timeout(SESSION_CLOSE_TIMEOUT, &mut serving).await);
             };
             let parted = behind.detach_process(serving).await;
@@ -108,10 +108,10 @@ impl SessionWatch {
                 server = self.offer.name,
                 pid = session.pid,
                 whole = parted.is_some(),
-                "the session leaves this daemon"
+                "session detached for the next daemon"
             );
             session.ended.cancel();
-            // Whoever asked may have gone, and the process ends then.
+            // If the receiver is gone, the process ends.
             drop(next.send(parted));
             return;
         }
@@ -119,7 +119,7 @@ impl SessionWatch {
         session.known.cancel();
         cancel.cancel();
         if !serving.is_terminated() && session.pid.is_none() {
-            // The server is told that the session is over.
+            // Tells the server that the session has ended.
             drop(timeout(SESSION_CLOSE_TIMEOUT, &mut serving).await);
         }
         behind.stop().await;
@@ -163,7 +163,7 @@ impl SessionWatch {
                 let key = set.key;
                 let before = session.tools.swap(Arc::new(set));
                 self.offer.publish_tools();
-                // A server may say so with every request.
+                // A server may announce a change with every request.
                 if before.key != key {
                     session.ears.publish_tools_change();
                 }

@@ -1,9 +1,10 @@
-//! Who shares a session of a server, and why.
+//! Decides which callers share a session of a server, and why.
 //!
-//! Each server is started in its own fixed directory, so what it does can depend on the workspace of a
-//! caller in three ways only: its entry names the workspace, it asks for roots, or it holds on to one
-//! project in its memory. The first two show; for the third there is a short list.
-//! Invariant: what the user has said is never overruled.
+//! Each server is started in its own fixed directory, so its behavior can depend on a caller's workspace in three ways
+//! only: its entry names the workspace, it asks for roots, or it keeps one project in memory. The first two are
+//! detected; for the third there is a short list of known servers.
+//!
+//! Invariant: the user's configuration is never overruled.
 
 use std::sync::{
     Arc,
@@ -18,7 +19,7 @@ use super::{
 };
 use mux_settings::{ServerDefinition, ServerEndpoint, ShareMode};
 
-/// Servers that hold on to one project, by the name of their program or package.
+/// Servers that keep one project in memory, by the name of their program or package.
 const SINGLE_PROJECT_SERVERS: &[(&str, &str)] = &[
     ("serena", "it works on one project at a time"),
     ("serena-agent", "it works on one project at a time"),
@@ -36,7 +37,7 @@ const WORKSPACE_ENTRY_REASON: &str = "its entry uses ${workspace}";
 const ROOTS_REASON: &str = "it asks for roots";
 const NO_DEPENDENCY_REASON: &str = "nothing shows that it depends on a workspace";
 
-/// What starts a package by a name among its arguments.
+/// Programs that run a package named among their arguments.
 const PACKAGE_RUNNERS: &[&str] = &[
     "npx", "bunx", "bun", "pnpx", "uvx", "pipx", "pnpm", "yarn", "npm", "uv", "docker", "podman",
 ];
@@ -44,23 +45,23 @@ const PACKAGE_RUNNERS: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct SessionSharing {
     said: Option<ShareMode>,
-    /// As its entry shows.
+    /// The reason that its entry shows.
     shown: Option<&'static str>,
     needs_workspace: bool,
-    /// It has asked for roots, now or in another life.
+    /// Whether it has asked for roots, now or in an earlier session.
     roots: AtomicBool,
     offer: ServerCatalogEntry,
 }
 
-/// Who shares.
+/// Which callers share a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct SharingDecision {
     pub(super) share: ShareMode,
-    /// Where the user has not said so.
+    /// The reason, if `share` is not configured.
     pub(super) reason: Option<&'static str>,
 }
 
-/// The entry names the workspace, and the caller has none.
+/// The entry uses `${workspace}`, and the caller has no workspace.
 #[derive(Debug, PartialEq)]
 pub(super) struct NoWorkspace;
 
@@ -94,7 +95,7 @@ impl SessionSharing {
         }
     }
 
-    /// Whether its behaviour decides.
+    /// Whether sharing is detected from the server's behavior, since it is not configured.
     pub(super) fn is_detected(&self) -> bool {
         self.said.is_none()
     }
@@ -109,7 +110,7 @@ impl SessionSharing {
         }
     }
 
-    /// Where one would look for the reason why the workspaces see each other.
+    /// A warning if workspaces share a server that asks for roots.
     pub(super) fn sharing_warning(&self) -> Option<String> {
         let shared = self.said == Some(ShareMode::User) && self.asks_for_roots();
         shared.then(|| {
@@ -119,8 +120,8 @@ impl SessionSharing {
         })
     }
 
-    /// The session of this caller. Whoever lacks what the key is made of shares with the others who do, or
-    /// has the next smaller one: a call outside of a run is its client's, a detached run is its own.
+    /// The key of this caller's session. A caller without the configured property uses the next more specific one, or
+    /// shares with the others that lack it: a call outside of a run belongs to its client, a detached run to itself.
     pub(super) fn key(&self, whose: &CallerIdentity) -> Result<SessionKey, NoWorkspace> {
         if self.needs_workspace && whose.workspace.is_none() {
             return Err(NoWorkspace);
@@ -145,7 +146,7 @@ fn known_single_project_reason(definition: &ServerDefinition) -> Option<&'static
     if !PACKAGE_RUNNERS.contains(&program) {
         return single_project_reason(program);
     }
-    // What stands before the package, and where its name stands, differs between them and from year to year.
+    // The arguments before the package name, and its position, differ between runners and versions.
     process.args.iter().map(Secret::expose).find_map(|arg| {
         let word = match arg.split_once('=') {
             Some((option, value)) if option.starts_with('-') => value,
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_shares_is_what_the_user_says_and_else_what_the_server_shows() {
+    async fn sharing_is_configured_or_detected() {
         for (entry, share, reason) in [
             (
                 "command = \"x\"",
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_without_what_the_key_is_made_of_has_the_next_one() {
+    async fn caller_without_the_configured_key_gets_the_next_one() {
         let (here, run) = (Some("/w".into()), Some("r-1".to_owned()));
         let somebody = CallerIdentity {
             workspace: here,

@@ -1,7 +1,7 @@
-//! The place of one session of a server: one for each key, and the way to what is open there.
+//! A slot for one session of a server: one for each key, and the handle to the task that owns it.
 //!
-//! Invariant: at most one process of a slot is starting or running at a time. Everybody who comes meanwhile
-//! waits for that one.
+//! Invariant: at most one process of a slot is starting or running at a time. All callers that arrive meanwhile wait
+//! for that one.
 
 mod slot_handover;
 mod slot_usage;
@@ -43,24 +43,24 @@ use super::{
 use mux_caller::{Caller, Mailbox};
 use mux_settings::{ServerDefinition, ServerEndpoint};
 
-/// A session's place and the way to it.
+/// The slot of a session, and the handle to its task.
 #[derive(Debug)]
 pub struct Slot {
     family: Arc<ServerShared>,
     pub(super) tenant: Arc<SessionScope>,
     mailbox: mpsc::UnboundedSender<SlotEvent>,
-    /// The open session, for those who need not ask the task.
+    /// The open session, for readers that need not ask the task.
     open: Arc<ArcSwapOption<Session>>,
-    /// For its calls.
+    /// Limits its calls.
     places: Arc<CallLimiter>,
     pub(super) beside: Arc<SlotShared>,
-    /// To the task that owns the subscriptions.
+    /// Commands to the task that owns the subscriptions.
     wishes: mpsc::UnboundedSender<SubscriptionCommand>,
     seen: Arc<Mutex<SlotStatus>>,
     usage: Arc<SlotUsage>,
 }
 
-/// What its task lets others see.
+/// The state that the task publishes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotStatus {
     pub(super) state: UpstreamState,
@@ -69,14 +69,14 @@ pub(super) struct SlotStatus {
     pub(super) retry_at: Option<Instant>,
 }
 
-/// When it was last needed.
+/// When the slot was last used, and what uses it.
 #[derive(Debug)]
 pub(super) struct SlotUsage {
     last: Mutex<Instant>,
     in_flight: AtomicU64,
-    /// Those that live and have used it.
+    /// The live runs that have used it.
     runs: Mutex<HashSet<String>>,
-    /// Something of this has become less.
+    /// Notified when a call or a run has ended.
     less: Notify,
 }
 
@@ -85,19 +85,19 @@ pub(super) type SessionWaiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
 pub(super) enum SlotEvent {
     Acquire {
         waiter: SessionWaiter,
-        /// Of the one who asks.
+        /// The caller's workspace.
         workspace: Option<PathBuf>,
     },
-    /// Nobody waits for it, and it is to be open.
+    /// Open the session although no caller waits.
     Wake,
-    /// A session of the daemon before us has come.
+    /// A session of the previous daemon has arrived.
     Handed,
     Opened(Result<Arc<Session>, OpenError>),
     Over(SessionEnd),
     Restart(SessionWaiter),
-    /// It is another key's now.
+    /// The slot has moved to another key.
     Moved,
-    /// No more callers: end the session when its calls are done, or at once.
+    /// Take no more callers; end the session when its calls are done, or at once.
     Retire {
         why: &'static str,
         now: bool,
@@ -109,11 +109,11 @@ pub(super) enum SlotEvent {
 pub(super) struct SessionEnd {
     pub(super) session: Arc<Session>,
     pub(super) reason: String,
-    /// By us, for a reason of ours.
+    /// Whether the daemon closed it.
     pub(super) asked: bool,
 }
 
-/// The slot was given up, and there may be another one.
+/// The slot was retired, and there may be another one.
 pub(super) struct SlotGone;
 
 impl Slot {
@@ -133,7 +133,7 @@ impl Slot {
         let definition = &family.definition;
         let at_once = || CallLimiter::new(definition.calls_at_once);
         let places = family.places.clone().unwrap_or_else(at_once);
-        // What fails in one workspace may be well in another; clients and runs come and go.
+        // A server may fail in one workspace and work in another; clients and runs come and go.
         let breaker = match tenant.key() {
             SessionKey::Workspace(_) => Arc::default(),
             SessionKey::User | SessionKey::Client(_) | SessionKey::Run(_) => {
@@ -196,7 +196,7 @@ impl Slot {
         tokio::spawn(owner.run(events).instrument(span));
     }
 
-    /// The session if one is open now.
+    /// The session, if it is open.
     pub(super) fn open_session(&self) -> Option<Arc<Session>> {
         self.open.load_full().filter(|session| session.is_open())
     }
@@ -215,7 +215,7 @@ impl Slot {
             .await
     }
 
-    /// A run keeps what it has used until it has ended.
+    /// Marks the slot as used; a run keeps it in use until the run has ended.
     pub(super) fn mark_used_by(&self, whose: &CallerIdentity) {
         self.usage.touch();
         if let Some(run) = &whose.run {
@@ -223,7 +223,7 @@ impl Slot {
         }
     }
 
-    /// Closes the session, if there is one, and opens another.
+    /// Closes the session, if there is one, and opens a new one.
     pub(super) async fn restart(&self) -> Result<Result<Arc<Session>, Fault>, SlotGone> {
         self.request_session(SlotEvent::Restart).await
     }
@@ -241,13 +241,13 @@ impl Slot {
         self.mailbox.send(event).map_err(|_| SlotGone)
     }
 
-    /// A place among the calls that the server gets at once; those who wait take turns.
+    /// Waits for a permit to call the server; waiting callers take turns.
     pub async fn acquire_call(&self, turn: &Turn) -> CallInFlight {
         let place = self.places.acquire_permit(turn).await;
         CallInFlight::new(&self.family, &self.usage, place)
     }
 
-    /// Everything of this kind that the session offers. Clients are told if they know it otherwise.
+    /// All items of this kind that the session offers. Clients are notified if they know a different list.
     pub async fn list_and_announce(
         &self,
         session: &Session,
@@ -260,7 +260,7 @@ impl Slot {
         list
     }
 
-    /// From now on the connection is told when the resource changes.
+    /// Subscribes the connection to updates of the resource.
     pub async fn follow(
         &self,
         session: &Arc<Session>,
@@ -281,7 +281,7 @@ impl Slot {
         outcome.await.map_err(|_| gone())
     }
 
-    /// From now on it is told no more.
+    /// Ends the connection's subscription to the resource.
     pub(super) async fn unfollow_in_slot(&self, uri: &str, connection: u64) {
         let (done, left) = oneshot::channel();
         let wish = SubscriptionCommand::Leave {
@@ -296,7 +296,7 @@ impl Slot {
         }
     }
 
-    /// The connection has ended.
+    /// Drops the subscriptions of a connection that has ended.
     pub(super) fn forget(&self, connection: u64) {
         if self
             .wishes
@@ -325,7 +325,7 @@ impl Slot {
                 .health
                 .degraded_reason(session.ears.in_flight.stray_progress_count());
             if !session.is_open() {
-                // Its process may take a moment to leave.
+                // Its process may take a moment to exit.
                 (view.state, view.reason) = (UpstreamState::Cold, Some(session.cause()));
             } else if complaint.is_some() {
                 (view.state, view.reason) = (UpstreamState::Degraded, complaint);
@@ -334,7 +334,7 @@ impl Slot {
         view
     }
 
-    /// Whether it has a session or gets one.
+    /// Whether it has a session or is opening one.
     pub(super) fn is_up(&self) -> bool {
         matches!(
             self.lock_status().state,
@@ -349,7 +349,7 @@ impl Slot {
         )
     }
 
-    /// Since when nobody has needed it; nothing if somebody does.
+    /// Since when the slot is unused; `None` if it is in use.
     pub(super) fn unused_since(&self) -> Option<Instant> {
         let followed = self.beside.subscribers.has_subscribers();
         let starting = self.lock_status().state == UpstreamState::Starting;
@@ -360,18 +360,18 @@ impl Slot {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No new callers; the session ends with its last call, or now.
+    /// Takes no new callers; the session ends with its last call, or now.
     pub(super) fn retire(&self, why: &'static str, now: bool) {
         let event = SlotEvent::Retire {
             why,
             now,
             done: None,
         };
-        // A task that has ended already has nothing to retire.
+        // If the task has already ended, there is nothing to retire.
         _ = self.send_event(event);
     }
 
-    /// Ends the session now and waits for it.
+    /// Ends the session now and waits for its end.
     pub(super) async fn close(&self) {
         let (done, over) = oneshot::channel();
         let event = SlotEvent::Retire {
@@ -386,7 +386,7 @@ impl Slot {
     }
 }
 
-/// One of the calls that are on their way.
+/// A call in flight, with its permit.
 pub struct CallInFlight {
     family: Arc<ServerShared>,
     usage: Arc<SlotUsage>,

@@ -1,7 +1,6 @@
 //! The task that owns one slot's state.
 //!
-//! Invariant: nothing but this task opens or closes the slot's session, and nothing is opened that the
-//! breaker has not let through.
+//! Invariant: only this task opens or closes the slot's session, and only if the circuit breaker allows it.
 
 mod session_end;
 
@@ -41,34 +40,34 @@ const SERVER_REMOVED_REASON: &str = "the server was removed or changed";
 
 pub(super) enum SlotPhase {
     Closed,
-    /// It failed a moment ago and is tried again then, for these.
+    /// It failed; at this time the task tries again for these waiters.
     Resting(Vec<SessionWaiter>, Instant),
     Opening(Vec<SessionWaiter>),
     Open(Arc<Session>, Instant),
-    /// The old session is being closed for these.
+    /// The old session is being closed, to open a new one for these waiters.
     Reopening(Vec<SessionWaiter>, Arc<Session>, Instant),
 }
 
 /// The task that owns one slot's state.
 pub(super) struct SlotOwner {
     pub(super) family: Arc<ServerShared>,
-    /// With the workspace of its key filled in.
+    /// The definition with the workspace of the slot's key filled in.
     pub(super) definition: Arc<ServerDefinition>,
     pub(super) tenant: Arc<SessionScope>,
     pub(super) mailbox: mpsc::UnboundedSender<SlotEvent>,
     pub(super) open: Arc<ArcSwapOption<Session>>,
     pub(super) beside: Arc<SlotShared>,
-    /// To the task that owns the subscriptions.
+    /// Commands to the task that owns the subscriptions.
     pub(super) wishes: mpsc::UnboundedSender<SubscriptionCommand>,
     pub(super) seen: Arc<Mutex<SlotStatus>>,
     pub(super) usage: Arc<SlotUsage>,
     pub(super) breaker: Arc<CircuitBreaker>,
     pub(super) phase: SlotPhase,
-    /// Whether it is pinged: a server behind a URL has nothing to do between requests.
+    /// Whether the session is pinged: a remote server does nothing between requests.
     pub(super) probed: bool,
-    /// It is to be open whether or not somebody comes.
+    /// Whether the session is kept open without callers.
     pub(super) wanted: bool,
-    /// The start that is under way, or the last one.
+    /// The current start, or the last one.
     pub(super) opening: Option<AbortHandle>,
 }
 
@@ -99,12 +98,12 @@ impl SlotOwner {
                 Some(SlotEvent::Restart(waiter)) => self.restart(waiter),
                 Some(SlotEvent::Opened(outcome)) => self.handle_opened(outcome),
                 Some(SlotEvent::Over(over)) => self.over(&over),
-                // What is due may be another time now.
+                // The next deadline may have changed.
                 Some(SlotEvent::Moved) => {}
                 Some(SlotEvent::Retire { why, now, done }) => {
                     self.retire(why, now, events).await;
                     if let Some(done) = done {
-                        // The one who asked may have gone.
+                        // The caller may be gone.
                         _ = done.send(());
                     }
                     return;
@@ -117,12 +116,12 @@ impl SlotOwner {
     fn acquire(&mut self, waiter: SessionWaiter, workspace: Option<PathBuf>) {
         match &mut self.phase {
             SlotPhase::Open(session, _) if session.is_open() => {
-                // The one who asked may have gone.
+                // The caller may be gone.
                 drop(waiter.send(Ok(Arc::clone(session))));
             }
             SlotPhase::Opening(waiters) | SlotPhase::Reopening(waiters, ..) => waiters.push(waiter),
             SlotPhase::Resting(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
-            // No process stands in the way; what is on its way over the old one may come to its end.
+            // A remote session needs no exclusive process: calls in flight on the old one may finish.
             SlotPhase::Open(session, _) if session.is_draining() => {
                 self.family.session_over(session);
                 self.open.store(None);
@@ -131,11 +130,11 @@ impl SlotOwner {
             }
             SlotPhase::Open(session, since) => {
                 self.tenant.set_opener(workspace);
-                // It has just ended and its process may still be going: one at a time.
+                // It has just ended and its process may still be exiting: one process at a time.
                 let (session, since) = (Arc::clone(session), *since);
                 self.phase = SlotPhase::Reopening(vec![waiter], session, since);
             }
-            // Whether it is worth waiting for, the breaker knows.
+            // The breaker decides whether callers wait.
             SlotPhase::Resting(..) | SlotPhase::Closed => {
                 self.tenant.set_opener(workspace);
                 self.open_or_back_off(vec![waiter]);
@@ -160,7 +159,7 @@ impl SlotOwner {
         }
     }
 
-    /// Opens it now, or when the breaker says so, or tells those who wait that it is shut.
+    /// Opens the session now or after the backoff, or fails the waiters if the breaker is open.
     pub(super) fn open_or_back_off(&mut self, waiters: Vec<SessionWaiter>) {
         match self.breaker.try_enter(Instant::now()) {
             BreakerDecision::Go => self.start_opening(waiters),
@@ -184,9 +183,9 @@ impl SlotOwner {
         }
     }
 
-    /// Nobody waits; it is tried again then if it is to be open.
+    /// Without waiters: schedules the next attempt if the session is to be kept open.
     fn back_off_until(&mut self, until: Instant) {
-        // Of a shut breaker whose one try is another's, nobody knows how long it takes.
+        // If another slot makes the breaker's one attempt, its end is unknown.
         let until = until.max(Instant::now() + Duration::from_millis(100));
         self.phase = match self.should_be_open() {
             true => SlotPhase::Resting(Vec::new(), until),
@@ -241,7 +240,7 @@ impl SlotOwner {
                     &self.definition.link,
                     &error,
                 ));
-                // It is well, and can be had as soon as somebody has signed in.
+                // The server works, and is available as soon as the user has signed in.
                 if let OpenError::SignIn(_) = error {
                     self.breaker.reset();
                     self.update_status(|seen| {
@@ -278,7 +277,7 @@ impl SlotOwner {
         if changed {
             self.beside.news.notify_changed(ListChanges::TOOLS);
         }
-        // A task that has ended follows nothing.
+        // If the task has ended, there are no subscriptions.
         drop(
             self.wishes
                 .send(SubscriptionCommand::Opened(Arc::clone(session))),
@@ -293,7 +292,7 @@ impl SlotOwner {
         tokio::spawn(async move {
             let reason = watched.wait_ended().await;
             let (asked, session) = (watched.closing.is_cancelled(), watched);
-            // A task that has ended does not care.
+            // If the task has ended, there is nothing to report.
             drop(mailbox.send(SlotEvent::Over(SessionEnd {
                 session,
                 reason,
@@ -303,14 +302,14 @@ impl SlotOwner {
         self.phase = SlotPhase::Open(Arc::clone(session), Instant::now());
     }
 
-    /// Until when to rest.
+    /// Records a failed start; returns the end of the backoff.
     fn record_start_failure(&self, cause: &str) -> Instant {
         self.family.meters.failed();
         let (until, open) = self.breaker.record_failure(Instant::now(), cause);
         if open {
             info!(
                 cause,
-                "it fails again and again, and is left alone for a while"
+                "the circuit breaker is open after repeated server failures"
             );
         }
         self.update_status(|seen| {
@@ -334,7 +333,7 @@ impl SlotOwner {
 
 fn answer_waiters(waiters: Vec<SessionWaiter>, outcome: &Result<Arc<Session>, Fault>) {
     for waiter in waiters {
-        // Some may have gone.
+        // The waiter may be gone.
         drop(waiter.send(outcome.clone()));
     }
 }

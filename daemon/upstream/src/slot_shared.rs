@@ -1,7 +1,7 @@
-//! What a session's place has beside its tools, across the sessions: whose they are, the lists that clients
-//! know, and who follows which resource.
+//! The state of a slot that outlives its sessions: its scope, the lists that clients know, and the resource
+//! subscriptions.
 //!
-//! Invariant: clients are told of a change only if what they know is no longer so.
+//! Invariant: clients are notified of a change only if what they know is no longer true.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -31,18 +31,18 @@ pub(super) struct SlotShared {
     spoken: Arc<KnownTransport>,
 }
 
-/// Who decides on what the server asks of its clients.
+/// The policy for the server's requests to clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestPolicyContext {
-    /// Of the server, also among those of one name.
+    /// The identity of the server, unique among servers of one name.
     pub(super) identity: String,
     pub(super) policy: RequestPolicy,
 }
 
-/// What was spoken at which address, where nobody has said so.
+/// The transport that worked at an address, if none is configured.
 type KnownTransport = Mutex<Option<(String, RemoteTransport)>>;
 
-/// Who listens to a place, whatever becomes of its server.
+/// The clients' state of a slot, which outlives the server's definition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotClientState {
     pub(super) subscribers: Arc<ResourceSubscribers>,
@@ -67,7 +67,7 @@ impl SlotShared {
         })
     }
 
-    /// Nobody's in particular.
+    /// Not tied to a caller.
     #[cfg(test)]
     pub(super) fn new(news: Arc<ListChangeNotifier>) -> Arc<Self> {
         Self::of(
@@ -78,7 +78,7 @@ impl SlotShared {
         )
     }
 
-    /// What worked at this address when it was last tried.
+    /// The transport that last worked at this address.
     pub(super) fn known_transport(&self, url: &str) -> Option<RemoteTransport> {
         let spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, over) = spoken.as_ref()?;
@@ -90,26 +90,26 @@ impl SlotShared {
         *spoken = Some((url.to_owned(), over));
     }
 
-    /// Somebody was told this list, or that it cannot be had.
+    /// Records a list that a client received, or that it is unavailable; notifies clients of a difference.
     pub(super) fn announce_list(&self, kind: ListKind, list: Option<&[Value]>) {
         if self.told.record_and_compare(kind, list) {
             self.news.notify_changed(kind.as_changed());
         }
     }
 
-    /// The server says so, and with it all clients know: the next list is no news.
+    /// Notifies clients of a change that the server announced; the next list then counts as known.
     pub(super) fn record_list_changed(&self, kind: ListKind) {
         self.told.forget(kind);
         self.news.notify_changed(kind.as_changed());
     }
 
-    /// A new session may offer something else than the one before.
+    /// Compares the lists of a new session with those that clients know.
     pub(super) async fn compare_lists(&self, session: &Session, within: Duration) {
         for kind in self.told.kinds() {
             let list = session
                 .list_cached(kind, &RequestOptions::without_caller(within))
                 .await;
-            // What cannot be listed now is told to whoever asks.
+            // The next client to request the list gets the error.
             if let Ok(list) = list {
                 self.announce_list(kind, Some(&list));
             }

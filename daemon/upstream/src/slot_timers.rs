@@ -1,7 +1,6 @@
-//! What the owner of a slot does without having been asked: it tries again after a rest, and closes what nobody
-//! uses.
+//! The timers of a slot's owner: retries after a backoff, and closing unused sessions.
 //!
-//! Invariant: a session with a call on its way, or with somebody who follows its resources, is in use.
+//! Invariant: a session with a call in flight or with resource subscriptions is in use.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,18 +11,17 @@ use super::{
     slot_owner::{SlotOwner, SlotPhase},
 };
 
-/// A session of a workspace, a client or a run that nobody has used for so long is closed, unless its entry
-/// says otherwise.
+/// A session of a workspace, a client or a run is closed after this time without use, unless its entry sets another.
 const DEFAULT_IDLE_CLOSE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 impl SlotOwner {
-    /// When there is something to look after without an event.
+    /// The time of the next timer.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         match &self.phase {
             SlotPhase::Resting(_, until) => Some(*until),
             SlotPhase::Open(..) => {
                 let limit = self.idle_close_limit()?;
-                // While something is on its way, its end is not known.
+                // A call in flight restarts the limit.
                 let since = self.usage.idle_since().unwrap_or_else(Instant::now);
                 since.checked_add(limit)
             }
@@ -49,7 +47,7 @@ impl SlotOwner {
                     let limit = humantime::format_duration(limit);
                     session.close(&format!("closed after {limit} without a call (idle_close)"));
                 } else if over {
-                    // Followed, or ending.
+                    // It has subscriptions, or it is ending.
                     self.usage.touch();
                 }
             }

@@ -1,8 +1,9 @@
-//! How many servers start at the same time.
+//! Limits how many servers start at the same time.
 //!
-//! A start keeps a processor busy for a moment and then mostly waits. So a start has its place for that
-//! moment only: one that takes long, or hangs, goes on without a place.
-//! Invariant: no server waits longer than the line before it is long, however the others fare.
+//! A start keeps a processor busy for a moment and then mostly waits. So a start holds its permit for that moment only:
+//! one that takes long, or hangs, goes on without a permit.
+//!
+//! Invariant: the wait of a server depends only on the length of the queue before it, not on starts that hang.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -14,13 +15,13 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a start may have its place.
+/// How long a start may hold its permit.
 const START_PERMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct StartLimiter {
     places: Arc<Semaphore>,
-    /// How many there are, or will be once some that are taken come back.
+    /// The number of permits, once those to be removed are returned.
     count: Mutex<usize>,
 }
 
@@ -32,13 +33,13 @@ impl StartLimiter {
         }
     }
 
-    /// From now on so many.
+    /// Sets the number of concurrent starts.
     pub fn set_limit(&self, count: usize) {
         let mut known = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         if count > *known {
             self.places.add_permits(count - *known);
         } else if let Ok(fewer) = u32::try_from(*known - count) {
-            // Those that are taken now are kept back when they are given back.
+            // Permits in use are removed when they are returned.
             match self.places.try_acquire_many(fewer) {
                 Ok(free) => free.forget(),
                 Err(_) => {
@@ -50,7 +51,7 @@ impl StartLimiter {
         *known = count;
     }
 
-    /// Starts something when it is its turn; `waits` is called if that is not now.
+    /// Runs `start` with a permit; calls `waits` first if none is free.
     pub(super) async fn run_start<T>(
         &self,
         waits: impl FnOnce(),
@@ -60,7 +61,7 @@ impl StartLimiter {
             Ok(place) => Some(place),
             Err(_) => {
                 waits();
-                // It is never closed.
+                // The semaphore is never closed.
                 Arc::clone(&self.places).acquire_owned().await.ok()
             }
         };
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_start_at_once_and_no_more() {
+    async fn concurrent_starts_are_limited() {
         let starts = StartLimiter::new(4);
         assert_eq!(most_at_once(&starts, 20).await, 4);
         starts.set_limit(2);
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_that_hang_hold_up_nobody_for_longer_than_a_moment() {
+    async fn hanging_starts_release_their_permits_after_the_timeout() {
         let starts = StartLimiter::new(2);
         let begun = Instant::now();
         let waited = AtomicUsize::new(0);

@@ -1,6 +1,6 @@
-//! One start of a slot's session, in the line of those that start.
+//! Starts a slot's session: takes over a handed session, or opens a new one in the queue of starts.
 //!
-//! Invariant: whoever drops it has ended what it started.
+//! Invariant: dropping the future stops what it has started.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use mux_settings::{ServerDefinition, ServerEndpoint};
 
-/// `definition` with the workspace of the slot's key filled in.
+/// Starts the session. `definition` has the workspace of the slot's key filled in.
 pub(super) async fn start_session(
     family: &ServerShared,
     definition: &ServerDefinition,
@@ -33,7 +33,7 @@ pub(super) async fn start_session(
     if let Some(handed) = handed {
         let log = log.clone();
         if process_fingerprint(definition).as_ref() != Some(&handed.state.started_as) {
-            info!("a session of the last muxd was started in another way, and ends");
+            info!("stopping a session of the previous muxd: its definition has changed");
             handed.stop_process();
         } else {
             let gone_on = Session::resume_handed_session(
@@ -42,7 +42,7 @@ pub(super) async fn start_session(
             .await;
             match gone_on {
                 Ok(session) => return Ok(session),
-                Err(error) => warn!(%error, "a session of the last muxd cannot be taken over"),
+                Err(error) => warn!(%error, "cannot resume a session of the previous muxd"),
             }
         }
     }

@@ -1,7 +1,7 @@
-//! What a server writes to its standard error: into its log, and the last lines at hand for errors.
+//! Reads a server's standard error: writes it to the server's log, and keeps the last lines for errors.
 //!
-//! Invariant: the pipe is always drained, whether or not the log can be written. The log has the server's own words;
-//! what is at hand for errors has none of the secrets that its entry gives it.
+//! Invariant: the pipe is always drained, whether or not the log can be written. The log has the server's output
+//! unchanged; in the lines kept for errors, the secrets of its entry are masked.
 
 use std::{
     collections::VecDeque,
@@ -20,11 +20,12 @@ use mux_files::rotating_log::RotatingLog;
 
 const MAX_STDERR_LINE_BYTES: u64 = 8 << 10;
 const MAX_KEPT_LINES: usize = 20;
-/// Bytes of them that an error repeats, and of one of them.
+/// The maximum number of bytes of all kept lines in an error.
 const MAX_SHOWN_STDERR_BYTES: usize = 4 << 10;
+/// The maximum number of bytes of one line in an error.
 const MAX_SHOWN_LINE_BYTES: usize = 1 << 10;
 
-/// The last lines of one process.
+/// The last output lines of one process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastLines {
     lines: Arc<Mutex<VecDeque<String>>>,
@@ -48,14 +49,14 @@ impl LastLines {
         lines.push_back(line);
     }
 
-    /// What the server said elsewhere, as it may be repeated.
+    /// Masks secrets in a text of the server.
     pub(super) fn mask_text(&self, text: &str) -> String {
         self.masker.text(text)
     }
 
-    /// A problem, with the last lines as its witness.
+    /// Appends the last lines to an error text.
     pub(super) fn append_last_lines(&self, problem: String) -> String {
-        // The server may have had a word in it, too.
+        // The text may quote the server.
         let problem = self.mask_text(&problem);
         let lines = self.get();
         let cut = |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
@@ -70,7 +71,7 @@ impl LastLines {
         if shown.is_empty() {
             problem
         } else {
-            format!("{problem}; its last words:\n  {}", shown.join("\n  "))
+            format!("{problem}; its last output:\n  {}", shown.join("\n  "))
         }
     }
 
@@ -101,7 +102,7 @@ pub(super) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
         let mut line = Vec::new();
         let mut to = None;
         loop {
-            // Whoever writes many short lines would have a thread of the runtime for as long as it likes.
+            // Many short lines would otherwise occupy a thread of the runtime.
             consume_budget().await;
             line.clear();
             let read = {
@@ -114,7 +115,7 @@ pub(super) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
                             to = Some(next);
                             None
                         }
-                        // Nobody takes it over any more.
+                        // The pipe can no longer be taken over.
                         Err(_) => Some(reading.await),
                     },
                 }
@@ -131,23 +132,23 @@ pub(super) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
                 log.write(&stamp.stamp_line(text));
             }
             if let Some(next) = to {
-                // If nobody waits any more, the pipe ends here.
+                // If the receiver is gone, the pipe is closed here.
                 drop(next.send(reader.into_inner()));
                 break;
             }
         }
-        // Nobody may be waiting.
+        // The receiver may be gone.
         _ = done.send(());
     });
     (kept, ended, StderrHandover(leave))
 }
 
-/// Takes the pipe from whoever drains it.
+/// Takes the pipe from the task that drains it.
 #[derive(Debug)]
 pub(super) struct StderrHandover<R>(oneshot::Sender<oneshot::Sender<R>>);
 
 impl<R> StderrHandover<R> {
-    /// None if the pipe has ended.
+    /// Returns `None` if the pipe has ended.
     pub(super) async fn take_pipe(self) -> Option<R> {
         let (next, pipe) = oneshot::channel();
         self.0.send(next).ok()?;
@@ -155,7 +156,7 @@ impl<R> StderrHandover<R> {
     }
 }
 
-/// A server's log, a line at a time.
+/// A server's log, written line by line.
 pub(super) struct ServerLog(RotatingLog);
 
 impl ServerLog {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_log_that_cannot_be_written_stops_nobody() {
+    async fn unwritable_log_does_not_stop_draining() {
         let (kept, ended, _) = drain_stderr(
             std::io::Cursor::new("a\n"),
             "/nonexistent/x.log".into(),

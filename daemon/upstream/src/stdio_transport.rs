@@ -1,8 +1,7 @@
-//! JSON-RPC over a process's pipes, one message a line, for rmcp.
+//! JSON-RPC over a process's pipes, one message per line, for rmcp.
 //!
-//! rmcp's own reader drops a line that is too long and goes on; the call that waits for it would
-//! then wait for ever. Here such a line ends the session, and what is not JSON-RPC is noise that
-//! goes to the server's log.
+//! rmcp's own reader drops a line that is too long and goes on; the call that waits for it would then wait forever.
+//! Here such a line ends the session, and lines that are not JSON-RPC go to the server's log.
 //!
 //! Invariant: memory for one line is bounded by [`MAX_STDIO_MESSAGE_BYTES`], whatever the server writes.
 
@@ -35,56 +34,56 @@ use super::{
 };
 use mux_text::json_weight::MIN_OFFLOAD_BYTES;
 
-/// The longest message in bytes.
+/// The maximum length of a message in bytes.
 const MAX_STDIO_MESSAGE_BYTES: usize = 16 << 20;
-/// Lines of noise that are worth a line in the log.
+/// The maximum number of lines that are not messages to write to the log.
 const MAX_NOISE_LINES: usize = 50;
-/// How many characters of such a line.
+/// The maximum number of characters of such a line.
 const MAX_NOISE_CHARS: usize = 300;
 
 pub(super) struct StdioTransport<R, W> {
-    /// None once it was handed on.
+    /// `None` once it was handed over.
     reader: Option<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
-    /// A line may have left us in part only.
+    /// Whether a line may have been written in part only.
     torn: Arc<AtomicBool>,
-    /// What was read before there was this transport.
+    /// Unparsed output from the previous transport.
     early: io::Cursor<Vec<u8>>,
     numbers: RequestIdOffset,
     parting: PipesHandover<R, W>,
-    /// Whether a message has come. Before that, a server that takes no input is still read to its
-    /// end: what it says there is why.
+    /// Whether a message has arrived. Before that, a server that closes its input is still read to the end: its output
+    /// says why.
     answered: Arc<AtomicBool>,
     line: Vec<u8>,
-    /// A long line that another thread reads. Nothing after it is passed on before.
+    /// A long line that is being parsed on a blocking thread. No later line is passed on before it.
     reading: Option<JoinHandle<ParsedLine>>,
     noise: usize,
     log: (PathBuf, LogStamp),
-    /// Shown when the server fails: what it said in place of messages is often the reason.
+    /// Shown when the server fails: its output in place of messages is often the reason.
     last_lines: LastLines,
 }
 
 /// A line, and the message in it if it holds one.
 type ParsedLine = (Vec<u8>, Option<RxJsonRpcMessage<RoleClient>>);
 
-/// The way to whoever goes on with the pipes when the session ends, if somebody does.
+/// Hands the pipes to their next owner when the session ends, if there is one.
 #[derive(Debug)]
 pub(super) struct PipesHandover<R, W>(Arc<std::sync::Mutex<PipesSender<R, W>>>);
 
 type PipesSender<R, W> = Option<oneshot::Sender<TransportPipes<R, W>>>;
 
-/// What a transport leaves.
+/// The pipes and the state that a transport leaves behind.
 #[derive(Debug)]
 pub(super) struct TransportPipes<R, W> {
     pub(super) reader: R,
     pub(super) writer: W,
     pub(super) unread: Vec<u8>,
-    /// No request has had this number yet, nor one above it.
+    /// The next request id: neither it nor a greater one was used.
     pub(super) next: i64,
 }
 
 impl<R, W> PipesHandover<R, W> {
-    /// From now on the end of the transport is not the end of the pipes. Nothing comes if a line was torn.
+    /// Requests the pipes: they stay open at the end of the transport. The receiver gets nothing if a line was torn.
     pub(super) fn request_pipes(&self) -> oneshot::Receiver<TransportPipes<R, W>> {
         let (sender, pipes) = oneshot::channel();
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -121,7 +120,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         Self::over_pipes(pipes, false, log, last_lines)
     }
 
-    /// Goes on where another one has left off.
+    /// Continues on the pipes of another transport.
     pub(super) fn over_pipes(
         pipes: TransportPipes<R, W>,
         modern: bool,
@@ -148,13 +147,13 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         self.parting.clone()
     }
 
-    /// What is left, if the pipes are whole.
+    /// The pipes and unread output; `None` if a line may have been torn.
     fn take_pipes(&mut self, writer: W) -> Option<TransportPipes<R, W>> {
         let reader = self.reader.take()?;
         if self.torn.load(Ordering::Acquire) {
             return None;
         }
-        // What was begun comes first, then what stood behind it.
+        // The partial line comes first, then what follows it.
         let mut unread = std::mem::take(&mut self.line);
         let read = usize::try_from(self.early.position()).unwrap_or(usize::MAX);
         let early = std::mem::take(&mut self.early).into_inner();
@@ -168,7 +167,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         })
     }
 
-    /// What was found in the line, if it is for this session. The line is done with.
+    /// Returns the line's message if it is for this session, and clears the line.
     fn finish_line(
         &mut self,
         found: Option<RxJsonRpcMessage<RoleClient>>,
@@ -186,7 +185,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
             }
         };
         self.line.clear();
-        // A long one is not a sign of others.
+        // One long line does not mean that others follow.
         self.line.shrink_to(MIN_OFFLOAD_BYTES);
         message
     }
@@ -220,10 +219,10 @@ where
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             bytes.push(b'\n');
-            // The only lock that spans an await: a line must not be torn by another.
+            // This lock spans an await so that lines do not interleave.
             let mut writer = writer.lock().await;
             let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-            // Whoever sends may be dropped in the middle of it.
+            // The future may be dropped during the write.
             torn.store(true, Ordering::Release);
             let written = async {
                 writer.write_all(&bytes).await?;
@@ -242,12 +241,12 @@ where
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            // Whoever writes many short lines would have a thread of the runtime for as long as it likes.
+            // Many short lines would otherwise occupy a thread of the runtime.
             consume_budget().await;
             if let Some(reading) = &mut self.reading {
                 let read = reading.await;
                 self.reading = None;
-                // An error means that the runtime is ending.
+                // An error means that the runtime is shutting down.
                 let (line, message) = read.ok()?;
                 self.line = line;
                 match self.finish_line(message) {
@@ -265,7 +264,7 @@ where
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => {
-                    warn!(%error, "the session ends");
+                    warn!(%error, "cannot read from the server, ending the session");
                     self.last_lines.push(&format!("[muxd] {error}"));
                     return None;
                 }
@@ -290,7 +289,7 @@ where
         let Some(mut writer) = writer else {
             return Ok(());
         };
-        // Whoever goes on with the pipes reads it anew.
+        // The next owner of the pipes parses the line again.
         if let Some(reading) = self.reading.take()
             && let Ok((line, _)) = reading.await
         {
@@ -298,12 +297,12 @@ where
         }
         if let Some(next) = self.parting.take_pipes_sender() {
             if let Some(pipes) = self.take_pipes(writer) {
-                // Nobody waits any more, and the pipes end here.
+                // If the receiver is gone, the pipes are closed here.
                 drop(next.send(pipes));
             }
             return Ok(());
         }
-        // The end of its input is how a server is told to leave.
+        // Closing its input asks a server to exit.
         writer.shutdown().await
     }
 }
@@ -316,12 +315,12 @@ fn message_in_line(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     }
 }
 
-/// The beginning of a line, for a person at a terminal.
+/// The beginning of a line as printable text.
 fn printable_excerpt(line: &[u8]) -> String {
-    // The first letters of a line that is cut may be all that is looked at.
+    // A cut line may be looked at by its beginning only.
     let start = &line[..line.len().min(4 * MAX_NOISE_CHARS)];
     let start = match std::str::from_utf8(start.trim_ascii_end()) {
-        // Only its last letter is in two parts.
+        // Only its last character is cut.
         Err(error) if error.error_len().is_none() && start.len() < line.len() => {
             &start[..error.valid_up_to()]
         }
@@ -339,12 +338,12 @@ fn printable_excerpt(line: &[u8]) -> String {
                 }
             })
             .collect(),
-        Err(_) => format!("{} bytes that are no text", line.len()),
+        Err(_) => format!("{} bytes that are not text", line.len()),
     }
 }
 
-/// Appends the next line to `line`; false at the end of the stream. Cancel-safe: a line that was
-/// begun stays in `line`.
+/// Appends the next line to `line`; returns false at the end of the stream. Cancel-safe: a partial line stays in
+/// `line`.
 async fn next_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
@@ -391,14 +390,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn noise_between_messages_is_passed_over() {
+    async fn lines_that_are_not_messages_are_skipped() {
         let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
         let input = format!("hello\n{message}\r\n\n{{\"half\": \n\u{1}\u{2}\n{message}\n");
         assert_eq!(messages(input.into_bytes()).await.len(), 2);
     }
 
     #[tokio::test]
-    async fn an_answer_that_cannot_be_read_is_an_answer_all_the_same() {
+    async fn unreadable_answer_becomes_an_error_answer() {
         let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
         let input = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"structuredContent\":{nested}}}}}\n\
@@ -411,7 +410,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_without_end_ends_the_session_within_the_cap() {
+    async fn line_over_the_limit_ends_the_session() {
         let message = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
         let mut input = vec![b'x'; MAX_STDIO_MESSAGE_BYTES + 1];
         input.extend_from_slice(b"\n");

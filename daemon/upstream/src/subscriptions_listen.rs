@@ -1,11 +1,10 @@
-//! What a server of the new era tells without having been asked: it is listened to by one request that
-//! stays open (`subscriptions/listen`), and by another one when somebody follows more or less.
+//! Subscribes to the notifications of a modern server with one long-lived request (`subscriptions/listen`), which is
+//! replaced when the followed resources change.
 //!
-//! The notices themselves are heard where all messages come in; here is only the request that makes the
-//! server tell them.
+//! The notifications themselves are handled where all messages arrive; this module only makes the request.
 //!
-//! Invariant: the request that listens names all that somebody follows, and the one before it ends only
-//! when the server has taken it. What was told while nobody listened counts as changed.
+//! Invariant: the request names all followed resources, and the previous one ends only when the server has acknowledged
+//! it. What may have changed while no request was open counts as changed.
 
 use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
@@ -26,17 +25,17 @@ use tracing::{debug, warn};
 
 use super::{notification_router::NotificationRouter, request::CancelOnDrop, session::CallError};
 
-/// How long a server may take to begin.
+/// The time limit for the server's acknowledgment.
 const LISTEN_ACK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Before it is asked again when it has ended by itself.
+/// The delay before the request is repeated after it ended on its own.
 const MIN_LISTEN_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_LISTEN_RETRY_DELAY: Duration = Duration::from_secs(60);
-/// JSON-RPC's code for it.
+/// JSON-RPC's code for an unknown method.
 const METHOD_NOT_FOUND: i32 = -32601;
 /// MCP's code for a resource that does not exist.
 const RESOURCE_NOT_FOUND: i32 = -32002;
 
-/// The way to the task that listens. It ends with this.
+/// The handle to the listening task, which ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct SubscriptionListenHandle(mpsc::UnboundedSender<ListenCommand>);
 
@@ -46,7 +45,7 @@ enum ListenCommand {
         done: oneshot::Sender<Result<(), CallError>>,
     },
     Leave(String),
-    /// From here on nobody listens.
+    /// End the request and the task.
     Stop(oneshot::Sender<()>),
 }
 
@@ -64,7 +63,7 @@ impl SubscriptionListenHandle {
         Self(wishes)
     }
 
-    /// Resolves when the server tells from now on when the resource changes.
+    /// Resolves when the server has subscribed us to the resource.
     pub(super) async fn follow_resource(
         &self,
         uri: &str,
@@ -82,22 +81,22 @@ impl SubscriptionListenHandle {
         }
     }
 
-    /// The server need not tell us any more, and knows it when this returns.
+    /// Cancels the request; the cancellation was sent when this returns.
     pub(super) async fn stop_listening(&self) {
         let (done, stopped) = oneshot::channel();
         if self.0.send(ListenCommand::Stop(done)).is_ok() {
-            // One that is silent is not waited for.
+            // A server that does not read is not waited for.
             _ = timeout(LISTEN_ACK_TIMEOUT, stopped).await;
         }
     }
 
     pub(super) fn unfollow_resource(&self, uri: &str) {
-        // A session that has ended tells nothing any more.
+        // A session that has ended sends no updates.
         drop(self.0.send(ListenCommand::Leave(uri.to_owned())));
     }
 }
 
-/// What is listened to, whoever follows what.
+/// The part of the filter that does not depend on followed resources.
 fn list_changed_filter(can: &ServerCapabilities) -> SubscriptionFilter {
     let tells = |changes: Option<Option<bool>>| changes.flatten().filter(|tells| *tells);
     let mut filter = SubscriptionFilter::default();
@@ -114,12 +113,12 @@ struct SubscriptionListener {
     followed: BTreeSet<String>,
 }
 
-/// A request that the server has taken.
+/// A request that the server has acknowledged.
 struct ActiveListenRequest {
     handle: RequestHandle<RoleClient>,
-    /// Ends it, in the words of the protocol.
+    /// Cancels the request on drop.
     guard: CancelOnDrop,
-    /// As the server took it.
+    /// The filter that the server acknowledged.
     filter: SubscriptionFilter,
     since: Instant,
 }
@@ -132,7 +131,7 @@ impl SubscriptionListener {
                 Ok(begun) => open = Some(begun),
                 Err(ListenRefusal::Never) => {}
                 Err(ListenRefusal::Now(error)) => {
-                    debug!(%error, "the server is not listened to");
+                    debug!(%error, "cannot open subscriptions/listen");
                     again = Some(Instant::now() + pause);
                 }
             }
@@ -162,7 +161,7 @@ impl SubscriptionListener {
                             self.cancel_listen(open).await;
                         }
                         if let ListenCommand::Stop(done) = all.swap_remove(stop) {
-                            // Whoever waited may have gone.
+                            // The caller may be gone.
                             _ = done.send(());
                         }
                         return;
@@ -171,7 +170,7 @@ impl SubscriptionListener {
                 }
                 alive = ended => {
                     let Some(over) = open.take().filter(|_| alive) else { return };
-                    // The server knows that it is over.
+                    // The server has ended it itself.
                     over.guard.disarm();
                     if over.since.elapsed() > MAX_LISTEN_RETRY_DELAY {
                         pause = MIN_LISTEN_RETRY_DELAY;
@@ -188,7 +187,7 @@ impl SubscriptionListener {
                         }
                         Err(ListenRefusal::Never) => {}
                         Err(ListenRefusal::Now(error)) => {
-                            warn!(%error, "the server is not listened to any more");
+                            warn!(%error, "cannot reopen subscriptions/listen");
                             again = Some(Instant::now() + pause);
                             pause = (pause * 2).min(MAX_LISTEN_RETRY_DELAY);
                         }
@@ -204,7 +203,7 @@ impl SubscriptionListener {
         let params = CancelledNotificationParam::new(Some(id), None);
         let cancel = CancelledNotification::new(params);
         if let Err(error) = self.peer.send_notification(cancel.into()).await {
-            debug!(%error, "the server is not told that nobody listens");
+            debug!(%error, "cannot cancel subscriptions/listen");
         }
     }
 
@@ -220,7 +219,7 @@ impl SubscriptionListener {
         filter
     }
 
-    /// As many wishes as came together are one new request.
+    /// Applies commands; all that arrived together become one new request.
     async fn apply_commands(
         &mut self,
         wishes: Vec<ListenCommand>,
@@ -237,7 +236,7 @@ impl SubscriptionListener {
                 ListenCommand::Leave(uri) => {
                     self.followed.remove(&uri);
                 }
-                // It was seen before.
+                // Handled by the caller.
                 ListenCommand::Stop(_) => {}
             }
         }
@@ -248,7 +247,7 @@ impl SubscriptionListener {
         if self.followed != before || open.is_none() {
             match self.has_subscriptions() {
                 true => match self.start_listen().await {
-                    // The one before ends here, and not earlier.
+                    // The previous request ends here, and not earlier.
                     Ok(begun) => *open = Some(begun),
                     Err(refusal) => {
                         let error = refusal.into_call_error();
@@ -256,7 +255,7 @@ impl SubscriptionListener {
                             if !before.contains(&uri) {
                                 self.followed.remove(&uri);
                             }
-                            // Whoever asked may have gone.
+                            // The caller may be gone.
                             drop(done.send(Err(error.clone())));
                         }
                         return;
@@ -272,10 +271,10 @@ impl SubscriptionListener {
             }
             let refused = || CallError::Refused {
                 code: RESOURCE_NOT_FOUND,
-                message: format!("the server does not tell of changes of {uri}"),
+                message: format!("the server does not send updates of {uri}"),
                 data: None,
             };
-            // As above.
+            // The caller may be gone.
             drop(done.send(heard.then_some(()).ok_or_else(refused)));
         }
     }
@@ -309,9 +308,9 @@ impl SubscriptionListener {
     }
 }
 
-/// Why a request to listen was not taken.
+/// Why the server did not acknowledge a request to listen.
 enum ListenRefusal {
-    /// The server does not know what that is.
+    /// The server does not support the method.
     Never,
     Now(CallError),
 }
@@ -321,7 +320,7 @@ impl ListenRefusal {
         match self {
             Self::Never => CallError::Refused {
                 code: METHOD_NOT_FOUND,
-                message: "the server cannot be listened to".into(),
+                message: "the server does not support subscriptions/listen".into(),
                 data: None,
             },
             Self::Now(error) => error,
@@ -329,13 +328,13 @@ impl ListenRefusal {
     }
 }
 
-/// Whether the session is still there when the request has ended.
+/// Resolves when the request has ended; returns whether the session is still open.
 async fn listen_request_ended(handle: &mut RequestHandle<RoleClient>) -> bool {
     let answer = (&mut handle.rx).await;
     !handle.peer.is_transport_closed() && !matches!(answer, Ok(Err(ServiceError::TransportClosed)))
 }
 
-/// An answer before the server has taken the request is none.
+/// An answer before the acknowledgment is a refusal.
 async fn listen_refusal(handle: &mut RequestHandle<RoleClient>) -> ListenRefusal {
     match (&mut handle.rx).await {
         Ok(Err(ServiceError::McpError(error))) if error.code.0 == METHOD_NOT_FOUND => {
@@ -349,7 +348,7 @@ async fn listen_refusal(handle: &mut RequestHandle<RoleClient>) -> ListenRefusal
         Ok(Err(ServiceError::TransportClosed)) | Err(_) => ListenRefusal::Now(CallError::NotSent),
         Ok(Err(error)) => ListenRefusal::Now(CallError::Protocol(error.to_string())),
         Ok(Ok(_)) => {
-            let message = "the server ended what it had not begun to tell";
+            let message = "the server ended subscriptions/listen before it acknowledged it";
             ListenRefusal::Now(CallError::Protocol(message.into()))
         }
     }

@@ -1,10 +1,9 @@
-//! Calls that become tasks: their server answers at once with a name, under which the result is to be had
-//! later.
+//! Calls that become tasks: their server answers at once with a task id, under which the result is available later.
 //!
-//! In the old era a tool says that it has to be called so; in the new one any call may be answered so.
+//! In the legacy era a tool declares that it has to be called as a task; in the modern era any call may become one.
 //!
-//! Invariant: a task whose caller does not wait any more is cancelled at its server. It is asked for no
-//! more often than its server says, and at least once in [`MAX_POLL_INTERVAL`].
+//! Invariant: a task whose caller is gone is cancelled at its server. It is polled no more often than its server says,
+//! and at least once per [`MAX_POLL_INTERVAL`].
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -33,14 +32,14 @@ use mux_catalog::ProtocolEra;
 const DEFAULT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(10);
-/// How long a server may take to hear that nobody waits.
+/// The time limit for cancelling a task.
 const TASK_CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often one task may ask.
+/// The maximum number of questions of one task.
 const MAX_TASK_QUESTIONS: usize = 8;
 /// MCP's code for a request that was cancelled.
 const REQUEST_CANCELLED: i32 = -32800;
 
-/// How far a task is, in the words of either era.
+/// The state of a task, in the shape of either era.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskState {
@@ -76,7 +75,7 @@ struct TaskFailure {
 }
 
 impl Session {
-    /// A call in the old era that is to become a task.
+    /// Makes a legacy call that is to become a task.
     pub(super) async fn call_as_task(
         &self,
         tool: &str,
@@ -84,7 +83,7 @@ impl Session {
         budget: &RoundBudget,
         sending: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        // Between two questions for its state the server may ask something, too.
+        // The server may ask something between two polls, too.
         let flight = self.ears.in_flight.begin_request(
             sending.caller,
             sending.place.map(|place| Arc::clone(place.permit_slot())),
@@ -99,12 +98,12 @@ impl Session {
             raw_message::result_to_value(made.map_err(|error| budget.with_total_limit(error))?)?;
         match made.get("task") {
             Some(task) => self.follow_task(task, budget, sending).await,
-            // It was done at once.
+            // The call finished at once.
             None => Ok(made),
         }
     }
 
-    /// To its end, which is the result of the call.
+    /// Polls a task to its end, and returns the result of the call.
     pub(super) async fn follow_task(
         &self,
         made: &Value,
@@ -142,7 +141,7 @@ impl Session {
             }
             match (self.era, task.status) {
                 (_, TaskStatus::Working | TaskStatus::Unknown) => {}
-                // It says the rest in answer to this, which it gives when there is something to give.
+                // The answer to this request is the result, sent once there is one.
                 (ProtocolEra::Legacy, _) => {
                     let params = json!({ "taskId": id });
                     let request = CustomRequest::new("tasks/result", Some(params));
@@ -150,7 +149,7 @@ impl Session {
                 }
                 (ProtocolEra::Modern, TaskStatus::InputRequired) => {
                     let mut questions = task.input_requests.take().unwrap_or_default();
-                    // Those that were answered may stand there for a while.
+                    // Answered questions may stay listed for a while.
                     questions.retain(|key, _| asked.insert(key.clone()));
                     if asked.len() > MAX_TASK_QUESTIONS {
                         let message =
@@ -199,7 +198,7 @@ impl Session {
         outcome
     }
 
-    /// The time that the server wants, or until it says something.
+    /// Waits for the server's poll interval, or until it reports a status.
     async fn wait_poll_interval(&self, interval: Option<f64>) {
         let interval =
             interval.map_or(DEFAULT_POLL_INTERVAL, |ms| Duration::from_millis(ms as u64));
@@ -210,7 +209,8 @@ impl Session {
         }
     }
 
-    /// A task lives on in its server's process only: what ends that ends the task.
+    /// Makes a request about a task. A task does not outlive its server's process, so an ended session means an unknown
+    /// outcome.
     async fn request_of_task(
         &self,
         request: impl Into<ClientRequest>,
@@ -230,10 +230,10 @@ impl Session {
 
 fn parse_task(task: &Value) -> Result<TaskState, CallError> {
     TaskState::deserialize(task)
-        .map_err(|error| CallError::Protocol(format!("its task cannot be read: {error}")))
+        .map_err(|error| CallError::Protocol(format!("its task state is malformed: {error}")))
 }
 
-/// Tells the server that nobody waits for a task any more.
+/// Cancels a task at its server on drop, unless disarmed.
 struct CancelTaskOnDrop {
     peer: Peer<RoleClient>,
     cancel: Option<ClientRequest>,
@@ -268,7 +268,7 @@ impl Drop for CancelTaskOnDrop {
             match timeout(TASK_CANCEL_TIMEOUT, peer.send_request(request)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => debug!(%error, "a task was not cancelled"),
-                Err(_) => debug!("a server does not say whether it has cancelled a task"),
+                Err(_) => debug!("the server did not confirm the cancellation of a task"),
             }
         });
     }
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_read_in_the_words_of_either_era() {
+    fn task_state_is_parsed_in_either_era() {
         let old = json!({
             "taskId": "t", "status": "input_required", "createdAt": "", "ttl": 1, "pollInterval": 50,
         });

@@ -1,4 +1,4 @@
-//! The tools of a server, page by page, in our own words.
+//! Lists the tools of a server page by page, and converts them to our description.
 //!
 //! Invariant: a list that does not end is an error, not a wait.
 
@@ -19,20 +19,20 @@ use mux_text::json_length;
 
 const MAX_LISTED_TOOLS: usize = 10_000;
 const MAX_TOOL_PAGES: usize = 500;
-/// Of all pages together, as JSON text. What is kept of a list takes several times as much.
+/// The maximum length of all pages together as JSON text. In memory a list takes several times as much.
 const MAX_TOOLS_LIST_BYTES: usize = 8 << 20;
-/// The same of a source: its list is our own work, and has limits for each of its tools.
+/// The maximum length of a source's list: the list is our own work, and each tool is limited.
 const MAX_SOURCE_TOOLS_LIST_BYTES: usize = 64 << 20;
-/// JSON-RPC's code for it.
+/// JSON-RPC's code for an unknown method.
 const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(super) struct ListedTools {
     pub(super) tools: Vec<ToolDescription>,
-    /// How long they are good, if the server says so.
+    /// How long the list is valid, if the server says so.
     pub(super) ttl: Option<Duration>,
 }
 
-/// A page of any list. `items` are under the name of what is listed.
+/// A page of any list.
 pub(super) struct ListPage {
     pub(super) items: Vec<Value>,
     pub(super) next: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct ListPage {
 }
 
 impl ListPage {
-    /// None if this is no such page.
+    /// Parses a page with the items in the field `items`; `None` if the result is not such a page.
     pub(super) fn page_from_result(result: Value, items: &str) -> Option<Self> {
         let Value::Object(mut page) = result else {
             return None;
@@ -57,7 +57,7 @@ impl ListPage {
     }
 }
 
-/// What is below nothing is nothing.
+/// Parses a TTL; negative values become zero.
 fn parse_ttl(said: &Value) -> Option<Duration> {
     let millis = said
         .as_u64()
@@ -65,7 +65,7 @@ fn parse_ttl(said: &Value) -> Option<Duration> {
     Some(Duration::from_millis(millis))
 }
 
-/// `transport` is the way by which they come.
+/// Lists all tools. `transport` is the name of the session's transport.
 pub(super) async fn list_tools(
     peer: &Peer<RoleClient>,
     transport: &str,
@@ -76,7 +76,7 @@ pub(super) async fn list_tools(
     };
     let listed = fetch_tools_pages(peer, most).await;
     if listed.is_err() {
-        // It may have been very long.
+        // The partial list may have been very long.
         malloc_trim::give_back_soon();
     }
     listed
@@ -91,13 +91,13 @@ async fn fetch_tools_pages(peer: &Peer<RoleClient>, most: usize) -> Result<Liste
     for _ in 0..MAX_TOOL_PAGES {
         let failed = |why: &str| format!("its tools cannot be listed: {why}");
         let page = match fetch_tools_page(peer, cursor).await {
-            Ok(page) => page.ok_or_else(|| failed("the answer is no list"))?,
+            Ok(page) => page.ok_or_else(|| failed("the answer is not a list"))?,
             // A server without tools need not know the method.
             Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
             Err(error) => return Err(failed(&error.to_string())),
         };
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
-        // A page of a source is all of it.
+        // A source sends its whole list as one page.
         let read = blocking_pool::run(move || {
             let length = json_length::of(&page.items, room);
             length.map(|length| (length, describe_tools(page.items)))
@@ -120,7 +120,7 @@ async fn fetch_tools_pages(peer: &Peer<RoleClient>, most: usize) -> Result<Liste
     ))
 }
 
-/// None if the answer is no page.
+/// Fetches one page; `None` if the answer is not a page.
 async fn fetch_tools_page(
     peer: &Peer<RoleClient>,
     cursor: Option<String>,
@@ -140,9 +140,9 @@ fn describe_tools(items: Vec<Value>) -> Result<Vec<ToolDescription>, serde_json:
     items.into_iter().map(describe_tool).collect()
 }
 
-/// What rmcp cannot read is no tool; what it has no place for belongs to the tool all the same.
+/// Converts a tool. It fails if rmcp cannot parse the tool; members that rmcp does not know are kept.
 fn describe_tool(mut said: Value) -> Result<ToolDescription, serde_json::Error> {
-    // All that it reads it copies, and of most tools nearly everything is a schema.
+    // rmcp copies what it parses, and most of a tool is its schemas.
     let mut taken = |name: &str| match said.get_mut(name) {
         Some(Value::Object(schema)) => Some(Value::Object(std::mem::take(schema))),
         _ => None,
@@ -163,7 +163,7 @@ fn describe_tool(mut said: Value) -> Result<ToolDescription, serde_json::Error> 
         read_only: annotations.and_then(|a| a.read_only_hint),
         destructive: annotations.and_then(|a| a.destructive_hint),
         description: tool.description.map(Into::into),
-        // Without one it is no tool.
+        // rmcp has refused a tool without one.
         input_schema: input_schema.unwrap_or_default(),
         output_schema,
         name: tool.name.into_owned(),
@@ -172,7 +172,7 @@ fn describe_tool(mut said: Value) -> Result<ToolDescription, serde_json::Error> 
     })
 }
 
-/// What has a place of its own in a description.
+/// The members that have a field of their own in a description.
 const TYPED_TOOL_FIELDS: [&str; 4] = ["name", "description", "inputSchema", "outputSchema"];
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
     use mux_catalog::ToolSet;
 
     #[test]
-    fn everything_that_a_server_says_of_a_tool_is_taken_over() {
+    fn all_members_of_a_tool_are_kept() {
         let said = json!({
             "name": "n",
             "title": "T",

@@ -1,9 +1,9 @@
-//! A list of tools that is to be asked for again, and those who wait until it was.
+//! Tracks announced changes of a list of tools, and the calls that wait for the new list.
 //!
-//! A server that says that its tools have changed may have made another tool of one that was looked at; a call that
-//! comes after that word waits for the new list, but not for a server that keeps it back.
+//! A server that announces a change may have changed a tool that a caller has seen. A call after the announcement waits
+//! for the new list, but only for a limited time.
 //!
-//! Invariant: a call that finds the list current goes by what the server said last.
+//! Invariant: a call that finds the list current uses what the server announced last.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -15,13 +15,13 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a call waits for the new list. A server that needs longer is called by the old one, as if it had not spoken.
+/// How long a call waits for the new list. After that it uses the old list.
 const TOOLS_REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct ToolsRefresh {
     announced: AtomicU64,
-    /// Up to which announcement the list is current, or has been given up.
+    /// The last announcement that the list includes, or for which the wait was given up.
     current: watch::Sender<u64>,
     wake: Notify,
 }
@@ -37,19 +37,19 @@ impl Default for ToolsRefresh {
 }
 
 impl ToolsRefresh {
-    /// The list that is known is no longer the server's.
+    /// Records that the server has announced a change.
     pub(super) fn announce_change(&self) {
         self.announced.fetch_add(1, Ordering::AcqRel);
         self.wake.notify_one();
     }
 
-    /// Resolves when the list is to be asked for, with what to tell [`Self::done`].
+    /// Resolves when the list has to be fetched, with the number to pass to [`Self::mark_refreshed`].
     pub(super) async fn wait_for_announcement(&self) -> u64 {
         self.wake.notified().await;
         self.announced.load(Ordering::Acquire)
     }
 
-    /// It was asked for, well or not.
+    /// Records that the list was fetched for this announcement, successfully or not.
     pub(super) fn mark_refreshed(&self, announced: u64) {
         self.current.send_if_modified(|current| {
             let later = announced > *current;
@@ -58,7 +58,7 @@ impl ToolsRefresh {
         });
     }
 
-    /// Resolves when what was announced before this call is in the list.
+    /// Resolves when changes announced before this call are in the list, or after a timeout.
     pub(super) async fn wait_until_current(&self) {
         let announced = self.announced.load(Ordering::Acquire);
         if *self.current.borrow() >= announced {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn calls_wait_for_what_was_announced_before_them() {
+    async fn calls_wait_for_changes_announced_before_them() {
         let relist = ToolsRefresh::default();
         relist
             .wait_until_current()

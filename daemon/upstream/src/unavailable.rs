@@ -1,6 +1,6 @@
-//! What callers are told when there is no session for them.
+//! The errors for callers that get no session.
 //!
-//! Invariant: each names the cause and the way out.
+//! Invariant: each names the cause and a remedy.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::{
 };
 use mux_settings::ServerEndpoint;
 
-/// It cannot be started now. `link` is that of this session.
+/// The session cannot be started. `link` is the endpoint of this session.
 pub(super) fn start_failed_fault(
     family: &ServerShared,
     link: &ServerEndpoint,
@@ -50,7 +50,7 @@ pub(super) fn start_failed_fault(
     Fault::new(kind, message).hint(hint)
 }
 
-/// It has failed too often.
+/// The circuit breaker is open.
 pub(super) fn breaker_open_fault(family: &ServerShared, until: Instant, cause: &str) -> Fault {
     let name = &family.name;
     let message = format!(
@@ -65,7 +65,7 @@ pub(super) fn breaker_open_fault(family: &ServerShared, until: Instant, cause: &
 }
 
 pub(super) fn breaker_open_text() -> String {
-    format!("failed {FAILURE_THRESHOLD} times within {FAILURE_WINDOW:?} and is left alone")
+    format!("failed {FAILURE_THRESHOLD} times within {FAILURE_WINDOW:?} and is not retried for now")
 }
 
 fn next_try(rest: Duration) -> String {
@@ -75,14 +75,14 @@ fn next_try(rest: Duration) -> String {
     }
 }
 
-/// Its definition cannot be used.
+/// The server's definition is invalid.
 pub(super) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
     let message = format!("the server `{server}` cannot be used: {problem}");
     Fault::new(Kind::Unavailable, message)
         .user_hint("correct its entry in config.toml, then run `mux reload`")
 }
 
-/// The entry names a workspace, and the caller has none.
+/// The entry uses `${workspace}`, and the caller has no workspace.
 pub(super) fn missing_workspace_fault(server: &str) -> Fault {
     let message = format!(
         "the server `{server}` works in a workspace (its entry uses ${{workspace}}), and this client has none"
@@ -93,7 +93,7 @@ pub(super) fn missing_workspace_fault(server: &str) -> Fault {
     )
 }
 
-/// All its sessions are in use.
+/// All slots of the server are in use.
 pub(super) fn slots_full_fault(family: &ServerShared) -> Fault {
     let message = format!(
         "{MAX_SERVER_SLOTS} sessions of the server `{}` are in use, one for each {}, and there is no room for another",

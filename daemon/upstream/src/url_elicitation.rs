@@ -1,7 +1,6 @@
-//! The pages that users were asked to open, until their server says that what was to be done there is
-//! done.
+//! The URLs that users were asked to open, until their server reports completion.
 //!
-//! Invariant: whoever was asked is told, and nobody else; the oldest of too many are forgotten.
+//! Invariant: only the client that was asked is notified; if there are too many, the oldest are forgotten.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +13,7 @@ use super::in_flight::CallingClient;
 use mux_caller::{CallCause, Caller, Mailbox};
 
 const MAX_URL_ELICITATIONS: usize = 64;
-/// A page's name in bytes; one that is longer is none that is kept.
+/// The maximum length of an elicitation id in bytes; a longer one is not kept.
 const MAX_ELICITATION_ID_BYTES: usize = 1 << 10;
 
 #[derive(Debug, Default)]
@@ -28,12 +27,12 @@ struct UrlElicitationEntry {
 }
 
 impl UrlElicitations {
-    /// A question was asked; most are none of a page. `params` are those of `elicitation/create`.
+    /// Records a question if it is a URL elicitation. `params` are those of `elicitation/create`.
     pub(super) fn record_asked(&self, params: &Value, party: &CallingClient) {
         self.remember_elicitation(params, &party.mailbox, &party.caller.cause);
     }
 
-    /// A call was refused until its user has been on these pages. `data` is the error's.
+    /// Records the URLs that a refused call requires. `data` is the error's.
     pub(super) fn record_required(&self, data: &Value, caller: &Caller) {
         let Some(mailbox) = &caller.mailbox else {
             return;
@@ -59,7 +58,7 @@ impl UrlElicitations {
         });
     }
 
-    /// Who was asked, once.
+    /// Removes the entry and returns the client that was asked.
     pub(super) fn take_completed(&self, id: &str) -> Option<(Arc<Mailbox>, CallCause)> {
         let mut pages = self.pages();
         let place = pages.iter().position(|page| page.id == id)?;
@@ -80,7 +79,7 @@ mod tests {
     use mux_caller::ListChangeNotifier;
 
     #[test]
-    fn whoever_was_asked_is_told_once() {
+    fn completion_is_reported_once_to_the_client_that_was_asked() {
         let pages = UrlElicitations::default();
         let caller = Caller {
             mailbox: Some(Mailbox::new(

@@ -1,4 +1,4 @@
-//! Calls that wait for somebody's approval: listed, decided, remembered; and the runs that they keep.
+//! Calls that must be approved: listed, decided, always allowed; and the runs that are kept for them.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 /// What to list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ApprovalsRequest {
-    /// Only this one, with all of its arguments.
+    /// Only this approval, with all of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// What is always allowed, in place of what waits.
+    /// The calls that are always allowed, in place of those that wait.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub granted: bool,
     /// The edition that the client has: the answer waits until there is another, or until `wait_ms` have
@@ -35,21 +35,21 @@ pub struct ApprovalList {
 /// One call that must be approved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ApprovalInfo {
-    /// `A7`, which no other call ever has. A client that is not the user's own is told the whole name, `A7.` and a random
-    /// word, and finds it by no other.
+    /// `A7`, which is never reused. A client that is not the user's own gets the whole name, `A7.` and a random word,
+    /// and finds the approval by no other.
     pub approval: String,
     pub state: ApprovalState,
     /// `server.tool`
     pub path: String,
-    /// What would be sent; absent if it is too long for a list.
+    /// The arguments of the call; absent if they are too long for a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
-    /// The beginning of their JSON text, if they are absent.
+    /// The beginning of the arguments' JSON text, if they are absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// Length of their JSON text.
+    /// The length of the arguments' JSON text, in bytes.
     pub bytes: usize,
-    /// The program that asks, by the name that it gave in `hello`.
+    /// The client that made the call, by the name that it gave in `hello`.
     pub client: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -58,16 +58,16 @@ pub struct ApprovalInfo {
     /// Absent for a call outside of runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The rule of the policy because of which somebody is asked, and its reason.
+    /// The rule that requires the approval, and its reason.
     pub rule: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Names the tool as it is now, with the rule: `session` and `always` cover calls that have the same.
+    /// Identifies the tool as it is now, with the rule: `session` and `always` cover calls with the same value.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cover: String,
     /// Milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Milliseconds until its program is told that nobody answered; absent if it was told.
+    /// Milliseconds until the call fails as `pending`; absent if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_ms: Option<u64>,
 }
@@ -76,26 +76,26 @@ pub struct ApprovalInfo {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApprovalState {
-    /// Its program waits.
+    /// The call waits for an answer.
     Waiting,
-    /// Its program was told that nobody answered; `resume_run` goes on.
+    /// The call failed as `pending`; `resume_run` continues the run.
     Pending,
-    /// Approved since; `resume_run` goes on.
+    /// Approved after it failed as `pending`; `resume_run` continues the run.
     Approved,
-    /// Denied since.
+    /// Denied after it failed as `pending`.
     Denied,
 }
 
-/// What somebody says of a call.
+/// A user's answer to an approval.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct DecideRequest {
     pub approval: String,
     pub decision: Decision,
-    /// For the program, if it is denied.
+    /// The reason of a denial, for the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Other approvals that the user was shown. `session` and `always` answer those of them that they cover; a call
-    /// that waits and is not named here waits on.
+    /// Other approvals that the user was shown. `session` and `always` also answer those of them that they cover; an
+    /// approval that waits and is not named here continues to wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<String>,
 }
@@ -115,20 +115,20 @@ pub enum Decision {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Decided {
     pub approval: ApprovalInfo,
-    /// Its program waited and goes on; otherwise `resume_run` does.
+    /// Whether the call was still waiting and continues; otherwise `resume_run` continues the run.
     pub live: bool,
-    /// Calls named in `shown` that are approved with it.
+    /// The number of calls named in `shown` that are approved with it.
     #[serde(default)]
     pub released: usize,
-    /// Approvals that the decision would cover, but that the user was not shown: they still wait.
+    /// Approvals that the decision would cover, but that the user was not shown: they continue to wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unshown: Vec<String>,
-    /// Why it holds for less than was said, as a sentence.
+    /// Why the decision applies to less than was requested, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
 }
 
-/// What is always allowed.
+/// A grant: calls that are always allowed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct GrantInfo {
     pub grant: String,
@@ -136,17 +136,17 @@ pub struct GrantInfo {
     /// Calls of this agent; absent: calls of clients that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Asked because of this rule; another one asks again.
+    /// The rule that required the approval; another rule asks again.
     pub rule: String,
-    /// Of the tool and of how its server is reached: when either changes, somebody is asked again.
+    /// The digest of the tool and of its server's address or command: when either changes, the user is asked again.
     pub digest: String,
     pub since_ms: u64,
 }
 
-/// Which run goes on.
+/// Which run to resume.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ResumeRequest {
-    /// A run, or an approval. Of a call that ended as `pending`, `details.resume`.
+    /// A run, or an approval. For a call that failed as `pending`, `details.resume`.
     pub id: String,
     /// The run does not end with this connection.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -155,22 +155,22 @@ pub struct ResumeRequest {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Resumed {
-    /// To be followed with `events`. The one that was named, if it has not ended or has nothing to go on
-    /// with; otherwise a new one.
+    /// The run to follow with `events`: the one that was named, if it has not ended or cannot be resumed; otherwise a
+    /// new one.
     pub run: String,
-    /// It begins anew, and calls that had ended are answered from the record.
+    /// Whether the program starts again, with calls that had ended answered from the record.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
 }
 
-/// What a client is told of a call that somebody has to approve.
+/// A call that must be approved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ApprovalAsked {
     pub approval: String,
     pub path: String,
-    /// JSON text, or the beginning of it.
+    /// The arguments' JSON text, or the beginning of it.
     pub arguments: String,
-    /// Its length.
+    /// The length of the arguments' JSON text, in bytes.
     pub bytes: usize,
     pub rule: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,11 +178,11 @@ pub struct ApprovalAsked {
     /// As in [`ApprovalInfo::cover`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cover: String,
-    /// Milliseconds until the program is told that nobody answered.
+    /// Milliseconds until the call fails as `pending`.
     pub wait_ms: u64,
 }
 
-/// What became of it.
+/// The outcome of an approval.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ApprovalOver {
     pub approval: String,
@@ -196,6 +196,6 @@ pub struct ApprovalOver {
 pub enum ApprovalEnding {
     Approved,
     Denied,
-    /// Nobody answered in time.
+    /// There was no answer in time.
     Pending,
 }

@@ -1,39 +1,38 @@
-//! Finding tools: ranked search, everything about a few of them, and an inventory that fits a budget.
+//! Finding tools: ranked search, complete descriptions of a few tools, and an overview within a budget.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ToolInfo};
 
-/// What to look for. Words may be misspelled a little.
+/// What to search for. Words may contain small typos.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SearchRequest {
-    /// Nothing but white space finds all tools, in the order of their paths.
+    /// The words to search for. White space only matches all tools, in the order of their paths.
     pub query: String,
-    /// Only the tools of this server.
+    /// The server whose tools to search; all servers if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// Results of one page: 10 if absent, 100 at most.
+    /// The number of results on one page: 10 if absent, 100 at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// How long to wait for servers whose tools nobody knows yet; 10 s at most. None is started if this
-    /// is 0.
+    /// How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0.
     #[serde(default)]
     pub wait_ms: u64,
 }
 
-/// The best first. The same tools in the same order as long as nothing changes in the pool.
+/// One page of results, the best first. The same tools come in the same order as long as no server's tools change.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SearchPage {
     pub results: Vec<ToolHit>,
-    /// How many match, on all pages.
+    /// The number of matches on all pages.
     pub total: usize,
-    /// Asks for the next page; absent on the last one.
+    /// The cursor of the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
-    /// Servers whose tools nobody knows yet, because they were never connected.
+    /// Servers whose tools are not known yet, because they were never connected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
@@ -50,7 +49,7 @@ pub struct ToolHit {
     pub description: Option<String>,
     /// `files.read(args: {…}): Promise<…>`.
     pub signature: String,
-    /// More is better; comparable within one answer only. 0 if nothing was asked for.
+    /// How well the tool matches: higher is better; comparable within one answer only. 0 if the query is empty.
     pub score: f64,
 }
 
@@ -58,10 +57,10 @@ pub struct ToolHit {
 pub struct DescribeRequest {
     /// `server.tool`, or `server` or `server.group` for all of its tools.
     pub paths: Vec<String>,
-    /// With the JSON schemas of each tool.
+    /// Whether to include the JSON schemas of each tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schemas: bool,
-    /// With the instructions of all servers that are known, and not only of those that are named.
+    /// Whether to include the instructions of all known servers, and not only of those that are named.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_instructions: bool,
 }
@@ -69,16 +68,15 @@ pub struct DescribeRequest {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Descriptions {
     pub tools: Vec<Description>,
-    /// Of the servers that were named whole, where they have any.
+    /// The instructions of the servers that were named as a whole, where they have any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<ServerInstructions>,
-    /// Paths that lead nowhere, each with the reason and the nearest that do.
+    /// Unknown paths, each with the reason and similar paths that exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Error>,
 }
 
-/// What a server tells its users of itself and of all its tools. These are its words and nobody else's: data from
-/// outside, without letters that nobody sees, 16 KiB at most.
+/// A server's `instructions`. Untrusted text from the server, without invisible characters, 16 KiB at most.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ServerInstructions {
     pub server: String,
@@ -94,23 +92,23 @@ pub struct Description {
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct InventoryRequest {
-    /// 2,000 if absent.
+    /// The maximum number of tokens; 2,000 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<usize>,
-    /// How long to wait for servers whose tools nobody knows yet; 10 s at most.
+    /// How long to wait for servers whose tools are not known yet; 10 s at most.
     #[serde(default)]
     pub wait_ms: u64,
 }
 
-/// What there is, in as many words as the budget allows, shared fairly between the servers.
+/// An overview of all tools within a budget, shared fairly between the servers.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Inventory {
-    /// For an agent to read. Says COMPLETE, or PARTIAL with how many of how many tools it names.
+    /// The overview, for an agent. Contains COMPLETE, or PARTIAL with how many of how many tools it names.
     pub text: String,
-    /// Tools that the text names.
+    /// The number of tools that the text names.
     pub shown: usize,
     pub total: usize,
-    /// Servers whose tools nobody knows yet.
+    /// Servers whose tools are not known yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! Signing in to a server, and out. No token, code or secret of a client stands in any of these but the
-//! address that somebody pastes.
+//! Signing in to a server and out of it. None of these messages contains a token, code or client secret, except the
+//! redirect URL that a user pastes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ pub struct LoginRequest {
     pub server: String,
 }
 
-/// Where the user says yes, and what to ask for the outcome with.
+/// A login that was started: the page for the user, and the id to request its outcome with.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoginStarted {
     pub login: String,
-    /// To be opened in a browser: http or https.
+    /// The URL to open in a browser: http or https.
     pub url: String,
-    /// The authorization server, as the server names it. Absent from a daemon that does not say it.
+    /// The authorization server, as the server names it. Absent from daemons that do not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// The browser is sent back to this port of the loopback interface.
+    /// The port of the loopback interface to which the browser is redirected.
     pub redirect_port: u16,
-    /// The login is over after so long.
+    /// Milliseconds until the login expires.
     pub expires_ms: u64,
 }
 
@@ -30,29 +30,29 @@ pub struct LoginWaitRequest {
     pub wait_ms: u64,
 }
 
-/// For a browser that cannot reach the daemon.
+/// Completes a login whose browser cannot reach the daemon.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoginFinishRequest {
     pub login: String,
-    /// Where the browser was sent to in the end.
+    /// The URL to which the browser was redirected.
     pub redirect_url: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoginState {
     pub server: String,
-    /// Nobody has said yes or no so far.
+    /// Whether the user has not decided yet.
     pub pending: bool,
-    /// Who vouches for the user.
+    /// The authorization server that issued the tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// What was granted.
+    /// The scopes that were granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    /// What the server offers to this user.
+    /// The number of tools that the server lists for this user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
-    /// Signed in, and the server could not be opened all the same.
+    /// Why the server could not be opened, although the login succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -60,22 +60,22 @@ pub struct LoginState {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoggedOut {
     pub server: String,
-    /// Somebody was signed in.
+    /// Whether there was a login.
     pub was_signed_in: bool,
-    /// The authorization server was told, and agreed.
+    /// Whether the authorization server has revoked the tokens.
     pub revoked: bool,
-    /// Why it was not, where it could have been.
+    /// Why they were not revoked, although the server supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Where tokens are kept.
+/// Where tokens are stored.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TokenStatus {
-    /// The system's keyring, and not the file.
+    /// Whether they are in the system's keyring, and not in the file.
     pub keyring: bool,
     pub file: std::path::PathBuf,
-    /// Why the keyring is not used, where it was to be.
+    /// Why the keyring is not used, although it is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

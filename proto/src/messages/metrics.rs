@@ -1,4 +1,4 @@
-//! What happened in the daemon, in numbers.
+//! The daemon's metrics.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,16 +1,16 @@
-//! What a client is told, and asked, without having asked: notices, read by long poll.
+//! Notices and questions that the daemon sends to a client, read by long poll.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Waits for what this connection has not heard yet. The first such request says what it wants to hear;
-/// before it, nothing is kept for the connection and nothing is asked of it.
+/// Waits for notices that this connection has not read yet. The first such request says which questions the client can
+/// answer; before it, no notices are kept for the connection and it is asked nothing.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct NoticesRequest {
-    /// The number of the last notice that the client has; 0 for none. Those are forgotten.
+    /// The number of the last notice that the client has; 0 for none. Notices up to it are dropped.
     pub after: u64,
     pub wait_ms: u64,
-    /// What this client can answer for its user. Anything else is declined in its name.
+    /// The kinds of questions that this client can answer for its user. All others are declined on its behalf.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AskKind>,
 }
@@ -22,8 +22,8 @@ pub struct NoticePage {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Notice {
-    /// Counts up from 1 within a connection. A gap means that the client was too slow, and that what it
-    /// missed was no question.
+    /// Counts up from 1 within a connection. A gap means that the client was too slow, and that it missed notices that
+    /// are no questions.
     pub seq: u64,
     pub notice: NoticeKind,
 }
@@ -32,7 +32,7 @@ pub struct Notice {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NoticeKind {
-    /// The pool offers something else than before.
+    /// The tools, resources or prompts of the servers have changed.
     Changed {
         #[serde(default)]
         tools: bool,
@@ -41,9 +41,9 @@ pub enum NoticeKind {
         #[serde(default)]
         prompts: bool,
     },
-    /// A resource to which this connection subscribed.
+    /// A resource has changed to which this connection is subscribed.
     ResourceUpdated { server: String, uri: String },
-    /// A call that carries a token moves on. Of a call in a run its events tell.
+    /// Progress of a call with a token. That of a call in a run is among the run's events.
     Progress {
         cause: Cause,
         progress: f64,
@@ -52,53 +52,53 @@ pub enum NoticeKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// A server logs something while this connection alone has calls on their way to it.
+    /// A server's log message, sent while only this connection has calls in flight to it.
     Log {
         server: String,
-        /// As MCP has them: `debug` to `emergency`.
+        /// The level as in MCP: `debug` to `emergency`.
         level: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         logger: Option<String>,
         data: Value,
         cause: Cause,
     },
-    /// A server wants to know something of the client whose call made it ask. To be answered with
-    /// `answer`, or the call waits until the limit of the question is over. Whoever shows it to a user has to say
-    /// first which server asks: its words may claim to be anybody's.
+    /// A server's question to the client whose call caused it. The client answers with `answer`; otherwise the call
+    /// waits until the time limit of the question. A client that shows the question to a user must name the server
+    /// first: its text may claim to be from anyone.
     Ask {
         ask: u64,
-        /// The server that asks; `mux` if muxd does.
+        /// The server that asks; `mux` for a question of muxd itself.
         server: String,
-        /// It is muxd's own question, and no server's, whatever a server is called.
+        /// Whether it is muxd's own question, even if a server is called `mux`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         own: bool,
         cause: Cause,
         kind: AskKind,
-        /// The server's own name for the question, if the question came with the answer to a call.
+        /// The server's own key for the question, if it came with the answer to a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
-        /// `params` of MCP's `elicitation/create`, `sampling/createMessage` or `roots/list`.
+        /// The `params` of MCP's `elicitation/create`, `sampling/createMessage` or `roots/list`.
         params: Value,
     },
-    /// Nobody waits for the answer any more.
+    /// The question is no longer open.
     Withdrawn { ask: u64 },
-    /// What the user of this connection was asked to do on a page is done.
+    /// The user has completed the page of a URL elicitation.
     ElicitationComplete {
         server: String,
-        /// `elicitationId` of the question.
+        /// The `elicitationId` of the question.
         id: String,
         cause: Cause,
     },
-    /// A call of this connection waits for somebody's approval. Of one in a run its events tell, too.
+    /// A call of this connection waits for approval. For a call in a run, there is also an event of the run.
     ApprovalAsked {
         cause: Cause,
         #[serde(flatten)]
         asked: crate::ApprovalAsked,
     },
-    /// Another daemon has taken over from this one: a client that is not busy here connects anew, which leads it
-    /// there. Told to clients that know `upgrade` only.
+    /// Another daemon has taken over from this one: a client without work in progress should reconnect, which leads it
+    /// there. Sent only to clients that list `upgrade`.
     Leaving {},
-    /// It waits no more.
+    /// The approval was answered, or timed out.
     ApprovalOver {
         cause: Cause,
         #[serde(flatten)]
@@ -106,12 +106,12 @@ pub enum NoticeKind {
     },
 }
 
-/// What of this connection made something happen.
+/// The run or call of this connection that caused a notice.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Run(String),
-    /// The token of a call, or an empty text if it carried none.
+    /// The token of a call, or an empty text if it had none.
     Call(String),
 }
 
@@ -121,8 +121,8 @@ pub enum AskKind {
     Elicitation,
     Sampling,
     Roots,
-    /// A call of this connection is to be approved: `params` is an [`crate::ApprovalAsked`], and the
-    /// answer `{"decision": …, "reason"?: …, "shown"?: […]}` as [`crate::DecideRequest`] has it.
+    /// A call of this connection must be approved: `params` is an [`crate::ApprovalAsked`], and the answer
+    /// `{"decision": …, "reason"?: …, "shown"?: […]}` as in [`crate::DecideRequest`].
     Approval,
 }
 
@@ -135,8 +135,8 @@ pub struct AnswerRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The result as MCP has it.
+    /// The result as MCP defines it.
     Result(Value),
-    /// It cannot be answered; why.
+    /// The client cannot answer, for this reason.
     Refused(String),
 }

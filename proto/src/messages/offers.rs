@@ -1,5 +1,5 @@
-//! What servers offer beside tools: resources, prompts, completions. What stands in a `Value` here is as
-//! MCP has it, with the server's own names and uris.
+//! What servers offer besides tools: resources, prompts, completions. Each `Value` here is as MCP defines it, with the
+//! server's own names and URIs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,11 +17,11 @@ pub enum OfferKind {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct OffersRequest {
     pub kind: OfferKind,
-    /// Of one server; of all if absent.
+    /// The server to ask; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
-    /// How long to wait for each server; one that comes later is among the missing. Without it, 10 s where
-    /// all are listed, and for one server as long as a call of it may take.
+    /// How long to wait for each server; a slower one is listed as missing. If absent, 10 s when all servers are asked,
+    /// and as long as a call may take when one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
@@ -29,31 +29,30 @@ pub struct OffersRequest {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct OfferList {
     pub offers: Vec<Offered>,
-    /// Servers that could not be asked, each with the reason. One that offers nothing of the kind is not
-    /// among them.
+    /// Servers that could not be asked, each with the reason. A server that has none of the kind is not among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingServer>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Offered {
-    /// Its name in the configuration.
+    /// The server's name in the configuration.
     pub server: String,
     /// MCP's `Resource`, `ResourceTemplate` or `Prompt`.
     pub offer: Value,
 }
 
-/// Answered with MCP's `ReadResourceResult`.
+/// Reads a resource. The answer is MCP's `ReadResourceResult`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ResourceRequest {
     pub server: String,
     pub uri: String,
-    /// The client's own name for this request, under which notices speak of it.
+    /// The client's own name for this request, by which notices refer to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
 
-/// Answered with MCP's `GetPromptResult`.
+/// Gets a prompt. The answer is MCP's `GetPromptResult`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PromptRequest {
     pub server: String,
@@ -64,14 +63,14 @@ pub struct PromptRequest {
     pub token: Option<String>,
 }
 
-/// `params` of MCP's `completion/complete`; answered with its result.
+/// The `params` of MCP's `completion/complete`. The answer is its result.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CompleteRequest {
     pub server: String,
     pub params: Value,
 }
 
-/// Whether this client is to be told when the resource changes.
+/// Subscribes to changes of a resource, or ends the subscription.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SubscribeRequest {
     pub server: String,

@@ -1,16 +1,16 @@
-//! What tools were when they were first trusted, and what somebody accepts of what they are now.
+//! Pins: what tools were when they were first trusted, and the acceptance of changed tools.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PinsRequest {
     pub server: String,
-    /// Asks the server itself, which is started if need be, and not what it listed last.
+    /// Whether to list the tools anew, and start the server if necessary, instead of using its last list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub current: bool,
 }
 
-/// The tools of one server beside their pins.
+/// The tools of one server, each with its pin.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PinList {
     pub server: String,
@@ -22,16 +22,16 @@ pub struct PinInfo {
     /// As the server spells it.
     pub name: String,
     pub standing: PinStanding,
-    /// Names the definition that the tool has now, in hexadecimal digits; absent if nothing is pinned of it.
+    /// The digest of the tool's present definition, in hexadecimal; absent if the tool is not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// When the pin was made, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
-    /// What was trusted, as JSON with its names in order; absent if the tool is what it was, or if it is not known.
+    /// The trusted definition, as JSON with sorted names; absent if the tool is unchanged, or if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// What the server says now, the same way. Letters that nobody sees are escaped.
+    /// The present definition, as JSON with sorted names. Invisible characters are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
 }
@@ -39,15 +39,15 @@ pub struct PinInfo {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PinStanding {
-    /// It is what was trusted.
+    /// The tool is as it was trusted.
     Trusted,
-    /// It came after its server was first trusted, and nobody has taken note.
+    /// The tool was added after its server was first trusted, and was not accepted yet.
     New,
-    /// It is not what was trusted, and can be called.
+    /// The tool has changed since it was trusted, and can be called.
     Changed,
-    /// It is not what was trusted, and its calls are refused.
+    /// The tool has changed since it was trusted, and its calls are refused.
     Refused,
-    /// Nobody compares.
+    /// The tool is not compared with a pin.
     Unpinned,
 }
 
@@ -58,7 +58,7 @@ pub struct AcceptPinsRequest {
     pub tools: Vec<SeenTool>,
 }
 
-/// A tool with the digest of what somebody has seen of it: what it has become meanwhile is not accepted.
+/// A tool with the digest of the definition that the user has seen: if it has changed since, it is not accepted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SeenTool {
     pub name: String,

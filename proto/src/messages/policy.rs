@@ -1,4 +1,4 @@
-//! The rules that are in force for somebody, and which of them decides a call.
+//! The rules that are in force for an agent, and which of them decides a call.
 
 use std::path::PathBuf;
 
@@ -7,49 +7,49 @@ use serde_json::Value;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PolicyRequest {
-    /// Whose rules; absent for a client without an agent's name.
+    /// The agent whose rules to list; absent for a client without an agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
 }
 
-/// The rules in the order in which they are asked.
+/// The rules in the order of their evaluation.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PolicyList {
     pub rules: Vec<PolicyRule>,
-    /// Whether the agent has rules of its own in place of everybody's.
+    /// Whether the agent has rules of its own in place of the general ones.
     pub own: bool,
-    /// Calls that no rule was about, since the daemon's start.
+    /// The number of calls since the daemon's start to which no rule applied.
     pub allowed_by_default: u64,
-    /// Of those, the calls of tools that call themselves destructive.
+    /// The number of those calls whose tools declare themselves destructive.
     pub destructive_by_default: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PolicyRule {
-    /// From 1, in its own list.
+    /// The rule's number in its own list, from 1.
     pub number: usize,
     pub action: PolicyAction,
     /// Globs of paths.
     #[serde(rename = "match")]
     pub matches: Vec<String>,
-    /// What else must hold, as it was written.
+    /// The other conditions, as they were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why it denies whatever it was meant to do.
+    /// Why the rule is invalid, so that it denies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mistake: Option<String>,
-    /// The agent whose own rule it is.
+    /// The agent to which the rule belongs, if it is not a general one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The project that denies.
+    /// The project to which the rule belongs, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
-    /// Which text of that project's `.mux.toml` it stands in.
+    /// Which text of that project's `.mux.toml` contains the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_text: Option<ProjectText>,
-    /// How often it has decided since the daemon's start.
+    /// How often the rule has decided since the daemon's start.
     pub decided: u64,
 }
 
@@ -57,11 +57,11 @@ pub struct PolicyRule {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectText {
-    /// The one that is there, approved.
+    /// The present text, which is approved.
     Current,
-    /// The one that was approved last. Another one is there now, or none.
+    /// The text that was approved last. It has been replaced or deleted since.
     Approved,
-    /// The one that is there, not approved.
+    /// The present text, which is not approved.
     Unapproved,
 }
 
@@ -73,41 +73,41 @@ pub enum PolicyAction {
     Deny,
 }
 
-/// A call that somebody thinks of. Without arguments it is told what depends on them.
+/// A hypothetical call. Without arguments, the answer says which rules depend on them.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ExplainPolicyRequest {
     pub path: String,
     /// An object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Value>,
-    /// The same as somebody types them.
+    /// The arguments as typed on a command line, as in [`crate::CallRequest`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What the client calls itself; the one that asks, if absent.
+    /// The client's name; that of the requesting client if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// Where it works; where the one that asks does, if absent.
+    /// The directory in which the client works; that of the requesting client if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PolicyExplanation {
-    /// Canonical, if the tool is known.
+    /// The path of the tool; canonical if the tool is known.
     pub path: String,
     pub known: bool,
     pub action: PolicyAction,
-    /// What decides; absent for the default.
+    /// The rule that decides; absent for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<PolicyRule>,
-    /// A rule before it applies with some arguments, and none were told.
+    /// Whether an earlier rule applies with some arguments, and none were given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub depends: bool,
-    /// The rules that were looked at, in their order.
+    /// The evaluated rules, in their order.
     pub steps: Vec<PolicyStep>,
-    /// What the tool says of itself, by the names that rules have for it.
+    /// The tool's annotations, by the names that rules use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<(String, bool)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,19 +120,19 @@ pub struct PolicyExplanation {
 pub struct PolicyStep {
     pub rule: PolicyRule,
     pub outcome: PolicyOutcome,
-    /// In words.
+    /// The reason, as text.
     pub because: String,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyOutcome {
-    /// It applies, and no other is asked.
+    /// The rule applies, and no further rule is evaluated.
     Decides,
-    /// It is about other paths or servers.
+    /// The rule concerns other paths or servers.
     Elsewhere,
-    /// A condition is not met.
+    /// A condition of the rule is not met.
     Unmet,
-    /// It applies with some arguments.
+    /// The rule applies with some arguments.
     Depends,
 }

@@ -1,15 +1,16 @@
-//! Programs of steps, written in JSON. They are started as every other program is.
+//! Step programs, written in JSON. They are started like all other programs.
 
 use serde::{Deserialize, Serialize};
 
-/// What a program is written in.
+/// The language of a program.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
-    /// Or JavaScript.
+    /// TypeScript or JavaScript.
     #[default]
     TypeScript,
-    /// `{"steps": [{"id", "tool", "args", "on_error"}]}`. Only a daemon with the feature `program` knows it.
+    /// A step program, `{"steps": [{"id", "tool", "args", "on_error"}]}`. Only a daemon with the feature `program`
+    /// supports it.
     Json,
 }
 
@@ -21,12 +22,12 @@ impl Language {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ExplainRequest {
-    /// A program of steps.
+    /// The text of a step program.
     pub source: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Explained {
-    /// The TypeScript that stands for the same.
+    /// The equivalent TypeScript.
     pub source: String,
 }

@@ -1,13 +1,13 @@
-//! Projects whose files define servers.
+//! Projects: directories whose files define servers.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Asks for projects.
+/// Which projects to list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ProjectsRequest {
-    /// The one to which this directory belongs; without it, all that are known.
+    /// Only the project to which this directory belongs; all known projects if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
 }
@@ -20,22 +20,22 @@ pub struct ProjectList {
 /// The files of one directory that define servers.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ProjectInfo {
-    /// Without links.
+    /// The project's directory, without symbolic links.
     pub root: PathBuf,
     pub state: ProjectState,
-    /// Names the files as they are now; absent if one cannot be read.
+    /// The digest of the present files; absent if one cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     pub files: Vec<ProjectFile>,
     pub servers: Vec<ProjectServer>,
-    /// Globs of paths that may not be called by those who work there, approved or not.
+    /// Globs of paths that clients in this project may not call, approved or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// Globs of paths that the approved text denies, where the files are others now or gone: in force until the
-    /// approval is revoked.
+    /// Globs of paths that the approved text denies, although the files have since been changed or deleted: in force
+    /// until the approval is revoked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub still_denied: Vec<String>,
-    /// What of the files has no effect, and why.
+    /// Parts of the files without effect, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }
@@ -43,28 +43,28 @@ pub struct ProjectInfo {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectState {
-    /// Nothing was approved there.
+    /// The project was never approved.
     New,
-    /// Something else was approved.
+    /// The files have changed since they were approved.
     Changed,
     Approved,
-    /// Something was approved, and there is no file any more.
+    /// The project was approved, and its files do not exist any more.
     Gone,
 }
 
-/// One of its files.
+/// A file of a project.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ProjectFile {
     pub name: String,
-    /// As it is now; absent if it is gone or cannot be read.
+    /// The present text; absent if the file does not exist or cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// As it was approved.
+    /// The approved text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
 }
 
-/// One server, as it is written: with the names of variables and without their values.
+/// A server as its file defines it: with the names of variables and without their values.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ProjectServer {
     pub name: String,
@@ -72,20 +72,20 @@ pub struct ProjectServer {
     pub file: String,
     /// The command line or the URL.
     pub command: String,
-    /// The variables that it is given.
+    /// The names of its environment variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
-    /// What is run to find out values.
+    /// The commands that are run to obtain values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// Why it cannot be used.
+    /// Why the server cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// The user has seen what this digest names, and approves it.
+/// Approves the files that the user has seen, by their digest.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ApproveProjectRequest {
     pub root: PathBuf,
@@ -94,6 +94,6 @@ pub struct ApproveProjectRequest {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ProjectRevoked {
-    /// Whether anything was approved.
+    /// Whether the project was approved.
     pub was_approved: bool,
 }

@@ -1,5 +1,4 @@
-//! Runs: what is asked for, what happens in one, how it ends, and the values that are too long for a
-//! message.
+//! Runs: their requests, events and outcomes, and the values that are too long for a message.
 
 use std::path::PathBuf;
 
@@ -10,42 +9,42 @@ use crate::{Error, Language};
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RunRequest {
-    /// TypeScript or JavaScript, if `language` does not say otherwise.
+    /// The program; TypeScript or JavaScript unless `language` differs.
     pub source: String,
     #[serde(default, skip_serializing_if = "Language::is_typescript")]
     pub language: Language,
     /// `mux.input`.
     #[serde(default)]
     pub input: Value,
-    /// Wall time, 1,000 to 300,000; the daemon's default if absent.
+    /// The limit of wall time, 1,000 to 300,000; the daemon's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// W3C trace context of the caller. What cannot be read is dropped; the calls of the run stand in this
-    /// trace, and their servers are told so.
+    /// The W3C trace context of the caller. It is ignored if it cannot be parsed; otherwise the calls of the run join
+    /// this trace, which is passed on to their servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-    /// What belongs to it, as W3C has it.
+    /// The W3C `tracestate` of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
-    /// The run goes on when this connection ends, and keeps an idle daemon from leaving. A daemon that
-    /// is told to stop waits for it as for every other, and then cancels it.
+    /// Whether the run continues when this connection ends, and keeps an idle daemon alive. A daemon that is stopped
+    /// waits for it as for every other run, and then cancels it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detach: bool,
-    /// Whatever the configuration says, the types of the program are not looked at.
+    /// Whether to skip the type check, whatever the configuration says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_check: bool,
-    /// All that the program asks for and is told is kept, and handed over by [`EventKind::Recorded`].
+    /// Whether to record the program's input and calls, which [`EventKind::Recorded`] then returns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub record: bool,
-    /// A recording: its program is run in place of `source`, is answered from it, and nothing is sent to
-    /// any server. Its source, language, input and timeout are those of the recording.
+    /// A recording to replay: its program is run in place of `source`, its calls are answered from the recording, and
+    /// nothing is sent to any server. Source, language, input and timeout are those of the recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Value>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RunStarted {
-    /// A random word, a dash, and a number that counts up.
+    /// The run's id: a random word, a dash, and a number that counts up.
     pub run: String,
 }
 
@@ -76,15 +75,14 @@ pub struct Event {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// What was found in the program before it began, if anything was, or why its types were not looked
-    /// at.
+    /// The result of the check before the program starts, if there are warnings, or why its types were not checked.
     Checked {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<Error>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unchecked: Option<String>,
     },
-    /// The program has an isolate and begins.
+    /// The program has an isolate and starts.
     Started {},
     /// A server that this run needs is being started.
     ServerStarting {
@@ -99,7 +97,7 @@ pub enum EventKind {
         call: u32,
         path: String,
     },
-    /// The server tells how far a call is.
+    /// The server reports the progress of a call.
     CallProgress {
         call: u32,
         path: String,
@@ -113,13 +111,13 @@ pub enum EventKind {
         call: u32,
         path: String,
         ms: f64,
-        /// Size of the JSON that the program got.
+        /// The length of the result's JSON text, in bytes.
         bytes: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Error>,
     },
-    /// A step of a JSON program begins; its call has events of its own. Those of steps are sent to clients with
-    /// the feature `program`, and as lines of the console to others.
+    /// A step of a step program starts; its call has events of its own. Events of steps are sent to clients with the
+    /// feature `program`, and as console lines to others.
     StepStarted {
         step: String,
         tool: String,
@@ -130,12 +128,12 @@ pub enum EventKind {
         step: String,
         tool: String,
         ms: f64,
-        /// Size of its result as JSON.
+        /// The length of the step's result as JSON text, in bytes.
         bytes: usize,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Error>,
     },
-    /// It never begins, because of another step.
+    /// A step is skipped because of another step.
     StepSkipped {
         step: String,
         tool: String,
@@ -145,21 +143,20 @@ pub enum EventKind {
         level: Level,
         text: String,
     },
-    /// An image, audio or resource that the program hands over beside its result, as MCP's content
-    /// blocks have it.
+    /// An image, audio or resource that the program emits besides its result, as a content block of MCP.
     Emitted {
         part: Held,
     },
-    /// The run goes on with what this one began: so many of its calls had ended, and are not sent again.
+    /// The run resumes this one: so many of its calls had ended, and are not sent again.
     Resumed {
         run: String,
         calls: usize,
     },
-    /// A call waits for somebody's approval, and the clocks of the run stand still.
+    /// A call waits for approval, and the clocks of the run are paused.
     ApprovalAsked(crate::ApprovalAsked),
-    /// It waits no more.
+    /// The approval was answered, or timed out.
     ApprovalOver(crate::ApprovalOver),
-    /// The recording that was asked for, as JSON text that is read with `read`. Comes right before the end.
+    /// The requested recording, as JSON text that is read with `read`. Comes right before the end.
     Recorded {
         recording: Handle,
     },
@@ -184,12 +181,12 @@ pub enum Level {
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Result(Value),
-    /// A result that is too long to stand in a message; it is read with `read`.
+    /// A result that is too long for a message; it is read with `read`.
     Stored(Handle),
     Error(Error),
 }
 
-/// A value, or where it is kept: `{"value": …}` or `{"stored": {"handle": …, …}}`.
+/// A value, or its handle: `{"value": …}` or `{"stored": {"handle": …, …}}`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
@@ -197,62 +194,62 @@ pub enum Held {
     Stored(Handle),
 }
 
-/// A value that is kept by the daemon because it is too long to stand in a message.
+/// A value that the daemon has stored because it is too long for a message.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Handle {
-    /// Names the value by its content: the same value has the same handle.
+    /// Identifies the value by its content: equal values have the same handle.
     pub handle: String,
-    /// Length of its JSON text.
+    /// The length of the JSON text, in bytes.
     pub bytes: u64,
-    /// The first 500 characters of the JSON text; no JSON by themselves.
+    /// The first 500 characters of the JSON text; not valid JSON by themselves.
     pub preview: String,
-    /// Milliseconds from now until it is forgotten, if the space is not needed before.
+    /// Milliseconds from now until the value expires, unless the space is needed before.
     pub expires_ms: u64,
 }
 
-/// A part of a value that is kept.
+/// Requests a page of a stored value.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ReadRequest {
     pub handle: String,
-    /// In bytes of the JSON text. Within a character it is moved back to where that begins; behind the
-    /// end the page is empty.
+    /// The offset in the JSON text, in bytes. If it is within a character, it is moved back to the character's start;
+    /// beyond the end, the page is empty.
     #[serde(default)]
     pub offset: u64,
-    /// In bytes; 256 KiB if absent. More than 4 MiB is the same as 4 MiB. A page ends with a whole
-    /// character and has one at least, unless 0 is asked for, which tells the total only.
+    /// The length in bytes; 256 KiB if absent, 4 MiB at most. A page ends with a whole character and has at least one,
+    /// unless 0 is requested, which returns the total only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ReadPage {
-    /// A piece of the JSON text.
+    /// A page of the JSON text.
     pub text: String,
-    /// Where the piece begins.
+    /// The offset of the page, in bytes.
     pub offset: u64,
-    /// Where the next page begins; absent at the end.
+    /// The offset of the next page; absent at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
-    /// Length of the whole in bytes.
+    /// The length of the whole JSON text, in bytes.
     pub total: u64,
 }
 
 /// Which runs to list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RunsRequest {
-    /// Only those that have not ended.
+    /// Whether to list only runs that have not ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub running: bool,
-    /// The latest so many; 20 if absent. The answer may have fewer if they would not fit into a frame.
+    /// The maximum number of runs, the latest first; 20 if absent. There may be fewer if they do not fit into a frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
 }
 
-/// Runs that are kept, the latest first.
+/// Runs, the latest first.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RunList {
     pub runs: Vec<RunInfo>,
-    /// How many match, whatever the limit.
+    /// The number of matching runs, whatever the limit.
     pub total: usize,
 }
 
@@ -260,31 +257,31 @@ pub struct RunList {
 pub struct RunInfo {
     pub run: String,
     pub state: RunState,
-    /// The program that asked for it, by the name that it gave in `hello`.
+    /// The client that started the run, by the name that it gave in `hello`.
     pub client: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
-    /// It does not end with the connection that started it.
+    /// Whether the run continues when its connection ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
-    /// The first line of the program that says something.
+    /// The first significant line of the program.
     pub title: String,
-    /// Milliseconds since the Unix epoch.
+    /// When the run was accepted, in milliseconds since the Unix epoch.
     pub accepted_ms: u64,
-    /// From then to its end, or to now.
+    /// Milliseconds from then to the run's end, or to now.
     pub ms: u64,
-    /// Tool calls that were sent so far.
+    /// The number of tool calls so far.
     pub calls: u32,
-    /// Those that have ended, well or not. What was on its way when the run ended never does.
+    /// The number of calls that have ended, successfully or not. Calls in flight at the run's end are not counted.
     pub calls_ended: u32,
-    /// Those that ended with an error.
+    /// The number of calls that ended with an error.
     pub calls_failed: u32,
-    /// How it failed, if it did, without details: its last event has them.
+    /// The error of a failed run, without its details: the last event has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
-    /// The number of its last event.
+    /// The number of the run's last event.
     pub events: u64,
 }
 
@@ -292,7 +289,7 @@ pub struct RunInfo {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunState {
-    /// In line for a worker.
+    /// The run waits for a worker.
     Waiting,
     Running,
     Succeeded,

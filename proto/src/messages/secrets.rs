@@ -1,12 +1,12 @@
-//! Secrets that the configuration names: `${keyring:NAME}`.
+//! Secrets that the configuration names, as `${keyring:NAME}`.
 //!
-//! Invariant: a value goes to the daemon, in one message, and never comes back.
+//! Invariant: a value is sent to the daemon, in one message, and never returned.
 
 use std::{fmt, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Text that is shown nowhere.
+/// Text that is never shown.
 #[derive(Clone, Deserialize, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct SecretText(pub String);
@@ -17,28 +17,28 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// Keeps a value, in place of the one that was kept.
+/// Stores the value of a secret, in place of the present one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SetSecretRequest {
     pub name: String,
     pub value: SecretText,
 }
 
-/// Where a secret is.
+/// Where a secret is stored.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SecretPlace {
-    /// The system's.
+    /// The system's keyring.
     Keyring,
-    /// [`SecretList::file`].
+    /// The file [`SecretList::file`].
     File,
 }
 
-/// One that was set, or that an entry names.
+/// A secret that was set, or that an entry of the configuration names.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SecretInfo {
     pub name: String,
-    /// Absent if nobody has set it.
+    /// Where the secret is stored; absent if it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<SecretPlace>,
     /// When it was set, in milliseconds since 1970.
@@ -51,12 +51,12 @@ pub struct SecretInfo {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SecretList {
-    /// By name.
+    /// The secrets, sorted by name.
     pub secrets: Vec<SecretInfo>,
-    /// Those that are set now go into the system's keyring, and not into the file.
+    /// Whether new secrets are stored in the system's keyring, and not in the file.
     pub keyring: bool,
     pub file: PathBuf,
-    /// Why the keyring is not used, where it was to be.
+    /// Why the keyring is not used, although it is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Why the file is not used.

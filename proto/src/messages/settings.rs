@@ -1,4 +1,4 @@
-//! The settings that are in force for somebody, and what is wrong with a file of them.
+//! The settings that are in force for an agent, and the problems of a configuration.
 
 use std::path::PathBuf;
 
@@ -11,27 +11,27 @@ pub struct SettingsRequest {
     pub agent: Option<String>,
 }
 
-/// What is in force. No value of it is a secret.
+/// The settings in force. No value is a secret.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SettingsReport {
     /// The configuration file.
     pub file: PathBuf,
     pub settings: Vec<Setting>,
-    /// What should be known, such as that nothing is said of the agent.
+    /// Remarks, such as that the configuration has no section for the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Setting {
-    /// As it would be written, such as `limits.wall`.
+    /// The name as in the configuration file, such as `limits.wall`.
     pub name: String,
     pub value: Value,
     pub from: SettingSource,
-    /// Of the configuration file.
+    /// The line of the configuration file that sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// The file, if it is another one.
+    /// The file that sets it, if it is not the configuration file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
 }
@@ -41,29 +41,29 @@ pub struct Setting {
 pub enum SettingSource {
     Default,
     Config,
-    /// What the file says of this agent alone.
+    /// The agent's section of the configuration file.
     Agent,
     Project,
 }
 
-/// Looks at a configuration without putting it in force.
+/// Checks a configuration without putting it in force.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CheckConfigRequest {
     pub text: String,
-    /// Its name, for what is told.
+    /// The file's name, for messages.
     pub file: PathBuf,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ConfigReport {
     pub problems: Vec<ConfigProblem>,
-    /// The entries that can be used, and those that are switched off.
+    /// The number of usable and of disabled entries.
     pub servers: usize,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ConfigProblem {
-    /// Where it stands, if that is known.
+    /// The line of the problem, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     pub message: String,

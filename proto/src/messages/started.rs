@@ -1,17 +1,17 @@
-//! Who started the daemon, and who looks after it.
+//! What started the daemon, and which service manager supervises it.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Started {
     pub by: StartedBy,
-    /// The unit of systemd, or the label of launchd.
+    /// The systemd unit, or the launchd label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// The listening socket is a service manager's, which starts a daemon for whoever connects.
+    /// Whether the listening socket is a service manager's, which starts a daemon for every client that connects.
     #[serde(default)]
     pub socket_passed: bool,
-    /// A daemon that does not answer for so long is ended and started again.
+    /// The watchdog timeout: a daemon that does not answer for this long is killed and restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog_ms: Option<u64>,
 }
@@ -19,13 +19,13 @@ pub struct Started {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartedBy {
-    /// The first one that needed it.
+    /// A client that needed a daemon.
     Client,
-    /// Somebody who ran `muxd`.
+    /// A user who ran `muxd`.
     Hand,
     Systemd,
     Launchd,
-    /// Of a newer daemon.
+    /// A value that only newer builds know.
     #[serde(other)]
     Other,
 }

@@ -1,4 +1,4 @@
-//! How the daemon and its servers are.
+//! The state of the daemon and its servers.
 
 use std::path::PathBuf;
 
@@ -10,47 +10,47 @@ use super::*;
 pub struct ServerInfo {
     pub name: String,
     pub state: ServerState,
-    /// Why it is in that state, where that is not obvious.
+    /// Why the server is in that state, where that is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The command line, without its environment.
     pub command: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Known tools, once a session was open.
+    /// The number of known tools, once a session was open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
-    /// What the server calls itself, with its version.
+    /// The server's name and version as it reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// How long the last start took, from the process to the list of tools.
+    /// The duration of the last start, from the process to the list of tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
-    /// Sessions opened since the daemon started.
+    /// The number of sessions opened since the daemon started.
     pub starts: u64,
     pub calls: u64,
     pub in_flight: u64,
-    /// `stdio`, `streamable-http` or `sse`, once it is known.
+    /// `stdio`, `streamable-http` or `sse`, once known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    /// Who shares one session: `user`, `workspace`, `client` or `run`.
+    /// What shares one session: `user`, `workspace`, `client` or `run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<String>,
-    /// Why, where nobody has said so in the configuration.
+    /// Why sessions are shared that way, if the configuration does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_reason: Option<String>,
-    /// One for each that shares, where there may be several.
+    /// The sessions, for a server that may have several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<SessionInfo>,
-    /// Where the server wants its users to sign in.
+    /// The state of the login, if the server requires one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<AuthState>,
-    /// Until it is tried again, while it is backing off.
+    /// Milliseconds until the next attempt, while the server is backing off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
-    /// What a user should look at, such as tools that are not what they were.
+    /// Warnings for the user, such as tools that have changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Something in its `args` looks like a secret: it is in the configuration file and in the list of processes.
@@ -67,7 +67,7 @@ pub struct ServerInfo {
 /// One session of a server that has several.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SessionInfo {
-    /// Whose it is: a directory, a client, a run.
+    /// To what the session belongs: a directory, a client, a run.
     pub of: String,
     pub state: ServerState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub struct SessionInfo {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthState {
-    /// Nobody has signed in, or not any more: `mux servers login NAME`.
+    /// There is no valid login: `mux servers login NAME`.
     Required,
     SignedIn,
 }
@@ -91,15 +91,15 @@ pub enum ServerState {
     Cold,
     Starting,
     Ready,
-    /// It answers, and something is wrong with it.
+    /// It answers, but has a problem.
     Degraded,
-    /// It could not be started, and is tried again after a while.
+    /// It could not be started; the next attempt follows after a delay.
     BackingOff,
     /// The last start failed; the next call tries again.
     Failed,
     /// The configuration of this server cannot be used.
     Broken,
-    /// The configuration has it switched off: `mux servers enable NAME`.
+    /// The configuration disables it: `mux servers enable NAME`.
     Disabled,
 }
 
@@ -123,11 +123,11 @@ pub struct Status {
     /// `v8` or `quickjs`; unknown until a worker has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// The engine's own version, where it tells.
+    /// The engine's own version, if it reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
     pub uptime_ms: u64,
-    /// Resident memory of the daemon in bytes, where the system tells.
+    /// The resident memory of the daemon in bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
     pub clients: usize,
@@ -139,7 +139,7 @@ pub struct Status {
     pub config: PathBuf,
     pub socket: PathBuf,
     pub log: PathBuf,
-    /// What is wrong and goes on being wrong: a config that does not parse, workers that do not start.
+    /// Persistent problems: a config that does not parse, workers that do not start.
     #[serde(default)]
     pub problems: Vec<String>,
     /// The same problems, with codes to decide by. A daemon of an older version sends none.
@@ -178,8 +178,8 @@ pub struct WorkerStatus {
     pub busy: usize,
     pub starting: usize,
     pub waiting: usize,
-    /// What holds a worker back beside its engine, by name; empty until one has started, and on systems
-    /// that have nothing of the kind.
+    /// The sandbox layers of a worker besides its engine, by name; empty until one has started, and on systems without
+    /// any.
     #[serde(default)]
     pub layers: Vec<String>,
     /// Whether isolates are built from a snapshot.
@@ -190,20 +190,20 @@ pub struct WorkerStatus {
 /// The type checker.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CheckerStatus {
-    /// The compiler that is used, once it was found.
+    /// The path of the compiler, once found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Its resident memory.
+    /// The compiler's resident memory in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rss_bytes: Option<u64>,
-    /// Programs looked at since the daemon started.
+    /// The number of programs checked since the daemon started.
     #[serde(default)]
     pub checks: u64,
-    /// Those of them whose verdict was known already.
+    /// The number of checks whose verdict was cached.
     #[serde(default)]
     pub cached: u64,
     /// Why programs run unchecked.

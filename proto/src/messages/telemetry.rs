@@ -1,21 +1,21 @@
-//! Where the daemon's spans go.
+//! The export of the daemon's spans.
 
 use serde::{Deserialize, Serialize};
 
-/// Of OpenTelemetry, which a daemon may be built without.
+/// The state of the OpenTelemetry exporter, without which a daemon may be built.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TelemetryStatus {
     pub built_in: bool,
     /// The collector that the configuration or the user's environment names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Spans that it has taken.
+    /// The number of spans that the collector has accepted.
     #[serde(default)]
     pub sent: u64,
-    /// Spans that had no room while they waited, or that it has not taken.
+    /// The number of spans that did not fit into the queue, or that the collector has not accepted.
     #[serde(default)]
     pub lost: u64,
-    /// Why none can be sent, or the last ones were not.
+    /// Why no spans can be sent, or the last ones were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

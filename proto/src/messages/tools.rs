@@ -1,4 +1,4 @@
-//! Tools, and the types that are made of them.
+//! Tools, and the TypeScript declarations that are generated from them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,21 +13,21 @@ pub struct ToolsRequest {
     pub server: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// With the JSON schemas of each tool.
+    /// Whether to include the JSON schemas of each tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub schemas: bool,
-    /// Only those that are offered as ordinary tools beside programs.
+    /// Whether to list only tools that are offered directly besides programs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// With each tool's whole definition.
+    /// Whether to include each tool's whole definition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub definitions: bool,
-    /// Also those that their servers have for the pages of MCP Apps, and for no model. With definitions they are there
-    /// anyway: who gets those keeps to what they say.
+    /// Whether to include tools that servers reserve for the pages of MCP Apps. With `definitions` they are always
+    /// included: clients that get definitions must respect their visibility.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_apps: bool,
-    /// How long to wait for servers whose tools nobody knows yet; without it, until they are ready or
-    /// have failed. Those that are not ready then are among the missing.
+    /// How long to wait for servers whose tools are not known yet; if absent, until they are ready or have failed.
+    /// Those that are not ready by then are listed as missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
@@ -35,18 +35,18 @@ pub struct ToolsRequest {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ToolList {
     pub tools: Vec<ToolInfo>,
-    /// How many match, whatever the limit.
+    /// The number of matching tools, whatever the limit.
     pub total: usize,
     /// Servers whose tools are not in the list, each with the reason.
     #[serde(default)]
     pub missing: Vec<MissingServer>,
-    /// What is unusual about a name: collisions, spellings.
+    /// Remarks on unusual names: collisions, spellings.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// Servers that are not connected, and whose tools are those of their last session.
+    /// Servers that are not connected, whose tools are those of their last session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remembered: Vec<String>,
-    /// Of the server that was asked for, if it has any.
+    /// The instructions of the requested server, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<ServerInstructions>,
 }
@@ -78,22 +78,23 @@ pub struct ToolInfo {
     pub input_schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// Of how many calls the result's type was learned, for a tool that declares none.
+    /// The number of calls from which the result's type was learned, for a tool that declares none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_calls: Option<u64>,
-    /// Offered as an ordinary tool beside programs.
+    /// Whether it is offered directly besides programs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// It is not what it was when it was first trusted.
+    /// Whether it has changed since it was first trusted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub changed: bool,
-    /// A function of a source that cannot be called, because of where its description has it called.
+    /// Whether it is a function of a source that cannot be called, because its description calls it at an address that
+    /// is not allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forbidden: bool,
-    /// Only pages of its server may call it, and no model: it is shown to none.
+    /// Whether only pages of its server may call it: it is not shown to models.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_apps: bool,
-    /// MCP's `Tool`, whole, as the server gave it.
+    /// The whole MCP `Tool`, as the server sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,
 }
@@ -105,10 +106,10 @@ pub struct TypesRequest {
     pub paths: Vec<String>,
 }
 
-/// Asks for the declarations of everything as soon as they are others than those that the client has.
+/// Waits until the declarations of all tools differ from those that the client has.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct WatchTypesRequest {
-    /// The name of those that the client has.
+    /// The name of the declarations that the client has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,
     pub wait_ms: u64,
@@ -116,14 +117,14 @@ pub struct WatchTypesRequest {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TypesPage {
-    /// Names the text by its content.
+    /// Identifies the text by its content.
     pub name: String,
-    /// The `.d.ts`; absent if the client has it.
+    /// The `.d.ts`; absent if the client has it already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// Whose results to forget.
+/// The tools whose learned result types to delete.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ForgetTypesRequest {
     /// `server` or `server.tool`; everything if empty.
@@ -133,6 +134,6 @@ pub struct ForgetTypesRequest {
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Forgotten {
-    /// Of so many tools a type had been learned.
+    /// The number of tools whose learned types were deleted.
     pub tools: usize,
 }

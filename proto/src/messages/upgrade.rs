@@ -1,27 +1,27 @@
-//! Another program takes over from the daemon that runs.
+//! Handing over from the running daemon to another program.
 //!
-//! Invariant: these messages only grow, by fields with a default: whoever upgrades a daemon is of another build, and
-//! may be of another contract.
+//! Invariant: these messages change only by added fields with a default: the client that upgrades a daemon is of
+//! another build, and may use another contract.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Starts a program and hands everything over to it. What runs ends where it is.
+/// Starts a program and hands over to it. Runs end in the old daemon.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct UpgradeRequest {
-    /// The `muxd` to start; absolute.
+    /// The absolute path of the `muxd` to start.
     pub binary: PathBuf,
-    /// What the client speaks, and the new daemon must speak.
+    /// The contract that the client speaks, and the new daemon must speak.
     pub contract: u32,
 }
 
-/// The new daemon serves. Whoever connects from now on is connected to it.
+/// The new daemon serves, and accepts all connections from now on.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Upgraded {
     pub pid: u32,
     pub build: String,
     pub contract: u32,
-    /// From the request to the moment at which the new daemon served.
+    /// Milliseconds from the request until the new daemon served.
     pub ms: u64,
 }

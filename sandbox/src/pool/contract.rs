@@ -1,72 +1,72 @@
-//! What the pool is given, and what it tells.
+//! The settings, the requests and the status of the pool.
 
 use std::{path::PathBuf, time::Duration};
 
 use crate::{Limits, fair::Turn, limits::Memory};
 
-/// How many workers, and for how long.
+/// Settings of the pool: how many workers it keeps, and its timeouts.
 #[derive(Clone, Debug)]
 pub struct PoolSettings {
     /// The `mux-worker` program.
     pub worker: PathBuf,
-    /// Fresh workers that stand ready when nothing runs.
+    /// The number of fresh workers that are kept ready.
     pub floor: usize,
-    /// What a reload of the configuration may change.
+    /// The settings that a reload of the configuration may change.
     pub bounds: Bounds,
-    /// A worker that has served this many runs is replaced.
+    /// A worker is replaced after this many runs.
     pub runs_per_worker: u32,
     /// From the start of a process until its isolate is ready.
     pub start_timeout: Duration,
     /// How long a run may wait for a free worker.
     pub queue_timeout: Duration,
-    /// A check, which runs nothing, may take this long.
+    /// How long a check, which runs nothing, may take.
     pub check_timeout: Duration,
-    /// As many workers as were wanted at once are kept for this long.
+    /// How long idle workers are kept: as many as were recently needed at once.
     pub idle: Duration,
-    /// Where snapshots of the guest's world are kept between starts; none are made without.
+    /// The directory of snapshots of the guest's realm. Without one, no snapshots are made.
     pub snapshots: Option<PathBuf>,
 }
 
-/// What the pool may use.
+/// The resources that the pool may use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Bounds {
-    /// Workers in all, running ones included.
+    /// The maximum number of workers, busy ones included.
     pub ceiling: usize,
-    /// How many runs may wait for a free worker. One owner may have half of them.
+    /// The maximum number of runs that wait for a free worker. One owner may have half of them.
     pub queue: usize,
-    /// What the program of one worker may hold.
+    /// The memory limits of a program.
     pub memory: Memory,
 }
 
-/// A program, what it is given, and for whom.
+/// A program with its input, its limits and its owner.
 pub struct RunRequest {
     pub source: String,
     /// JSON text of `mux.input`.
     pub input: String,
-    /// What a program sees of servers and tools when it lists them, as [`mux_wire::Program::names`] has it.
+    /// The names of servers and tools that the program can list, in the format of [`mux_wire::Program::names`].
     pub names: String,
     pub limits: Limits,
-    /// Runs of one owner may follow each other in one worker process, never in one isolate. Owners take
-    /// turns in the line, and the clients of one owner do.
+    /// Runs of one owner may follow each other in one worker process, never in one isolate. In the queue, owners take
+    /// turns, and so do the clients of one owner.
     pub turn: Turn,
 }
 
-/// What `status` shows.
+/// The status of the pool, as `mux status` shows it.
 #[derive(Clone, Debug, Default)]
 pub struct PoolStatus {
     pub engine: Option<String>,
-    /// The engine's own version, where it tells.
+    /// The version of the engine, if it reports one.
     pub engine_version: Option<String>,
     pub ready: usize,
     pub busy: usize,
     pub starting: usize,
     pub waiting: usize,
     pub pids: Vec<u32>,
-    /// What holds the worker that started last.
+    /// The sandbox layers of the worker that was started last.
     pub layers: Vec<String>,
-    /// Whether its isolates are built from a snapshot.
+    /// Whether the isolates of that worker are built from a snapshot.
     pub snapshot: bool,
-    /// Since the pool began: processes that were started, that could not be, and that have ended.
+    /// Processes since the start of the pool: started, failed to start, and ended.
     pub started: u64,
     pub failed: u64,
     pub ended: u64,

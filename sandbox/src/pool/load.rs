@@ -1,10 +1,10 @@
-//! How many workers have lately been wanted at once.
+//! The recent peak of the demand for workers.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The highest demand of the last one to two windows of time.
+/// The highest demand in the last one to two time windows.
 pub(super) struct Load {
     window: Duration,
     began: Instant,
@@ -22,7 +22,7 @@ impl Load {
         }
     }
 
-    /// So many are wanted now.
+    /// Records the present demand.
     pub(super) fn note(&mut self, demand: usize) {
         self.turn();
         self.current = self.current.max(demand);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_peak_is_remembered_for_one_to_two_windows() {
+    async fn peak_lasts_for_one_to_two_windows() {
         let window = Duration::from_secs(10);
         let mut load = Load::new(window);
         load.note(8);

@@ -1,4 +1,4 @@
-//! Why somebody gets no worker, in words.
+//! Errors for runs that get no worker.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ pub(super) fn turned_away(full: &Full, state: &State) -> Fault {
     let message = match full {
         Full::Line { waiting } => {
             format!(
-                "{waiting} runs wait for a worker already, the limit ([limits] queue) is {most}"
+                "{waiting} runs are already waiting for a worker, the limit ([limits] queue) is {most}"
             )
         }
         Full::Owner { waiting } => format!(
-            "{waiting} runs of this client wait for a worker already, half of the limit of {most} \
-             ([limits] queue), which is all that one may have"
+            "{waiting} runs of this client are already waiting for a worker; one client may have half of the limit \
+             of {most} ([limits] queue)"
         ),
     };
     busy(message, state.retry_after())
@@ -26,7 +26,7 @@ pub(super) fn turned_away(full: &Full, state: &State) -> Fault {
 pub(super) fn busy(message: String, retry_after: Duration) -> Fault {
     let milliseconds = retry_after.as_millis();
     let mut fault = Fault::new(Kind::Busy, message).hint(format!(
-        "nothing has begun: try again in {milliseconds} ms; [limits] workers in config.toml allows \
+        "nothing was started: try again in {milliseconds} ms; [limits] workers in config.toml allows \
          more at once"
     ));
     fault.details = Some(format!("{{\"retry_after_ms\":{milliseconds}}}"));
@@ -42,6 +42,6 @@ pub(super) fn no_worker(error: &WorkerError) -> Fault {
         WorkerError::Start { source, .. } => scarce::remedy(source),
         _ => None,
     };
-    let usual = "`mux-worker` must stand beside `muxd`; see `mux logs`";
+    let usual = "`mux-worker` must be in the same directory as `muxd`; see `mux logs`";
     unavailable(error.to_string()).user_hint(remedy.unwrap_or(usual))
 }

@@ -1,7 +1,7 @@
-//! What the pool knows, behind one lock: who waits, who stands ready, who is busy, and how many more are
-//! worth starting.
+//! The state of the pool, behind one lock: waiting runs, ready workers, the number of busy ones, and how many more to
+//! start.
 //!
-//! Invariant: the counts add up to the processes there are, and never to more than the ceiling.
+//! Invariant: the counts add up to the existing processes, and never exceed the ceiling.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,24 +17,25 @@ use crate::{
     worker_process::{Cause, Worker, WorkerError},
 };
 
-/// The share of the workers that is left to others, however much one owner wants.
+/// One in this many workers is reserved: a single owner never gets all of them.
 const RESERVE: usize = 4;
 
-/// So many starts in a row may fail by accident, and for so long, before nobody waits for another.
+/// Starts that fail in a row are retried until there were this many of them and, if the processes were killed, for this
+/// long. Then all waiting runs fail.
 const FAILED_STARTS: u32 = 4;
 const FAILING_FOR: Duration = Duration::from_secs(5);
-/// Between a start that failed and the next one, more each time.
+/// The delay after a failed start, multiplied by the number of failures in a row up to the maximum below.
 const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) struct State {
-    /// The one that came back last stands last.
+    /// The worker that was returned last is last.
     ready: VecDeque<Worker>,
-    /// By owner.
+    /// The number of busy workers by owner.
     busy: HashMap<String, usize>,
-    /// New processes on their way.
+    /// Processes that are being started.
     pub(super) starting: usize,
-    /// Workers that build their next isolate.
+    /// Workers that are building their next isolate.
     pub(super) rebuilding: usize,
     line: Line<Waiter>,
     load: Load,
@@ -44,19 +45,19 @@ pub(super) struct State {
     pub(super) layers: Vec<String>,
     pub(super) snapshot: bool,
     pub(super) problem: Option<String>,
-    /// Since the pool began.
+    /// Totals since the start of the pool.
     pub(super) counts: Counts,
-    /// Starts that failed since the last one that did not, and when the first of them did.
+    /// Failed starts since the last successful one, and the time of the first of them.
     failed_starts: u32,
     failing_since: Option<Instant>,
     pub(super) closed: bool,
-    /// Somebody will look whether workers can go.
+    /// Whether a task that ends idle workers is running.
     pub(super) sweeping: bool,
-    /// The usual time of a run, in seconds.
+    /// The moving average of how long a run has a worker, in seconds.
     usual: f64,
 }
 
-/// What became of processes.
+/// Counts of processes that were started, that failed to start, and that have ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) started: u64,
@@ -64,19 +65,19 @@ pub(super) struct Counts {
     pub(super) ended: u64,
 }
 
-/// Somebody who waits for a worker, and is counted as busy from the moment at which it is sent.
+/// A run that waits for a worker. It counts as busy as soon as the worker is sent to it.
 pub(super) struct Waiter {
     pub(super) owner: String,
     pub(super) hand: oneshot::Sender<Result<Handed, Fault>>,
 }
 
-/// A worker on its way to somebody, with the place that it takes.
+/// A worker that is assigned to a run, with the guard that counts it as busy.
 pub(super) struct Handed {
     pub(super) worker: Worker,
     pub(super) place: Busy,
 }
 
-/// Why nobody can wait any more.
+/// Why a run cannot be queued.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Full {
     Line { waiting: usize },
@@ -119,8 +120,7 @@ impl State {
         self.line.len()
     }
 
-    /// A worker for somebody who comes now: the owner's own before a fresh one. Dead ones are thrown out
-    /// on the way.
+    /// Takes a ready worker for this owner: one of the owner's before a fresh one. Dead workers are removed on the way.
     pub(super) fn pick(&mut self, owner: &str) -> Option<Worker> {
         if !self.may(owner) {
             return None;
@@ -139,11 +139,11 @@ impl State {
         }
     }
 
-    /// A place in the line.
+    /// Queues a run, unless the queue or the owner's share of it is full.
     pub(super) fn enqueue(&mut self, turn: &Turn, waiter: Waiter) -> Result<(), Full> {
         let most = self.bounds.queue;
         if self.line.len() >= most || self.line.of(&turn.owner) >= most.div_ceil(2) {
-            // Some may have given up since.
+            // Some waiters may have given up since.
             self.line.retain(|waiter| !waiter.hand.is_closed());
         }
         let (waiting, own) = (self.line.len(), self.line.of(&turn.owner));
@@ -158,7 +158,7 @@ impl State {
         Ok(())
     }
 
-    /// Gives the worker to whoever is next, or keeps it.
+    /// Gives the worker to the next eligible waiter, or keeps it.
     pub(super) fn offer(&mut self, mut worker: Worker, pool: &Pool) {
         if self.closed || worker.memory() != self.bounds.memory || self.is_in_the_way(&worker) {
             return;
@@ -167,7 +167,7 @@ impl State {
             let place = self.begin(&waiter.owner, pool);
             match waiter.hand.send(Ok(Handed { worker, place })) {
                 Ok(()) => return,
-                // That one has given up.
+                // The waiter has given up.
                 Err(Ok(back)) => {
                     self.end(&back.place.cancel(), None);
                     worker = back.worker;
@@ -178,8 +178,8 @@ impl State {
         self.ready.push_back(worker);
     }
 
-    /// It is the turn of an owner whom this worker cannot serve, and there is no room for another one:
-    /// this one goes, so that a new one can come.
+    /// Whether this worker must end to make room for a fresh one: it is the turn of an owner that this worker cannot
+    /// serve, and the pool is at its ceiling.
     fn is_in_the_way(&self, worker: &Worker) -> bool {
         let next = self.line.first(|owner| self.may(owner));
         next.is_some_and(|owner| !worker.serves(owner))
@@ -193,8 +193,7 @@ impl State {
         self.line.pop(|owner| worker.serves(owner) && may(owner))
     }
 
-    /// How many processes to start now, so that those who wait and the floor are covered; they count as
-    /// starting from now on.
+    /// The number of processes to start now for the waiters and the floor. They count as starting from now on.
     pub(super) fn starts(&mut self, floor: usize) -> usize {
         if self.closed {
             return 0;
@@ -209,11 +208,11 @@ impl State {
             })
             .sum();
         let fresh = self.ready.iter().filter(|w| w.owner.is_none()).count();
-        // Those that build their next isolate will serve somebody, too.
+        // Workers that are building their next isolate will serve a waiter, too.
         let coming = fresh + self.starting + self.rebuilding.min(waiting);
         let wanted = (waiting + floor).saturating_sub(coming);
         let mut room = self.bounds.ceiling.saturating_sub(self.total());
-        // Somebody waits while others' workers stand idle: the one that did so for longest gives way.
+        // Runs wait while workers of other owners are idle: the worker that was idle longest is ended.
         while room < wanted.min(waiting) {
             let Some(place) = self.ready.iter().position(|w| w.owner.is_some()) else {
                 break;
@@ -226,14 +225,14 @@ impl State {
         starts
     }
 
-    /// Lets go of the workers that died while they waited.
+    /// Counts an ended process and removes the ready workers that are dead.
     pub(super) fn bury(&mut self) {
         self.counts.ended += 1;
         self.ready.retain_mut(|worker| !worker.is_dead());
     }
 
-    /// Lets go of the workers that have lately not been needed. Whether some are left that may not be
-    /// needed later.
+    /// Ends the workers that were not needed recently. Returns whether owned workers are left, which may become
+    /// superfluous later.
     pub(super) fn sweep(&mut self) -> bool {
         let needed = self.load.peak().saturating_sub(self.busy());
         let mut spare = self.owned().saturating_sub(needed);
@@ -245,14 +244,14 @@ impl State {
         self.owned() > 0
     }
 
-    /// One more worker is busy until the place is dropped.
+    /// Counts one more worker of this owner as busy until the returned guard is dropped.
     pub(super) fn begin(&mut self, owner: &str, pool: &Pool) -> Busy {
         *self.busy.entry(owner.to_owned()).or_default() += 1;
         self.load.note(self.busy() + self.line.len());
         Busy::of(pool, owner)
     }
 
-    /// `took` is how long a run had the worker.
+    /// Counts one busy worker of this owner less. `took` is how long a run had the worker.
     pub(super) fn end(&mut self, owner: &str, took: Option<Duration>) {
         if let Some(busy) = self.busy.get_mut(owner) {
             *busy -= 1;
@@ -261,12 +260,12 @@ impl State {
             }
         }
         if let Some(took) = took {
-            // The last ten count most.
+            // A moving average over about ten runs.
             self.usual += (took.as_secs_f64() - self.usual) / 10.0;
         }
     }
 
-    /// When somebody who is turned away may hope for a place.
+    /// The estimated time until a refused run can be queued.
     pub(super) fn retry_after(&self) -> Duration {
         const SOON: f64 = 0.1;
         const LATE: f64 = 60.0;
@@ -274,7 +273,7 @@ impl State {
         Duration::from_secs_f64((turns * self.usual).clamp(SOON, LATE))
     }
 
-    /// A process stands that could not be had before.
+    /// Records a started worker and clears the failures before it.
     pub(super) fn started(&mut self, worker: &Worker) {
         self.starting -= 1;
         self.counts.started += 1;
@@ -287,8 +286,8 @@ impl State {
         self.snapshot = worker.snapshot;
     }
 
-    /// After what pause another start may go better, because a process can be killed by accident. It counts as
-    /// starting until then. `None`: it would fail, too.
+    /// Records a failed start. Returns the delay before a retry, which counts as starting until then, or `None` if a
+    /// retry would fail too.
     pub(super) fn start_failed(&mut self, error: &WorkerError) -> Option<Duration> {
         self.counts.failed += 1;
         self.failed_starts += 1;
@@ -298,7 +297,7 @@ impl State {
             WorkerError::Start { .. } | WorkerError::OtherBuild(_)
         );
         let since = *self.failing_since.get_or_insert_with(Instant::now);
-        // What somebody outside does to it says nothing of the next one.
+        // A process that was killed from outside says nothing about the next one.
         let killed = matches!(error, WorkerError::Ended(death) if death.cause == Cause::Killed);
         let hopeless =
             self.failed_starts >= FAILED_STARTS && (!killed || since.elapsed() >= FAILING_FOR);
@@ -309,21 +308,21 @@ impl State {
         Some((PAUSE * self.failed_starts).min(LONGEST_PAUSE))
     }
 
-    /// Everybody who waits gets this, because no worker can be had.
+    /// Fails all waiters with this error, because no worker can be started.
     pub(super) fn turn_all_away(&mut self, fault: &Fault) {
         for waiter in self.line.take_all() {
             drop(waiter.hand.send(Err(fault.clone())));
         }
     }
 
-    /// Kills those that wait; the others end with their runs.
+    /// Kills the ready workers and drops the queue. Busy workers end with their runs.
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.ready.clear();
         drop(self.line.take_all());
     }
 
-    /// Workers whose programs may hold another amount of memory than is allowed now.
+    /// Ends the ready workers that were started with other memory limits.
     pub(super) fn drop_outdated(&mut self) {
         let memory = self.bounds.memory;
         self.ready.retain(|worker| worker.memory() == memory);
@@ -342,7 +341,7 @@ impl State {
         busy < self.most_of_one()
     }
 
-    /// One owner may have so many workers at once. A pool of less than four has none to spare.
+    /// The maximum number of workers that one owner may have at once. A pool of less than four reserves none.
     fn most_of_one(&self) -> usize {
         let ceiling = self.bounds.ceiling;
         ceiling - ceiling / RESERVE

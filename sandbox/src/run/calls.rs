@@ -1,6 +1,6 @@
-//! The calls of one run: running, waiting in line, and counted.
+//! The calls of one run: starts, queues and counts them.
 //!
-//! Invariant: what a worker can make the daemon hold for its calls is bounded, whatever it sends.
+//! Invariant: the memory that the daemon uses for the calls of a worker is bounded, whatever the worker sends.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,13 +10,13 @@ use mux_wire::{Fault, Target};
 use super::Job;
 use crate::{limits, worker_process::WorkerError};
 
-/// Arguments of calls that wait in line, in bytes. While there are more, the worker's frames wait.
+/// Above this many bytes of arguments in queued calls, no further frames of the worker are read.
 const MAX_WAITING: usize = 64 << 20;
-/// Refusals that wait for a worker that does not take them. While there are more, its frames wait.
+/// Above this many finished calls whose answers the worker has not taken, no further frames of it are read.
 const MAX_UNTAKEN: usize = 1_000;
-/// A program that goes on calling so often after its calls were used up is ended.
+/// A program that makes this many calls beyond its limit is ended.
 const MAX_REFUSED: u32 = 100_000;
-/// What of a name is kept for errors, in bytes.
+/// The maximum bytes of a name that are kept for errors.
 const SHOWN_NAME: usize = 200;
 
 pub(super) type Answer = (u32, Result<String, Fault>);
@@ -25,15 +25,15 @@ pub(super) type Answer = (u32, Result<String, Fault>);
 pub(super) struct Calls {
     running: FuturesUnordered<BoxFuture<'static, Answer>>,
     line: VecDeque<(u32, Target, String)>,
-    /// Bytes of arguments in the line.
+    /// Bytes of arguments of the queued calls.
     waiting: usize,
     names: HashMap<u32, String>,
-    /// The number of the next call.
+    /// The number that the next call must have.
     next: u32,
 }
 
 impl Calls {
-    /// Takes the next call of the worker, whose numbers must count up.
+    /// Accepts the next call of the worker. The numbers must be consecutive.
     pub(super) fn accept(
         &mut self,
         call: u32,
@@ -67,7 +67,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Whether the program has called nothing yet.
+    /// Whether the program has not made any call yet.
     pub(super) fn are_none(&self) -> bool {
         self.next == 0
     }
@@ -78,7 +78,7 @@ impl Calls {
         self.waiting <= MAX_WAITING && untaken <= MAX_UNTAKEN
     }
 
-    /// The next call that has ended, and none if none is running. Cancel-safe.
+    /// Waits for the next call that ends. `None` if no call is running. Cancel-safe.
     pub(super) async fn ended(&mut self, job: &Job<'_>) -> Option<Answer> {
         let (call, outcome) = self.running.next().await?;
         let name = self.names.remove(&call).unwrap_or_default();
@@ -86,14 +86,14 @@ impl Calls {
         Some((call, outcome.and_then(|text| limits::fitting(text, &name))))
     }
 
-    /// Those that have not ended, by name, in the order in which they were made.
+    /// The names of the calls that have not ended, in the order in which they were made.
     pub(super) fn pending(&self) -> Vec<String> {
         let mut calls: Vec<_> = self.names.iter().collect();
         calls.sort();
         calls.into_iter().map(|(_, name)| name.clone()).collect()
     }
 
-    /// Starts calls from the line while there is room.
+    /// Starts queued calls while there is room.
     fn advance(&mut self, job: &Job<'_>) {
         while self.running.len() < job.limits.calls_at_once {
             let Some((call, target, arguments)) = self.line.pop_front() else {
@@ -107,7 +107,7 @@ impl Calls {
     }
 }
 
-/// The name of a tool as errors show it.
+/// The name of a tool, shortened for errors.
 fn shown(target: &Target) -> String {
     let cut = |name: &str| name[..name.floor_char_boundary(SHOWN_NAME)].to_owned();
     match target {

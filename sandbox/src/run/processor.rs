@@ -1,23 +1,23 @@
-//! Processor time of one run, counted from outside.
+//! The processor time limit of one run, measured by the daemon.
 //!
-//! Invariant: a run that waits is not looked at often. A process with so many threads cannot use up what
-//! is left any sooner than all of them at once would, so the next look comes then.
+//! Invariant: a run that waits is polled rarely. The next poll comes when the process could have used up the rest of
+//! its budget at the earliest: with all processors of the machine.
 
 use std::{future::pending, thread::available_parallelism, time::Duration};
 
 use tokio::time::{Instant, sleep_until};
 
-/// Looks are never closer than this.
+/// The minimum interval between two polls.
 const STEP: Duration = Duration::from_millis(20);
 
 pub(super) struct Processor {
-    /// None where a system tells no such thing; the wall time holds there.
+    /// `None` on systems without such a clock, where only the wall time is limited.
     worker: Option<Meter>,
     most: Duration,
     next: Instant,
 }
 
-/// The clock of one process, and what it showed when the run began.
+/// The processor clock of one process, and its reading at the start of the run.
 struct Meter {
     pid: u32,
     began: Duration,
@@ -36,14 +36,14 @@ impl Processor {
         }
     }
 
-    /// Ends when the run has used more than it may, with what it has used. Cancel-safe.
+    /// Resolves with the time used once the run has exceeded its limit. Cancel-safe.
     pub(super) async fn exceeded(&mut self) -> Duration {
         let Some(meter) = &self.worker else {
             return pending().await;
         };
         loop {
             sleep_until(self.next).await;
-            // A process that has ended uses nothing; its end is told elsewhere.
+            // A process that has ended uses nothing; `Worker::receive` reports its end.
             let now = used(meter.pid).unwrap_or(meter.began);
             let spent = now.saturating_sub(meter.began);
             let Some(left) = self.most.checked_sub(spent) else {
@@ -54,13 +54,13 @@ impl Processor {
     }
 }
 
-/// The least time in which the threads of this machine can use up so much.
+/// The shortest time in which all processors of this machine can use up this much processor time.
 fn share(left: Duration) -> Duration {
     let threads = available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
     (left / threads).max(STEP)
 }
 
-/// Processor time of a process so far.
+/// The processor time that a process has used so far.
 #[cfg(target_os = "linux")]
 fn used(pid: u32) -> Option<Duration> {
     use nix::{time, unistd::Pid};

@@ -1,12 +1,12 @@
-//! What a worker says beside its calls, counted as the worker must count it.
+//! Counts the console output and the emitted parts of a worker against their limits.
 //!
-//! Invariant: a worker that keeps its budgets, as ours does, never meets an error here.
+//! Invariant: the counting is the same as in `mux-worker`, so only a worker that was taken over causes an error here.
 
 use mux_wire::{LINE_COST, PART_COST};
 
 use crate::{Limits, worker_process::WorkerError};
 
-/// For the lines that our worker prints when a budget is used up or a run ends.
+/// Extra bytes for the lines that the worker itself prints when a budget is used up or a run ends.
 const SLACK: u32 = 64 << 10;
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
-//! Where snapshots stand, and how they get there and away.
+//! The files of snapshots: their paths, writing, and cleanup.
 //!
-//! Invariant: under its name a file is whole. It is written beside it and renamed.
+//! Invariant: a snapshot file is complete. It is written under a temporary name and renamed.
 
 use std::{
     env::consts::ARCH,
@@ -14,11 +14,10 @@ use std::{
     time::Duration,
 };
 
-/// Another build's snapshot may be in use by another daemon; after this long it is not.
+/// The age at which snapshots of other builds are removed. Younger ones may be in use by another daemon.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 
-/// The place for the snapshot of this very worker file: a snapshot fits no other build and no other
-/// kind of processor.
+/// The path of the snapshot for this worker file: a snapshot fits no other build and no other architecture.
 pub(super) fn path(folder: &Path, worker: &Path) -> io::Result<PathBuf> {
     let file = fs::metadata(worker)?;
     let mut hasher = DefaultHasher::new();
@@ -42,14 +41,14 @@ pub(super) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
             .truncate(true)
             .mode(0o600)
             .open(&new)?;
-        // Not synced: a file that a power cut harmed is refused by its checksum.
+        // Not synced: a file that a power cut damaged is refused by its checksum.
         file.write_all(bytes)?;
         fs::rename(&new, path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
-/// Removes what other builds have left beside this one. What cannot be removed stays.
+/// Removes old snapshots of other builds from the directory. Errors are ignored.
 pub(super) fn forget_old(path: &Path) {
     let Some(entries) = path.parent().and_then(|folder| fs::read_dir(folder).ok()) else {
         return;

@@ -1,7 +1,7 @@
-//! How a worker process ended, and what that tells about the reason.
+//! How a worker process ended, and the probable cause.
 //!
-//! Invariant: this decides what is said of a run that is lost already, and nothing else: a worker that was
-//! taken over may end and say what it likes.
+//! Invariant: this decides only which error a lost run reports: a worker that was taken over can choose its exit status
+//! and its output.
 
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
@@ -16,22 +16,22 @@ pub(crate) struct Death {
     status: String,
     last_words: String,
     pub(crate) cause: Cause,
-    /// What its program was allowed.
+    /// The memory limits of its program.
     pub(crate) memory: Memory,
 }
 
-/// What the kernel's word and the process's last words tell about the reason.
+/// The probable cause of the end, derived from the exit status and the last lines of standard error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Cause {
-    /// The engine, the allocator or the kernel had no memory to give.
+    /// The engine, the allocator or the kernel had no memory left.
     Memory,
-    /// Native code recursed too deep: a parser in a program that nests without brackets.
+    /// Native code overflowed the stack: the parser, in a program that nests without brackets.
     Depth,
-    /// Processor time of the whole process, the kernel's count.
+    /// The whole process used up its processor time (`RLIMIT_CPU`).
     Processor,
     /// A system call that no engine makes.
     Forbidden,
-    /// Somebody outside the process ended it: a person, or a system that is short of memory.
+    /// Killed from outside: by a user, or by a system that is short of memory.
     Killed,
     Unknown,
 }
@@ -42,13 +42,13 @@ impl std::fmt::Display for Death {
         if self.last_words.is_empty() {
             Ok(())
         } else {
-            write!(f, ", saying: {}", self.last_words)
+            write!(f, ", standard error: {}", self.last_words)
         }
     }
 }
 
 impl Death {
-    /// `status` is unknown of a process that has not been reaped.
+    /// `status` is `None` for a process that has not been reaped.
     pub(super) fn of(status: Option<ExitStatus>, last_words: String, memory: Memory) -> Self {
         Self {
             status: status.map_or_else(|| "unknown status".into(), |s| s.to_string()),

@@ -1,7 +1,7 @@
-//! Frames on their way to a worker.
+//! The queue of frames to a worker.
 //!
-//! Invariant: a worker that does not read holds back its own answers and nothing else: a few frames
-//! wait here, and whoever has more keeps them.
+//! Invariant: a worker that does not read delays only its own answers: the queue holds a few frames, and senders keep
+//! the rest.
 
 use bytes::Bytes;
 use futures::SinkExt;
@@ -14,19 +14,19 @@ use tokio_util::{
 
 use super::WorkerError;
 
-/// Each may be as long as a frame can be.
+/// The maximum number of queued frames. Each may have the maximum frame length.
 const FRAMES: usize = 2;
 
 #[derive(Clone)]
 pub(crate) struct Outbox(mpsc::Sender<Bytes>);
 
 impl Outbox {
-    /// Frames are written by a task of their own, which ends with its handle: a process that was killed
-    /// may have left its end of the socket to another that reads nothing.
+    /// Frames are written by a separate task, which is aborted when its handle is dropped: a process that was killed
+    /// may have left its end of the socket to another process that does not read.
     pub(super) fn open(stream: OwnedWriteHalf) -> (Self, AbortOnDropHandle<()>) {
         let (sender, mut queue) = mpsc::channel::<Bytes>(FRAMES);
         let writer = tokio::spawn(async move {
-            // The frames carry their length already.
+            // The frames include their length prefix.
             let mut sink = FramedWrite::new(stream, BytesCodec::new());
             while let Some(bytes) = queue.recv().await {
                 if sink.send(bytes).await.is_err() {
@@ -43,7 +43,7 @@ impl Outbox {
         drop(self.0.reserve().await);
     }
 
-    /// Queues a frame, for which there must be room.
+    /// Queues a frame. An error if there is no room.
     pub(crate) fn send(&self, frame: &ToWorker) -> Result<(), WorkerError> {
         let bytes = mux_wire::encode(frame).map_err(|e| WorkerError::Protocol(e.to_string()))?;
         match self.0.try_send(Bytes::from(bytes)) {

@@ -1,8 +1,9 @@
-//! A result that an argument changes: what the schema promises holds for calls without it.
+//! Results whose type depends on an argument, such as a field selection: the schema holds for calls without it.
 //!
-//! JSON Schema cannot say so. Such a schema is `anyOf` with [`UNLESS`] beside it, which names the argument: the first
-//! alternative is what comes back without it, and any of them with it.
-//! Invariant: a call that gives the argument is never told that its result lacks something.
+//! JSON Schema cannot express this. Such a schema has `anyOf` and [`UNLESS`], which names the argument: the first
+//! alternative is the result of a call without it, and any alternative that of a call with it.
+//!
+//! Invariant: the checker never reports a missing member in the result of a call with the argument.
 
 use std::borrow::Cow;
 
@@ -11,15 +12,15 @@ use serde_json::Value;
 use super::ir::Type;
 use super::refs::Definition;
 
-/// The keyword.
+/// The schema keyword that names the argument.
 pub const UNLESS: &str = "x-mux-unless";
-/// What is declared before the arguments.
+/// The type parameter of a call with such an argument.
 pub(super) const PARAMETER: &str = "<S extends Selection = never>";
 
-/// The result where nobody can leave the argument out.
+/// The type of the result if the argument is required.
 pub(super) const ANYTHING: &str = "unknown";
 
-/// The schema of a result, as it is without the argument.
+/// The schema of the result of a call without the argument.
 pub(super) struct Usual<'a> {
     pub(super) schema: Cow<'a, Value>,
     /// The argument, if there is one.
@@ -48,12 +49,12 @@ pub(super) fn usual(schema: &Value) -> Usual<'_> {
     }
 }
 
-/// Lets the type of this argument be whatever is given. Gives whether there is such an argument.
+/// Sets the type of this argument to the type parameter `S`. Returns whether there is such an optional argument.
 pub(super) fn open(definitions: &mut [Definition], argument: &str) -> bool {
     replace(definitions, argument, "S")
 }
 
-/// The same for the eye.
+/// Sets the type of this argument to `Selection`, for signatures. Returns whether there is such an optional argument.
 pub(super) fn name(definitions: &mut [Definition], argument: &str) -> bool {
     replace(definitions, argument, "Selection")
 }
@@ -67,7 +68,7 @@ fn replace(definitions: &mut [Definition], argument: &str, ty: &'static str) -> 
     member.map(|member| member.ty = Type::Global(ty)).is_some()
 }
 
-/// The type of a result that the argument changes.
+/// The type of a result that depends on the argument.
 pub(super) fn result(usual: &str) -> String {
     let blank = if usual.starts_with('\n') { "" } else { " " };
     format!("Selected<S,{blank}{usual}>")

@@ -1,16 +1,15 @@
-//! What a schema says in words about a value, as one JSDoc block.
+//! The documentation of a value in a schema, as one JSDoc block.
 //!
-//! Invariant: a `Doc` holds only text that has passed through `text`, so it can be written down
-//! as it is.
+//! Invariant: a `Doc` has only text that was sanitized by `text`, so it can be written as it is.
 
 use serde_json::{Map, Value};
 
 use super::text;
 
-/// The documentation of one value: a description and the limits that a type cannot express.
+/// The documentation of one value: a description, and tags for limits that a type cannot express.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Doc {
-    /// The schema's title, until `settle` decides whether it says anything.
+    /// The schema's title, until `settle` decides whether it is used.
     title: String,
     /// The description, one or more lines.
     pub(super) text: String,
@@ -39,7 +38,7 @@ const TAGS: &[(&str, &str)] = &[
     ("deprecated", "deprecated"),
 ];
 
-/// More examples than this tell nothing new.
+/// The maximum number of examples that are shown.
 const MAX_EXAMPLES: usize = 3;
 
 impl Doc {
@@ -70,7 +69,7 @@ impl Doc {
         }
     }
 
-    /// What `text` and `tags` say, both of which have passed through `text`.
+    /// Documentation from a text and tags, both sanitized by the module `text`.
     pub(super) fn said(text: String, tags: Vec<String>) -> Self {
         Self {
             title: String::new(),
@@ -83,7 +82,7 @@ impl Doc {
         self.text.is_empty() && self.tags.is_empty()
     }
 
-    /// Lets the title stand in for a missing description, unless it only repeats `name`.
+    /// Uses the title for a missing description, unless it only repeats `name`.
     pub(super) fn settle(mut self, name: &str) -> Self {
         let title = std::mem::take(&mut self.title);
         if self.text.is_empty() && !text::same_words(&title, name) {
@@ -97,7 +96,7 @@ impl Doc {
         self
     }
 
-    /// Takes over what `inner` says and this does not.
+    /// Adds the description and the tags of `inner` that are missing here.
     pub(super) fn absorb(&mut self, inner: Doc) {
         if self.text.is_empty() {
             self.text = inner.text;
@@ -109,7 +108,7 @@ impl Doc {
         }
     }
 
-    /// The same on one line, for a note inside another block.
+    /// The documentation on one line, for a note inside another block.
     pub(super) fn one_line(&self) -> String {
         let words = std::iter::once(self.text.as_str()).chain(self.tags.iter().map(String::as_str));
         text::line(
@@ -120,7 +119,7 @@ impl Doc {
         )
     }
 
-    /// The whole comment, each line indented by `pad` blanks and ended; nothing if empty.
+    /// The whole comment, each line indented by `pad` blanks and terminated; empty if there is no documentation.
     pub(super) fn block(&self, pad: usize) -> String {
         let tags = self.tags.join(" ");
         let pad = " ".repeat(pad);
@@ -146,7 +145,7 @@ impl Doc {
     }
 }
 
-/// Generators write the range of exact integers as bounds of every integer: noise for a reader.
+/// Whether a bound is that of the exact integers, which generators write for every integer: noise for a reader.
 fn is_safe_integer_bound(n: &serde_json::Number) -> bool {
     n.as_f64()
         .is_some_and(|n| n.abs() >= 9_007_199_254_740_991.0)

@@ -1,6 +1,6 @@
-//! A type as TypeScript over as many lines as it needs, with its documentation.
+//! Writes a type as TypeScript on as many lines as needed, with its documentation.
 //!
-//! Invariant: the text never grows past the cap that was given; it is all there or not there.
+//! Invariant: the text never exceeds its maximum length: it is complete, or an error is returned.
 
 use super::flat::{self, Docs, key, resolve, word, words};
 use super::ir::{Member, Object, Tuple, Type, Variant};
@@ -8,25 +8,25 @@ use super::parse::{MAX_DEPTH, TOO_DEEP};
 use super::refs::Definition;
 use super::text;
 
-/// Where a line is full. Descriptions are not broken: whoever reads them can wrap them.
+/// The maximum width of a line, in bytes. Descriptions are not wrapped.
 const WIDTH: usize = 100;
 
 const INDEX: &str = "[key: string]: ";
 
-/// The text has outgrown its cap.
+/// The text exceeds its maximum length.
 #[derive(Debug)]
 pub(super) struct TooLong;
 
 pub(super) struct Emitter<'a> {
     definitions: &'a [Definition],
     cap: usize,
-    /// Where the first line begins.
+    /// The column at which the first line begins.
     column: usize,
     text: String,
 }
 
 impl<'a> Emitter<'a> {
-    /// Writes down what `definitions` describe, at most `cap` bytes of it, from `column` on.
+    /// An emitter for types that refer to `definitions`. Writes at most `cap` bytes, from `column` on.
     pub(super) fn new(definitions: &'a [Definition], cap: usize, column: usize) -> Self {
         Self {
             definitions,
@@ -36,7 +36,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The text of `ty`, which stands in a line that is indented by `pad` blanks.
+    /// The text of `ty`, in a line that is indented by `pad` blanks.
     pub(super) fn ty(mut self, ty: &Type, pad: usize) -> Result<String, TooLong> {
         self.write(ty, pad, 0)?;
         Ok(self.text)
@@ -107,7 +107,7 @@ impl<'a> Emitter<'a> {
         self.push("Array<")?;
         let start = self.text.len();
         self.write(items, pad, depth)?;
-        // Alternatives stand on lines of their own, and what follows them too.
+        // Alternatives are on lines of their own, and so is what follows them.
         if self.text[start..].starts_with('\n') {
             self.line(pad)?;
         }
@@ -128,7 +128,7 @@ impl<'a> Emitter<'a> {
         }
         if let Some(rest) = &tuple.rest {
             self.line(pad + 2)?;
-            // `...Array<T>` would be looked into at once, and a recursive `T` be refused.
+            // `...Array<T>` would be resolved eagerly, and a recursive `T` refused.
             self.push("...")?;
             self.operand(rest, pad + 2, depth)?;
             self.push("[],")?;
@@ -153,8 +153,8 @@ impl<'a> Emitter<'a> {
         self.push("}")
     }
 
-    /// TypeScript wants the listed members to fit an index signature, so beside them it can be
-    /// no more than `unknown`, and its type becomes words.
+    /// The index signature beside listed members. TypeScript requires these to fit it, so its type is `unknown`, and
+    /// the real type becomes documentation.
     fn beside_members(&self, index: &Member) -> Member {
         let mut doc = index.doc.clone();
         let ty = resolve(self.definitions, &index.ty);
@@ -187,7 +187,7 @@ impl<'a> Emitter<'a> {
         self.push(";\n")
     }
 
-    /// Words fill lines; anything longer gets lines of its own, under its documentation.
+    /// Puts several one-word alternatives on a line, and others on lines of their own, under their documentation.
     fn union(&mut self, variants: &[Variant], pad: usize, depth: usize) -> Result<(), TooLong> {
         let mut in_words = false;
         for variant in variants {

@@ -1,7 +1,7 @@
-//! A type on one line, if it fits: the inner of every declaration, and all of a signature.
+//! Writes a type on one line, if it fits: inner types of declarations, and whole signatures.
 //!
-//! Invariant: the work is bounded by the room given, not by the size of the type, because the
-//! writer gives up as soon as the line is full.
+//! Invariant: the work is bounded by the available width, not by the size of the type, because the writer gives up as
+//! soon as the line is full.
 
 use std::borrow::Cow;
 
@@ -18,9 +18,9 @@ pub(super) struct DoesNotFit;
 /// What to do with documentation inside the type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Docs {
-    /// It has to be shown, so the type does not fit on a line.
+    /// Documentation has to be shown, so a type with documentation does not fit on a line.
     Keep,
-    /// It may be lost.
+    /// Documentation is left out.
     Drop,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn line(
     Ok(writer.line)
 }
 
-/// Follows names to the type that is to be written: never one that stands for another.
+/// Follows inline definitions to the type that is to be written.
 pub(super) fn resolve<'a>(definitions: &'a [Definition], mut ty: &'a Type) -> &'a Type {
     while let Type::Named(index) = ty
         && definitions[*index].inline
@@ -50,8 +50,7 @@ pub(super) fn resolve<'a>(definitions: &'a [Definition], mut ty: &'a Type) -> &'
     ty
 }
 
-/// What is said of a value: its own words or, failing these, those of the definition that is
-/// written in its place.
+/// The documentation of a value: its own, completed by that of the inline definition that it names.
 pub(super) fn words<'a>(definitions: &'a [Definition], own: &'a Doc, ty: &Type) -> Cow<'a, Doc> {
     match ty {
         Type::Named(index) if definitions[*index].inline && !definitions[*index].doc.is_empty() => {
@@ -63,7 +62,7 @@ pub(super) fn words<'a>(definitions: &'a [Definition], own: &'a Doc, ty: &Type) 
     }
 }
 
-/// A type that is one word, with a note where there is one.
+/// A type that is written as one word, with its note if there is one.
 pub(super) fn word<'a>(definitions: &'a [Definition], ty: &'a Type) -> Option<Cow<'a, str>> {
     Some(match ty {
         Type::Unknown(Some(note)) => Cow::Owned(format!("unknown /* {note} */")),
@@ -118,7 +117,7 @@ impl Writer<'_> {
             return self.push(&word);
         }
         match ty {
-            // Whoever leaves out the documentation has said where the type comes from.
+            // Where documentation is left out, the caller marks observed types itself.
             Type::Seen(ty) if self.docs == Docs::Drop => self.write(ty, depth),
             Type::Seen(ty) => {
                 self.push("Seen<")?;

@@ -34,7 +34,7 @@ interface Mux {
     total: number;
     /** The `cursor` of the next page; null at the end. */
     next: string | null;
-    /** Servers whose tools nobody knows yet. */
+    /** Servers whose tools are not known yet. */
     unknown: string[];
   }>;
   /**
@@ -71,7 +71,7 @@ interface Mux {
   }>;
   /** Lists of what there is. */
   readonly catalog: {
-    /** The servers; `tools` is how many they have, or null if nobody knows yet. */
+    /** The servers; `tools` is how many they have, or null if that is not known yet. */
     readonly namespaces: (options?: {}) => Promise<{
       namespaces: {
         name: string;
@@ -171,7 +171,7 @@ type ResourceContents = { uri: string; mimeType?: string; [key: string]: any } &
  */
 type ToolText = any;
 
-/** A tool of a server whose tools nobody knows yet, or a group of them. */
+/** A tool of a server whose tools are not known yet, or a group of them. */
 interface AnyTool {
   (args?: object): Promise<any>;
   readonly [tool: string]: AnyTool;

@@ -1,7 +1,6 @@
-//! Which definitions keep a name of their own, and which are written where they are mentioned.
+//! Decides which definitions keep a name of their own, and which are written inline where they are mentioned.
 //!
-//! Invariant: afterwards no chain of inline definitions leads back to where it began, so writing
-//! them out ends.
+//! Invariant: afterwards, inline definitions have no cycles, so writing them terminates.
 
 use super::ir::{Member, Position, Type, Variant};
 use super::refs::Definition;
@@ -9,11 +8,10 @@ use super::refs::Definition;
 /// A union of up to this many plain types is written out rather than named.
 const MAX_INLINE_UNION: usize = 8;
 
-/// Keeps a name for what is recursive, and for what is mentioned more than once and would be
-/// longer than its name; all else becomes inline.
+/// Keeps the names of definitions that are recursive, or mentioned more than once and longer than their name; all
+/// others become inline.
 pub(super) fn settle(definitions: &mut [Definition]) {
-    // A definition that is nothing but a way back to itself means nothing, and TypeScript
-    // refuses it as an alias.
+    // A definition that consists only of a reference to itself has no meaning, and TypeScript refuses it as an alias.
     let bare = graph(definitions, true);
     for (index, definition) in definitions.iter_mut().enumerate() {
         if reaches_itself(&bare, index) {
@@ -39,7 +37,7 @@ pub(super) fn settle(definitions: &mut [Definition]) {
     }
 }
 
-/// For each definition, those that it mentions.
+/// For each definition, the definitions that it mentions.
 fn graph(definitions: &[Definition], bare_only: bool) -> Vec<Vec<usize>> {
     let edges_of = |definition: &Definition| {
         let mut edges = Vec::new();
@@ -67,7 +65,7 @@ fn reaches_itself(edges: &[Vec<usize>], start: usize) -> bool {
     false
 }
 
-/// Every definition once, those that are mentioned before those that mention them.
+/// All definitions, sorted so that a definition comes after those that it mentions.
 fn inner_first(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(edges.len());
     let mut seen = vec![false; edges.len()];
@@ -134,8 +132,7 @@ fn merge_inline(ty: Type, definitions: &mut [Definition]) -> Type {
     }
 }
 
-/// The body of an inline definition. Unless it is short it is mentioned only where it is taken to,
-/// so it can be moved.
+/// Takes the body of an inline definition. A body that is not short has only this mention, so it can be moved.
 fn taken(index: usize, definitions: &mut [Definition]) -> Type {
     let body = &mut definitions[index].body;
     if is_short(body) {
@@ -145,8 +142,8 @@ fn taken(index: usize, definitions: &mut [Definition]) -> Type {
     }
 }
 
-/// Whether a body may be repeated at every mention. One that mentions others inside itself may
-/// not, because repeating those in turn could double the text at each step.
+/// Whether a body may be repeated at every mention. A body that mentions other definitions may not, because repeating
+/// those in turn could double the text at each step.
 fn is_short(body: &Type) -> bool {
     match body {
         Type::Array(items) => is_plain(items),

@@ -7,9 +7,9 @@ use super::doc::Doc;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Type {
-    /// Nothing is known; the note says why, when the schema did say something.
+    /// Unknown, with a note why if the schema did say something.
     Unknown(Option<String>),
-    /// Nothing was seen that could tell.
+    /// No observed value tells the type.
     Any,
     Never,
     Null,
@@ -23,20 +23,20 @@ pub(super) enum Type {
     Object(Object),
     /// Two or more alternatives.
     Union(Vec<Variant>),
-    /// Two or more types that hold at once.
+    /// An intersection of two or more types.
     All(Vec<Type>),
     /// An index into the definitions of the schema.
     Named(usize),
     /// A type that the globals declare.
     Global(&'static str),
-    /// What values looked like, as opposed to what a schema says of them.
+    /// A type that was observed in values, not declared by a schema.
     Seen(Box<Type>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tuple {
     pub(super) items: Vec<Type>,
-    /// How many items must be there; the others come after them.
+    /// How many items are required; the optional ones follow.
     pub(super) required: usize,
     pub(super) rest: Option<Box<Type>>,
 }
@@ -63,13 +63,13 @@ pub(super) struct Variant {
     pub(super) doc: Doc,
 }
 
-/// Where a name stands in an alias, as it matters to TypeScript: an alias may mention itself only
-/// where the mention is not looked into at once.
+/// The position of a name in an alias. TypeScript lets an alias mention itself only where the mention is not resolved
+/// eagerly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     /// The alias itself, or an alternative of it.
     Bare,
-    /// Inside an intersection, which is looked into through arrays and tuples.
+    /// Inside an intersection, which is resolved eagerly even through arrays and tuples.
     Intersected,
     /// Inside an object, or inside an array or tuple elsewhere.
     Deferred,
@@ -85,7 +85,7 @@ impl Position {
     }
 }
 
-/// What every object has, whether or not it is said.
+/// The members that every object inherits.
 const INHERITED: &[&str] = &[
     "constructor",
     "hasOwnProperty",
@@ -97,8 +97,8 @@ const INHERITED: &[&str] = &[
 ];
 
 impl Member {
-    /// The type as it can be written. To TypeScript every object has what it inherits, so without
-    /// these members no object would have the type of an optional one of the same name.
+    /// The type as it is written: `any` for an optional member with the name of an inherited one, because otherwise
+    /// TypeScript would compare it with the inherited member and accept no object.
     pub(super) fn written(&self) -> &Type {
         if self.optional && INHERITED.contains(&self.name.as_str()) {
             &Type::Any
@@ -109,8 +109,7 @@ impl Member {
 }
 
 impl Type {
-    /// Calls `visit` for every definition mentioned, with where it stands; `at` is where `self`
-    /// stands.
+    /// Calls `visit` for every mentioned definition with its position; `at` is the position of `self`.
     pub(super) fn mentions(&self, at: Position, visit: &mut impl FnMut(usize, Position)) {
         match self {
             Type::Named(index) => visit(*index, at),

@@ -1,17 +1,17 @@
-//! A schema as it is at hand: read, or as text.
+//! A schema as a parsed value or as text.
 //!
-//! Invariant: text is read for one tool at a time. The schemas of a large API take several times as much room when all of them
-//! are values at once.
+//! Invariant: text is parsed for one tool at a time. As values, all schemas of a large API would take several times as
+//! much memory.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// JSON of somebody else.
+/// A JSON value from a server.
 #[derive(Clone, Copy, Debug)]
 pub enum Json<'a> {
     Value(&'a Value),
-    /// Any other text says nothing.
+    /// JSON text. Invalid text counts as null.
     Text(&'a str),
 }
 

@@ -1,19 +1,18 @@
-//! The laws by which types are combined.
+//! Combines types: unions and intersections, simplified.
 //!
-//! Invariant: `union` and `all` only ever widen what a schema allows, so a value that the server
-//! accepts is never refused by the checker because of a simplification made here.
+//! Invariant: `union` and `all` never narrow what a schema allows, so a simplification never makes the checker refuse a
+//! value that the server accepts.
 
 use std::collections::{HashMap, HashSet};
 
 use super::doc::Doc;
 use super::ir::{Member, Object, Type, Variant};
 
-/// Beyond this many parts an intersection is left as it stands: comparing each with each is
-/// quadratic, and nobody writes such a schema to be read.
+/// An intersection with more parts than this is not simplified, because comparing all pairs is quadratic.
 const MAX_COMPARED: usize = 64;
 
 impl Type {
-    /// One of `variants`: nested unions are flattened, repetitions and `never` left out.
+    /// The union of `variants`: nested unions are flattened, repetitions and `never` left out.
     pub(super) fn union(variants: impl IntoIterator<Item = Variant>) -> Type {
         let mut flat: Vec<Variant> = Vec::new();
         let mut seen = HashSet::new();
@@ -40,7 +39,7 @@ impl Type {
         }
     }
 
-    /// All of `parts` at once: plain objects become one, parts that another one implies go.
+    /// The intersection of `parts`: plain objects are merged, parts that another one implies are left out.
     pub(super) fn all(parts: impl IntoIterator<Item = Type>) -> Type {
         let mut flat: Vec<Type> = Vec::new();
         let mut unknown = None;
@@ -89,7 +88,7 @@ impl Type {
         Type::union(variants)
     }
 
-    /// Whether every value of `self` is one of `wider`, as far as it can be told at a glance.
+    /// Whether every value of `self` is one of `wider`, as far as a cheap comparison can tell.
     fn implies(&self, wider: &Type) -> bool {
         match (self, wider) {
             (Type::Union(variants), wider) if !matches!(wider, Type::Union(_)) => {
@@ -113,7 +112,7 @@ impl Type {
 }
 
 impl Object {
-    /// An object of which nothing is known but that it is one.
+    /// An object with unknown members.
     pub(super) fn open() -> Self {
         let ty = Type::Unknown(None);
         let any = Member {
@@ -133,7 +132,7 @@ impl Object {
         self.members.is_empty() && index.is_some_and(|index| matches!(index.ty, Type::Unknown(_)))
     }
 
-    /// What is all of `objects` at once. A member is required if any of them requires it.
+    /// The intersection of `objects`. A member is required if any of them requires it.
     fn merged(objects: Vec<Object>) -> Object {
         let mut merged = Object::default();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -153,7 +152,7 @@ impl Object {
                 (Some(_), None) => {}
             }
         }
-        // A closed part beside members of another part is a slip that many schemas make.
+        // A closed part beside members of another part is a common mistake in schemas: ignore it.
         if !merged.members.is_empty() {
             merged.index = merged.index.filter(|index| index.ty != Type::Never);
         }

@@ -1,19 +1,20 @@
-//! JSON Schema, and where there is none what results have looked like, to TypeScript: the declarations that programs
-//! are checked against and read.
+//! Generates TypeScript declarations of tools from JSON Schema or, where a tool declares no schema, from observed
+//! results.
 //!
-//! It knows no other crate of this workspace. It widens what TypeScript cannot say and never narrows.
+//! Depends on no other crate of this workspace. What TypeScript cannot express is widened, never narrowed.
 //!
-//! - `parse`, `shapes`, `refs` and `json` read a schema into types (`ir`); `chosen` is a result that an argument
-//!   changes; `inline` says which definitions keep a name of their own.
-//! - `emit`, `flat`, `doc` and `text` write types as TypeScript; `tool` is one tool, `server` the properties of `mux`,
-//!   `signature` a tool on one line.
-//! - `names` spells servers and tools; `members` makes groups of the dots of a tool's name, so that dotted names are
-//!   groups (`mux.petstore.pet.getPetById`) and only a segment that is no identifier is respelled.
-//! - `observe` learns types from results: `observe/node` one place in a shape, `fields`, `keys`, `parts`, `sample`,
-//!   `outline`, `types` its parts.
+//! - `parse`, `shapes`, `refs` and `json` read a schema into types (`ir`), which `laws` combines; `chosen` handles
+//!   results whose type depends on an argument; `inline` decides which definitions keep a name of their own.
+//! - `emit`, `flat`, `doc` and `text` write types as TypeScript; `tool` declares one tool, `server` the properties of
+//!   `mux`, `signature` a tool on one line.
+//! - `names` spells servers and tools; `members` turns dotted names of tools into groups
+//!   (`mux.petstore.pet.getPetById`), so that only a segment that is not an identifier is respelled.
+//! - `observe` learns types from results. Its parts: `node` is one position in a shape, `fields` an object, `keys`
+//!   tells field names from data, `parts` recognizes MCP content, `sample` reads one result, `types` and `outline`
+//!   convert a shape to types and text.
 //!
 //! Invariant: pure and total. The same tools give the same text, any JSON value gives valid TypeScript, no schema is
-//! fetched, and nothing that a server wrote can leave the comment, string or type that it was put in.
+//! fetched, and no text of a server can leave the comment, string or type that it was put in.
 
 mod chosen;
 mod doc;
@@ -41,11 +42,11 @@ pub use json::Json;
 use names::spell;
 pub use observe::{Observed, Shape};
 
-/// What every program finds besides the tools: the end of every `mux.d.ts`.
+/// The globals of every program besides the tools: the end of every `mux.d.ts`.
 pub const GLOBALS: &str = include_str!("globals.d.ts");
 
-/// Counts up whenever the same tools get other declarations, so that what was kept of an older build is not
-/// taken for what this one would make.
+/// The version of the generator. Incremented whenever the same tools get other declarations, so that cached
+/// declarations of an older build are not used.
 pub const GENERATOR: u32 = 4;
 
 const HEADER: &str = "\
@@ -62,38 +63,37 @@ pub struct ToolDecl<'a> {
     pub name: &'a str,
     /// A name for people.
     pub title: Option<&'a str>,
-    /// What the tool does; up to 4 KiB of it are passed on.
+    /// What the tool does; at most 4 KiB are used.
     pub description: Option<&'a str>,
-    /// JSON Schema of the arguments. Any other JSON value counts as a schema that says nothing.
+    /// JSON Schema of the arguments. Any other JSON value counts as an empty schema.
     pub input_schema: Json<'a>,
-    /// JSON Schema of the structured result. Without one the result is what was observed, or else
+    /// JSON Schema of the structured result. Without one, the type of the result is the observed one, or else
     /// `ToolText`.
     pub output_schema: Option<Json<'a>>,
-    /// What results have looked like, for a tool without an output schema.
+    /// The shape of observed results, for a tool without an output schema.
     pub observed: Option<Observed<'a>>,
 }
 
-/// One server or source with the tools that are offered of it.
+/// One server or source with its tools.
 #[derive(Clone, Debug)]
 pub struct ServerDecl<'a> {
     /// The exact name, see [`names::is_server_name`].
     pub name: &'a str,
     /// The tools, in the order in which they are shown.
     pub tools: Vec<ToolDecl<'a>>,
-    /// Something that a reader should know, such as `not connected: …`. A server with a note and
-    /// without tools accepts any call, so that the call itself can say what is wrong.
+    /// A note for readers, such as `not connected: …`. A server with a note and without tools accepts any call, so that
+    /// the call itself can report the problem.
     pub note: Option<&'a str>,
 }
 
 /// The whole `mux.d.ts`: `declare const mux`, the servers' types in the namespace `Mux`, and
 /// [`GLOBALS`]. It checks under TypeScript with `lib: ["es2024"]` and without the DOM.
 ///
-/// Every tool is a method `(args: {…}): Promise<…>` of its server, or of the group that the dots of
-/// its name put it into, and its types take at most 64 KiB. Segments that are not identifiers appear
-/// twice, under their spelling and, quoted, as they are; names whose spellings collide appear only
-/// quoted. A whole name with dots in brackets is accepted, whatever it is: the text would be longer
-/// by a line for each tool. A server whose name is not allowed, or given twice, is left out and a
-/// comment says so.
+/// Every tool is a method `(args: {…}): Promise<…>` of its server, or of the group that the dots of its name put it
+/// into, and its types take at most 64 KiB. Segments that are not identifiers appear twice, under their spelling and,
+/// quoted, as they are; names whose spellings collide appear only quoted. Any whole name with dots is accepted in
+/// brackets: listing them would add a line for each tool. A server whose name is not allowed or occurs twice is left
+/// out, with a comment.
 pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
     let mut text = HEADER.to_owned();
     server::declare_all(servers, &mut text);
@@ -102,22 +102,22 @@ pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
 }
 
 /// A tool on one line: `files.read_text_file(args: { path: string; head?: number }): Promise<{ text: string }>`, without
-/// the `Promise` if nothing is known of the result. Beyond some 160 bytes optional members give way to `…`, and long types to
-/// their outline. Names are spelled; collisions with neighbours are not seen here.
+/// the `Promise` if nothing is known about the result. Beyond about 160 bytes, optional members are replaced by `…`,
+/// and long types by their outline. Names are spelled; collisions with other names are not considered.
 pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     signature::signature(server, tool)
 }
 
-/// A call as a person or a model reads it: what only the compiler needs is left out.
+/// Removes from a call what only the compiler needs.
 fn for_reader(call: &str) -> String {
     let call = call.strip_suffix(": Promise<ToolText>").unwrap_or(call);
     let none = format!("(args?: {})", signature::NO_MEMBERS);
     call.replacen(&none, "(args?: {})", 1)
 }
 
-/// One tool with its documentation, and the types that it names, as they stand in
-/// [`declarations`] but for the call, which is written as a program writes it:
-/// `mux.files.read_text_file(args: …): Promise<…>;`, without the `Promise` if nothing is known of the result. Collisions with neighbours are not seen here.
+/// One tool with its documentation and the types that it names, as in [`declarations`], except that the call is written
+/// as in a program: `mux.files.read_text_file(args: …): Promise<…>;`, without the `Promise` if nothing is known about
+/// the result. Collisions with other names are not considered.
 pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
     let type_name = server::type_name(server);
     let home = format!("Mux.{type_name}");

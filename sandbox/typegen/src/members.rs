@@ -1,41 +1,42 @@
-//! The properties of one server: its tools, and the groups into which the dots of their names put them.
+//! The properties of one server: its tools, in groups by the dots in their names.
 //!
-//! Invariant: every tool stands in one place, and what stands there depends on the names alone, whatever order
-//! they come in; their order decides only what is listed first.
+//! Invariant: every tool has one place, which depends only on the names, not on their order; the order decides only
+//! what is listed first.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::names::{Collision, is_path, is_reachable, spell, spell_flat};
 
-/// Of one segment, other ways to write it that are told.
+/// The maximum number of exact names that are listed for one segment.
 const MOST_WRITINGS: usize = 8;
 
-/// All properties of a server, of which it is the first one itself.
+/// All members of a server. The first is the server itself.
 #[derive(Clone, Debug)]
 pub struct Members<'a> {
     all: Vec<Member<'a>>,
-    /// The place of each tool, in the order in which they were given.
+    /// The index in `all` of each tool, in the order of the names.
     tools: Vec<usize>,
 }
 
 /// A tool, a group of tools, or both at once.
 #[derive(Clone, Debug, Default)]
 pub struct Member<'a> {
-    /// The property.
+    /// The name of the property.
     pub key: Cow<'a, str>,
-    /// Others share the spelling, so that the key is an exact name.
+    /// Whether the key is an exact name, because several names share its spelling.
     pub is_exact: bool,
-    /// How servers write the segment, where that is not the key, and the first of these ways.
+    /// The first few exact names of the segment that differ from the key.
     pub written: Vec<&'a str>,
-    /// Which of the names it is, if it is a tool.
+    /// The index of the name, if this is a tool.
     pub tool: Option<usize>,
-    /// Places of what is in the group.
+    /// The indices of the members of the group.
     members: Vec<usize>,
 }
 
 impl<'a> Members<'a> {
-    /// Of these names, all different, and of what [`super::names::collisions`] finds among them.
+    /// The members for these names, which must be distinct. `colliding` is what [`super::names::collisions`] returns
+    /// for them.
     pub fn new(names: impl Iterator<Item = &'a str>, colliding: &[Collision<'_>]) -> Self {
         let colliding: HashSet<&str> = colliding.iter().map(|c| &*c.spelling).collect();
         let mut building = Building {
@@ -47,7 +48,7 @@ impl<'a> Members<'a> {
             let spelling = spell(name);
             let collides = colliding.contains(&*spelling);
             let place = match collides && spelling != name {
-                // Where it would stand stands another one.
+                // The place of its spelling is taken by another name.
                 true => building.member(0, Cow::Borrowed(name), name),
                 false => building.place(name),
             };
@@ -60,16 +61,17 @@ impl<'a> Members<'a> {
         Self { all, tools }
     }
 
-    /// The server, whose members its properties are.
+    /// The group of the server's own properties.
     pub fn server(&self) -> &Member<'a> {
         &self.all[0]
     }
 
-    /// What is in a group, in order of first appearance.
+    /// The members of a group, in order of first appearance.
     pub fn of(&self, group: &Member<'a>) -> impl Iterator<Item = &Member<'a>> {
         group.members.iter().map(|place| &self.all[*place])
     }
 
+    /// The member of the tool with this index.
     pub fn of_tool(&self, tool: usize) -> &Member<'a> {
         &self.all[self.tools[tool]]
     }
@@ -83,7 +85,7 @@ impl Member<'_> {
 
 struct Building<'a> {
     all: Vec<Member<'a>>,
-    /// By group and key.
+    /// Indices in `all`, by group and key.
     places: HashMap<(usize, Cow<'a, str>), usize>,
 }
 
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
     use crate::names::collisions;
 
-    /// `key`, `key()` for a tool, with what is in it behind.
+    /// Formats members: `key`, `key()` for a tool, followed by the members of a group.
     fn shown(members: &Members<'_>, of: &Member<'_>) -> String {
         let each = members.of(of).map(|member| {
             let call = if member.tool.is_some() { "()" } else { "" };
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_make_groups_and_tools_may_be_groups_too() {
+    fn dotted_names_become_groups_which_may_be_tools_too() {
         for (names, expected) in [
             (&["a", "b-c"][..], "a() b_c<b-c>()"),
             (&["a.b", "x", "a.c.d"], "a{b() c{d()}} x()"),
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_many_segments_are_one() {
+    fn name_with_too_many_segments_is_one_segment() {
         let deep = ["x"; 17].join(".");
         let members = Members::new(std::iter::once(deep.as_str()), &[]);
         assert_eq!(members.of_tool(0).key, ["x"; 17].join("_"));

@@ -1,12 +1,12 @@
-//! How servers and tools are spelled as properties of `mux`, and properties of those.
+//! How servers and tools are spelled as properties of `mux` and of its servers.
 //!
-//! Invariant: a spelling depends on the one name alone, never on its neighbours, so that a program
-//! keeps its meaning when servers and tools come and go.
+//! Invariant: a spelling depends only on the name itself, never on other names, so that a program keeps its meaning
+//! when servers and tools are added or removed.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Members of `mux` that are no servers.
+/// Members of `mux` that are not servers.
 pub const BUILTINS: &[&str] = &[
     "call",
     "catalog",
@@ -22,39 +22,38 @@ pub const BUILTINS: &[&str] = &[
 /// Properties that JavaScript itself looks up on any object: `await mux` asks for `then`.
 const OBJECT_PROPERTIES: &[&str] = &["then", "constructor", "__proto__"];
 
-/// Whether no server or source may have this name.
+/// Whether this name is reserved, so that no server or source may have it.
 pub fn is_reserved(name: &str) -> bool {
     BUILTINS.contains(&name) || OBJECT_PROPERTIES.contains(&name)
 }
 
-/// Several names with one spelling: each of them is reachable under its exact name only.
+/// Several names with one spelling: each is reachable only under its exact name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collision<'a> {
-    /// The spelling that the names share; a path, if they are.
+    /// The spelling that the names share; a path if the names are paths.
     pub spelling: Cow<'a, str>,
-    /// Two or more distinct names, in the order in which they were given.
+    /// Two or more distinct names, in their original order.
     pub names: Vec<&'a str>,
 }
 
-/// Properties that a program cannot reach under their own name: JavaScript looks them up on any value, so that `mux`
-/// has to do without them.
+/// Properties that no member of `mux` can have, because JavaScript looks them up on any value.
 const UNREACHABLE: &[&str] = &["then", "toJSON"];
 
-/// A name with more segments than this is no path.
+/// A name with more segments than this is not a path.
 const MOST_SEGMENTS: usize = 16;
 
 /// How a server or tool is written after `mux.` or `mux.<server>.`
 ///
-/// The dots of a name separate segments, and each segment is spelled by itself: `repos.list-all` is
-/// `repos.list_all`, a member of the group `repos`. Only where a segment would be empty, or where there are
-/// more than sixteen, a dot is a character like any other (`a..b` is `a_b`).
+/// The dots of a name separate segments, and each segment is spelled separately: `repos.list-all` is `repos.list_all`,
+/// a member of the group `repos`. If a segment would be empty, or if there are more than sixteen, dots are characters
+/// like any other (`a..b` is `a_b`).
 ///
-/// A segment that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`) is its own spelling. In any other
-/// segment every run of characters that such an identifier cannot hold becomes one `_`, and a leading digit
-/// gets `_` in front; the empty name is spelled `_`. So `get-thing` is `get_thing`, `2fa` is `_2fa`. Reserved
-/// words need no care, because a property may be called `delete`; `then` and `toJSON` are `then_` and
-/// `toJSON_`, because no property of `mux` can be called that. Letters outside ASCII count as unfit, so that
-/// this rule is one short regular expression in every language that has to repeat it.
+/// A segment that is an ASCII identifier (`[A-Za-z_$][A-Za-z0-9_$]*`) is its own spelling. In any other segment, every
+/// run of characters that are not allowed in such an identifier becomes one `_`, and a leading digit is preceded by
+/// `_`; the empty name is spelled `_`. So `get-thing` is `get_thing`, `2fa` is `_2fa`. Reserved words are not changed,
+/// because a property may be called `delete`; `then` and `toJSON` become `then_` and `toJSON_`, because no member of
+/// `mux` can have these names. Letters outside ASCII are not allowed either, so that this rule is one short regular
+/// expression in every language that has to repeat it.
 pub fn spell(name: &str) -> Cow<'_, str> {
     if !is_path(name) {
         return spell_flat(name);
@@ -66,8 +65,8 @@ pub fn spell(name: &str) -> Cow<'_, str> {
     Cow::Owned(segments.join("."))
 }
 
-/// A name as one segment, whatever dots it holds: `repos.get` is `repos_get`. So dotted names were spelled before
-/// they were paths, and a tool is still found by it.
+/// Spells a name as one segment, dots included: `repos.get` is `repos_get`. Older versions spelled dotted names like
+/// this, and tools are still found by this spelling.
 pub fn spell_flat(name: &str) -> Cow<'_, str> {
     if is_its_own_spelling(name) {
         return Cow::Borrowed(name);
@@ -94,7 +93,7 @@ pub fn spell_flat(name: &str) -> Cow<'_, str> {
     Cow::Owned(spelling)
 }
 
-/// Every way to write a tool: as its server does, as programs do, and as they did.
+/// Every spelling of a tool: its exact name, that of programs, and that of programs for older versions.
 pub fn tool_spellings(name: &str) -> Vec<Cow<'_, str>> {
     let mut spellings = vec![Cow::Borrowed(name), spell(name)];
     if is_path(name) {
@@ -123,13 +122,13 @@ pub fn is_path(name: &str) -> bool {
         && name.split('.').count() <= MOST_SEGMENTS
 }
 
-/// Whether a program finds a property of this name where it is offered.
+/// Whether a program can reach a property of this name.
 pub(super) fn is_reachable(name: &str) -> bool {
     !UNREACHABLE.contains(&name)
 }
 
-/// The names among `names` that share a spelling with another one, grouped by that spelling, in
-/// order of first appearance. The same name twice is one name, not a collision.
+/// The names that share a spelling with another name, grouped by that spelling, in order of first appearance. The same
+/// name twice is not a collision.
 pub fn collisions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Collision<'a>> {
     let mut groups: Vec<Collision<'a>> = Vec::new();
     let mut by_spelling: HashMap<Cow<'a, str>, usize> = HashMap::new();
@@ -149,9 +148,8 @@ pub fn collisions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Collision<'a>
     groups
 }
 
-/// Whether servers and sources may be called this: `[A-Za-z][A-Za-z0-9_-]*`. There is no dot in
-/// it, because the first dot of a path splits the server from the tool. A name may pass here and
-/// still be reserved: see [`is_reserved`].
+/// Whether a name is valid for servers and sources: `[A-Za-z][A-Za-z0-9_-]*`. Dots are not allowed, because the first
+/// dot of a path separates the server from the tool. A valid name may still be reserved: see [`is_reserved`].
 pub fn is_server_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name

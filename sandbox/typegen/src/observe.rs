@@ -1,7 +1,7 @@
-//! What results have looked like: the type of a tool that declares none, learned call by call.
+//! Observed results: the type of a tool that declares none is learned from its results.
 //!
-//! Invariant: a shape holds names of fields and kinds of values, never a value. It stays below
-//! `MAX_SIZE` and `MAX_DEPTH` whatever a server sends, and only ever gets wider.
+//! Invariant: a shape has names of fields and kinds of values, never a value. It stays below `MAX_SIZE` and `MAX_DEPTH`
+//! whatever a server sends, and only ever gets wider.
 
 mod fields;
 mod keys;
@@ -17,25 +17,24 @@ use serde_json::Value;
 
 use super::ir::Type;
 
-/// Levels of nesting that are looked at; anything below is `any`.
+/// Levels of nesting that are learned; anything below is `any`.
 const MAX_DEPTH: u8 = 12;
 
-/// The size of a shape: one for each type in it, and one for every 16 bytes of a field's name.
-/// What outgrows it loses its deepest level.
+/// The maximum size of a shape: one for each type in it, and one for every 16 bytes of a field's name. A larger shape
+/// loses its deepest level.
 const MAX_SIZE: usize = 2000;
 
-/// The longest text that is read back, well above what `MAX_SIZE` allows to be written.
+/// The maximum length of a serialized shape in bytes, well above what `MAX_SIZE` allows.
 const MAX_BYTES: usize = 256 * 1024;
 
 const VERSION: u8 = 1;
 
-/// What the results of one tool have looked like so far. Never holds a value.
+/// The shape of the results of one tool so far. Never has a value.
 ///
-/// Results are joined: a field that was missing once is optional, values of several kinds become
-/// a union, and arrays have the union of their items. An object becomes a map, whose keys are
-/// forgotten, if a key looks like data (a number, a hash, a path, an address), if it has more than
-/// 24 members all of one kind, or more than 64 of any, or if its keys go on changing. As far as the
-/// budgets reach, the order in which results come does not matter.
+/// Results are joined: a field that was missing once is optional, values of several kinds become a union, and arrays
+/// have the union of their items. An object becomes a map, whose keys are forgotten, if a key looks like data (a
+/// number, a hash, a path, an address), if it has more than 24 members all of one kind, or more than 64 of any, or if
+/// its keys keep changing. Within the budgets, the order of the results does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     node: Node,
@@ -44,7 +43,7 @@ pub struct Shape {
     calls: u64,
 }
 
-/// A shape as it is shown in a declaration.
+/// A shape to be shown in a declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     pub shape: &'a Shape,
@@ -53,7 +52,7 @@ pub struct Observed<'a> {
     pub calls: Option<u64>,
 }
 
-/// A shape as it is kept.
+/// The serialized form of a shape.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept<N> {
@@ -74,27 +73,27 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Nothing was seen yet.
+    /// A shape without results.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Merges one result, and tells whether more is known now; the number of calls does not count.
+    /// Merges one result. Returns whether the shape has changed, apart from the number of calls.
     ///
-    /// The cost is bounded: of a long array the first 200 items are looked at and 50 of the
-    /// others, and of one result 20,000 values at most.
+    /// The cost is bounded: of a long array, the first 200 items and 50 of the others are read, and at most 20,000
+    /// values of one result.
     pub fn add(&mut self, value: &Value) -> bool {
         let node = sample::look_at(value, self.depth);
         self.calls = self.calls.saturating_add(1);
         self.join(node)
     }
 
-    /// How many results were merged.
+    /// The number of results that were merged.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Merges what another shape knows, and tells whether more is known now.
+    /// Merges another shape. Returns whether this shape has changed, apart from the number of calls.
     pub fn merge(&mut self, other: &Shape) -> bool {
         self.calls = self.calls.saturating_add(other.calls);
         let cut = other.depth < self.depth && {
@@ -106,7 +105,7 @@ impl Shape {
         self.join(node) | cut
     }
 
-    /// Compact JSON.
+    /// Serializes the shape as compact JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
         let kept = Kept {
             version: VERSION,
@@ -117,7 +116,7 @@ impl Shape {
         serde_json::to_vec(&kept).unwrap_or_default()
     }
 
-    /// What was learned, without how often: shapes of one kind have one type.
+    /// Serializes the shape without the number of calls: equal bytes mean equal types.
     pub fn kind(&self) -> Vec<u8> {
         let kept = Kept {
             version: VERSION,
@@ -128,8 +127,8 @@ impl Shape {
         serde_json::to_vec(&kept).unwrap_or_default()
     }
 
-    /// What [`Shape::to_bytes`] gave. `None` for anything that it would not have given: another
-    /// format, a shape beyond the budgets, a name of a field that looks like data.
+    /// Deserializes what [`Shape::to_bytes`] returned. `None` for anything else: another format, a shape beyond the
+    /// budgets, a field name that looks like data.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MAX_BYTES {
             return None;
@@ -146,7 +145,7 @@ impl Shape {
         })
     }
 
-    /// The type of the results, unless nothing is known of them.
+    /// The type of the results, or `None` if nothing is known about them.
     pub(super) fn result_type(&self) -> Option<Type> {
         types::result(&self.node)
     }

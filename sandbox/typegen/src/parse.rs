@@ -1,7 +1,7 @@
-//! JSON Schema to types: how the keywords of one schema work together.
+//! Parses JSON Schema to types: combines the keywords of one schema.
 //!
-//! Invariant: parsing is total. Any JSON value gives a type; what is not understood, or is nested
-//! too deeply, gives `unknown`.
+//! Invariant: parsing is total. Any JSON value gives a type; what is not understood, or is nested too deeply, gives
+//! `unknown`.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,13 @@ use super::ir::{Member, Object, Tuple, Type, Variant};
 use super::refs::{Definition, References};
 use super::text;
 
-/// Levels of nesting, in a schema and in what is written, beyond which all is `unknown`.
+/// The maximum nesting depth of schemas and of written types; anything deeper is `unknown`.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// The note on what is nested more deeply.
+/// The note on an `unknown` that is nested too deeply.
 pub(super) const TOO_DEEP: &str = "nested deeper than 64 levels";
 
-/// A schema's definitions; the first is the schema itself, called `name` if it needs a name.
+/// Parses a schema to its definitions. The first is the schema itself, called `name` if it needs a name.
 pub(super) fn parse(schema: &Value, name: &str) -> Vec<Definition> {
     let mut parser = Parser {
         references: References::new(schema, name),
@@ -28,7 +28,7 @@ pub(super) fn parse(schema: &Value, name: &str) -> Vec<Definition> {
     while let Some((name, target)) = parser.references.target(definitions.len()) {
         let name = name.to_owned();
         let (body, doc) = parser.schema(target, 0);
-        // The title of the whole schema is what a generator made of the tool's name.
+        // The title of the whole schema is usually generated from the tool's name.
         let doc = if definitions.is_empty() {
             doc.untitled()
         } else {
@@ -90,7 +90,7 @@ impl Parser<'_> {
         (if nullable { ty.or_null() } else { ty }, doc)
     }
 
-    /// A union. Words about the only alternative that is not null are words about the value.
+    /// A union. If only one alternative is not null, its documentation moves to the union.
     fn alternatives(&mut self, schemas: &[Value], depth: usize, doc: &mut Doc) -> Type {
         let variants = schemas.iter().map(|schema| {
             let (ty, doc) = self.schema(schema, depth + 1);
@@ -111,7 +111,7 @@ impl Parser<'_> {
         Type::union(variants)
     }
 
-    /// What `type` says, or what the other keywords let one guess where it is left out.
+    /// The type by the keyword `type`, or guessed from other keywords if that is missing.
     fn typed(&mut self, map: &Map<String, Value>, depth: usize, doc: &mut Doc) -> Type {
         let has = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
         let names: Vec<&str> = match map.get("type") {
@@ -149,7 +149,7 @@ impl Parser<'_> {
     }
 }
 
-/// The one type of which `value` is the only value.
+/// The literal type whose only value is `value`.
 fn literal(value: &Value, depth: usize) -> Type {
     match value {
         _ if depth > MAX_DEPTH => Type::Unknown(Some(TOO_DEEP.to_owned())),
@@ -186,7 +186,7 @@ pub(super) fn variant(ty: Type, doc: Doc) -> Variant {
     Variant { ty, doc }
 }
 
-/// A list under `keyword`. An empty one says nothing, whatever the standard makes of it.
+/// The list under `keyword`. An empty list counts as missing, contrary to the standard.
 pub(super) fn non_empty<'a>(map: &'a Map<String, Value>, keyword: &str) -> Option<&'a [Value]> {
     map.get(keyword)
         .and_then(Value::as_array)

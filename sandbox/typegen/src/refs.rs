@@ -1,7 +1,6 @@
-//! Definitions: what `$ref` points at, found inside the same document and nowhere else.
+//! Resolves `$ref` to definitions inside the same document.
 //!
-//! Invariant: every definition is parsed once, from its own root, so a recursive schema is a
-//! finite table and nothing is ever fetched.
+//! Invariant: every definition is parsed once, so a recursive schema is a finite table, and nothing is ever fetched.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use super::doc::Doc;
 use super::ir::Type;
 use super::text;
 
-/// More definitions than this in one schema are not for a reader.
+/// The maximum number of definitions in one schema.
 const MAX_DEFINITIONS: usize = 512;
 
 /// A part of a schema that may be given a name.
@@ -20,11 +19,11 @@ pub(super) struct Definition {
     pub(super) name: String,
     pub(super) body: Type,
     pub(super) doc: Doc,
-    /// Whether the body is written where the definition is mentioned, instead of the name.
+    /// Whether the body is written instead of the name where the definition is mentioned.
     pub(super) inline: bool,
 }
 
-/// The definitions of a document that have been asked for so far, in the order of asking.
+/// The definitions of a document that were referenced so far, in that order.
 pub(super) struct References<'a> {
     document: &'a Value,
     by_pointer: HashMap<String, usize>,
@@ -32,7 +31,7 @@ pub(super) struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    /// The document itself is definition 0, under the name that it gets if it is recursive.
+    /// References into `document`. The document itself is definition 0, called `name` if it is recursive.
     pub(super) fn new(document: &'a Value, name: &str) -> Self {
         Self {
             document,
@@ -47,7 +46,7 @@ impl<'a> References<'a> {
             .map(|(name, target)| (name.as_str(), *target))
     }
 
-    /// The type that `reference` stands for: a definition, or unknown with the reason.
+    /// The type of `reference`: a definition, or unknown with the reason.
     pub(super) fn resolve(&mut self, reference: &str) -> Type {
         let unknown = |why: &str| Type::Unknown(Some(format!("{why}: {}", text::line(reference))));
         let Some(fragment) = reference.strip_prefix('#') else {
@@ -71,7 +70,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// A URI fragment may be percent-encoded; what does not decode is taken as it stands.
+/// Decodes percent-encoding in a URI fragment. Invalid sequences are kept as they are.
 fn percent_decoded(fragment: &str) -> String {
     if !fragment.contains('%') {
         return fragment.to_owned();

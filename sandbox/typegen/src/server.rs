@@ -1,7 +1,6 @@
-//! Servers: the properties of `mux`, and one interface of methods for each, with one more for each group of tools.
+//! Declares servers: the properties of `mux`, one interface for each server, and one for each group of tools.
 //!
-//! Invariant: every property of `mux` is declared once, so that a badly named server costs itself
-//! and not the others.
+//! Invariant: every property of `mux` is declared once, so that a badly named server does not affect the others.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +12,7 @@ use super::names::{
 use super::tool::{Declared, Place, declare, unused};
 use super::{ServerDecl, ToolDecl, text};
 
-/// Global types that are used inside the namespace `Mux`, where a server's type would hide them.
+/// Global types that are used inside the namespace `Mux`, where a server's type of the same name would hide them.
 const TYPES_IN_USE: &[&str] = &[
     "AnyTool",
     "Array",
@@ -26,7 +25,7 @@ const TYPES_IN_USE: &[&str] = &[
     "ToolText",
 ];
 
-/// The name of a server's interface: its spelling with a capital, as types are written.
+/// The name of a server's interface: its spelling, capitalized.
 pub(super) fn type_name(server: &str) -> String {
     let mut name = spell_flat(server).into_owned();
     if let Some(first) = name.get_mut(..1) {
@@ -132,7 +131,7 @@ fn declare_server(
     }
 }
 
-/// Every tool, in the order in which they were given, and the types that they name.
+/// Declares every tool, in their original order, and appends the types that they name to `types`.
 fn declared(
     tools: &[&ToolDecl<'_>],
     members: &Members<'_>,
@@ -149,35 +148,35 @@ fn declared(
             taken: &mut taken,
         };
         let mut declared = declare(tool, place);
-        // Once is enough: those of a large API are long.
+        // Moved, not copied: the types of a large API are long.
         types.push_str(&std::mem::take(&mut declared.types));
         declared
     });
     declared.collect()
 }
 
-/// What stands before the arguments of a tool.
+/// The method name before the arguments of a tool.
 fn method<'a>(member: &'a Member<'_>) -> Cow<'a, str> {
     match &*member.key {
-        // The group's own interface is called.
+        // A group that is a tool gets a call signature in its own interface.
         _ if member.is_group() => Cow::Borrowed(""),
-        // A bare `new` in an interface is not a method but a constructor.
+        // An unquoted `new` in an interface is a construct signature, not a method.
         key if member.is_exact || key == "new" => Cow::Owned(text::quoted(key)),
         key => Cow::Borrowed(key),
     }
 }
 
-/// The interfaces of one server's groups.
+/// Writes the interfaces of one server and its groups.
 struct Body<'a> {
     members: &'a Members<'a>,
     declared: &'a [Declared],
-    /// The names of types in the namespace `Mux`.
+    /// The names of types that are used in the namespace `Mux`.
     taken: &'a mut HashSet<String>,
     out: &'a mut String,
 }
 
 impl<'a> Body<'a> {
-    /// What is in a group whose interface is begun, and then the groups in it.
+    /// Writes the members of a group, whose interface is opened already, and then its inner groups.
     fn interface(&mut self, group: &Member<'a>, type_name: &str, has_paths: bool) {
         let mut groups: Vec<(&Member<'a>, String)> = Vec::new();
         for member in self.members.of(group) {
@@ -210,7 +209,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The method, or how the group is called, if that is a tool.
+    /// Writes the method of a tool, or the call signature of a group that is a tool.
     fn tool(&mut self, member: &Member<'_>) {
         if let Some(tool) = member.tool {
             let declared = &self.declared[tool];
@@ -229,7 +228,7 @@ fn property<'a>(member: &'a Member<'_>) -> Cow<'a, str> {
     }
 }
 
-/// The key under which a server is offered and, if it is another one, that of the exact name.
+/// The key of a server and, if it differs, that of the exact name.
 fn keys<'a>(name: &'a str, colliding: &[Collision<'_>]) -> (Cow<'a, str>, Option<String>) {
     let spelling = spell(name);
     if colliding

@@ -1,7 +1,7 @@
-//! JSON Schema to types: objects, arrays and tuples.
+//! Parses JSON Schema to types: objects, arrays and tuples.
 //!
-//! Invariant: where a schema says nothing of further members or items, there are none. JSON
-//! Schema would allow them; a checker that finds a misspelled argument is worth more than that.
+//! Invariant: where a schema does not mention further members or items, there are none. JSON Schema would allow them,
+//! but a checker that finds misspelled arguments is worth more.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ impl Parser<'_> {
         let mut members = Vec::new();
         for (name, schema) in properties.into_iter().flatten() {
             let (ty, doc) = self.schema(schema, depth + 1);
-            // Drafts before the fourth said `required: true` inside the property.
+            // Before draft 4, `required: true` was inside the property.
             let said_inside = schema.get("required") == Some(&Value::Bool(true));
             let optional = !said_inside && !is_required.contains(name.as_str());
             listed.insert(name);
@@ -32,7 +32,7 @@ impl Parser<'_> {
             });
         }
         let index = self.index(map, depth);
-        // Only a word is repeated for every name, because names and types may both be many.
+        // Only one-word types are repeated for every name, to bound the size of the text.
         let unlisted = match index.as_ref().map(|index| &index.ty) {
             Some(ty @ (Type::Boolean | Type::Number | Type::String | Type::Named(_))) => ty.clone(),
             _ => Type::Unknown(None),
@@ -86,7 +86,7 @@ impl Parser<'_> {
         })
     }
 
-    /// An array or tuple; what is said of its items goes into `doc`, the array's own.
+    /// An array or tuple. Documentation of the items is added to `doc`, that of the array.
     pub(super) fn array(&mut self, map: &Map<String, Value>, depth: usize, doc: &mut Doc) -> Type {
         let items = map.get("items");
         let (prefix, rest) = match (non_empty(map, "prefixItems"), items) {

@@ -1,8 +1,7 @@
-//! A tool on one line, for listings and errors: what must be passed, and roughly what comes back. Of a result that is
-//! neither declared nor observed nothing is said: one sentence beside the list explains all of those.
+//! A tool on one line, for listings and errors: its required arguments and an outline of its result. A result that is
+//! neither declared nor observed is left out.
 //!
-//! Invariant: every required argument is named, however long the line gets, up to a hard limit;
-//! what gives way is detail and what is optional.
+//! Invariant: every required argument is named, up to a hard limit; details and optional arguments are left out first.
 
 use super::chosen;
 use super::flat::{self, Docs, key, resolve, word};
@@ -13,22 +12,22 @@ use super::refs::Definition;
 use super::tool::{accepts_empty, observed};
 use super::{Json, ToolDecl};
 
-/// Bytes for the members of the arguments, beyond which optional ones give way to `…`.
+/// Bytes for the members of the arguments, beyond which optional ones are replaced by `…`.
 const ARGS_ROOM: usize = 160;
 
-/// The same for a result, where nothing is required of the reader.
+/// Bytes for the members of the result, beyond which they are replaced by `…`.
 const RESULT_ROOM: usize = 120;
 
-/// Bytes beyond which even required arguments give way.
+/// Bytes for the members of the arguments, beyond which even required ones are left out.
 const MOST: usize = 1024;
 
 /// Bytes for the type of one member, beyond which only its outline is shown.
 const MEMBER_ROOM: usize = 60;
 
-/// How many alternatives an outline shows.
+/// The maximum number of alternatives in an outline.
 const MAX_VARIANTS: usize = 3;
 
-/// An object that has no members and takes none.
+/// The type of an object without members.
 pub(super) const NO_MEMBERS: &str = "{ [key: string]: never }";
 
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
@@ -72,7 +71,7 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     format!("{server}.{tool}(args{mark}: {args}){result}")
 }
 
-/// The type of the whole schema, even if it has a name: nobody could look the name up here.
+/// The type of the whole schema, even if it has a name, which a signature does not declare.
 fn resolve_root(definitions: &[Definition]) -> &Type {
     resolve(definitions, &definitions[0].body)
 }
@@ -86,7 +85,7 @@ fn shown(definitions: &[Definition], ty: &Type, room: usize, most: usize) -> Str
     }
 }
 
-/// That a type was observed is said once, and not at every object in it.
+/// Strips the mark of an observed type, which a signature shows only once.
 fn unmarked(ty: &Type) -> &Type {
     match ty {
         Type::Seen(ty) => ty,
@@ -94,7 +93,7 @@ fn unmarked(ty: &Type) -> &Type {
     }
 }
 
-/// An object with as many of its members as there is room for.
+/// An object with as many of its members as fit.
 fn folded(definitions: &[Definition], object: &Object, room: usize, most: usize) -> String {
     let mut members: Vec<String> = Vec::new();
     let mut used = 0;
@@ -164,7 +163,7 @@ fn outline(definitions: &[Definition], ty: &Type) -> String {
     }
 }
 
-/// As `outline`, without going into unions inside unions, which only names can bring about.
+/// Like `outline`, but does not expand unions inside unions, which only named types can cause.
 fn outline_of_part(definitions: &[Definition], ty: &Type) -> String {
     match resolve(definitions, ty) {
         Type::Union(_) => "…".to_owned(),

@@ -1,20 +1,20 @@
-//! Foreign text made safe to stand in a TypeScript file: inside comments and as quoted names.
+//! Sanitizes foreign text for comments and quoted names in a TypeScript file.
 //!
-//! Invariant: nothing that leaves here can end the comment or the string that it stands in, or
-//! change how the rest of the line is displayed.
+//! Invariant: no returned text can end the comment or the string that contains it, or change how the rest of the line
+//! is displayed.
 
 use std::borrow::Cow;
 
 use super::names::is_identifier;
 
-/// The longest description that is passed on, in bytes.
+/// The maximum length of a description, in bytes.
 pub(super) const MAX_DESCRIPTION: usize = 4 * 1024;
 
-/// The longest value in a tag or a note, in bytes.
+/// The maximum length of a value in a tag or a note, in bytes.
 const MAX_LINE: usize = 200;
 
-/// A description as the lines of a block comment, without its frame: dedented as a Python
-/// docstring is, without runs of blank lines, at most [`MAX_DESCRIPTION`] bytes.
+/// A description as the lines of a block comment, without its delimiters: dedented like a Python docstring, without
+/// runs of blank lines, at most [`MAX_DESCRIPTION`] bytes.
 pub(super) fn comment(text: &str) -> String {
     let visible: String = text.chars().filter_map(visible).collect();
     let margin = visible
@@ -46,9 +46,9 @@ pub(super) fn comment(text: &str) -> String {
     cut(defuse(cleaned), MAX_DESCRIPTION)
 }
 
-/// Foreign text for one line of a comment: white space is one blank, at most 200 bytes.
+/// Foreign text for one line of a comment: runs of white space become one blank, at most [`MAX_LINE`] bytes.
 pub(super) fn line(text: &str) -> String {
-    // A long value is cut before it is looked at, because a default may be megabytes of JSON.
+    // A long value is cut before it is processed, because a default may be megabytes of JSON.
     let start = text
         .get(..text.floor_char_boundary(4 * MAX_LINE))
         .unwrap_or(text);
@@ -57,8 +57,8 @@ pub(super) fn line(text: &str) -> String {
     cut(defuse(words.join(" ")), MAX_LINE)
 }
 
-/// A string literal by the rules of JSON. What a reader could not see is escaped, not stripped,
-/// because the name must stay the one that the server knows.
+/// A string literal by the rules of JSON. Invisible characters are escaped, not stripped, because the name must stay
+/// the one that the server knows.
 pub(super) fn quoted(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
@@ -89,8 +89,8 @@ pub(super) fn key(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether two texts say the same when case, blanks and punctuation are left out, as the title
-/// `Read File` does of the name `read_file`.
+/// Whether two texts are equal apart from case, blanks and punctuation, like the title `Read File` and the name
+/// `read_file`.
 pub(super) fn same_words(a: &str, b: &str) -> bool {
     let letters = |text: &str| -> Vec<char> {
         text.chars()
@@ -101,7 +101,7 @@ pub(super) fn same_words(a: &str, b: &str) -> bool {
     letters(a) == letters(b)
 }
 
-/// Defused after stripping, because stripping may bring `*` and `/` together.
+/// Escapes `*/`. To be called after stripping, which may join `*` and `/`.
 fn defuse(text: String) -> String {
     if text.contains("*/") {
         text.replace("*/", "*\\/")
@@ -127,9 +127,9 @@ fn visible(c: char) -> Option<char> {
     }
 }
 
-/// Characters that a reader cannot see but a parser, a terminal or a model can: control
-/// characters, the line separators of JavaScript, marks that turn the direction of the text, and
-/// invisible fillers and tags. The joiners stay, because some scripts cannot be written without.
+/// Whether a character is invisible to a reader but not to a parser, a terminal or a model: control characters, the
+/// line separators of JavaScript, marks that change the text direction, and invisible fillers and tags. The joiners are
+/// not included, because some scripts need them.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(

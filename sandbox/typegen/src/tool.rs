@@ -1,7 +1,7 @@
-//! One tool: its argument type, its result type, and the named types beside it.
+//! Declares one tool: its argument type, its result type, and the named types that these refer to.
 //!
-//! Invariant: a tool's declaration depends on that tool alone, but for the names that its
-//! neighbours have taken, and its types never take more than `MAX_TOOL_BYTES`.
+//! Invariant: a tool's declaration depends only on that tool and on the type names that are taken, and its types never
+//! take more than `MAX_TOOL_BYTES`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,44 +17,44 @@ use super::refs::Definition;
 use super::text;
 use super::{Json, Observed, ToolDecl};
 
-/// The most that the types of one tool may take, in bytes of TypeScript.
+/// The maximum size of the types of one tool, in bytes of TypeScript.
 pub(super) const MAX_TOOL_BYTES: usize = 64 * 1024;
 
-/// A tool written down, in the parts that differ from where to where.
+/// The parts of a tool's declaration.
 pub(super) struct Declared {
     pub(super) doc: Doc,
-    /// `(args: …): Promise<…>`, to be put behind a name.
+    /// `(args: …): Promise<…>`, to follow a name.
     pub(super) call: String,
-    /// `type … = …;` with documentation; empty if nothing needs a name.
+    /// `type … = …;` with documentation; empty if no type needs a name.
     pub(super) types: String,
 }
 
-/// Where a tool is written down.
+/// Where a tool is declared.
 pub(super) struct Place<'a> {
     /// The qualified name of the server's types.
     pub(super) home: &'a str,
     /// Indentation of the declaration and of the named types, in blanks.
     pub(super) pad: usize,
     pub(super) types_pad: usize,
-    /// The column of the parenthesis that opens the call.
+    /// The column of the opening parenthesis of the call.
     pub(super) column: usize,
-    /// The names of types that are in use at `home`.
+    /// The names of types that are taken at `home`.
     pub(super) taken: &'a mut HashSet<String>,
 }
 
-/// The schema of one direction, written down.
+/// The types of the arguments or of the result.
 struct Side {
     ty: String,
     types: String,
-    /// Whether an empty object would do.
+    /// Whether an empty object is a valid value.
     accepts_empty: bool,
-    /// Whether an argument of it changes the result.
+    /// Whether one of the arguments changes the type of the result.
     is_open: bool,
     said: String,
 }
 
 pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
-    // The result begins on the line on which the arguments end, so that they keep room for it.
+    // The result begins on the line on which the arguments end, so the column includes what is between them.
     let start = place.column + "(args?: ): Promise<".len();
     let output = tool.output_schema.map(Json::read);
     let usual = output.as_deref().map(chosen::usual);
@@ -95,7 +95,7 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
         ..Side::default()
     });
     let mark = if args.accepts_empty { "?" } else { "" };
-    // The arguments of a call are always an object, even if nothing more is known of them.
+    // The arguments of a call are always an object, even if nothing else is known about them.
     let args_ty = match args.ty.strip_prefix("unknown") {
         Some(note) if note.is_empty() || (note.starts_with(" /*") && note.ends_with("*/")) => {
             format!("{{ [key: string]: unknown }}{note}")
@@ -121,13 +121,13 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
     }
 }
 
-/// What is known of the results of a tool that declares none.
+/// The observed type of the results of a tool that declares none.
 pub(super) fn observed<'a>(tool: &ToolDecl<'a>) -> Option<(Observed<'a>, Type)> {
     let observed = tool.observed.filter(|_| tool.output_schema.is_none())?;
     Some((observed, observed.shape.result_type()?))
 }
 
-/// Whether a call may leave the arguments out.
+/// Whether a call may omit the arguments.
 pub(super) fn accepts_empty(definitions: &[Definition], ty: &Type) -> bool {
     fn answer(definitions: &[Definition], ty: &Type, known: &mut HashMap<usize, bool>) -> bool {
         match ty {
@@ -166,7 +166,7 @@ fn too_long() -> Side {
     }
 }
 
-/// `open` is the argument whose type is whatever is given.
+/// Writes the types for a schema. `open` is the argument that determines the type of the result, if any.
 fn side(
     schema: &Value,
     open: Option<&str>,
@@ -215,7 +215,7 @@ fn written(definitions: &[Definition], place: &Place<'_>, column: usize) -> Resu
     })
 }
 
-/// `wanted`, or with the first number behind it that makes it a new name.
+/// An unused name: `wanted`, or `wanted` with the first number that makes it unique. Marks the name as taken.
 pub(super) fn unused(wanted: &str, taken: &mut HashSet<String>) -> String {
     let numbered = (2..).map(|number: u32| format!("{wanted}_{number}"));
     let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
@@ -232,11 +232,11 @@ fn said_last(words: String, line: &str) -> String {
     }
 }
 
-/// The longest title that is shown before a description, in bytes.
+/// The maximum length of a title that is shown before a description, in bytes.
 const MAX_TITLE: usize = 80;
 
-/// Title and description. A title that only repeats the name or begins the description is left
-/// out, as most are; so is one that is no title: what is long, or several sentences, belongs into the description.
+/// Title and description. A title is left out if it only repeats the name or the beginning of the description, is long,
+/// or has several sentences.
 fn words(tool: &ToolDecl<'_>) -> String {
     let title = text::line(tool.title.unwrap_or_default());
     let description = text::comment(tool.description.unwrap_or_default());
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_that_is_prose_is_not_put_before_the_description() {
+    fn long_or_multi_sentence_title_is_left_out() {
         let words = |title: &str| {
             words(&ToolDecl {
                 name: "read",

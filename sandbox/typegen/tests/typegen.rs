@@ -1,5 +1,5 @@
-//! Type generation, as data: `tests/data/types/<case>.json` lists servers as MCP does, and
-//! `<case>.d.ts` is what comes of them. A tool may have `results` from which its type is learned.
+//! Golden tests of type generation: `tests/data/types/<case>.json` lists servers in the format of MCP, and
+//! `<case>.d.ts` has the expected declarations. A tool may have `results` from which its type is learned.
 //!
 //! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second.
 
@@ -12,7 +12,7 @@ use mux_typegen::{
 use serde_json::Value;
 
 #[test]
-fn declared_as_recorded() {
+fn declarations_match_the_golden_files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/types");
     let mut cases: Vec<PathBuf> = fs::read_dir(&folder)
         .expect("tests/data/types is there")
@@ -32,7 +32,7 @@ fn declared_as_recorded() {
     );
 }
 
-/// Compares what is declared for the servers in `case` with the recorded text beside it.
+/// Compares the declarations for the servers in `case` with the golden file.
 #[expect(
     clippy::disallowed_methods,
     reason = "a switch for the developer who records, not a setting"
@@ -62,8 +62,8 @@ fn check(case: &Path) -> Result<(), String> {
     Err(first.unwrap_or_else(|| format!("{}: lengths differ", expected_path.display())))
 }
 
-/// The declarations without the part that is the same in all, then every signature, then the
-/// single declarations that the case asks for with `"alone": true`.
+/// The declarations without the globals, then every signature, then each tool's own declaration if the case has
+/// `"alone": true`.
 fn report(input: &Value) -> String {
     let shapes = shapes(input);
     let servers = servers(input, &shapes);
@@ -94,7 +94,7 @@ fn report(input: &Value) -> String {
     report
 }
 
-/// What the `results` of every tool look like.
+/// The shapes of the `results` of every tool.
 fn shapes(input: &Value) -> Vec<Vec<Shape>> {
     let tools = |server: &Value| list(&server["tools"]).iter().map(shape).collect();
     list(&input["servers"]).iter().map(tools).collect()
@@ -128,7 +128,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// `"counted": true` shows the number of results.
+/// A tool of a case. `"counted": true` shows the number of results.
 fn tool<'a>(tool: &'a Value, shape: &'a Shape) -> ToolDecl<'a> {
     let calls = (tool["counted"] == true).then(|| shape.calls());
     ToolDecl {

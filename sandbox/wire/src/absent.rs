@@ -1,7 +1,7 @@
-//! What people and models look for out of habit and do not find here, and what there is instead.
+//! Hints for globals and modules that programs expect and the sandbox does not have.
 //!
-//! Invariant: every global below is missing in the guest's world, which the case
-//! `globals_that_are_missing` of the guest tests holds.
+//! Invariant: every global below is missing in the guest's realm; the case `globals_that_are_missing` of the guest
+//! tests checks this.
 
 use mux_typegen::names::is_reserved;
 
@@ -44,19 +44,19 @@ pub fn module(specifier: &str) -> String {
         "fs" | "fs-extra" | "path" | "glob" => FILES,
         "process" | "os" | "child_process" | "dotenv" | "yargs" | "commander" => SYSTEM,
         "buffer" => BYTES,
-        "url" => "`URL` and `URLSearchParams` are there without it",
+        "url" => "`URL` and `URLSearchParams` are globals already",
         "crypto" | "uuid" => {
-            "`crypto.randomUUID()` and `crypto.getRandomValues()` are there without it"
+            "`crypto.randomUUID()` and `crypto.getRandomValues()` are globals already"
         }
         "timers" => {
-            "`setTimeout` is there without it: `await new Promise((done) => setTimeout(done, ms))`"
+            "`setTimeout` is a global already: `await new Promise((done) => setTimeout(done, ms))`"
         }
         _ => return MODULES.into(),
     };
     format!("programs import nothing: {instead}")
 }
 
-/// What to do about something of `mux` that is no function: `mux.files.list.all`.
+/// A hint for a call of a member of `mux` that is not a function, such as `mux.files.list.all`.
 pub fn function(path: &str) -> Option<String> {
     let inner = path.strip_prefix("mux.")?;
     let (above, _) = inner.rsplit_once('.').unwrap_or(("", inner));
@@ -77,7 +77,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.')
 }
 
-/// What to use in place of code that is made from text.
+/// A hint for code that is compiled from a string.
 pub fn code() -> &'static str {
     CODE
 }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_known_by_their_first_name() {
+    fn module_hint_depends_on_the_first_path_segment() {
         for (specifier, text) in [
             ("fs", FILES),
             ("node:fs/promises", FILES),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_function_of_mux_is_looked_for_where_it_should_be() {
+    fn hint_for_a_non_function_names_its_parent_object() {
         for (path, above) in [
             ("mux.files.list.all", Some("Object.keys(mux.files.list)")),
             ("mux.petstore.pet", Some("Object.keys(mux.petstore)")),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn globals_that_are_there_are_not_absent() {
+    fn existing_globals_have_no_hint() {
         for name in ["URL", "crypto", "console", "setTimeout", "mux", "Function"] {
             assert_eq!(global(name), None, "{name}");
         }

@@ -1,6 +1,7 @@
-//! Lists in frames that are not longer than anybody reads.
+//! Deserializes lists in frames up to a maximum length.
 //!
-//! Invariant: an entry over the limit ends the reading: an empty one takes a byte in a frame and a hundred here.
+//! Invariant: the first entry over the limit is an error. An empty entry takes one byte in a frame and a hundred in
+//! memory.
 
 use std::{fmt, marker::PhantomData};
 
@@ -9,7 +10,7 @@ use serde::{
     de::{Error, SeqAccess, Visitor},
 };
 
-/// Reads at most `MAX` entries.
+/// Reads a list of at most `MAX` entries.
 pub(crate) fn list<'de, const MAX: usize, T, D>(from: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de>,

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The longest frame in bytes, either way.
+/// The maximum length of a frame in bytes, in either direction.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// Why a frame could not be read or written.
@@ -22,7 +22,7 @@ pub enum FrameError {
     Io(#[from] io::Error),
 }
 
-/// The whole frame, length prefix (u32, big-endian) included.
+/// Encodes a frame with its length prefix (u32, big-endian).
 pub fn encode<T: Serialize>(frame: &T) -> Result<Vec<u8>, FrameError> {
     let mut bytes = postcard::to_extend(frame, vec![0; 4]).map_err(FrameError::Unencodable)?;
     let length = bytes.len() - 4;
@@ -34,7 +34,7 @@ pub fn encode<T: Serialize>(frame: &T) -> Result<Vec<u8>, FrameError> {
     Ok(bytes)
 }
 
-/// One frame from its bytes, without the prefix; bytes left over are an error.
+/// Decodes a frame from its bytes without the length prefix. Trailing bytes are an error.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
     let (frame, rest) = postcard::take_from_bytes(bytes).map_err(FrameError::Malformed)?;
     if rest.is_empty() {
@@ -46,7 +46,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
     }
 }
 
-/// The next frame, or `None` at a clean end of the stream.
+/// Reads the next frame, or `None` at the end of the stream if that is between two frames.
 pub fn read_frame<T: DeserializeOwned>(stream: &mut impl Read) -> Result<Option<T>, FrameError> {
     let mut prefix = [0; 4];
     let mut filled = 0;
@@ -80,7 +80,7 @@ mod tests {
     use crate::{Fault, FromWorker, Kind, Level, MAX_FAULTS, MAX_LAYERS, ToWorker};
 
     #[test]
-    fn frames_survive_the_trip() {
+    fn frame_round_trips() {
         let frame = FromWorker::Console {
             level: Level::Warn,
             text: "héllo\n\u{2028}".into(),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_stream_is_not_an_error_between_frames_only() {
+    fn end_of_stream_is_an_error_only_inside_a_frame() {
         let bytes = encode(&ToWorker::Check {
             source: "return 1".into(),
         })
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_over_the_cap_is_refused_before_it_is_believed() {
+    fn length_over_the_limit_is_refused_without_reading_the_frame() {
         for length in [MAX_FRAME as u32 + 1, u32::MAX] {
             let got = read_frame::<ToWorker>(&mut length.to_be_bytes().as_slice());
             assert!(matches!(got, Err(FrameError::TooLong { .. })), "{got:?}");
@@ -119,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn every_short_rubbish_frame_is_an_error_or_a_frame_and_never_a_panic() {
-        // A fixed linear generator: the same bytes on every run.
+    fn random_short_frames_never_panic() {
+        // A linear congruential generator with a fixed seed: the same bytes on every run.
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         for _ in 0..100_000 {
             let mut bytes = [0u8; 24];
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_read_up_to_its_limit() {
+    fn list_over_its_limit_is_refused() {
         let blames = |faults: usize, warnings: usize| FromWorker::Checked {
             faults: vec![Fault::new(Kind::Runtime, ""); faults],
             warnings: vec![Fault::new(Kind::Runtime, ""); warnings],
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn left_over_bytes_are_an_error() {
+    fn trailing_bytes_are_an_error() {
         let mut bytes = encode(&FromWorker::Ready).unwrap().split_off(4);
         bytes.push(0);
         assert!(decode::<FromWorker>(&bytes).is_err());

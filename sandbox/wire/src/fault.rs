@@ -1,10 +1,10 @@
-//! A failure in the shape that every layer below the socket uses.
+//! [`Fault`], the error type of every layer below the client socket.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure, in one word. Users see these words.
+/// The kind of a failure. Users see these names.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -78,7 +78,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Whether other code or other arguments can succeed.
+    /// Whether a call with other code or other arguments can succeed.
     fn is_recoverable(self) -> bool {
         matches!(
             self,
@@ -102,22 +102,22 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A failure that somebody can act on.
+/// A failure with what a user or an agent needs to act on it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Fault {
     pub kind: Kind,
     pub message: String,
     pub hint: Option<String>,
-    /// What an agent reads in place of the hint: it has tools where a user has commands.
+    /// Replaces the hint for agents, which have tools where users have commands.
     pub agent_hint: Option<String>,
     /// Counted from 1 in the user's own source.
     pub line: Option<u32>,
     /// Counted from 1, in UTF-16 code units, as editors and V8 count.
     pub column: Option<u32>,
-    /// The tool, where the failure is a tool's.
+    /// The path of the tool or builtin that failed.
     pub path: Option<String>,
     pub recoverable: bool,
-    /// More for a program to read, JSON text.
+    /// Machine-readable details, as JSON text.
     pub details: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl Fault {
         self
     }
 
-    /// The same advice in commands and options, and in what an agent has.
+    /// Sets a hint for the command line, and the same advice for agents.
     #[must_use]
     pub fn hints(mut self, command_line: impl Into<String>, agent: impl Into<String>) -> Self {
         self.hint = Some(command_line.into());
@@ -146,7 +146,7 @@ impl Fault {
         self
     }
 
-    /// What only somebody at this machine can do: an agent can but pass it on.
+    /// Sets a hint that only a user at this machine can follow. Agents are asked to pass it on.
     #[must_use]
     pub fn user_hint(self, hint: impl Into<String>) -> Self {
         let hint = hint.into();
@@ -154,7 +154,7 @@ impl Fault {
         self.hints(hint, passed_on)
     }
 
-    /// As an agent reads it.
+    /// Replaces the hint by the agent's hint, if there is one.
     #[must_use]
     pub fn for_agents(mut self) -> Self {
         self.hint = self.agent_hint.take().or(self.hint);

@@ -1,14 +1,14 @@
-//! The frames between the daemon and one worker, and nothing else.
+//! The frames between the daemon and one worker.
 //!
-//! It knows no other crate of this workspace; both ends know it.
+//! Depends on `mux-typegen` for the reserved names of `mux`. The daemon's crates and `mux-worker` depend on it.
 //!
-//! - `codec` reads and writes length-prefixed frames, `bounded` reads lists that are not longer than needed, `fault` is
-//!   the one shape of a failure below the socket, `program` what is put around a program, and what may be written
-//!   around it, `absent` what programs look for out of habit and do not find, with what there is instead.
+//! - `codec` reads and writes length-prefixed frames, `bounded` reads lists up to a maximum length.
+//! - `fault` is the error type below the client socket.
+//! - `program` wraps the source of a program, `absent` has hints for globals and modules that programs expect and the
+//!   sandbox does not have.
 //!
-//! Both ends come from the same build, so the encoding is compact (postcard) and carries no versions beyond
-//! [`VERSION`], which the worker states first. JSON travels as text inside a frame: neither side parses what it only
-//! passes on.
+//! Both ends come from the same build, so the encoding is compact (postcard) and has no versions beyond [`VERSION`],
+//! which the worker sends first. JSON is text inside a frame: neither side parses what it only passes on.
 //!
 //! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too long, cannot be
 //! decoded or comes at the wrong moment ends that worker and its run, and nothing else.
@@ -24,36 +24,36 @@ pub use codec::{FrameError, MAX_FRAME, decode, encode, read_frame, write_frame};
 pub use fault::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 
-/// Changes whenever a frame changes its shape.
+/// The version of the frames. Incremented whenever the shape of a frame changes.
 pub const VERSION: u32 = 7;
 
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
 
-/// The exit code of a worker that is asked for a snapshot and whose engine has none.
+/// The exit code of a worker that is asked for a snapshot and whose engine does not support them.
 pub const EXIT_NO_SNAPSHOT: u8 = 87;
 
-/// The longest snapshot in bytes, with what stands before it.
+/// The maximum length of a snapshot in bytes, header included.
 pub const MAX_SNAPSHOT: usize = 16 * 1024 * 1024;
 
-/// A check tells of so many errors, and of so many warnings.
+/// The maximum number of errors, and of warnings, that one check reports.
 pub const MAX_FAULTS: usize = 100;
 
-/// Names of what holds a worker.
+/// The maximum number of sandbox layers in [`FromWorker::Hello`].
 pub const MAX_LAYERS: usize = 32;
 
-/// What a console line counts beside its text, so that empty ones cost something.
+/// Bytes that each console line counts in addition to its text, so that empty lines use up the budget too.
 pub const LINE_COST: u32 = 16;
 
-/// What an emitted part counts beside its text.
+/// Bytes that each emitted part counts in addition to its text.
 pub const PART_COST: u32 = 256;
 
-/// What the daemon says to a worker.
+/// A frame from the daemon to a worker.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub enum ToWorker {
-    /// Parse the program and say what is wrong with it; run nothing.
+    /// Parse the program and report its errors and warnings, without running it.
     Check { source: String },
-    /// Run a program in the isolate that is waiting. One at a time.
+    /// Run a program in the isolate that is ready. One program at a time.
     Run(Program),
     /// The answer to [`FromWorker::Call`] of the same `call`.
     CallDone {
@@ -62,49 +62,49 @@ pub enum ToWorker {
     },
 }
 
-/// A program and what it is given.
+/// A program, its input and its limits.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Program {
     /// TypeScript or JavaScript as the user wrote it.
     pub source: String,
     /// `mux.input`, JSON text.
     pub input: String,
-    /// What `Object.keys(mux)` and its like show, in lines of JSON: first `{"server": 0, …}` with 1 for one whose tools
-    /// stand in groups and null where nobody knows them; then of each that is known, in this order, its tools, where a
-    /// group is `["name", […]]`, and `["name", […], 1]` if it is a tool, too. Which tool is called does not depend on it.
+    /// What `Object.keys(mux)` and the like show, as lines of JSON. The first is `{"server": 0, …}`, with 1 for a
+    /// server whose tools are in groups and null for one whose tools are unknown. Then one line for each known server,
+    /// in the same order: its tools, where a group is `["name", […]]`, or `["name", […], 1]` if it is also a tool.
+    /// Which tool a call reaches does not depend on it.
     pub names: String,
-    /// Console output beyond this many bytes is dropped, and the drop is said once. Each line counts
+    /// The maximum bytes of console output. What exceeds it is dropped, with one warning. Each line counts
     /// [`LINE_COST`] more than its text.
     pub max_console: u32,
-    /// A call's arguments may be this many bytes of JSON.
+    /// The maximum bytes of JSON of one call's arguments.
     pub max_argument: u32,
-    /// The result may be this many bytes of JSON.
+    /// The maximum bytes of JSON of the result.
     pub max_result: u32,
-    /// Timers that may be set during one run.
+    /// The maximum number of timers that one run may set.
     pub max_timers: u32,
-    /// The parts that are emitted may together be this many bytes of JSON. Each counts [`PART_COST`]
-    /// more than its text.
+    /// The maximum bytes of JSON of all emitted parts together. Each part counts [`PART_COST`] more than its text.
     pub max_emitted: u32,
 }
 
-/// What a worker says to the daemon.
+/// A frame from a worker to the daemon.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub enum FromWorker {
-    /// First frame of the process, when its first isolate is built and its lock-down is complete.
+    /// The first frame of the process, sent once its first isolate is built and the lockdown is complete.
     Hello {
         version: u32,
         engine: String,
-        /// The engine's own version, where it tells.
+        /// The version of the engine, if it reports one.
         engine_version: Option<String>,
-        /// What holds the process, by name. Other systems than Linux have none.
+        /// The names of the sandbox layers that are active.
         #[serde(deserialize_with = "bounded::list::<MAX_LAYERS, _, _>")]
         layers: Vec<String>,
         /// Whether isolates are built from a snapshot.
         snapshot: bool,
     },
-    /// A fresh isolate waits for a program.
+    /// A fresh isolate is ready for a program.
     Ready,
-    /// The program has arrived and begins. Until then it can be given to another worker.
+    /// The worker has received the program and starts it. Until then, the program can be given to another worker.
     Accepted,
     /// The program calls a tool. `call` counts up from 0 within a run.
     Call {
@@ -114,12 +114,11 @@ pub enum FromWorker {
     },
     /// One console line.
     Console { level: Level, text: String },
-    /// A part for the caller beside the result: an MCP content block, JSON text.
+    /// A part for the caller in addition to the result: an MCP content block, as JSON text.
     Emit { part: String },
     /// The run has ended: the result as JSON text, or the failure.
     Done { outcome: Result<String, Fault> },
-    /// The answer to [`ToWorker::Check`]: why the program cannot run, or what will probably go wrong
-    /// if it does.
+    /// The answer to [`ToWorker::Check`]: why the program cannot run, or what will probably fail if it runs.
     Checked {
         #[serde(deserialize_with = "bounded::list::<MAX_FAULTS, _, _>")]
         faults: Vec<Fault>,
@@ -129,7 +128,7 @@ pub enum FromWorker {
 }
 
 impl FromWorker {
-    /// What it is, without what is in it.
+    /// The name of the variant.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Hello { .. } => "Hello",
@@ -144,7 +143,7 @@ impl FromWorker {
     }
 }
 
-/// How a program named the tool.
+/// The tool of a call, as the program named it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub enum Target {
     /// `mux.server.tool(…)`.
@@ -156,10 +155,10 @@ pub enum Target {
 }
 
 impl Target {
-    /// The longest name or path in bytes. MCP advises 128 for the name of a tool.
+    /// The maximum length of a name or path in bytes. MCP recommends 128 for the name of a tool.
     const MOST: usize = 1024;
 
-    /// How long the name is, in bytes.
+    /// The length of the name in bytes.
     fn bytes(&self) -> usize {
         match self {
             Self::Named { server, tool } => server.len().saturating_add(tool.len()),
@@ -168,7 +167,7 @@ impl Target {
         }
     }
 
-    /// The error of a name that is longer than any tool's. Whoever has to hold or compare one asks first.
+    /// The error for a name over the maximum length. To be checked before a name is stored or compared.
     pub fn too_long(&self) -> Option<Fault> {
         let (length, most) = (self.bytes(), Self::MOST);
         let message = format!("the name of the tool is {length} bytes, over the limit of {most}");

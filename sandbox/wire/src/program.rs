@@ -1,16 +1,16 @@
-//! The text of a program: what may stand around it, and what is put around it.
+//! The source of a program: what is stripped around it, and the wrapper that makes it a function.
 //!
-//! Invariant: whoever reads a program, to run it or to check it, reads the same lines. Only the
-//! columns of the first line move, by the length of [`PREFIX`], which is ASCII.
+//! Invariant: a program that is run and a program that is checked have the same lines. Only the columns of the first
+//! line shift, by the length of [`PREFIX`], which is ASCII.
 
-/// Stands in front of the first line and makes `await` and `return` legal.
+/// Precedes the first line and makes `await` and `return` legal.
 pub const PREFIX: &str = "(async () => { \"use strict\"; ";
 
-/// Stands behind the last line.
+/// Follows the last line.
 pub const SUFFIX: &str = "\n})";
 
-/// The source with everything blanked that may stand around a program: a byte-order mark, a `#!`
-/// line, a Markdown fence. Lines stay where they are.
+/// The source with what may enclose a program blanked out: a byte-order mark, a `#!` line, a Markdown fence. Line
+/// numbers do not change.
 pub fn without_frame(source: &str) -> String {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let mut lines: Vec<&str> = source.split('\n').collect();
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_around_a_program_leaves_its_lines_behind() {
+    fn stripping_bom_hashbang_and_fence_keeps_line_numbers() {
         for (source, plain) in [
             ("return 1", "return 1"),
             ("\u{feff}return 1", "return 1"),

@@ -1,22 +1,22 @@
-//! The command line, which only `muxd` writes, but for `--version`.
+//! The command line. Only `--version` is meant for users; `muxd` passes the rest.
 //!
-//! Invariant: what is not understood is an error; nothing is guessed or ignored.
+//! Invariant: an unknown argument is an error; nothing is guessed or ignored.
 
 use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf};
 
 use crate::memory::Memory;
 
-/// What the process is for.
+/// What the process is to do.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Task {
     Serve {
         memory: Memory,
-        /// From which isolates are built, if it can be used.
+        /// The snapshot from which isolates are built, if it is usable.
         snapshot: Option<PathBuf>,
     },
-    /// Writes a snapshot of the guest's world to standard output.
+    /// Writes a snapshot of the guest's realm to standard output.
     MakeSnapshot,
-    /// Says which build and which engine this is.
+    /// Prints the build and the engine.
     Version,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Tas
     if arguments.next_if(|first| first == "--version").is_some() {
         return match arguments.next() {
             None => Ok(Task::Version),
-            Some(_) => Err("--version stands alone".into()),
+            Some(_) => Err("--version takes no other arguments".into()),
         };
     }
     while let Some(argument) = arguments.next() {
@@ -51,7 +51,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Tas
         return Ok(Task::Serve { memory, snapshot });
     }
     if snapshot.is_some() || memory != Memory::default() {
-        return Err("--make-snapshot stands alone".into());
+        return Err("--make-snapshot takes no other arguments".into());
     }
     Ok(Task::MakeSnapshot)
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_muxd_writes_is_understood() {
+    fn arguments_from_muxd_are_parsed() {
         let memory = Memory {
             heap: 128,
             buffers: 32,
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn invalid_arguments_are_refused() {
         for line in [
             "--heap",
             "--heap 7",

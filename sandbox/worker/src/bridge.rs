@@ -1,7 +1,7 @@
-//! What the ops of one isolate share: the link to the daemon, the calls that wait for an answer, and the
-//! budgets of what a program may send.
+//! What the ops of one isolate share: the link to the daemon, the pending calls, and the budgets of what a program may
+//! send.
 //!
-//! Invariant: an answer reaches the one call that it belongs to, once, or nobody.
+//! Invariant: an answer is delivered at most once, and only to the call that it belongs to.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::{fault, link::Link};
 
-/// Lives in the state of the runtime.
+/// The shared state of the ops, stored in the runtime's `OpState`.
 pub(crate) struct Bridge {
     link: Link,
     /// Calls that the daemon has not answered yet, by number.
@@ -22,11 +22,11 @@ pub(crate) struct Bridge {
     next_call: u32,
     console_left: u32,
     console_most: u32,
-    /// Whether the program was told that the rest is dropped.
+    /// Whether the line that announces dropped output was sent.
     console_cut: bool,
     emitted: u64,
     most_emitted: u32,
-    /// One part, as an argument of a call.
+    /// The maximum bytes of one part: the limit of a call's arguments.
     most_part: u32,
     started: Instant,
 }
@@ -47,7 +47,7 @@ impl Bridge {
         }
     }
 
-    /// The program begins: its budgets are full, and its clock stands at zero.
+    /// Resets the budgets and the clock for a program that starts.
     pub(crate) fn begin(&mut self, program: &Program) {
         self.console_left = program.max_console;
         self.console_most = program.max_console;
@@ -60,15 +60,15 @@ impl Bridge {
         self.started.elapsed()
     }
 
-    /// Hands an answer to the op that waits for it. An answer that nobody waits for is dropped.
+    /// Passes an answer to the op that waits for it. An answer without such an op is dropped.
     pub(crate) fn answer(&mut self, call: u32, outcome: Result<String, Fault>) {
         if let Some(waiter) = self.waiting.remove(&call) {
             drop(waiter.send(outcome));
         }
     }
 
-    /// Sends a call; what is received is the answer to it. One that the daemon would refuse unseen is not
-    /// sent, and has no number.
+    /// Sends a call and returns the receiver of its answer. A call with a name that is too long is not sent and gets no
+    /// number.
     pub(crate) fn call(
         &mut self,
         target: Target,
@@ -92,7 +92,7 @@ impl Bridge {
         Ok(receiver)
     }
 
-    /// Sends a console line as long as there is room, and then says once that there is none.
+    /// Sends a console line if the budget allows it. The first line over the budget is replaced by a notice.
     pub(crate) fn print(&mut self, level: Level, text: String) {
         let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
         let cost = length.saturating_add(LINE_COST);
@@ -110,11 +110,11 @@ impl Bridge {
         } else {
             return;
         };
-        // A daemon that is gone ends this process through the reading thread.
+        // Errors are ignored: if the daemon has gone, the reading thread ends this process.
         drop(self.link.send(&frame));
     }
 
-    /// Sends a part, or says why not.
+    /// Sends a part, or returns the limit that it exceeds.
     pub(crate) fn emit(&mut self, part: String) -> Result<(), Fault> {
         let length = part.len() as u64;
         if length > self.most_part.into() {
@@ -125,7 +125,7 @@ impl Bridge {
             return Err(fault::too_much_emitted(emitted, self.most_emitted));
         }
         self.emitted = emitted;
-        // As above.
+        // Errors are ignored: if the daemon has gone, the reading thread ends this process.
         drop(self.link.send(&FromWorker::Emit { part }));
         Ok(())
     }

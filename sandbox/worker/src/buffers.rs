@@ -1,10 +1,10 @@
-//! Memory of array buffers, which V8 keeps outside its heap and counts in no limit of its own.
+//! The allocator of array buffers, which V8 keeps outside its heap and does not limit.
 //!
-//! Resizable buffers are reserved by the engine itself and do not come here; the process's budget of
-//! memory holds for them.
+//! Resizable buffers are allocated by the engine itself and do not use this allocator; they are limited by the memory
+//! limit of the process.
 //!
-//! Invariant: the buffers of one isolate never hold more than its budget at once. One that does not fit
-//! becomes a `RangeError` in the program.
+//! Invariant: the buffers of one isolate never exceed its budget. A buffer that does not fit becomes a `RangeError` in
+//! the program.
 
 use std::{
     alloc::{Layout, alloc, alloc_zeroed, dealloc},
@@ -18,23 +18,23 @@ use std::{
 
 use deno_core::v8;
 
-/// As `malloc` aligns.
+/// The alignment of `malloc`.
 const ALIGNMENT: usize = 16;
 
 struct Budget {
     most: usize,
     /// Bytes in use. V8 frees from its own threads too.
     used: AtomicUsize,
-    /// Whether the last buffer that was asked for did not fit.
+    /// Whether the last requested buffer did not fit.
     refused: AtomicBool,
 }
 
-/// Tells whether it is the buffers of an isolate that are too many.
+/// Reports whether the buffers of an isolate have reached their budget.
 #[derive(Clone)]
 pub(crate) struct Refusals(Arc<Budget>);
 
 impl Refusals {
-    /// V8 asks for more heap, too, before it believes that a buffer cannot be had.
+    /// Whether the last buffer did not fit. V8 then also asks for more heap before it gives up on the buffer.
     pub(crate) fn last_was_refused(&self) -> bool {
         self.0.refused.load(Ordering::Relaxed)
     }
@@ -47,7 +47,7 @@ static CALLS: v8::RustAllocatorVtable<Budget> = v8::RustAllocatorVtable {
     drop: drop_budget,
 };
 
-/// An allocator for one isolate, whose buffers may hold so many bytes together.
+/// An allocator for one isolate, whose buffers together may have `most` bytes.
 #[expect(
     unsafe_code,
     reason = "V8 takes an allocator as a table of C functions"
@@ -67,7 +67,7 @@ pub(crate) fn allocator(most: usize) -> (v8::UniqueRef<v8::Allocator>, Refusals)
 }
 
 impl Budget {
-    /// Counts the bytes, or none of them if they are too many.
+    /// Reserves the bytes, or returns `None` if they do not fit.
     fn take(&self, length: usize) -> Option<Layout> {
         let layout = layout(length)?;
         let fits = |used: usize| used.checked_add(length).filter(|sum| *sum <= self.most);
@@ -78,7 +78,7 @@ impl Budget {
         taken.ok().map(|_| layout)
     }
 
-    /// Uncounts what could not be had after all.
+    /// Releases the reserved bytes if the allocation failed.
     fn settle(&self, length: usize, data: *mut u8) -> *mut c_void {
         if data.is_null() {
             self.used.fetch_sub(length, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Budget {
 }
 
 fn layout(length: usize) -> Option<Layout> {
-    // A layout of no bytes must not be asked for.
+    // An allocation of zero bytes is not allowed.
     Layout::from_size_align(length.max(1), ALIGNMENT).ok()
 }
 
@@ -116,12 +116,12 @@ unsafe extern "C" fn free(budget: &Budget, data: *mut c_void, length: usize) {
         return;
     };
     budget.used.fetch_sub(length, Ordering::Relaxed);
-    // SAFETY: V8 gives back what one of the two functions above gave it, with the same length.
+    // SAFETY: V8 frees what one of the two functions above returned, with the same length.
     unsafe { dealloc(data.cast(), layout) }
 }
 
 #[expect(unsafe_code, reason = "the signature is V8's")]
 unsafe extern "C" fn drop_budget(budget: *const Budget) {
-    // SAFETY: the pointer came from `Arc::into_raw` in `allocator` and is given back once.
+    // SAFETY: the pointer came from `Arc::into_raw` in `allocator` and is converted back once.
     drop(unsafe { Arc::from_raw(budget) });
 }

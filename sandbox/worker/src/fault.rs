@@ -1,6 +1,6 @@
-//! Failures of a script in the shape that the daemon and the user see.
+//! Converts failures of a script to the [`Fault`]s that the daemon and the user see.
 //!
-//! Invariant: a line and a column always point into the user's own source, never into the bridge.
+//! Invariant: a line and a column always point into the user's own source, never into the prelude.
 
 use deno_core::{
     error::{JsError, JsStackFrame},
@@ -14,7 +14,7 @@ const MAX_MESSAGE: usize = 8 * 1024;
 const MAX_FRAMES: usize = 10;
 const MAX_ERRORS: usize = 5;
 
-/// An error that the script threw and nobody caught.
+/// The fault for an error that the script threw and did not catch.
 pub(crate) fn thrown(error: &JsError, marked: Option<&str>, memory: Memory) -> Fault {
     let ours = marked.and_then(from_json);
     let mut fault = ours.unwrap_or_else(|| plain(error, memory));
@@ -35,7 +35,7 @@ pub(crate) fn thrown(error: &JsError, marked: Option<&str>, memory: Memory) -> F
     fault
 }
 
-/// The engine refused the script although the parser took it.
+/// The fault for a script that the engine refused although the parser accepted it.
 pub(crate) fn uncompilable(error: &JsError, memory: Memory) -> Fault {
     let mut fault = plain(error, memory);
     fault.kind = Kind::Syntax;
@@ -51,7 +51,7 @@ fn plain(error: &JsError, memory: Memory) -> Fault {
     if error.name.is_none() && error.message.is_none() {
         message.insert_str(0, "uncaught: ");
     }
-    // What V8 says when a buffer does not fit into the budget.
+    // V8's message for a buffer that does not fit into the budget.
     let (kind, hint) = if message.contains("Array buffer allocation failed") {
         (Kind::Memory, Some(memory.buffers_hint()))
     } else {
@@ -63,11 +63,11 @@ fn plain(error: &JsError, memory: Memory) -> Fault {
     }
 }
 
-/// What an error says, with what is behind it.
+/// The message of an error, with its cause and its aggregated errors.
 fn message(error: &JsError) -> String {
     let text = error.message.clone().unwrap_or_default();
     let mut message = match error.name.as_deref() {
-        // Not an error but some other value.
+        // A thrown value that is not an error.
         None if text.is_empty() => {
             let shown = error.exception_message.trim_start_matches("Uncaught ");
             shown.trim_start_matches("(in promise) ").to_owned()
@@ -86,7 +86,7 @@ fn message(error: &JsError) -> String {
     message
 }
 
-/// What a program has here in place of what it looked for.
+/// A hint for an error about something that does not exist in the sandbox.
 fn hint(message: &str) -> Option<String> {
     if message.contains("import path") || message.contains("Module loading is not supported") {
         return Some(absent::module(""));
@@ -135,7 +135,7 @@ pub(crate) fn result_too_large(length: usize, most: u32) -> Fault {
     .hint("this limit is fixed: return a summary, or only the fields that you need")
 }
 
-/// Where errors of [`crate::bridge::Bridge::emit`] say that they come from.
+/// The path of the faults of [`crate::bridge::Bridge::emit`].
 const EMIT: &str = "mux.emit";
 
 pub(crate) fn part_too_large(length: u64, most: u32) -> Fault {
@@ -174,7 +174,7 @@ pub(crate) fn internal(message: impl std::fmt::Display) -> Fault {
     Fault::new(Kind::Internal, message.to_string())
 }
 
-/// The guest's view of a fault.
+/// The fault as JSON text, as the guest sees it.
 pub(crate) fn to_json(fault: &Fault) -> String {
     let mut object = Map::new();
     object.insert("kind".into(), json!(fault.kind.as_str()));
@@ -196,7 +196,7 @@ pub(crate) fn to_json(fault: &Fault) -> String {
     Value::Object(object).to_string()
 }
 
-/// Back from the guest's view, for an error of ours that the program let pass.
+/// Parses the guest's view of a fault, for an error of ours that the program did not catch.
 fn from_json(text: &str) -> Option<Fault> {
     let value: Value = from_str(text).ok()?;
     let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -1,7 +1,7 @@
 //! The socket to the daemon: a thread reads it, the script's thread writes it.
 //!
-//! Invariant: the reading thread never waits for the script, so that the end of the socket ends the
-//! process even while the script spins.
+//! Invariant: the reading thread never waits for the script, so that the end of the socket ends the process even while
+//! the script is in an endless loop.
 
 use std::{
     io::{self, Read, Write},
@@ -20,7 +20,7 @@ use crate::lockdown;
 /// Frames from the daemon, in order.
 pub(crate) type Frames = mpsc::UnboundedReceiver<ToWorker>;
 
-/// Standard input, which is a socket: used as it is, so that no second descriptor leads to it.
+/// Standard input, which is a socket. It is used directly, so that there is no second descriptor for it.
 struct Socket;
 
 impl Read for Socket {
@@ -39,7 +39,7 @@ impl Write for Socket {
     }
 }
 
-/// The writing end. Only the thread of the script has one, so frames are not mixed.
+/// The writing end. Not `Send`: only the script's thread writes, so frames cannot interleave.
 #[derive(Clone)]
 pub(crate) struct Link {
     _of_one_thread: std::marker::PhantomData<*const ()>,
@@ -50,7 +50,7 @@ impl Link {
     pub(crate) fn open() -> io::Result<(Self, Frames)> {
         let kind = SFlag::from_bits_truncate(fstat(io::stdin())?.st_mode) & SFlag::S_IFMT;
         if kind != SFlag::S_IFSOCK {
-            return Err(io::Error::other("standard input is no socket"));
+            return Err(io::Error::other("standard input is not a socket"));
         }
         let (sender, frames) = mpsc::unbounded_channel();
         thread::Builder::new()
@@ -78,7 +78,7 @@ impl Link {
         Ok((link, frames))
     }
 
-    /// Blocks until the daemon has taken the frame; that is the back-pressure on a chatty script.
+    /// Writes a frame. Blocks while the socket is full, which is the back-pressure on a script that sends too much.
     pub(crate) fn send(&self, frame: &FromWorker) -> Result<(), FrameError> {
         write_frame(&mut Socket, frame)
     }

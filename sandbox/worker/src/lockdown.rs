@@ -1,7 +1,7 @@
-//! What the process gives up before it runs anybody's code, and the two ways in which it ends.
+//! Drops the privileges of the process before it runs guest code, and ends the process.
 //!
-//! Invariant: a layer that the system does not have is left out and not named; it never keeps a
-//! program from running, because the daemon's deadline and SIGKILL stand behind all of them.
+//! Invariant: a layer that the system does not support is left out and not reported. It never prevents a program from
+//! running, because the daemon enforces its limits with SIGKILL in any case.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -20,7 +20,7 @@ pub(crate) use self::macos::Lockdown;
 pub(crate) use self::none::Lockdown;
 use crate::memory::Memory;
 
-/// What every system offers of it, in the same two steps. Each says by name what holds.
+/// The lockdown of a system, in two steps. [`Walls::before_programs`] returns the names of the active layers.
 pub(crate) trait Walls: Sized {
     /// Called first, while there is one thread.
     fn before_engine() -> Self;
@@ -29,25 +29,25 @@ pub(crate) trait Walls: Sized {
     fn before_programs(self, memory: Memory) -> Vec<String>;
 }
 
-/// A line for the daemon's log; the guest cannot reach it.
+/// Writes a line to standard error, which the daemon logs. The guest cannot call this.
 pub(crate) fn complain(line: &str) {
     use std::io::Write;
-    // Nobody is left to tell if this fails.
+    // There is no other place to report an error.
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
-/// Ends the process because the daemon has gone. The script may be spinning and would never unwind.
+/// Ends the process because the daemon has gone. The script may be in an endless loop and would never unwind.
 pub(crate) fn leave() -> ! {
     at_once(0)
 }
 
-/// Ends the process after the engine found no memory, with the code by which the daemon knows it.
+/// Ends the process after the engine ran out of memory, with the exit code that tells the daemon.
 #[cfg(any(feature = "v8", target_os = "macos"))]
 pub(crate) fn out_of_memory() -> ! {
     at_once(mux_wire::EXIT_OUT_OF_MEMORY)
 }
 
-/// Without destructors: those of the engine wait for a script that still runs, or need memory.
+/// Exits without running destructors: those of the engine wait for a script that is still running, or need memory.
 #[expect(
     unsafe_code,
     reason = "the standard library has no exit that runs no destructors"

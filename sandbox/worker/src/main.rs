@@ -1,39 +1,38 @@
 //! `mux-worker`: runs one program at a time in a fresh isolate, for the daemon that started it.
 //!
-//! It speaks `mux-wire` frames over its standard input, which is a socket, and has nothing else: no network, no files,
-//! no environment. It knows `mux-wire` alone of this workspace, no MCP and no client, and is the only program with a
-//! JavaScript engine.
+//! It exchanges `mux-wire` frames over its standard input, which is a socket, and has no network, no files and no
+//! environment. In this workspace it depends on `mux-wire` alone, and it is the only program with a JavaScript engine.
 //!
-//! - `arguments` reads the command line; `link` is the socket: one thread reads it, the script's thread writes it;
+//! - `arguments` parses the command line; `link` is the socket: one thread reads it, the script's thread writes it;
 //!   `watchdog` stops code that a program left behind (a timer, a finalizer, a stray promise).
 //! - `source` turns TypeScript into a script: types are blanked out in place, so that lines and columns stay;
 //!   `source/nesting` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
-//!   that do not exist here.
-//! - `runtime` is one isolate: `runtime/build` makes it from the scripts of `js/` (the guest's world) or from a
-//!   `snapshot` of them, `runtime/host` calls the functions that the prelude leaves for the host.
-//! - `bridge` has what the ops of one isolate share: calls that wait for an answer, and budgets. `ops` are the only
-//!   ways out, with `ops/web` for the web's globals; no op decides anything.
-//! - `buffers` and `memory` are the budgets of array buffers and of the process; `fault` gives a script's failure its
-//!   shape, with a position in the user's own source.
-//! - `lockdown` gives up what the process does not need (`lockdown/linux`, `macos`, `none`; `time_zone` loads the zone
-//!   before that).
+//!   that do not exist in the sandbox.
+//! - `runtime` is one isolate: `runtime/build` creates it from the scripts of `js/` (the guest's realm) or from a
+//!   `snapshot` of them, `runtime/host` calls the functions that the prelude provides to the host.
+//! - `bridge` has what the ops of one isolate share: pending calls, and budgets. `ops` are the only ways out of the
+//!   isolate, with `ops/web` for the web's globals; ops only convert and pass on.
+//! - `buffers` and `memory` are the budgets of array buffers and of the process; `fault` converts a script's failure,
+//!   with a position in the user's own source.
+//! - `lockdown` drops what the process does not need (`lockdown/linux`, `macos`, `none`); `time_zone` loads the time
+//!   zone before that.
 //!
-//! # Walls
+//! # Sandbox layers
 //!
-//! The guest is assumed to control its worker. What then holds, outermost last:
+//! The guest is assumed to control its worker. The layers that remain, outermost last:
 //!
-//! - **realm**: no `Deno`, ops, `eval`, WebAssembly, shared memory, modules; all that is reachable is listed in
+//! - **realm**: no `Deno`, ops, `eval`, WebAssembly, shared memory, modules; everything reachable is listed in
 //!   `tests/data/hostile/realm.allow`.
 //! - **engine**: no code from strings, heap 64 MiB, array buffers 64 MiB, source nested at most 500 deep, values 100.
 //! - **process, Linux**: landlock: no file, no TCP; two seccomp filters: sockets, exec, fork, ptrace and signals kill,
 //!   and what is not on the list is refused; `RLIMIT_DATA` above what the engine uses after its start; no core file, no
 //!   new privileges; descriptors 0 to 2; an empty environment.
-//! - **daemon**: frames are checked; wall time is kept by SIGKILL; processor time (10 s, more if more wall time is
-//!   requested) is read from `/proc`.
+//! - **daemon**: frames are checked; wall time is enforced with SIGKILL; processor time (10 s, more if more wall time
+//!   is requested) is measured with the process's CPU clock.
 //!
-//! A wall that an old kernel lacks is left out; `mux status` shows which walls are active. Those of macOS were
-//! type-checked once and never run; the daemon does not build on Windows. `tests/data/hostile` holds one file for each
-//! case; `mux-rogue-worker` plays a worker that was taken over.
+//! A layer that an old kernel lacks is left out; `mux status` shows which layers are active. Those of macOS were
+//! type-checked once and never run; the daemon does not build on Windows. `tests/data/hostile` has one file for each
+//! case; `mux-rogue-worker` simulates a worker that was taken over.
 //!
 //! Invariants:
 //!
@@ -82,8 +81,8 @@ const ENGINE: &str = if cfg!(feature = "quickjs") {
 #[cfg(all(feature = "v8", feature = "quickjs"))]
 compile_error!("choose one engine: for quickjs build with --no-default-features");
 
-/// The thread of the script needs room for the parser, which recurses where a program nests, and for
-/// the engine, which knows how much of it to use. What is never touched costs nothing.
+/// The stack size of the script's thread in bytes: the parser recurses where a program nests, and the engine limits its
+/// own use. Untouched pages cost nothing.
 const STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {
@@ -106,8 +105,8 @@ fn main() -> ExitCode {
     };
     // From here on no file can be opened.
     let lockdown = Lockdown::before_engine();
-    // The platform comes before every thread: on processors with protection keys, threads that exist
-    // already could never run JavaScript.
+    // The platform is initialized before any thread starts: on processors with protection keys, threads that exist
+    // already could not run JavaScript.
     runtime::init_platform();
     let script = thread::Builder::new()
         .name("mux-script".into())
@@ -123,8 +122,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// QuickJS would keep what it has compiled in a folder of temporary files, where anybody may have put
-/// something for it to read.
+/// Disables QuickJS's bytecode cache, a directory of temporary files in which another user may have planted a file.
 #[cfg(feature = "quickjs")]
 #[expect(
     unsafe_code,
@@ -136,7 +134,7 @@ fn keep_no_bytecode() {
     unsafe { env::set_var("V82JSC_NO_BC_CACHE", "1") }
 }
 
-/// The engine's own version. The other engine tells none.
+/// The version of V8. QuickJS reports none.
 fn engine_version() -> Option<String> {
     #[cfg(feature = "v8")]
     return Some(deno_core::v8::V8::get_version().to_owned());
@@ -144,7 +142,7 @@ fn engine_version() -> Option<String> {
     None
 }
 
-/// `mux --version` reads it.
+/// Prints the version, which `mux --version` reads.
 #[expect(clippy::print_stdout, reason = "asked for on the command line")]
 fn say_version() -> ExitCode {
     let build = env!("CARGO_PKG_VERSION");
@@ -153,13 +151,13 @@ fn say_version() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A snapshot makes isolates cheaper and nothing else: without it everything works.
+/// Loads the snapshot. It only makes isolates cheaper: on an error they are built without.
 fn loaded(path: &Path) -> Option<&'static [u8]> {
     snapshot::load(path)
         .inspect_err(|e| {
             let path = path.display();
             lockdown::complain(&format!(
-                "mux-worker goes on without the snapshot {path}: {e}"
+                "mux-worker continues without the snapshot {path}: {e}"
             ));
         })
         .ok()
@@ -180,7 +178,7 @@ fn live(lockdown: Lockdown, basis: Basis) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // Time only: a driver for descriptors would have some of its own.
+    // Time only: an I/O driver would open descriptors of its own.
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -189,13 +187,13 @@ fn live(lockdown: Lockdown, basis: Basis) -> ExitCode {
     match tokio.block_on(tokio::task::LocalSet::new().run_until(serve)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            lockdown::complain(&format!("mux-worker ends: {e}"));
+            lockdown::complain(&format!("mux-worker exits: {e}"));
             ExitCode::FAILURE
         }
     }
 }
 
-/// One program after the other, each in an isolate of its own that was built while nobody waited.
+/// Runs one program after another, each in a fresh isolate that is built before the program arrives.
 async fn serve(
     link: Link,
     mut frames: link::Frames,
@@ -203,7 +201,7 @@ async fn serve(
     (basis, watchdog): (Basis, Watchdog),
 ) -> Result<(), mux_wire::FrameError> {
     let mut isolate = Isolate::build(&link, &watchdog, basis);
-    // The first isolate has started every thread that the engine wants.
+    // The first isolate has started every thread that the engine needs.
     link.send(&FromWorker::Hello {
         version: VERSION,
         engine: ENGINE.into(),
@@ -220,7 +218,7 @@ async fn serve(
                     let Checked { faults, warnings } = source::check(&source);
                     link.send(&FromWorker::Checked { faults, warnings })?;
                 }
-                // Answers for a run that has just ended cross its last frame on the way.
+                // A late answer for a run that has just ended.
                 Some(ToWorker::CallDone { .. }) => {}
                 None => return Ok(()),
             }

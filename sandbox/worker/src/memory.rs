@@ -1,6 +1,6 @@
-//! How much one program may hold, as whoever started the process said.
+//! The memory limits of one program, set on the command line.
 //!
-//! Invariant: every error of kind `memory` names the value that was reached and the setting behind it.
+//! Invariant: every error of kind `memory` names the limit that was reached and its setting.
 
 use std::ops::RangeInclusive;
 
@@ -26,7 +26,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// With less than the least heap the engine does not start; no machine has more than the most.
+    /// The allowed heap sizes: the engine does not start with less, and no machine has more.
     pub(crate) const HEAP: RangeInclusive<u32> = 8..=65_536;
     pub(crate) const BUFFERS: RangeInclusive<u32> = 1..=65_536;
 
@@ -34,15 +34,15 @@ impl Memory {
         self.heap as usize * MIB
     }
 
-    /// Only one of the engines asks before it makes a buffer.
+    /// The limit of array buffers in bytes. Only V8 supports it.
     #[cfg(feature = "v8")]
     pub(crate) fn buffer_bytes(self) -> usize {
         self.buffers as usize * MIB
     }
 
-    /// Writable memory of the process beyond what it had when its first isolate was ready: the heap and
-    /// the buffers, as much again for a heap that is over its limit while it is unwound, and some for the
-    /// frames of calls (16 MiB each, twice in memory), for the parser and the compiler.
+    /// Writable memory that the process may use beyond what it had when its first isolate was ready: the heap and the
+    /// buffers, the heap once more for the time in which a script over its limit is unwound, and a rest for the frames
+    /// of calls (16 MiB each, twice in memory), the parser and the compiler.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     pub(crate) fn process_bytes(self) -> usize {
         const REST: usize = 64 * MIB;

@@ -1,5 +1,5 @@
-//! The only ways out of the isolate. Each op is an adapter: it takes text in, hands it to the host
-//! side of the worker, and gives text back; no op decides anything.
+//! The ops, which are the only ways out of the isolate. Each op is an adapter: it takes text, passes it to the host
+//! side of the worker, and returns text.
 
 mod web;
 
@@ -34,9 +34,9 @@ deno_core::extension!(
     middleware = without_danger,
 );
 
-/// The guest's world with its scripts inside the program: the macro above would read them from the
-/// folder in which it was compiled, at every start. Its ops find their [`Bridge`] in the state of the
-/// runtime, where it is put when the isolate stands.
+/// The extension with the scripts of the guest's realm embedded: the macro above would read them from the source
+/// directory at every start. The ops find their [`Bridge`] in the state of the runtime, where it is put once the
+/// isolate is built.
 pub(crate) fn extension() -> Extension {
     const SCRIPTS: &[ExtensionFileSource] = &[
         ExtensionFileSource::new("ext:mux/boot.js", ascii_str_include!("js/boot.js")),
@@ -55,7 +55,7 @@ pub(crate) fn extension() -> Extension {
     }
 }
 
-/// deno_core's own ops that end the process, write to its output, compile text or reach its resources.
+/// Disables deno_core's own ops that end the process, write to its output, compile text or reach its resources.
 fn without_danger(op: OpDecl) -> OpDecl {
     const DISABLED: &[&str] = &[
         "op_panic",
@@ -86,7 +86,7 @@ fn without_danger(op: OpDecl) -> OpDecl {
     }
 }
 
-/// Sends the call and waits for its answer: `+` and the value, or `-` and the fault.
+/// Sends the call and waits for its answer. Returns `+` and the value, or `-` and the fault.
 async fn call(
     state: Rc<RefCell<OpState>>,
     target: Target,
@@ -127,7 +127,7 @@ async fn op_mux_call_path(
     call(state, target, arguments).await
 }
 
-/// A function of the daemon itself.
+/// Calls a function of the daemon itself.
 #[op2]
 #[string]
 async fn op_mux_call_own(
@@ -139,7 +139,7 @@ async fn op_mux_call_own(
     call(state, target, arguments).await
 }
 
-/// Null, or the fault as JSON text if the part does not fit.
+/// Emits a part. Returns null, or the fault as JSON text if the part does not fit.
 #[op2]
 #[string]
 fn op_mux_emit(state: &mut OpState, #[string] part: String) -> Option<String> {
@@ -159,14 +159,14 @@ fn op_mux_console(state: &mut OpState, #[smi] level: u32, #[string] text: String
     state.borrow_mut::<Bridge>().print(level, text);
 }
 
-/// The program has returned or thrown: what goes on after that is stopped.
+/// Called when the program has returned or thrown: code that goes on after that is stopped.
 #[op2(fast)]
 fn op_mux_ended(state: &mut OpState) {
     let (watchdog, isolate) = state.borrow::<(Watchdog, IsolateHandle)>();
     watchdog.arm(isolate.clone());
 }
 
-/// Milliseconds since the run began, in steps of 0.1 so that it measures no caches.
+/// Milliseconds since the run began, in steps of 0.1, too coarse to time caches.
 #[op2(fast)]
 fn op_mux_now(state: &mut OpState) -> f64 {
     let elapsed = state.borrow::<Bridge>().elapsed();

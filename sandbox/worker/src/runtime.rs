@@ -1,4 +1,4 @@
-//! One isolate: built ahead of need, used for one program, thrown away.
+//! One isolate: built ahead of time, used for one program, then dropped.
 //!
 //! Invariant: no two programs ever share an isolate, a context or a global.
 
@@ -26,7 +26,7 @@ pub(crate) use self::build::world_for_snapshot;
 pub(crate) use self::build::{Basis, init_platform};
 use crate::{bridge::Bridge, fault, link::Frames, memory::Memory, source, watchdog::Watchdog};
 
-/// An isolate in which nothing has run but our own prelude.
+/// An isolate in which only our own prelude has run.
 pub(crate) struct Isolate {
     runtime: JsRuntime,
     host: v8::Global<v8::Object>,
@@ -36,7 +36,7 @@ pub(crate) struct Isolate {
 }
 
 impl Isolate {
-    /// Runs the program to its end. Takes frames meanwhile: answers to calls.
+    /// Runs the program to its end, and meanwhile passes answers to its calls.
     pub(crate) async fn run(
         mut self,
         program: Program,
@@ -72,7 +72,7 @@ impl Isolate {
             while let Poll::Ready(frame) = frames.poll_recv(cx) {
                 match frame {
                     Some(ToWorker::CallDone { call, outcome }) => self.answer(call, outcome),
-                    // One program at a time: a second one means that the daemon has lost count.
+                    // One program at a time: a second one is an error of the daemon.
                     Some(ToWorker::Run(_) | ToWorker::Check { .. }) => {
                         return Poll::Ready(Err(fault::internal("a program is running already")));
                     }
@@ -84,7 +84,7 @@ impl Isolate {
         .await
     }
 
-    /// Gives the program its input and calls it.
+    /// Passes the program its input and calls it.
     fn start(
         &mut self,
         function: &v8::Global<v8::Value>,
@@ -107,7 +107,7 @@ impl Isolate {
                 })
         };
         started.map_err(|error| match error {
-            // A script that spins before its first `await` is stopped in here.
+            // A script that loops before its first `await` is stopped here.
             Some(error) if !self.out_of_memory.get() => fault::thrown(&error, None, self.memory),
             _ => self.ended(),
         })
@@ -127,7 +127,7 @@ impl Isolate {
         promise: &v8::Global<v8::Promise>,
     ) -> Poll<Result<String, Fault>> {
         {
-            // The event loop begins with finalizers, which must not come before the program's own last step.
+            // The event loop starts with finalizers, which must not run before the program's own last step.
             scope!(scope, self.runtime);
             scope.perform_microtask_checkpoint();
         }
@@ -139,10 +139,10 @@ impl Isolate {
         }
         let stopped = self.watchdog.has_stopped();
         if stopped {
-            // The outcome is there already; it is read with the engine at work again.
+            // The outcome exists already; reading it needs a running engine.
             self.runtime.v8_isolate().cancel_terminate_execution();
         }
-        // The runtime cannot tell of tens of thousands of rejections at once, and fails instead.
+        // The runtime fails instead of reporting tens of thousands of rejections at once.
         let untold = matches!(turn, Poll::Ready(Err(_))) && !stopped;
         if let Some(outcome) = self.settled(promise, untold) {
             return Poll::Ready(outcome);
@@ -154,7 +154,7 @@ impl Isolate {
         }
     }
 
-    /// The result of the program's promise, once it has one.
+    /// The outcome of the program's promise, once it is settled.
     fn settled(
         &mut self,
         promise: &v8::Global<v8::Promise>,
@@ -168,7 +168,7 @@ impl Isolate {
                 let text = promise.result(scope).to_rust_string_lossy(scope);
                 let host = v8::Local::new(scope, &self.host);
                 if let Some(finish) = host::method(scope, host, "finish") {
-                    // It prints a warning or nothing; what goes wrong in it changes no result.
+                    // It may print a warning; an error in it does not change the result.
                     let untold = v8::Boolean::new(scope, untold);
                     _ = finish.call(scope, host.into(), &[untold.into()]);
                 }
@@ -183,7 +183,7 @@ impl Isolate {
         }
     }
 
-    /// An error that came out of the event loop itself: thrown in a timer, or a stop.
+    /// The fault for an error of the event loop itself: thrown in a timer, or a termination.
     fn failed(&self, error: CoreError) -> Fault {
         match error.into_kind() {
             CoreErrorKind::Js(error) if is_termination(&error) => self.ended(),

@@ -1,8 +1,8 @@
-//! The guest's world as a blob from which the engine builds isolates several times faster than from our
-//! scripts. A process of its own makes it; the others read it once, when they start.
+//! Snapshots: the guest's realm as a blob from which the engine builds isolates several times faster than from our
+//! scripts. A separate process makes it; workers read it once, when they start.
 //!
-//! Invariant: a blob is used only by the very program file that made it, and only unharmed. In any doubt
-//! isolates are built from the scripts, which takes longer and gives the same world.
+//! Invariant: a blob is used only by the program file that made it, and only undamaged. Otherwise isolates are built
+//! from the scripts, which takes longer and gives the same realm.
 
 use std::{
     env, fmt,
@@ -20,9 +20,10 @@ use crate::{
     runtime,
 };
 
-/// Changes with the header below.
+/// The first bytes of a snapshot. Changes with the header below.
 const MAGIC: [u8; 8] = *b"muxsnap1";
-/// Magic, length and time of the program file, length and checksum of the blob; little-endian.
+/// The header length in bytes: magic, length and time of the program file, length and checksum of the blob;
+/// little-endian.
 const HEADER: usize = 40;
 
 /// Why a snapshot is not used.
@@ -45,7 +46,7 @@ impl fmt::Display for Unusable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::NotOne => f.write_str("it does not begin like one"),
+            Self::NotOne => f.write_str("it is not a snapshot"),
             Self::OtherProgram => f.write_str("another mux-worker made it"),
             Self::TooLong(length) => {
                 let most = mux_wire::MAX_SNAPSHOT;
@@ -56,7 +57,7 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// Which file this program was started from. Two builds share neither length nor time.
+/// Identifies the program file of this process: two builds differ in length or time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Program {
     length: u64,
@@ -76,13 +77,13 @@ impl Program {
     }
 }
 
-/// The blob in this file, for the rest of the process's life. Must be called while files can be opened.
+/// Loads the blob from this file, for the rest of the process's life. Must be called while files can be opened.
 pub(crate) fn load(path: &Path) -> Result<&'static [u8], Unusable> {
     let blob = read(File::open(path)?, Program::own()?)?;
     Ok(Box::leak(blob.into_boxed_slice()))
 }
 
-/// Reads everything before it believes anything, so that the file may change or go meanwhile.
+/// Reads the file once and verifies what was read, so that the file may change or be removed meanwhile.
 fn read(mut file: impl io::Read, program: Program) -> Result<Vec<u8>, Unusable> {
     let mut header = [0; HEADER];
     file.read_exact(&mut header).map_err(|_| Unusable::NotOne)?;
@@ -112,8 +113,8 @@ fn read(mut file: impl io::Read, program: Program) -> Result<Vec<u8>, Unusable> 
     Ok(blob)
 }
 
-/// Against accidents: whoever can write the file may as well replace the program. The standard library's
-/// hash may differ in another build of this program, whose snapshots are refused anyway.
+/// A checksum against accidental damage: an attacker who can write the file can also replace the program. The standard
+/// library's hash may differ in another build, whose snapshots are refused anyway.
 fn checksum(blob: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(blob);
@@ -146,14 +147,14 @@ pub(crate) fn make() -> ExitCode {
     };
     let lockdown = Lockdown::before_engine();
     runtime::init_platform();
-    // The engine plans its tasks on it.
+    // The engine schedules its tasks on this runtime.
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
     let _entered = tokio.enter();
     let world = runtime::world_for_snapshot();
-    // Everything is open that will be, and the engine's threads run.
+    // All files are open and the engine's threads are running.
     lockdown.before_programs(Memory::default());
     let bytes = with_header(&world.snapshot(), program);
     let mut output = io::stdout();
@@ -176,13 +177,13 @@ mod tests {
     };
 
     #[test]
-    fn a_snapshot_is_read_back() {
+    fn snapshot_round_trips() {
         let bytes = with_header(b"the world", OURS);
         assert_eq!(read(bytes.as_slice(), OURS).unwrap(), b"the world");
     }
 
     #[test]
-    fn one_flipped_bit_anywhere_is_noticed() {
+    fn snapshot_with_a_flipped_bit_is_refused() {
         let bytes = with_header(b"the world", OURS);
         for bit in 0..bytes.len() * 8 {
             let mut harmed = bytes.clone();
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_or_grew_is_not_used() {
+    fn truncated_or_extended_snapshot_is_refused() {
         let mut bytes = with_header(b"the world", OURS);
         for length in 0..bytes.len() {
             assert!(read(&bytes[..length], OURS).is_err(), "{length} bytes");
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_of_another_build_is_not_used() {
+    fn snapshot_of_another_build_is_refused() {
         let bytes = with_header(b"the world", OURS);
         let newer = Program {
             modified: 8,

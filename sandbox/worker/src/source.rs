@@ -1,8 +1,7 @@
-//! A program as the user wrote it, made into a script that the engine runs.
+//! Turns the source of a program into a script that the engine runs.
 //!
-//! Invariant: nothing moves. Types are blanked out in place, a Markdown fence becomes an empty line,
-//! and the wrapper that makes `await` and `return` legal stands in front of the first line, whose
-//! columns are corrected by [`user_column`].
+//! Invariant: no code moves. Types are blanked out in place, a Markdown fence becomes an empty line, and the wrapper
+//! that makes `await` and `return` legal precedes the first line, whose columns are corrected by [`user_column`].
 
 mod nesting;
 mod warnings;
@@ -35,16 +34,16 @@ pub(crate) fn user_column(line: u32, column: u32) -> u32 {
     }
 }
 
-/// How far the first line of the script stands to the right of the user's.
+/// How many columns the first line of the script is shifted.
 pub(crate) fn prefix_length() -> u32 {
     u32::try_from(PREFIX.len()).expect("the prefix is short")
 }
 
-/// What can be said of a program that does not run.
+/// The findings of a check, which does not run the program.
 pub(crate) struct Checked {
-    /// Why it cannot run.
+    /// Why the program cannot run.
     pub(crate) faults: Vec<Fault>,
-    /// What will probably go wrong if it does.
+    /// What will probably fail if it runs.
     pub(crate) warnings: Vec<Fault>,
 }
 
@@ -61,7 +60,7 @@ pub(crate) fn check(source: &str) -> Checked {
     }
 }
 
-/// A script whose value is an async function, or everything that is wrong with the source.
+/// Turns the source into a script whose value is an async function, or returns all errors in it.
 pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
     let plain = without_frame(source);
     let nesting = nesting::of(&plain);
@@ -76,7 +75,7 @@ pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
         faults
     })?;
     if !nesting.balanced {
-        // What closes our wrapper and opens another one like it does not fit into a wrapper of another form.
+        // A program that closes our wrapper and opens a similar one does not parse inside a different wrapper.
         parsed(&plain, OTHER_PREFIX, OTHER_SUFFIX).map_err(|mut faults| {
             faults.truncate(1);
             ends_early(&mut faults[0]);
@@ -86,12 +85,12 @@ pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
     Ok(script)
 }
 
-/// As long as [`PREFIX`], so that places are the same.
+/// As long as [`PREFIX`], so that positions are the same.
 const OTHER_PREFIX: &str = "async function program()   { ";
 const OTHER_SUFFIX: &str = "\n}";
 const _: () = assert!(OTHER_PREFIX.len() == PREFIX.len());
 
-/// The program between these two, without its types, or everything that is wrong with it.
+/// Parses the program between prefix and suffix. Returns the script without types, or all errors.
 fn parsed(plain: &str, prefix: &str, suffix: &str) -> Result<String, Vec<Fault>> {
     let map: Lrc<SourceMap> = Lrc::default();
     let found = Arc::new(Mutex::new(Reports::new()));
@@ -111,20 +110,20 @@ fn parsed(plain: &str, prefix: &str, suffix: &str) -> Result<String, Vec<Fault>>
     })
 }
 
-/// A bracket of the program closes what stands around it.
+/// Rewrites a fault for a program in which a bracket closes the wrapper.
 fn ends_early(fault: &mut Fault) {
     fault.message = "one `}` before this is too many".into();
     fault.hint = None;
 }
 
-/// Whether the program parses with one more opening bracket, and so has one closing bracket too many.
+/// Whether the program parses with one more opening bracket, so it has one closing bracket too many.
 fn closes_too_often(plain: &str) -> bool {
     let silent = Handler::with_emitter(true, false, Box::new(Collector(Arc::default())));
     let opened = format!("{PREFIX}{{{plain}{SUFFIX}");
     strip(&Lrc::default(), &silent, opened).is_ok()
 }
 
-/// The text without its types, or what stopped the parser in a word.
+/// Strips the types from the text. The error is the parser's summary.
 fn strip(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String, String> {
     let options = Options {
         module: Some(true),
@@ -138,10 +137,10 @@ fn strip(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String
         .map_err(|error| error.message)
 }
 
-/// What the parser reports: where, and in which words.
+/// The reports of the parser: position and message.
 type Reports = Vec<(Option<BytePos>, String)>;
 
-/// Keeps the reports instead of printing them.
+/// Collects the reports instead of printing them.
 struct Collector(Arc<Mutex<Reports>>);
 
 impl Emitter for Collector {
@@ -191,7 +190,7 @@ fn fault(map: &SourceMap, plain: &str, position: Option<BytePos>, message: &str)
     fault
 }
 
-/// What to write instead, for what people and models write out of habit.
+/// A hint for syntax that programs do not support.
 fn hint(message: &str, here: &str, line: &str) -> Option<String> {
     let statement = line.trim_start();
     let text = if here.starts_with("import") || statement.starts_with("import ") {
@@ -210,7 +209,7 @@ fn hint(message: &str, here: &str, line: &str) -> Option<String> {
     Some(text.into())
 }
 
-/// What an `import` is from: the last string of the line.
+/// The module specifier of an `import`: the last string of the line.
 fn specifier(statement: &str) -> &str {
     let end = statement.rfind(['"', '\'']).unwrap_or_default();
     let start = statement[..end].rfind(['"', '\'']).map_or(end, |at| at + 1);
@@ -221,7 +220,7 @@ fn syntax(message: String) -> Fault {
     Fault::new(Kind::Syntax, message)
 }
 
-/// One fault for all that are found: the first, with the rest in `details`.
+/// Merges faults into one: the first, with the others in `details`.
 pub(crate) fn first_with_rest(mut faults: Vec<Fault>) -> Fault {
     if faults.is_empty() {
         return syntax("the program cannot be parsed".into());
@@ -243,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_blanked_and_nothing_moves() {
+    fn types_are_blanked_in_place() {
         let source = "const a: number = 1;\nreturn a as unknown as string;";
         let script = prepare(source).unwrap();
         let lines: Vec<&str> = script.split('\n').collect();
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_and_hashbangs_leave_their_lines_behind() {
+    fn stripping_fences_and_hashbangs_keeps_line_numbers() {
         for (source, line) in [
             ("```ts\nreturn 1\n```\n", 2),
             ("\n````typescript\nreturn 1\n````", 3),
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_stand_at_the_users_own_line_and_column() {
+    fn faults_have_the_line_and_column_in_the_users_source() {
         let check = |source: &str, line: u32, column: u32, part: &str| {
             let faults = prepare(source).expect_err(source);
             let fault = &faults[0];
@@ -292,7 +291,7 @@ mod tests {
         check("const f = () => {\n  return 1;", 2, 12, "not closed");
         check("enum A { B }", 1, 1, "as const");
         check("if (a) {\n}\n}\nreturn 1", 4, 1, "too many");
-        // The wrapper cannot be closed and opened again.
+        // A program cannot close the wrapper and open it again.
         check("})(); (async () => { return 7;", 1, 2, "too many");
         check("let a = 1;\n}, async () => {\nreturn 7", 2, 2, "too many");
         check(

@@ -1,8 +1,7 @@
 //! Stops code that a program left behind: a timer, a finalizer, a stray promise that goes on after the result.
 //!
 //! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`GRACE`] of processor
-//! time, by [`MAX_WAIT`] at most, and cannot change it. The thread waits without a limit while no program has ended,
-//! so that it costs nothing.
+//! time, by [`MAX_WAIT`] at most, and cannot change it. While no program has ended, the thread sleeps.
 
 use std::{
     io,
@@ -13,13 +12,13 @@ use std::{
 
 use deno_core::v8::IsolateHandle;
 
-/// Processor time in which the engine may report rejected promises, once the outcome is there. On a busy machine that
-/// takes longer by the wall clock.
+/// Processor time that the engine gets to report rejected promises after the program has ended. On a busy machine this
+/// takes more wall time.
 const GRACE: Duration = Duration::from_millis(100);
-/// The same by the wall clock.
+/// The maximum wall time for reporting rejected promises after the program has ended.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The thread that stops an isolate. One for the process.
+/// A handle to the thread that stops an isolate. There is one thread in the process.
 #[derive(Clone)]
 pub(crate) struct Watchdog(Arc<Shared>);
 
@@ -41,7 +40,7 @@ enum Watched {
 struct Ended {
     at: Instant,
     thread: ThreadClock,
-    /// What the clock showed then.
+    /// The reading of the thread's clock at that time.
     computed: Option<Duration>,
 }
 
@@ -55,7 +54,7 @@ impl Ended {
         }
     }
 
-    /// How much longer the isolate may go on at least; zero once it has to stop.
+    /// How much longer the isolate may run at least; zero once it has to stop.
     fn left(&self) -> Duration {
         let waited = self.at.elapsed();
         let computed = match (self.computed, self.thread.now()) {
@@ -68,14 +67,14 @@ impl Ended {
     }
 }
 
-/// The clock of the processor time of one thread, where the system has one for each.
+/// The processor clock of one thread, on systems that have one per thread.
 #[derive(Clone, Copy)]
 struct ThreadClock(#[cfg(target_os = "linux")] nix::time::ClockId);
 
 impl ThreadClock {
     #[cfg(target_os = "linux")]
     fn of_this() -> Self {
-        // As `pthread_getcpuclockid` makes it: of one thread, and by the scheduler's own count.
+        // The clock id that `pthread_getcpuclockid` returns: per thread, by the scheduler's count.
         const PER_THREAD: i32 = 4;
         const SCHEDULED: i32 = 2;
         let thread = nix::unistd::gettid().as_raw();
@@ -101,7 +100,7 @@ impl ThreadClock {
 }
 
 impl Watchdog {
-    /// Must be called before the process is locked down: it starts a thread.
+    /// Starts the thread. Must be called before the process is locked down.
     pub(crate) fn start() -> io::Result<Self> {
         let shared = Arc::<Shared>::default();
         let watched = Arc::clone(&shared);
@@ -111,13 +110,13 @@ impl Watchdog {
         Ok(Self(shared))
     }
 
-    /// The program of this isolate has returned or thrown.
+    /// To be called when the program of this isolate has returned or thrown.
     pub(crate) fn arm(&self, isolate: IsolateHandle) {
         *self.0.lock() = Watched::Ended(Ended::now(), isolate);
         self.0.changed.notify_one();
     }
 
-    /// Nothing is stopped any more. Whether something was, since it was armed.
+    /// Disarms the watchdog. Returns whether it has stopped the isolate since it was armed.
     pub(crate) fn disarm(&self) -> bool {
         let watched = std::mem::take(&mut *self.0.lock());
         matches!(watched, Watched::Stopped)

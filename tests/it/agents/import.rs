@@ -19,7 +19,7 @@ fn servers(report: &Value) -> Vec<(&str, &str, &str)> {
 }
 
 #[test]
-fn agents_import_takes_all_servers_of_all_agents() {
+fn agents_import_adds_all_servers_of_all_agents() {
     let env = with_all();
     env.write_config("# mine\n[servers.time]\ncommand = \"uvx\" # as I like it\nargs = [\"mcp-server-time\"]\n\n[daemon]\nidle_exit = \"1h\"\n");
     let report = env.mux(["import", "--json"]).ok().json();
@@ -72,7 +72,7 @@ fn agents_import_takes_all_servers_of_all_agents() {
             .ends_with("idle_exit = \"1h\"\n")
     );
 
-    // The daemon takes every entry for what it is.
+    // The daemon accepts every entry.
     let listed = env.mux(["servers", "--json"]).ok().json();
     let listed: Map<String, Value> = listed
         .as_array()
@@ -107,7 +107,7 @@ fn agents_import_takes_all_servers_of_all_agents() {
 }
 
 #[test]
-fn agents_import_only_shows_with_dry_run() {
+fn agents_import_dry_run_changes_nothing() {
     let env = with_all();
     let before = contents(&env);
     let shown = env
@@ -116,7 +116,7 @@ fn agents_import_only_shows_with_dry_run() {
     for part in [
         "would be added as Perplexity-Search",
         "put MUX_INPUT_PERPLEXITY_KEY=… into the file `env`",
-        "`${workspaceFolder}` of VS Code has no equal",
+        "`${workspaceFolder}` of VS Code has no equivalent",
         "`enabled_tools` is not carried over",
         "\n+[servers.context7]\n",
     ] {
@@ -131,7 +131,7 @@ fn agents_import_only_shows_with_dry_run() {
 }
 
 #[test]
-fn agents_import_leaves_alone_what_it_cannot_read() {
+fn agents_import_leaves_unreadable_files_unchanged() {
     let env = TestEnv::new();
     write(&env, ".cursor/mcp.json", "{\"mcpServers\": {]}");
     write(
@@ -162,7 +162,7 @@ fn agents_import_leaves_alone_what_it_cannot_read() {
 }
 
 #[test]
-fn agents_import_renames_what_the_daemon_would_refuse() {
+fn agents_import_renames_servers_with_invalid_names() {
     let env = TestEnv::new();
     let entries: Map<String, Value> = BUILTINS
         .iter()
@@ -189,7 +189,7 @@ fn agents_import_renames_what_the_daemon_would_refuse() {
 }
 
 #[test]
-fn agents_import_keeps_the_users_entry_unless_told_otherwise() {
+fn agents_import_keeps_existing_entry_without_replace() {
     let env = TestEnv::new();
     write(
         &env,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{FILES, contents, data, with_all, write};
 
 #[test]
-fn agents_install_writes_into_every_agent_that_is_here() {
+fn agents_install_adds_entry_to_every_agent_found() {
     let env = with_all();
     let done = env.mux(["install", "--json"]).ok().json();
     assert_eq!(done["ok"], true);
@@ -28,7 +28,7 @@ fn agents_install_writes_into_every_agent_that_is_here() {
         let backup = edit["backup"].as_str().unwrap();
         assert!(backup.contains(".mux-backup-"), "{backup}");
         assert_eq!(fs::read(backup).unwrap(), data(name), "{agent}");
-        // Whatever is removed comes back with a comma, and nothing else.
+        // At most one line is replaced: it gets a comma.
         let diff = edit["diff"].as_str().unwrap();
         let of = |sign: char| {
             diff.lines()
@@ -57,7 +57,7 @@ fn agents_install_writes_into_every_agent_that_is_here() {
 }
 
 #[test]
-fn agents_install_starts_this_mux_in_this_home() {
+fn agents_install_entry_names_this_mux_and_its_home() {
     let env = TestEnv::new();
     let mux = binary("mux");
     let home = env.home().to_str().unwrap();
@@ -95,7 +95,7 @@ fn agents_install_starts_this_mux_in_this_home() {
         .mode();
     assert_eq!(mode & 0o777, 0o600, "what it makes is for its owner");
 
-    // Who has another home, or none, gets another entry.
+    // Without MUX_HOME the entry sets none either.
     let mut elsewhere = env.command("mux");
     elsewhere
         .env_remove("MUX_HOME")
@@ -108,7 +108,7 @@ fn agents_install_starts_this_mux_in_this_home() {
 }
 
 #[test]
-fn agents_install_writes_the_bare_name_if_the_path_leads_here() {
+fn agents_install_writes_bare_command_if_mux_is_on_path() {
     let env = TestEnv::new();
     let folder = env.path("bin");
     fs::create_dir(&folder).unwrap();
@@ -119,13 +119,13 @@ fn agents_install_writes_the_bare_name_if_the_path_leads_here() {
     let command = |place, key: &str| read(&env, place)["mcpServers"]["mux"][key].clone();
     assert_eq!(command(".claude.json", "command"), "mux");
     assert_eq!(command(".claude.json", "type"), "stdio");
-    // A desktop program has another PATH.
+    // A desktop program has a different PATH.
     let desktop = command(".config/Claude/claude_desktop_config.json", "command");
     assert_eq!(desktop, folder.join("mux").to_str().unwrap());
 }
 
 #[test]
-fn agents_install_only_shows_with_dry_run() {
+fn agents_install_dry_run_changes_nothing() {
     let env = with_all();
     let before = contents(&env);
     let shown = env.mux(["install", "--dry-run"]).ok();
@@ -145,7 +145,7 @@ fn agents_install_only_shows_with_dry_run() {
 }
 
 #[test]
-fn agents_install_keeps_modes_and_links() {
+fn agents_install_keeps_file_modes_and_symlinks() {
     let env = TestEnv::new();
     let real = write(&env, "dotfiles/cursor.json", "{}\n");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
@@ -175,7 +175,7 @@ fn agents_install_keeps_modes_and_links() {
 }
 
 #[test]
-fn agents_install_leaves_alone_what_it_cannot_read() {
+fn agents_install_leaves_unreadable_files_unchanged() {
     let env = TestEnv::new();
     write(
         &env,
@@ -235,7 +235,7 @@ fn agents_install_leaves_alone_what_it_cannot_read() {
 }
 
 #[test]
-fn agents_install_does_not_write_over_another_server() {
+fn agents_install_does_not_replace_another_server() {
     let env = TestEnv::new();
     let text = "{\"mcpServers\":{\"mux\":{\"url\":\"https://mux.com/mcp\"}}}";
     let path = write(&env, ".cursor/mcp.json", text);
@@ -253,12 +253,12 @@ fn agents_install_does_not_write_over_another_server() {
 }
 
 #[test]
-fn agents_install_writes_into_a_project_when_asked() {
+fn agents_install_project_writes_shared_project_file() {
     let env = TestEnv::new();
     env.mux(["install", "--project", "--command", "mux"]).ok();
     env.mux(["install", "vscode", "--project", "--command", "mux"])
         .ok();
-    // Others have the file too, and none of them this home.
+    // The project's file is shared with other users, who have other homes.
     assert_eq!(
         read(&env, ".mcp.json"),
         json!({ "mcpServers": { "mux": { "type": "stdio", "command": "mux", "args": ["mcp"] } } })
@@ -275,7 +275,7 @@ fn agents_install_writes_into_a_project_when_asked() {
 }
 
 #[test]
-fn agents_install_without_agents_says_which_it_knows() {
+fn agents_install_lists_known_agents_if_none_is_found() {
     let env = TestEnv::new();
     env.mux(["install"])
         .fails(1, &["no agent", "claude-desktop"]);
@@ -287,7 +287,7 @@ fn agents_install_without_agents_says_which_it_knows() {
     assert_eq!(list.stdout.matches("not found").count(), FILES.len());
     let named = env.mux(["install", "zed"]).ok();
     assert!(
-        named.stdout.contains("Zed seems not to be on this machine"),
+        named.stdout.contains("Zed does not seem to be installed"),
         "{}",
         named.stdout
     );

@@ -1,4 +1,4 @@
-//! Secrets on their way from an agent's file to the server that needs them, and nowhere else.
+//! Secrets in agents' files reach the imported servers, and nothing else.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use super::write;
 const SECRET: &str = "s3cret $5 $$ \"quoted\" #1";
 
 #[test]
-fn agents_import_hands_secrets_to_the_server_and_shows_them_to_nobody() {
+fn agents_import_passes_secrets_only_to_the_server() {
     let env = TestEnv::with_fixtures(&[("own", &[])]);
     let daemon = env.mux(["call", "own.pid"]).ok();
     assert!(env.daemon().is_some(), "{daemon:#?}");
@@ -41,7 +41,7 @@ fn agents_import_hands_secrets_to_the_server_and_shows_them_to_nobody() {
         (&json!("same"), &json!("skipped"))
     );
 
-    // The running daemon serves it, and the variable is there.
+    // The running daemon serves the server with its variables.
     let call = |name: &str| {
         let output = env.mux(["call", "my-fixture.env", &format!("name={name}")]);
         output.stdout.trim_end().to_owned()
@@ -79,7 +79,7 @@ fn agents_import_hands_secrets_to_the_server_and_shows_them_to_nobody() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// So many letters and digits, mixed as in a key.
+/// `length` letters and digits, mixed as in a key.
 fn filler(length: usize) -> String {
     "k9Qz3VxB7mTr1HjW5nYc"
         .chars()
@@ -88,7 +88,7 @@ fn filler(length: usize) -> String {
         .collect()
 }
 
-/// Every file below a folder, but for those.
+/// Every file below a folder, except those in `but`.
 fn files(folder: &Path, but: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -103,10 +103,10 @@ fn files(folder: &Path, but: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// The same table decides at import, in status, in errors, in logs and in recordings: what one of them takes for a secret
-/// no other shows. The tokens are put together here, so that no scanner of secrets takes them for a leak.
+/// Import, status, errors, logs and recordings share one table of secret patterns, so all must mask the same texts.
+/// The tokens are assembled at run time, so that secret scanners do not report this file.
 #[test]
-fn a_secret_of_any_kind_is_shown_by_no_command_and_in_no_file() {
+fn secrets_of_all_kinds_are_masked_in_all_output_and_files() {
     let env = TestEnv::new();
     let token = |prefix: &str, length| format!("{prefix}{}", filler(length));
     let option = token("ghp_", 36);
@@ -132,7 +132,7 @@ fn a_secret_of_any_kind_is_shown_by_no_command_and_in_no_file() {
         "added-s3cret",
         "typed-s3cret",
     ];
-    // It says all that it was given, and a token that nobody gave it.
+    // It prints its arguments and environment, and a token that is not configured anywhere.
     let script = format!("env >&2; echo \"$* {stranger}\" >&2; exit 3\n");
     let script = write(&env, "says.sh", script);
     let says = json!({
@@ -214,7 +214,7 @@ fn a_secret_of_any_kind_is_shown_by_no_command_and_in_no_file() {
             assert!(!text.contains(secret), "{command:?} shows {secret}: {text}");
         }
     }
-    // What is no secret is shown, and the masks stand where the secrets were.
+    // Plain values are shown, and secrets are masked.
     let all: String = said
         .iter()
         .map(|(_, output)| format!("{output:?}"))

@@ -8,11 +8,11 @@ use super::{FILES, contents, with_all, write};
 use mux_tests::TestEnv;
 
 #[test]
-fn agents_undo_gives_the_very_same_bytes() {
+fn agents_undo_restores_identical_bytes() {
     let env = with_all();
     let before = contents(&env);
     env.mux(["install"]).ok();
-    // Another entry on top, and a change of ours.
+    // A second install changes the entry.
     env.mux(["install", "--agent-name", "small"]).ok();
     let shown = env.mux(["install", "--undo", "--dry-run"]).ok();
     assert_eq!(
@@ -33,9 +33,9 @@ fn agents_undo_gives_the_very_same_bytes() {
 }
 
 #[test]
-fn agents_undo_restores_even_what_an_edit_would_not_give_back() {
+fn agents_undo_restores_formatting_that_removal_would_lose() {
     let env = TestEnv::new();
-    // Without a line end, and with an empty object that is laid out anew.
+    // Files without a final newline, and with empty objects that an edit reformats.
     for text in ["{}", "", "{ \"mcpServers\": {   } }", "{\"a\":1}"] {
         let path = write(&env, ".cursor/mcp.json", text);
         env.mux(["install", "cursor"]).ok();
@@ -51,7 +51,7 @@ fn agents_undo_restores_even_what_an_edit_would_not_give_back() {
 }
 
 #[test]
-fn agents_undo_takes_only_our_entry_from_a_file_that_changed_since() {
+fn agents_undo_removes_only_own_entry_from_changed_file() {
     let env = TestEnv::new();
     let path = write(
         &env,
@@ -76,7 +76,7 @@ fn agents_undo_takes_only_our_entry_from_a_file_that_changed_since() {
 }
 
 #[test]
-fn agents_undo_removes_a_file_that_was_ours_alone() {
+fn agents_undo_removes_file_that_install_created() {
     let env = TestEnv::new();
     env.mux(["install", "codex", "cursor"]).ok();
     env.mux(["install", "codex", "cursor", "--undo"]).ok();

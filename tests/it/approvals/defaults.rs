@@ -1,5 +1,5 @@
-//! Where no rule says anything, a tool that calls itself destructive is asked for if its user can be asked when the
-//! work begins; and neither the program nor whoever goes on with it can make that otherwise.
+//! Without a matching rule, a destructive tool needs approval if the user can be asked when the work begins. Neither
+//! the program nor a client that resumes it can change that.
 
 use mux_tests::Agent;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::{
 
 const SOON: &str = "[approvals]\nwait = \"1s\"\n";
 
-/// A program that leaves a mark.
+/// A program that writes a mark.
 fn marking(home: &Home, line: &str) -> String {
     format!("{}return 'went on'", home.mark(line))
 }
@@ -23,7 +23,7 @@ fn run(agent: &mut Agent, code: &str) -> (u64, Value) {
 }
 
 #[test]
-fn a_user_who_can_be_asked_is_asked_and_decides() {
+fn destructive_call_needs_approval_if_the_user_can_be_asked() {
     let home = Home::new();
     let mut agent = Agent::legacy(&home.env, &[], asks());
     let (id, form) = run(&mut agent, &marking(&home, "denied"));
@@ -39,7 +39,7 @@ fn a_user_who_can_be_asked_is_asked_and_decides() {
     let (id, form) = run(&mut agent, &marking(&home, "approved"));
     agent.reply(&form, decided("allow once"));
     assert_eq!(text(&agent.result(id)), "went on");
-    // Where nobody can be asked it is called, as docs/guides/policy.md says.
+    // If no user can be asked the tool is called, as documented in docs/guides/policy.md.
     let mut mute = Agent::legacy(&home.env, &[], json!({}));
     let code = marking(&home, "mute");
     let result = mute.call("run", json!({ "code": code, "check": false }));
@@ -48,7 +48,7 @@ fn a_user_who_can_be_asked_is_asked_and_decides() {
 }
 
 #[test]
-fn a_program_that_is_detached_is_asked_for_as_well() {
+fn destructive_call_of_detached_run_needs_approval() {
     let home = Home::new();
     let mut agent = Agent::legacy(&home.env, &[], asks());
     let code = marking(&home, "detached");
@@ -67,7 +67,7 @@ fn a_program_that_is_detached_is_asked_for_as_well() {
 }
 
 #[test]
-fn what_nobody_allowed_is_not_sent_by_whoever_goes_on() {
+fn resuming_does_not_approve_an_unanswered_or_denied_call() {
     let home = Home::with(SOON);
     let env = &home.env;
     let mut agent = Agent::legacy(&home.env, &[], asks());
@@ -84,14 +84,14 @@ fn what_nobody_allowed_is_not_sent_by_whoever_goes_on() {
         env.mux(["resume", name]).fails(5, &[word]);
         assert!(home.marks().is_empty(), "{name}");
     }
-    // It waits still, for somebody who says something.
+    // The unanswered run still waits.
     env.mux(["approve", "A2"]).ok();
     assert_eq!(env.mux(["resume", "A2"]).ok().stdout, "went on\n");
     assert_eq!(home.marks(), ["late"]);
 }
 
 #[test]
-fn a_call_outside_of_runs_that_nobody_allowed_is_not_sent_either() {
+fn denied_call_outside_runs_is_not_sent_on_resume() {
     let home = Home::with(SOON);
     let mut agent = Agent::legacy(&home.env, &[], asks());
     let file = home.marks.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! For this session, and always.
+//! Approvals for this session, and lasting grants.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -12,7 +12,7 @@ const THREE: &str =
     "let n; for (let i = 0; i < 3; i++) n = await mux.fix.counter({ key: 'a', by: i }); return n";
 
 #[test]
-fn a_word_for_the_session_ends_with_the_connection() {
+fn session_approval_ends_with_the_connection() {
     let home = Home::new();
     let run = home.held(THREE, "A1");
     home.env.mux(["approve", "A1", "--session"]).ok();
@@ -23,7 +23,7 @@ fn a_word_for_the_session_ends_with_the_connection() {
 }
 
 #[test]
-fn what_is_always_allowed_is_written_down_listed_and_taken_back() {
+fn lasting_grant_is_stored_listed_and_revocable() {
     let home = Home::new();
     let env = &home.env;
     let run = home.held(ONE, "A1");
@@ -53,7 +53,7 @@ fn what_is_always_allowed_is_written_down_listed_and_taken_back() {
     env.mux(["approvals", "revoke", name]).ok();
     let run = home.held(ONE, "A");
     drop(run);
-    // Nobody but us could have written it, or nothing is granted.
+    // An invalid grants file grants nothing.
     fs::write(&file, "rubbish").unwrap();
     env.stop();
     env.run("return 1").ok();
@@ -62,7 +62,7 @@ fn what_is_always_allowed_is_written_down_listed_and_taken_back() {
 }
 
 #[test]
-fn a_tool_that_changed_is_asked_again() {
+fn changed_tool_needs_approval_again() {
     let home = Home::new();
     let env = &home.env;
     let run = home.held(ONE, "A1");
@@ -73,7 +73,7 @@ fn a_tool_that_changed_is_asked_again() {
     fs::write(env.path("changes.json"), changes.to_string()).unwrap();
     env.mux(["call", "fix.list_changed"]).ok();
     drop(home.held(ONE, "A2"));
-    // And so is one that is asked because of another rule.
+    // A changed rule requires approval again, too.
     fs::remove_file(env.path("changes.json")).unwrap();
     env.mux(["call", "fix.list_changed"]).ok();
     env.run(ONE).ok();
@@ -84,7 +84,7 @@ fn a_tool_that_changed_is_asked_again() {
 }
 
 #[test]
-fn a_tool_that_changes_while_its_call_waits_is_not_sent() {
+fn call_is_not_sent_if_its_tool_changes_while_held() {
     let home = Home::new();
     let env = &home.env;
     let run = home.held(ONE, "A1");
@@ -98,7 +98,7 @@ fn a_tool_that_changes_while_its_call_waits_is_not_sent() {
 }
 
 #[test]
-fn a_rule_that_says_no_by_now_is_heard_after_the_approval() {
+fn approval_does_not_override_a_deny_rule_added_meanwhile() {
     let home = Home::new();
     let run = home.held(ONE, "A1");
     let text = fs::read_to_string(home.env.dirs.config_file()).unwrap();
@@ -110,7 +110,7 @@ fn a_rule_that_says_no_by_now_is_heard_after_the_approval() {
     assert_eq!(home.called("counter"), 0);
 }
 
-/// The same configuration, with something else in place of a text.
+/// Replaces a text in the configuration, and reloads it.
 fn change(home: &Home, from: &str, to: &str) {
     let text = fs::read_to_string(home.env.dirs.config_file()).unwrap();
     assert!(text.contains(from), "{text}");
@@ -119,7 +119,7 @@ fn change(home: &Home, from: &str, to: &str) {
 }
 
 #[test]
-fn a_grant_is_for_the_rule_that_asked_and_not_for_another_that_reads_alike() {
+fn grant_covers_only_the_rule_that_required_approval() {
     let home = Home::new();
     let env = &home.env;
     let rule = "match = \"fix.counter\"\naction = \"ask\"\n";
@@ -136,7 +136,7 @@ fn a_grant_is_for_the_rule_that_asked_and_not_for_another_that_reads_alike() {
     env.mux(["deny", "A2"]).ok();
     run.wait().fails(5, &["denied"]);
     assert_eq!(home.called("counter"), 2);
-    // A condition that is another one makes another rule.
+    // A changed condition makes it a different rule.
     change(&home, "under = 10", "under = 100");
     drop(home.held(&by(1), "A3"));
     change(&home, "under = 100", "under = 10");
@@ -144,7 +144,7 @@ fn a_grant_is_for_the_rule_that_asked_and_not_for_another_that_reads_alike() {
 }
 
 #[test]
-fn a_grant_is_for_the_entry_as_it_stands_in_the_file() {
+fn grant_covers_only_the_unchanged_server_entry() {
     let home = Home::new();
     let env = &home.env;
     let entry = "pins = \"off\"\n";
@@ -157,7 +157,7 @@ fn a_grant_is_for_the_entry_as_it_stands_in_the_file() {
     env.mux(["approve", "A1", "--always"]).ok();
     run.wait().ok();
     env.run(ONE).ok();
-    // What says nothing of how it is reached changes nothing.
+    // Settings that do not affect how the server is reached do not matter.
     change(&home, entry, &format!("{entry}call_timeout = \"3m\"\n"));
     env.run(ONE).ok();
     change(&home, "\"test\"", "\"production\"");
@@ -166,7 +166,7 @@ fn a_grant_is_for_the_entry_as_it_stands_in_the_file() {
 }
 
 #[test]
-fn a_grant_is_for_one_agent() {
+fn grant_covers_only_one_agent() {
     let home = Home::new();
     let run = home.held(ONE, "A1");
     home.env.mux(["approve", "A1", "--always"]).ok();

@@ -1,4 +1,4 @@
-//! A call is held until somebody answers, from wherever.
+//! A call is held until any client answers.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ use super::Home;
 const ONE: &str = "return await mux.fix.counter({ key: 'a', by: 2 })";
 
 #[test]
-fn a_held_call_is_listed_and_goes_on_when_it_is_approved_from_another_terminal() {
+fn held_call_is_listed_and_sent_when_approved_from_another_terminal() {
     let home = Home::new();
     let env = &home.env;
     let mut run = env.begin(["run", "--timeout", "1s", "-e", ONE]);
@@ -39,7 +39,7 @@ fn a_held_call_is_listed_and_goes_on_when_it_is_approved_from_another_terminal()
         .join(format!("{}.json", one["run"].as_str().unwrap()));
     let mode = std::fs::metadata(&record).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // The run has a second, and that stands still.
+    // The run's timeout of one second is paused.
     for _ in 0..3 {
         env.mux(["call", "fix.sleep", "ms=500"]).ok();
     }
@@ -61,12 +61,12 @@ fn a_held_call_is_listed_and_goes_on_when_it_is_approved_from_another_terminal()
     assert!(home.approvals().is_empty());
     env.mux(["approve", "A1"])
         .fails(1, &["there is no approval `A1`", "mux approvals"]);
-    // No argument stands in the log.
+    // The log contains no arguments.
     assert!(!env.log().contains("\"key\""));
 }
 
 #[test]
-fn a_denied_call_is_never_sent_and_its_program_hears_why() {
+fn denied_call_is_never_sent_and_fails_with_the_reason() {
     let home = Home::new();
     let run = home.held(ONE, "A1");
     home.env
@@ -91,7 +91,7 @@ fn a_denied_call_is_never_sent_and_its_program_hears_why() {
 }
 
 #[test]
-fn two_calls_of_one_program_wait_together_and_are_answered_in_any_order() {
+fn two_held_calls_of_one_run_are_answered_in_any_order() {
     let home = Home::new();
     let code = "return await Promise.all([mux.fix.counter({ key: 'a' }), mux.fix.counter({ key: 'b', by: 5 })])";
     let mut run = home.held(code, "A1");
@@ -106,7 +106,7 @@ fn two_calls_of_one_program_wait_together_and_are_answered_in_any_order() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_or_whose_client_goes_asks_no_more() {
+fn approval_ends_when_its_run_is_cancelled_or_its_client_disconnects() {
     let home = Home::new();
     let run = home.held(ONE, "A1");
     home.env.mux(["runs", "cancel", "1"]).ok();
@@ -121,28 +121,28 @@ fn a_run_that_is_cancelled_or_whose_client_goes_asks_no_more() {
 }
 
 #[test]
-fn a_call_outside_of_runs_is_held_too() {
+fn call_outside_runs_is_held() {
     let home = Home::new();
     let mut call = home.env.begin(["call", "fix.counter", "key=a", "by=7"]);
     call.hear("waiting for approval A1: fix.counter {\"key\":\"a\",\"by\":7}");
     assert_eq!(home.approvals()[0]["run"], json!(null));
     home.env.mux(["approve", "A1"]).ok();
     assert_eq!(call.wait().ok().stdout, "7\n");
-    // One whose client goes is asked for no more.
+    // The approval ends with its client.
     let mut call = home.env.begin(["call", "fix.counter", "key=a"]);
     call.hear("waiting for approval A2");
     call.signal(nix::sys::signal::Signal::SIGINT);
     call.end();
     while !home.approvals().is_empty() || home.records() > 0 {}
     assert_eq!(home.called("counter"), 1);
-    // What is wrong with a call is told without asking anybody.
+    // An invalid call fails without a question.
     home.env
         .mux(["call", "fix.counter", "by=7"])
         .fails(1, &["validation"]);
 }
 
 #[test]
-fn many_wait_at_once_and_an_answer_lets_go_those_that_it_names() {
+fn answer_releases_only_the_approvals_it_names() {
     let home = Home::new();
     let code = "return (await Promise.all(Array.from({ length: 25 }, (_, n) => mux.fix.counter({ key: 'k' + n })))).length";
     let first = home.held(code, "A1");
@@ -165,7 +165,7 @@ fn many_wait_at_once_and_an_answer_lets_go_those_that_it_names() {
     home.env.mux(&answer).ok();
     assert_eq!(first.wait().ok().stdout, "25\n");
     assert_eq!(home.approvals().len(), 25);
-    // One that is over is told, and the others are answered.
+    // Approving one that was answered already fails, and the others are approved.
     let all: Vec<String> = ids(25..=50).collect();
     let mut answer: Vec<&str> = all.iter().map(String::as_str).collect();
     answer.splice(0..0, ["approve", "--always"]);
@@ -178,7 +178,7 @@ fn many_wait_at_once_and_an_answer_lets_go_those_that_it_names() {
 }
 
 #[test]
-fn how_many_may_wait_has_limits_with_names() {
+fn limits_of_held_calls_are_enforced_and_named() {
     let home = Home::with("[approvals]\nheld_per_run = 1\nheld = 2\n");
     let code = "return await Promise.allSettled([mux.fix.counter({ key: 'a' }), mux.fix.counter({ key: 'b' })])\n\
                 .then((all) => all.map((one) => one.reason?.kind + ': ' + one.reason?.message))";
@@ -186,7 +186,7 @@ fn how_many_may_wait_has_limits_with_names() {
     let second = home.held(ONE, "A2");
     home.env
         .mux(["run", "-e", ONE])
-        .fails(3, &["error[busy]", "2 wait already (approvals.held)"]);
+        .fails(3, &["error[busy]", "2 others wait (approvals.held)"]);
     home.env.mux(["deny", "A1"]).ok();
     let told = first.wait().ok().stdout;
     assert!(

@@ -1,11 +1,11 @@
-//! Resources and prompts that somebody has to approve.
+//! Resources and prompts that need approval.
 
 use mux_tests::{Agent, Running, TestEnv};
 use serde_json::{Value, json};
 
 const READ: &str = "return await mux.resources.fix.read('fix://text/hello')";
 
-/// The server `fix`, whose resources and prompts have to be approved.
+/// A home with the server `fix`, whose resources and prompts need approval.
 fn home(more: &str) -> TestEnv {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &["--offers"]);
@@ -21,7 +21,7 @@ fn held(env: &TestEnv, code: &str, approval: &str) -> Running {
     run
 }
 
-/// What the audit log says of all reads and prompts, in the order in which they ended.
+/// The audit entries of all reads and prompts, in the order in which they ended.
 fn decisions(env: &TestEnv) -> Vec<String> {
     env.stop();
     let list = env
@@ -38,7 +38,7 @@ fn decisions(env: &TestEnv) -> Vec<String> {
 }
 
 #[test]
-fn a_rule_that_denies_by_then_is_heard_and_a_user_that_denies_is_written_down() {
+fn denials_by_user_and_by_rule_added_meanwhile_are_enforced_and_audited() {
     let env = home("");
     let run = held(&env, READ, "A1");
     env.mux(["approve", "A1"]).ok();
@@ -63,7 +63,7 @@ fn a_rule_that_denies_by_then_is_heard_and_a_user_that_denies_is_written_down() 
 }
 
 #[test]
-fn one_that_nobody_answered_goes_on_as_what_it_was() {
+fn unanswered_read_and_prompt_can_be_resumed() {
     let env = home("[approvals]\nwait = \"1s\"\n");
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let read = json!({ "uri": "mux://fix/fix://text/hello" });
@@ -90,7 +90,7 @@ fn one_that_nobody_answered_goes_on_as_what_it_was() {
 }
 
 #[test]
-fn what_a_run_has_read_is_not_read_again_when_it_goes_on() {
+fn resumed_run_does_not_repeat_reads_and_prompts() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &["--offers"]);
     env.write_config(&format!(
@@ -116,7 +116,7 @@ fn what_a_run_has_read_is_not_read_again_when_it_goes_on() {
 }
 
 #[test]
-fn nobody_is_asked_for_what_clients_complete_while_somebody_types() {
+fn completion_never_asks_for_approval() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &["--offers"]);
     env.write_config(&format!(

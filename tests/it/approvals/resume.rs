@@ -1,4 +1,4 @@
-//! When nobody answers in time the run ends as pending, and goes on later without doing anything twice.
+//! A run whose approval is not answered in time ends as pending, and can be resumed without repeating a call.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 use super::Home;
 
 const SOON: &str = "[approvals]\nwait = \"1s\"\n";
-/// A run that goes on asks for what calls itself destructive, unless somebody has allowed it.
+/// Allows `side_effect`: a resumed run would need approval for it, because it calls itself destructive.
 pub(super) const MARKS: &str = "[[policy]]\nmatch = \"fix.side_effect\"\naction = \"allow\"\n";
 
-/// A mark, a call that has to be approved, and another mark.
+/// Code that writes a mark, makes a call that needs approval, and writes another mark.
 fn between(home: &Home) -> String {
     let (before, after) = (home.mark("before"), home.mark("after"));
     format!(
@@ -20,7 +20,7 @@ fn between(home: &Home) -> String {
 }
 
 #[test]
-fn a_run_that_nobody_answered_goes_on_without_sending_anything_twice() {
+fn unanswered_run_is_resumed_without_repeating_calls() {
     let home = Home::with(&format!("{MARKS}{SOON}"));
     let env = &home.env;
     let code = between(&home);
@@ -54,7 +54,7 @@ fn a_run_that_nobody_answered_goes_on_without_sending_anything_twice() {
     );
     let listed = home.approvals();
     assert_eq!((listed.len(), &listed[0]["state"]), (1, &json!("pending")));
-    // Nobody has said a word: it is asked again, under the same name, and ends so again.
+    // Without an answer, resuming asks again under the same id and ends as pending again.
     env.mux(["resume", "A1"])
         .fails(5, &["waiting for approval A1", "error[pending]"]);
     assert_eq!((home.called("counter"), home.records()), (0, 1));
@@ -77,7 +77,7 @@ fn a_run_that_nobody_answered_goes_on_without_sending_anything_twice() {
 }
 
 #[test]
-fn a_run_that_waits_survives_the_daemon() {
+fn held_run_and_its_answer_survive_the_daemon() {
     let home = Home::with(MARKS);
     let env = &home.env;
     let run = home.held(&between(&home), "A1");
@@ -93,13 +93,13 @@ fn a_run_that_waits_survives_the_daemon() {
     );
     assert_eq!(listed[0]["arguments"], json!({ "key": "a", "by": 3 }));
     env.mux(["approve", "A1"]).ok();
-    // The answer does as well.
+    // So does the answer.
     env.stop();
     assert_eq!(home.approvals()[0]["state"], "approved");
     env.mux(["resume", "A1"]).ok();
     assert_eq!(home.marks(), ["before", "after"]);
     assert_eq!((home.called("counter"), home.called("side_effect")), (1, 2));
-    // No name comes twice.
+    // Approval ids are not reused.
     let mut call = env.begin(["call", "fix.counter", "key=a"]);
     call.hear("waiting for approval A");
     let next = home.approvals()[0]["approval"].as_str().unwrap()[1..]
@@ -109,7 +109,7 @@ fn a_run_that_waits_survives_the_daemon() {
 }
 
 #[test]
-fn a_daemon_that_is_told_to_stop_keeps_what_waits() {
+fn stopped_daemon_keeps_held_runs() {
     let home = Home::new();
     let run = home.held(&between(&home), "A1");
     home.env.mux(["stop"]).ok();
@@ -125,7 +125,7 @@ fn a_daemon_that_is_told_to_stop_keeps_what_waits() {
 }
 
 #[test]
-fn what_was_on_its_way_is_told_as_unknown_and_not_sent_again() {
+fn call_in_flight_is_reported_as_unknown_and_not_repeated() {
     let home = Home::with(SOON);
     let code = "return await Promise.all([mux.fix.hang({}).catch((e) => e.kind), mux.fix.counter({ key: 'a' })])";
     home.env
@@ -143,7 +143,7 @@ fn what_was_on_its_way_is_told_as_unknown_and_not_sent_again() {
 }
 
 #[test]
-fn an_error_that_is_caught_leaves_nothing_behind() {
+fn caught_pending_error_leaves_no_approval() {
     let home = Home::with(SOON);
     let code =
         "return await mux.fix.counter({ key: 'a' }).catch((e) => [e.kind, e.details.approvalId])";
@@ -153,14 +153,14 @@ fn an_error_that_is_caught_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_call_outside_of_runs_goes_on_as_well() {
+fn call_outside_runs_is_resumed() {
     let home = Home::with(SOON);
     let call = ["call", "fix.counter", "key=a", "by=4"];
     home.env.mux(call).fails(5, &["error[pending]", "A1"]);
     home.env.mux(["approve", "A1"]).ok();
     assert_eq!(home.env.mux(["resume", "A1"]).ok().stdout, "4\n");
     assert_eq!(home.records(), 0);
-    // Or it is made again, and finds its answer, once.
+    // Repeating the call uses the answer, too, but only once.
     home.env.mux(call).fails(5, &["error[pending]", "A2"]);
     home.env.mux(["approve", "A2"]).ok();
     assert_eq!(home.env.mux(call).ok().stdout, "8\n");
@@ -169,7 +169,7 @@ fn a_call_outside_of_runs_goes_on_as_well() {
 }
 
 #[test]
-fn a_run_whose_calls_are_too_much_to_be_kept_says_so() {
+fn run_with_oversized_journal_cannot_be_resumed() {
     let home = Home::with("[approvals]\nwait = \"1s\"\nlog = \"64KiB\"\n");
     let code = "await mux.fix.blob({ bytes: 100000 }); return await mux.fix.counter({ key: 'a' })";
     home.env
@@ -183,7 +183,7 @@ fn a_run_whose_calls_are_too_much_to_be_kept_says_so() {
 }
 
 #[test]
-fn a_run_that_still_waits_is_only_followed() {
+fn resuming_a_held_run_only_follows_it() {
     let home = Home::new();
     let started = home
         .env

@@ -1,10 +1,11 @@
-//! To go on more than once, and where it cannot begin: nothing is sent twice, and nothing that waits is lost.
+//! Runs that are resumed more than once, and runs that cannot be resumed: no call is repeated and no approval is lost.
 
 use super::{Home, resume::MARKS};
 
 const SHORT: &str = "[approvals]\nwait = \"1s\"\nlog = \"64KiB\"\n";
 
-/// A call that is another one each time and takes half of what may be kept, a mark, and a call that must be approved.
+/// Code that makes a call, different each time and half as long as `approvals.log`, writes a mark, and makes a call
+/// that needs approval.
 fn longer_each_time(home: &Home) -> String {
     let mark = home.mark("once");
     format!(
@@ -14,22 +15,22 @@ fn longer_each_time(home: &Home) -> String {
 }
 
 #[test]
-fn what_was_made_is_not_made_again_though_the_log_becomes_too_long_meanwhile() {
+fn no_call_is_repeated_when_the_journal_grows_too_long() {
     let home = Home::with(&format!("{MARKS}{SHORT}"));
     let env = &home.env;
     let code = longer_each_time(&home);
     env.mux(["run", "--no-check", "-e", &code])
         .fails(5, &["error[pending]", "A1"]);
-    // It becomes too long as soon as it goes on, knows still what was made, and waits once more.
+    // The journal becomes too long while the run is resumed. Its earlier calls are still known, and it waits once more.
     env.mux(["resume", "A1"]).fails(5, &["error[pending]"]);
     assert_eq!((home.called("side_effect"), home.called("echo")), (1, 2));
-    // From here on nobody can tell what was made, and nothing is.
+    // From here on the calls that were made are unknown, so none is made.
     env.mux(["approve", "A1"]).ok();
     env.mux(["resume", "A1"])
         .fails(1, &["error[limit]", "approvals.log"]);
     assert_eq!((home.marks().len(), home.called("echo")), (1, 2));
     assert_eq!(home.called("counter"), 0);
-    // Approved in time, such a run goes on to its end.
+    // Such a run succeeds if it is approved before the journal is too long.
     env.mux(["run", "--no-check", "-e", &code])
         .fails(5, &["error[pending]", "A2"]);
     env.mux(["approve", "A2"]).ok();
@@ -38,7 +39,7 @@ fn what_was_made_is_not_made_again_though_the_log_becomes_too_long_meanwhile() {
 }
 
 #[test]
-fn a_run_that_cannot_begin_again_waits_on() {
+fn run_that_fails_to_resume_stays_resumable() {
     let home = Home::with(&format!("{MARKS}[approvals]\nwait = \"1s\"\n"));
     let env = &home.env;
     let mark = home.mark("once");
@@ -47,7 +48,7 @@ fn a_run_that_cannot_begin_again_waits_on() {
         .fails(5, &["error[pending]"]);
     env.mux(["approve", "A1"]).ok();
     env.stop();
-    // A daemon that has no worker for it.
+    // A daemon that cannot start a worker.
     let mut resume = env.command("mux");
     resume.env("MUX_WORKER", "/no/such/worker");
     let ended = mux_tests::env::output(resume.args(["resume", "A1"]));
@@ -60,7 +61,7 @@ fn a_run_that_cannot_begin_again_waits_on() {
 }
 
 #[test]
-fn answers_and_calls_of_one_run_at_the_same_time_lose_nothing() {
+fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
     let home = Home::with(&format!("{MARKS}[approvals]\nwait = \"1s\"\n"));
     let env = &home.env;
     let mark = home.mark("once").replace("\"once\"", "'m' + n");

@@ -1,4 +1,4 @@
-//! Whoever sits at the terminal is asked there, and only what is offered there is an answer.
+//! Questions at the terminal, which accept only the offered answers.
 
 use std::{
     fs::File,
@@ -28,9 +28,9 @@ const COLUMNS: u16 = 120;
 struct Terminal {
     child: Child,
     terminal: File,
-    /// What was shown and not heard yet.
+    /// Output that was not waited for yet.
     shown: String,
-    /// As it looks.
+    /// The screen as it looks now.
     screen: vt100::Parser,
 }
 
@@ -43,7 +43,7 @@ impl Terminal {
             ws_ypixel: 0,
         };
         let pty = openpty(&size, None).unwrap();
-        // The daemon that may be started would keep them.
+        // A daemon that is started would inherit them.
         for end in [&pty.master, &pty.slave] {
             fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
         }
@@ -64,14 +64,14 @@ impl Terminal {
         }
     }
 
-    /// The lines on the screen, without those that are empty.
+    /// The non-empty lines on the screen.
     fn lines(&self) -> Vec<String> {
         let rows = self.screen.screen().rows(0, COLUMNS);
         let rows = rows.map(|row| row.trim_end().to_owned());
         rows.filter(|row| !row.is_empty()).collect()
     }
 
-    /// Waits until it shows this, behind what was heard before.
+    /// Waits until it shows a text after those that were waited for before.
     #[track_caller]
     fn hear(&mut self, text: &str) {
         while !self.shown.contains(text) {
@@ -81,7 +81,7 @@ impl Terminal {
         self.shown.drain(..end);
     }
 
-    /// The same of several texts: which of them came first.
+    /// Waits until it shows one of several texts, and returns the index of the first one shown.
     #[track_caller]
     fn hear_one_of<const N: usize>(&mut self, texts: [&str; N]) -> usize {
         loop {
@@ -95,7 +95,7 @@ impl Terminal {
         }
     }
 
-    /// Two calls wait, and the question that stands there says so: from the beginning, or since the other has come.
+    /// Waits until the question says that two calls wait: from its beginning, or since the second call came.
     #[track_caller]
     fn hear_both_wait(&mut self) {
         let lines = self.lines();
@@ -103,7 +103,7 @@ impl Terminal {
             .iter()
             .any(|line| line.contains("(1 of 2) fix.counter"))
         {
-            self.hear("2 calls wait for you now");
+            self.hear("2 calls are waiting for approval now");
             self.hear(QUESTION);
         }
     }
@@ -113,7 +113,7 @@ impl Terminal {
         self.terminal.write_all(b"\n").unwrap();
     }
 
-    /// False at its end.
+    /// Reads more output. Returns false at its end.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 4096];
         loop {
@@ -126,14 +126,14 @@ impl Terminal {
                     return true;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Linux says so when nobody has the other end any more.
+                // The error on Linux once the other end is closed everywhere.
                 Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => return false,
                 Err(error) => panic!("{error}"),
             }
         }
     }
 
-    /// Its exit code, what it printed, and what it has shown since it was heard.
+    /// Waits for the end, and returns the exit code, standard output and the output that was not waited for.
     fn end(mut self) -> (Option<i32>, String, String) {
         while self.read() {}
         let mut output = String::new();
@@ -144,12 +144,12 @@ impl Terminal {
 }
 
 #[test]
-fn only_an_answer_that_is_offered_is_one() {
+fn question_is_repeated_until_a_valid_answer() {
     let home = Home::new();
     let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear("fix.counter {\"key\":\"a\",\"by\":2}");
     terminal.hear("asked because of");
-    // There is no session that outlives the command.
+    // `s` is not offered, because the session ends with the command.
     for rubbish in ["", "maybe", "yes please", "s", "session", "?"] {
         terminal.hear(QUESTION);
         terminal.type_line(rubbish);
@@ -172,7 +172,7 @@ fn only_an_answer_that_is_offered_is_one() {
 }
 
 #[test]
-fn for_this_run_is_said_once_and_confirmed_and_questions_come_one_after_the_other() {
+fn answer_for_this_run_is_confirmed_and_questions_are_asked_one_by_one() {
     let home = Home::new();
     let three =
         "let n; for (const by of [1, 2, 3]) n = await mux.fix.counter({ key: 'a', by }); return n";
@@ -181,7 +181,7 @@ fn for_this_run_is_said_once_and_confirmed_and_questions_come_one_after_the_othe
     terminal.type_line("run");
     terminal.hear("this allows now:");
     terminal.hear("A1 fix.counter {\"key\":\"a\",\"by\":1}");
-    terminal.hear("and later, without a question:");
+    terminal.hear("and later, without asking:");
     terminal.hear("until this run ends");
     terminal.hear(CONFIRM);
     terminal.type_line("r");
@@ -208,7 +208,7 @@ fn for_this_run_is_said_once_and_confirmed_and_questions_come_one_after_the_othe
 }
 
 #[test]
-fn an_answer_lets_go_what_it_lists_and_only_when_it_is_confirmed() {
+fn broad_answer_releases_listed_calls_after_confirmation() {
     for (letter, later) in [("r", "until this run ends"), ("a", "mux approvals revoke")] {
         let home = Home::new();
         let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
@@ -221,7 +221,7 @@ fn an_answer_lets_go_what_it_lists_and_only_when_it_is_confirmed() {
         assert_ne!(first, second);
         terminal.hear(later);
         terminal.hear(CONFIRM);
-        // Whoever does not want all of it is back at the one call.
+        // Not confirming returns to the question about the one call.
         terminal.type_line("n");
         terminal.hear(QUESTION);
         assert_eq!(home.approvals().len(), 2);
@@ -237,14 +237,14 @@ fn an_answer_lets_go_what_it_lists_and_only_when_it_is_confirmed() {
 }
 
 #[test]
-fn nothing_is_written_over_a_question() {
+fn output_does_not_overwrite_a_question() {
     let home = Home::new();
     let code = "const a = mux.fix.counter({ key: 'a' });\n\
                 for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
                 return await a";
     let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", code]);
     terminal.hear("allow it? [y]es once, for this [r]un, [a]lways, [n]o, [?]: ");
-    // Time for the spinner to begin, and for what the program prints to come.
+    // Time for the spinner to start, and for the output of the program to arrive.
     while home.called("echo") < 20 {}
     for _ in 0..5 {
         assert_eq!(home.approvals().len(), 1);
@@ -261,19 +261,19 @@ fn nothing_is_written_over_a_question() {
     );
     terminal.hear(QUESTION);
     terminal.type_line("y");
-    // What has come meanwhile follows the answer.
+    // Output that arrived meanwhile follows the answer.
     terminal.hear("tick 19");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "1\n"), "{shown}");
 }
 
 #[test]
-fn the_end_of_input_leaves_a_call_open_for_another_terminal() {
+fn end_of_input_leaves_the_approval_open() {
     let home = Home::new();
     let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear(QUESTION);
     terminal.terminal.write_all(b"\x04").unwrap();
-    terminal.hear("it is left open");
+    terminal.hear("the approval stays open");
     terminal.hear("mux approve A1");
     assert_eq!(home.approvals()[0]["state"], "waiting");
     home.env.mux(["approve", "A1"]).ok();
@@ -282,7 +282,7 @@ fn the_end_of_input_leaves_a_call_open_for_another_terminal() {
 }
 
 #[test]
-fn a_program_that_is_detached_from_a_terminal_is_held_where_it_would_have_been_asked() {
+fn detached_run_started_at_a_terminal_is_held() {
     let home = Home::new();
     let code = format!("{}return 'went on'", home.mark("detached"));
     let run = ["run", "--detach", "--no-check", "-e", &code];
@@ -295,14 +295,14 @@ fn a_program_that_is_detached_from_a_terminal_is_held_where_it_would_have_been_a
     home.env.mux(["approve", "A1"]).ok();
     home.env.mux(["runs", "watch", output.trim()]).ok();
     assert_eq!(home.marks(), ["detached"]);
-    // Where nobody sits it is called, detached or not.
+    // Without a terminal it is called, detached or not.
     let run = home.env.mux(run).ok().stdout;
     home.env.mux(["runs", "watch", run.trim()]).ok();
     assert_eq!(home.marks(), ["detached", "detached"]);
 }
 
 #[test]
-fn a_question_that_is_answered_elsewhere_is_withdrawn() {
+fn question_answered_elsewhere_is_withdrawn() {
     let home = Home::new();
     let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear(QUESTION);
@@ -310,7 +310,7 @@ fn a_question_that_is_answered_elsewhere_is_withdrawn() {
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
     assert!(shown.contains("needs no answer here"), "{shown}");
-    // Whoever wants data is not asked, and the call waits for another terminal.
+    // With --json there is no question here, and the call waits for another terminal.
     let terminal = Terminal::start(&home.env, &["--json", "run", "-e", ONE]);
     while home.approvals().is_empty() {}
     home.env.mux(["deny", "A2"]).ok();
@@ -323,7 +323,7 @@ fn a_question_that_is_answered_elsewhere_is_withdrawn() {
 }
 
 #[test]
-fn a_call_and_a_run_that_goes_on_ask_at_the_terminal_as_well() {
+fn call_and_resumed_run_ask_at_the_terminal() {
     let home = Home::with("[approvals]\nwait = \"1s\"\n");
     home.env
         .mux(["run", "-e", ONE])
@@ -341,7 +341,7 @@ fn a_call_and_a_run_that_goes_on_ask_at_the_terminal_as_well() {
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "3\n"), "{shown}");
-    // What calls itself destructive is asked for here without a rule.
+    // A destructive tool needs approval here without a rule.
     let mark = home.mark("x");
     let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", &mark]);
     terminal.hear("calls itself destructive");

@@ -1,4 +1,4 @@
-//! A clock that leaps by a day, forward and back, while a daemon runs.
+//! A clock that jumps by a day, forward and back, while a daemon runs.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use super::modes;
 
 const DAY: i64 = 24 * 60 * 60;
 
-/// What is preloaded into the daemon, or why it cannot be built.
+/// Builds the library that is preloaded into the daemon to change its clock.
 fn library(env: &TestEnv) -> Result<PathBuf, String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/clock/clock.c");
     let library = env.path("clock.so");
@@ -34,14 +34,14 @@ struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// Whole or not at all: the daemon reads it whenever it likes.
+    /// Replaces the file atomically, because the daemon may read it at any time.
     fn set(&self, seconds: i64) {
         let next = self.env.path("clock.next");
         fs::write(&next, seconds.to_string()).unwrap();
         fs::rename(next, &self.file).unwrap();
     }
 
-    /// `mux` itself has the right time; the daemon that it starts has not.
+    /// Runs `mux`, which has the right time. The daemon that it starts has not.
     fn mux(&self, args: &[&str]) -> Output {
         let mut command = self.env.command("mux");
         command
@@ -57,7 +57,7 @@ impl Clock<'_> {
 }
 
 #[test]
-fn a_clock_that_leaps_costs_nothing_and_is_told() {
+fn clock_jump_loses_nothing_and_is_reported() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let library = match library(&env) {
         Ok(library) => library,
@@ -94,13 +94,13 @@ fn a_clock_that_leaps_costs_nothing_and_is_told() {
             }
         }
         clock.mux(&["call", "fix.echo", "text=leapt"]).ok();
-        // What was kept for an hour is kept for that long.
+        // A result that is kept for an hour is still there.
         let kept = clock.mux(&["runs", "read", handle, "--length", "3"]).ok();
         assert!(kept.stdout.starts_with("\"xx"), "{seconds}: {kept:#?}");
         assert_eq!(clock.status()["pid"], pid);
     }
     env.stop();
-    // No record is lost, whatever its time is said to be.
+    // No entry is lost, whatever its timestamp is.
     let calls = fs::read_dir(env.dirs.audit()).unwrap();
     let calls: String = calls
         .map(|file| fs::read_to_string(file.unwrap().path()).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! No more descriptors.
+//! A daemon without free file descriptors.
 
 use std::{fs, process::Command};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{modes, until};
 
-/// `mux` with no more than so many files, and the daemon that it starts.
+/// Runs `mux`, and the daemon that it starts, with a `ulimit`.
 fn with_limit(env: &TestEnv, limit: &str, args: &[&str]) -> Output {
     let mux = env.command("mux");
     let mut command = Command::new("/bin/sh");
@@ -28,7 +28,7 @@ fn status(env: &TestEnv) -> Value {
     env.mux(["--json", "status"]).ok().json()
 }
 
-/// Clients that come and stay, until one of them gets a place on which nothing can be done.
+/// Connects clients until one of them gets the error `busy`.
 async fn crowd(env: &TestEnv) -> Vec<Session> {
     let mut sessions = Vec::new();
     loop {
@@ -53,11 +53,11 @@ async fn crowd(env: &TestEnv) -> Vec<Session> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_others() {
+async fn daemon_without_descriptors_refuses_new_clients_and_serves_others() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     with_limit(&env, "-n 56", &["call", "fix.echo", "text=hi"]).ok();
     let pid = env.daemon();
-    // A limit so low is told, whether it is reached or not.
+    // Such a low limit is reported, whether it is reached or not.
     assert!(
         modes(&status(&env)).contains(&"descriptors"),
         "{:#}",
@@ -94,7 +94,7 @@ async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_other
         doctor.stdout.contains("file descriptors are in use"),
         "{doctor:#?}"
     );
-    // Those who are in go on.
+    // Connected clients are still served.
     let first = &sessions[0];
     let runs = first
         .client
@@ -102,7 +102,7 @@ async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_other
     runs.await.unwrap().unwrap();
 
     drop(sessions);
-    // Their ends are noticed one after the other.
+    // The daemon notices the disconnections one after the other.
     until(
         || status(&env),
         "they have gone",
@@ -121,7 +121,7 @@ async fn a_daemon_without_descriptors_tells_who_comes_and_goes_on_with_the_other
 }
 
 #[test]
-fn however_few_there_are_it_serves_or_says_why_not() {
+fn tiny_descriptor_limit_is_served_or_reported() {
     for limit in ["-n 32", "-n 24", "-n 16"] {
         let env = TestEnv::with_fixtures(&[("fix", &[])]);
         let said = with_limit(&env, limit, &["call", "fix.echo", "text=hi"]);
@@ -139,7 +139,7 @@ fn however_few_there_are_it_serves_or_says_why_not() {
 }
 
 #[test]
-fn the_limit_is_raised_for_the_daemon_and_not_for_its_servers() {
+fn soft_limit_is_raised_for_the_daemon_but_not_for_servers() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let server = with_limit(&env, "-S -n 200", &["call", "fix.pid"])
         .ok()

@@ -1,4 +1,4 @@
-//! A disk that is full, and one that cannot be written.
+//! A full disk, and a read-only one.
 
 use mux_tests::{
     TestEnv,
@@ -7,7 +7,7 @@ use mux_tests::{
 
 use super::{Elsewhere, modes, until};
 
-/// A disk of 12 MB under the whole home.
+/// Mounts a disk of 12 MB as the home.
 const SMALL: &str = "mv \"$1/config.toml\" /tmp/mux-config.$$; \
     mount -t tmpfs -o size=12m,mode=700 none \"$1\"; \
     mv /tmp/mux-config.$$ \"$1/config.toml\"";
@@ -15,7 +15,7 @@ const FILL: &str = "cat /dev/zero > \"$1/filler\" 2>/dev/null; true";
 const LONG: &str = "return 'x'.repeat(600000)";
 
 #[test]
-fn a_full_disk_stops_what_is_written_and_not_the_service() {
+fn full_disk_stops_writes_but_not_the_service() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let Some(there) = Elsewhere::or_told(&env, SMALL) else {
         return;
@@ -30,7 +30,7 @@ fn a_full_disk_stops_what_is_written_and_not_the_service() {
     there
         .mux(&["run", "-e", "return await mux.fix.echo({ text: 'x' })"])
         .ok();
-    // Each who needs the disk is told.
+    // Commands that need the disk report it.
     there
         .mux(&["run", "-e", LONG])
         .fails(0, &["could not be kept", "No space left on device"]);
@@ -38,7 +38,7 @@ fn a_full_disk_stops_what_is_written_and_not_the_service() {
     there
         .mux(&["run", "--record", file.to_str().unwrap(), "-e", "return 1"])
         .fails(3, &["No space left on device"]);
-    // Sooner or later the log and the audit log are at their end, too.
+    // Eventually the log and the audit log cannot be written either.
     let told = until(
         || there.status(),
         "the log is lost",
@@ -66,7 +66,7 @@ fn a_full_disk_stops_what_is_written_and_not_the_service() {
     until(
         || there.status(),
         "the log tells of it",
-        |_| there.log().contains("missing here: the disk did not take"),
+        |_| there.log().contains("missing here: "),
     );
     for line in there.log().lines() {
         let is_whole = line.starts_with("... ") || line.starts_with("20") && line.contains('Z');
@@ -76,8 +76,8 @@ fn a_full_disk_stops_what_is_written_and_not_the_service() {
 }
 
 #[test]
-fn a_daemon_starts_on_a_full_disk() {
-    // Without a file in which it would note its starts.
+fn daemon_starts_on_a_full_disk() {
+    // Not `env.fixture`, which writes a file at each start.
     let env = TestEnv::with_config(&server("fix", &binary("mux-fixture-server"), &[]));
     let Some(there) = Elsewhere::or_told(&env, SMALL) else {
         return;
@@ -98,7 +98,7 @@ fn a_daemon_starts_on_a_full_disk() {
 }
 
 #[test]
-fn a_home_that_cannot_be_made_is_told_with_the_fix() {
+fn unwritable_home_is_reported_with_a_fix() {
     let env = TestEnv::new();
     let script = "mount -t tmpfs -o ro,mode=700 none \"$1\"";
     let Some(there) = Elsewhere::or_told(&env, script) else {
@@ -112,7 +112,7 @@ fn a_home_that_cannot_be_made_is_told_with_the_fix() {
         .fails(1, &["Read-only file system", "MUX_HOME"]);
 }
 
-/// From here on nothing is written there but through what is open.
+/// Makes a folder read-only. Files that are open for writing stay writable.
 fn protect(there: &Elsewhere<'_>, name: &str) {
     let script =
         format!("mount --bind \"$1/{name}\" \"$1/{name}\"; mount -o remount,bind,ro \"$1/{name}\"");
@@ -125,7 +125,7 @@ fn open(there: &Elsewhere<'_>, name: &str) {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_costs_what_it_keeps_and_nothing_else() {
+fn read_only_cache_only_disables_caching() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let Some(there) = Elsewhere::or_told(&env, "mkdir -m 700 \"$1/cache\"") else {
         return;
@@ -162,7 +162,7 @@ fn a_cache_that_cannot_be_written_costs_what_it_keeps_and_nothing_else() {
 }
 
 #[test]
-fn a_state_that_cannot_be_written_any_more_is_named_and_served() {
+fn read_only_state_is_reported_and_calls_are_served() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let Some(there) = Elsewhere::or_told(&env, "mkdir -m 700 \"$1/state\"") else {
         return;
@@ -172,7 +172,7 @@ fn a_state_that_cannot_be_written_any_more_is_named_and_served() {
     there.mux(&["call", "fix.echo", "text=hi"]).ok();
     let told = there.status();
     assert!(modes(&told).contains(&"read_only"), "{told:#}");
-    // Also one that is started then: its locks are there.
+    // A daemon that is started then works, too: its lock files exist.
     there.mux(&["stop"]).ok();
     there.mux(&["call", "fix.echo", "text=cold"]).ok();
     until(

@@ -1,4 +1,4 @@
-//! `mux doctor` where much is wrong, and where no daemon answers.
+//! `mux doctor` with many problems, and without a daemon that answers.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use mux_tests::{TestEnv, env::output};
 use nix::sys::signal::Signal;
 
 #[test]
-fn what_is_wrong_is_found_without_a_daemon_too() {
+fn doctor_finds_problems_without_a_daemon() {
     let env = TestEnv::with_config(
         "[servers.lost]\ncommand = \"no-such-program\"\n[servers.twice]\ncommand = \"uvx\"\nargs = [\"x\"]\n",
     );
@@ -23,14 +23,14 @@ fn what_is_wrong_is_found_without_a_daemon_too() {
         1,
         &[
             "[servers.lost]: no program `no-such-program` is on your PATH",
-            "failure HTTPS_PROXY is no address of a proxy",
+            "failure HTTPS_PROXY is not a proxy address",
             "failure SSL_CERT_FILE names /no/such.pem",
-            "failure Cursor starts /no/such/mux, which is not there",
+            "failure Cursor starts /no/such/mux, which does not exist",
             "Cursor has servers of its own that mux has too: mine",
             "note    no muxd is running",
         ],
     );
-    // Each complaint has its way out.
+    // Each problem has a fix.
     let lines: Vec<&str> = said.stdout.lines().collect();
     for (at, line) in lines.iter().enumerate() {
         if line.starts_with("  failure") || line.starts_with("  warning") {
@@ -45,7 +45,7 @@ fn what_is_wrong_is_found_without_a_daemon_too() {
 }
 
 #[test]
-fn a_daemon_that_hangs_keeps_the_doctor_from_nothing() {
+fn doctor_works_while_the_daemon_hangs() {
     let env = TestEnv::with_config("[servers.lost]\ncommand = \"no-such-program\"\n");
     let daemon = env.serve();
     daemon.signal(Signal::SIGSTOP);

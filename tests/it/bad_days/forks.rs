@@ -1,6 +1,6 @@
-//! A system that starts no more processes.
+//! A system that cannot start more processes.
 //!
-//! The limit does not bind root, so that root plays another user.
+//! The limit does not apply to root, so as root the tests run as another user.
 
 use std::{os::unix::fs::chown, path::Path, process::Command};
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{modes, until};
 
-/// Whoever has this number has no other process.
+/// A user id without other processes.
 const SOMEBODY: u32 = 60_997;
 
 struct Bounded<'a>(&'a TestEnv);
@@ -26,7 +26,7 @@ impl<'a> Bounded<'a> {
             for path in [env.home(), &env.dirs.config_file()] {
                 chown(path, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
             }
-            // They may stand where only root can look.
+            // The programs may be in a folder that only root can read.
             let seen = output(
                 this.command(binary("mux").as_path(), &["--help"])
                     .stdin(std::process::Stdio::null()),
@@ -69,13 +69,13 @@ impl<'a> Bounded<'a> {
         self.mux(&["--json", "status"]).ok().json()
     }
 
-    /// Of the daemon and of all that it started but its servers, which start nothing.
+    /// Limits the number of processes for the daemon and its descendants.
     fn limit(&self, daemon: i32, processes: &str) {
         let mut all = process::descendants(daemon);
         all.push(daemon);
         for pid in all {
             let args = ["--pid", &pid.to_string(), &format!("--nproc={processes}:")];
-            // One that has just ended needs none.
+            // The process may have ended.
             drop(output(&mut self.command(Path::new("prlimit"), &args)));
         }
     }
@@ -88,7 +88,7 @@ impl Drop for Bounded<'_> {
 }
 
 #[test]
-fn without_forks_what_runs_goes_on_and_what_would_start_says_why_not() {
+fn without_forks_running_processes_serve_and_starts_fail_with_a_reason() {
     let env = TestEnv::with_fixtures(&[("one", &[]), ("two", &[])]);
     let bounded = match Bounded::new(&env) {
         Ok(bounded) => bounded,
@@ -102,7 +102,7 @@ fn without_forks_what_runs_goes_on_and_what_would_start_says_why_not() {
     bounded
         .mux(&["call", "two.echo", "text=hi"])
         .fails(3, &["Resource temporarily unavailable", "ulimit -u"]);
-    // Workers that are killed find no successors.
+    // Killed workers cannot be replaced.
     for _ in 0..4 {
         let run = bounded.mux(&["run", "--timeout", "1s", "-e", "for (;;);"]);
         assert!([3, 124].contains(&run.code), "{run:#?}");
@@ -138,11 +138,11 @@ fn without_forks_what_runs_goes_on_and_what_would_start_says_why_not() {
 }
 
 #[test]
-fn a_start_without_threads_ends_with_the_reason() {
+fn start_without_threads_fails_with_the_reason() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let bounded = match Bounded::new(&env) {
         Ok(bounded) if geteuid().is_root() => bounded,
-        // A user has other processes, which are counted too.
+        // A normal user's other processes count, too.
         Ok(_) => {
             return left_out(
                 "a start without threads",

@@ -1,11 +1,11 @@
-//! No home, and a login shell that tells nothing.
+//! No `HOME`, and a login shell that fails.
 
 use mux_tests::{TestEnv, env::output};
 
 use super::modes;
 
 #[test]
-fn without_a_home_it_works_and_says_what_is_missing() {
+fn missing_home_is_reported_and_calls_are_served() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mux = |args: &[&str]| {
         let mut command = env.command("mux");
@@ -16,7 +16,7 @@ fn without_a_home_it_works_and_says_what_is_missing() {
     let told = mux(&["--json", "status"]).ok().json();
     assert!(modes(&told).contains(&"no_home"), "{told:#}");
     mux(&["doctor"]).fails(0, &["HOME is not set", "fix: set HOME"]);
-    // With the next start it is over.
+    // A restart with a home fixes it.
     env.mux(["restart"]).ok();
     env.mux(["call", "fix.echo", "text=hi"]).ok();
     let told = env.mux(["--json", "status"]).ok().json();
@@ -24,7 +24,7 @@ fn without_a_home_it_works_and_says_what_is_missing() {
 }
 
 #[test]
-fn a_login_shell_that_tells_nothing_is_named() {
+fn failing_login_shell_is_reported() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut command = env.command("mux");
     command

@@ -1,4 +1,4 @@
-//! Logs that rotate.
+//! Log rotation.
 
 use std::{
     fs,
@@ -7,14 +7,14 @@ use std::{
 
 use mux_tests::TestEnv;
 
-/// What a log may have before it becomes the one before.
+/// The size at which a log is rotated, in bytes.
 const MOST: u64 = 10 << 20;
 
 fn numbered(log: &Path, number: u32) -> PathBuf {
     PathBuf::from(format!("{}.{number}", log.display()))
 }
 
-/// A log that is full but for a little, with others before it.
+/// Writes a log that the next line rotates, with rotated ones before it.
 fn nearly_full(log: &Path) {
     fs::create_dir_all(log.parent().unwrap()).unwrap();
     let line = format!("{}\n", "x".repeat(1023));
@@ -37,7 +37,7 @@ fn has_rotated(log: &Path) {
 }
 
 #[test]
-fn the_logs_of_daemon_and_servers_rotate_between_lines() {
+fn logs_of_daemon_and_servers_rotate_between_lines() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.dirs.prepare().unwrap();
     let (daemon, server) = (env.dirs.logs().join("muxd.log"), env.dirs.server_log("fix"));
@@ -53,7 +53,7 @@ fn the_logs_of_daemon_and_servers_rotate_between_lines() {
 }
 
 #[test]
-fn the_next_daemon_goes_on_in_the_same_file() {
+fn restarted_daemon_appends_to_the_same_log() {
     let env = TestEnv::new();
     for starts in 1..4 {
         env.run("return 1").ok();

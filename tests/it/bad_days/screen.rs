@@ -1,11 +1,11 @@
-//! `mux status` on one screen.
+//! `mux status` fits on one screen.
 
 use std::fmt::Write as _;
 
 use mux_tests::TestEnv;
 
 #[test]
-fn a_usual_pool_fits_on_a_screen_and_a_long_one_is_cut_with_a_count() {
+fn status_table_fits_on_a_screen_and_is_cut_if_long() {
     let env = TestEnv::new();
     let config = |count: usize| {
         let mut config = String::new();

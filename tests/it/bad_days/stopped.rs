@@ -1,4 +1,4 @@
-//! A daemon that stands still for a minute.
+//! A daemon that is suspended for a minute.
 
 use mux_tests::TestEnv;
 use nix::sys::signal::Signal;
@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use super::{modes, until};
 
 #[test]
-fn a_minute_without_a_daemon_costs_what_was_due_in_it_and_nothing_else() {
+fn suspension_expires_due_timeouts_but_keeps_calls_and_sessions() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let daemon = env.serve();
     env.mux(["call", "fix.echo", "text=hi"]).ok();
@@ -23,7 +23,7 @@ fn a_minute_without_a_daemon_costs_what_was_due_in_it_and_nothing_else() {
     env.until_logged("fix.sleep");
 
     daemon.signal(Signal::SIGSTOP);
-    // Each of them waits for five seconds, and tells what is the matter.
+    // Each command waits for five seconds and reports the cause.
     let fix = format!("kill -CONT {}", daemon.pid());
     for _ in 0..10 {
         env.mux(["status"]).fails(3, &["is stopped", &fix]);
@@ -32,7 +32,7 @@ fn a_minute_without_a_daemon_costs_what_was_due_in_it_and_nothing_else() {
     env.run("return 1").fails(3, &["is stopped", &fix]);
     daemon.signal(Signal::SIGCONT);
 
-    // Its time ran out meanwhile.
+    // The timeout of the run expired meanwhile.
     run.wait().fails(124, &["timeout"]);
     call.wait().fails(0, &["slept"]);
     let told = until(
@@ -41,7 +41,7 @@ fn a_minute_without_a_daemon_costs_what_was_due_in_it_and_nothing_else() {
         |status| modes(status).contains(&"paused"),
     );
     assert!(
-        told.to_string().contains("stood still for about"),
+        told.to_string().contains("was suspended for about"),
         "{told:#}"
     );
     env.mux(["call", "fix.echo", "text=again"]).ok();

@@ -1,4 +1,4 @@
-//! A system that has no more inotify instances to give.
+//! A system without free inotify instances.
 
 use std::process::Command;
 
@@ -6,11 +6,11 @@ use mux_tests::{TestEnv, env::output, left_out};
 
 use super::{modes, until};
 
-/// In a user namespace of its own, which has a limit of its own.
+/// Sets the limit of a new user namespace to 0 and runs a command.
 const WITHOUT: &str = "echo 0 >/proc/sys/user/max_inotify_instances && exec \"$0\" \"$@\"";
 
 #[test]
-fn files_that_cannot_be_watched_are_looked_at_now_and_then() {
+fn unwatchable_files_are_polled() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mux = env.command("mux");
     let mut command = Command::new("unshare");

@@ -1,7 +1,6 @@
-//! What a process holds, looked at from outside.
+//! Search of a process's memory from outside.
 //!
-//! Invariant: the search finds what a program holds in plain and in 16-bit characters, so that finding nothing means
-//! something.
+//! Invariant: the search finds one-byte and two-byte strings that a program holds, so that finding nothing is a proof.
 
 use std::{
     fs::{self, File},
@@ -11,7 +10,7 @@ use std::{
 use mux_tests::{TestEnv, process};
 use nix::libc;
 
-/// As an engine keeps a string: one byte for each character, and two.
+/// A text as an engine stores strings: with one byte for each character, and with two.
 pub(super) fn spellings(text: &str) -> [Vec<u8>; 2] {
     let wide = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     [text.as_bytes().to_vec(), wide]
@@ -34,8 +33,7 @@ pub(super) fn holds(bytes: &[u8], text: &[u8]) -> bool {
     !found.is_null()
 }
 
-/// Everything that a process has written or may write, and what of its files it has in memory privately.
-/// `None` if this user may not look.
+/// The readable memory of a process, except mapped files that it cannot write to. `None` if it may not be read.
 pub(super) fn memory(pid: i32) -> Option<Vec<u8>> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
     let file = File::open(format!("/proc/{pid}/mem")).ok()?;
@@ -47,14 +45,14 @@ pub(super) fn memory(pid: i32) -> Option<Vec<u8>> {
         let (from, to) = range.split_once('-')?;
         let number = |hex| u64::from_str_radix(hex, 16).ok();
         let (mut from, to) = (number(from)?, number(to)?);
-        // A file that nobody writes to in memory is what it is on disk.
+        // A file that is not mapped writable is the same as on disk.
         if !rights.starts_with('r') || (line.contains(" /") && !rights.contains('w')) {
             continue;
         }
         while from < to {
             let length = usize::try_from(to - from).unwrap_or(usize::MAX);
             let length = length.min(piece.len());
-            // The process lives on: a piece may have gone since its line was written.
+            // The process is running: it may have unmapped a range since.
             let Ok(count @ 1..) = file.read_at(&mut piece[..length], from) else {
                 break;
             };
@@ -65,7 +63,7 @@ pub(super) fn memory(pid: i32) -> Option<Vec<u8>> {
     Some(all)
 }
 
-/// What the system tells of a process beside its memory.
+/// The environment, the command line and the memory map of a process.
 pub(super) fn told_of(pid: i32) -> Vec<u8> {
     let of = ["environ", "cmdline", "maps"];
     let read = of.map(|what| fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! An API that says in every answer what it was sent, headers, login and query.
+//! An API that repeats headers, login and query of the request in every response.
 
 use std::sync::{Arc, Mutex};
 
@@ -35,7 +35,7 @@ impl Mirror {
         }
     }
 
-    /// Two functions, each of which takes all of the entry's credentials.
+    /// An OpenAPI description of two functions, each of which requires all credentials of the entry.
     pub(super) fn description(&self) -> String {
         let function = |id: &str| json!({ "get": { "tags": ["say"], "operationId": id, "responses": { "200": { "description": "it" } } } });
         json!({
@@ -53,7 +53,7 @@ impl Mirror {
         .to_string()
     }
 
-    /// Or else it cannot have repeated them.
+    /// Fails unless the secrets were sent: otherwise they could not have been repeated.
     #[track_caller]
     pub(super) fn was_sent(&self, secrets: &[String]) {
         let seen = self.seen.lock().unwrap();
@@ -63,7 +63,7 @@ impl Mirror {
     }
 }
 
-/// What it was sent, as it came and as it reads, and the same as text.
+/// The response, which repeats the request raw and decoded, and the repeated text.
 fn answer(asked: &Request) -> (Response, String) {
     let headers = asked.headers().iter();
     let mut sent: Vec<String> = headers

@@ -1,4 +1,4 @@
-//! A home in which every secret that muxd can be told is a word that stands nowhere else.
+//! A home in which every kind of secret has a unique text.
 
 use std::{fs, path::PathBuf};
 
@@ -16,7 +16,7 @@ use super::{
     mirror::Mirror,
 };
 
-/// Named secrets, and what their values end with.
+/// Named secrets, and the endings of their values.
 const NAMED: [(&str, &str); 4] = [
     ("FIX_TOKEN", "named-env"),
     ("FAR_TOKEN", "named-header"),
@@ -26,13 +26,13 @@ const NAMED: [(&str, &str); 4] = [
 
 pub(super) struct Planted {
     pub(super) env: TestEnv,
-    /// What every secret of this test begins with, but for those that the authorization server makes.
+    /// The prefix of every secret of this test, except those that the authorization server makes.
     mark: String,
     pub(super) authority: Authority,
-    /// An API that repeats whatever it is sent.
+    /// An API that repeats its requests.
     pub(super) mirror: Mirror,
     _far: Running,
-    /// The files of others, outside of the home.
+    /// Files outside the home.
     pub(super) theirs: tempfile::TempDir,
 }
 
@@ -103,7 +103,7 @@ impl Planted {
             secret("entry"),
             vault.display()
         );
-        // It says all that it knows before it fails.
+        // It prints its environment and arguments before it fails.
         let script = "env >&2; echo \"argument $0 $1\" >&2; exit 3";
         let echoes = server(
             "echoes",
@@ -139,7 +139,7 @@ impl Planted {
             remote("gone", "127.0.0.1:1"),
         ));
 
-        // Everything is logged that can be, and the environment of whoever starts the daemon is full of secrets.
+        // Log everything, and start the daemon with a secret in its environment.
         let mut start = env.command("mux");
         start
             .args(["run", "-e", "return 1"])
@@ -188,29 +188,29 @@ impl Planted {
         });
     }
 
-    /// One of the secrets that were planted, in full.
+    /// One of the planted secrets.
     pub(super) fn secret(&self, name: &str) -> String {
         format!("{}-{name}", self.mark)
     }
 
-    /// The login of `mirror`, as it goes out.
+    /// The login of `mirror`, as it is sent.
     pub(super) fn mirror_login(&self) -> String {
         STANDARD.encode(format!("me:{}", self.secret("mirror-password")))
     }
 
-    /// A word of the same kind that is no secret.
+    /// A text like the secrets that is not one.
     pub(super) fn control(&self) -> String {
         format!("held-{}", self.mark.replace("canary", "control"))
     }
 
-    /// The first secret in it, whichever it is.
+    /// The first secret found in the bytes, if any.
     pub(super) fn found_in(&self, bytes: &[u8]) -> Option<String> {
         let made = self.authority.secrets().into_iter();
         let mut all = made.chain([self.mark.clone(), self.mirror_login()]);
         all.find(|secret| spellings(secret).iter().any(|text| holds(bytes, text)))
     }
 
-    /// Files that the secrets were written to, by the user, by the store, and by a server itself.
+    /// The files that may contain secrets: those of the user, the store, and the log of a server that prints them.
     pub(super) fn may_hold(&self) -> [PathBuf; 5] {
         let dirs = &self.env.dirs;
         [
@@ -223,7 +223,7 @@ impl Planted {
     }
 }
 
-/// A description with one function behind a key.
+/// An OpenAPI description of one function that requires a key.
 const API: &str = r#"{
   "openapi": "3.1.0",
   "info": { "title": "Api", "version": "1" },

@@ -1,4 +1,4 @@
-//! Correct programs: no error is told of them, and they run.
+//! Correct programs have no errors, and succeed.
 
 use std::{fs, path::Path};
 
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use super::{data, errors, home, name, none, programs};
 use crate::real::history::make_repository;
 
-/// The programs are run in so many tests, each with a home of its own.
+/// The number of tests that share the programs, each with its own home.
 const PARTS: usize = 3;
 
 #[test]
-fn check_right_programs_are_told_no_error() {
+fn check_right_programs_have_no_errors() {
     let env = home();
     let programs = programs("right");
     let failures: Vec<String> = programs
@@ -27,9 +27,9 @@ fn check_right_programs_are_told_no_error() {
     none(&failures, programs.len());
 }
 
-/// What needs no types is told by the worker.
+/// The worker reports what needs no types.
 #[tokio::test]
-async fn check_right_programs_are_warned_of_nothing() {
+async fn check_right_programs_have_no_warnings() {
     let pool = Pool::start(pool::settings()).unwrap();
     let (turn, limits) = (pool::turn("test", 1), Limits::default());
     let programs = programs("right");
@@ -89,7 +89,7 @@ fn told(error: &Value) -> String {
     format!("  {line}:{column} {kind}: {}", error["message"])
 }
 
-/// The handle of a value that was too long to be given.
+/// The handle of a result that was too long to be returned.
 fn long_text(env: &TestEnv) -> String {
     let run = env.mux(["--json", "run", "-e", "return 'long '.repeat(100_000)"]);
     let stored = run.ok().json()["stored"].take();

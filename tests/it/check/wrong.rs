@@ -1,7 +1,7 @@
-//! Programs with one mistake each, which a checker that knows the types of the tools can see.
+//! Programs with one mistake each, which a checker that knows the types of the tools can find.
 //!
-//! The first line of each says where: `// mistake: line 6, column 10: what it is`. The second says what
-//! a good message contains: `// says: some words, others`.
+//! The first line of each is the position: `// mistake: line 6, column 10: what it is`. The second lists what a good
+//! message contains: `// says: some words, others`.
 
 use std::{fs, path::Path};
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::{errors, home, name, none, programs};
 
-/// What is planted in a program.
+/// The mistake in a program, and the words that its message must contain.
 struct Mistake {
     line: u64,
     words: Vec<String>,
 }
 
 #[test]
-fn check_wrong_programs_are_told_where_they_are_wrong() {
+fn check_wrong_programs_have_an_error_at_their_mistake() {
     let env = home();
     let programs = programs("wrong");
     let failures: Vec<String> = programs
@@ -30,7 +30,7 @@ fn check_wrong_programs_are_told_where_they_are_wrong() {
     none(&failures, programs.len());
 }
 
-/// Some error must name the mistake, and none may stand on another line.
+/// Checks that some error names the mistake, and that no error is on another line.
 fn judge(mistake: &Mistake, errors: &[Value]) -> Result<(), String> {
     let found = errors.iter().any(|error| {
         let text = ["message", "hint"]
@@ -64,7 +64,7 @@ fn mistake(program: &Path) -> Mistake {
 }
 
 #[test]
-fn check_judges_by_line_and_words() {
+fn check_verdict_requires_line_and_words() {
     let mistake = Mistake {
         line: 3,
         words: vec!["nme".into(), "name".into()],

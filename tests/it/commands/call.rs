@@ -1,4 +1,4 @@
-//! `mux call`: the forms of its arguments, and what it makes of those that do not fit.
+//! `mux call`: the forms of its arguments, and invalid ones.
 
 use mux_tests::TestEnv;
 use serde_json::json;
@@ -30,12 +30,12 @@ fn commands_call_takes_pairs_json_or_standard_input() {
         .json();
     assert_eq!(raw["structuredContent"], json!({ "sum": 3 }));
     assert_eq!(raw["content"][0]["type"], "text");
-    // No arguments are an empty object.
+    // Without arguments it sends an empty object.
     env.mux(["call", "fix.pid"]).ok();
 }
 
 #[test]
-fn commands_call_reads_pairs_as_the_schema_wants_them() {
+fn commands_call_converts_pairs_by_the_schema() {
     let env = TestEnv::with_fixtures(&[("fix", &["--tools", "8"])]);
     prints(env.mux(["call", "fix.echo", "text=12"]), "12\n");
     prints(env.mux(["call", "fix.echo", "text={}"]), "{}\n");
@@ -56,7 +56,7 @@ fn commands_call_reads_pairs_as_the_schema_wants_them() {
             .json();
         assert_eq!(document["result"]["value"], expected, "{value}");
     }
-    // A list takes one, several, or all at once; this tool answers with its arguments.
+    // A list takes one item, several, or a JSON array. This tool returns its arguments.
     let tool = "fix.create_issue_0002";
     for (given, tags) in [
         (&["tags=1"][..], json!(["1"])),
@@ -70,7 +70,7 @@ fn commands_call_reads_pairs_as_the_schema_wants_them() {
 }
 
 #[test]
-fn commands_call_knows_every_spelling_of_a_path() {
+fn commands_call_accepts_every_spelling_of_a_path() {
     let env = TestEnv::with_fixtures(&[("my-server", &[])]);
     for path in [
         "my-server.get-thing",
@@ -86,7 +86,7 @@ fn commands_call_knows_every_spelling_of_a_path() {
 }
 
 #[test]
-fn commands_call_shows_the_signature_when_arguments_do_not_fit() {
+fn commands_call_shows_the_signature_for_invalid_arguments() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let signature = "hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>";
     for (args, mistake) in [
@@ -107,7 +107,7 @@ fn commands_call_shows_the_signature_when_arguments_do_not_fit() {
 }
 
 #[test]
-fn commands_call_refuses_arguments_in_no_known_form_as_wrong_usage() {
+fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     for (argument, part) in [
         ("a", "\"a\" is not key=value"),
@@ -142,6 +142,6 @@ fn commands_call_refuses_arguments_in_no_known_form_as_wrong_usage() {
         2,
         &["over the limit of 4 MiB"],
     );
-    // A server need not start for any of these.
+    // None of these starts the server.
     assert_eq!(env.starts("fix").len(), 0);
 }

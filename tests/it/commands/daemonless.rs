@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{complains, prints};
 
 #[test]
-fn commands_that_only_look_start_no_daemon() {
+fn read_only_commands_do_not_start_the_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     complains(env.mux(["status"]), 3, &["no muxd is running"]);
     let status = env.mux(["status", "--json"]).fails(3, &[]).json();
@@ -46,7 +46,7 @@ fn commands_that_only_look_start_no_daemon() {
 }
 
 #[test]
-fn commands_stop_and_restart_end_the_daemon_and_what_it_started() {
+fn commands_stop_and_restart_end_the_daemon_and_its_servers() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.pid"]).ok();
     let (first, server) = (env.daemon().unwrap(), env.starts("fix")[0]);
@@ -57,14 +57,14 @@ fn commands_stop_and_restart_end_the_daemon_and_what_it_started() {
     assert!(ends(first) && !process::is_alive(server));
     prints(env.mux(["stop"]), &format!("muxd {second} has ended\n"));
     assert!(ends(second));
-    // What it logged can still be read.
+    // The log can still be read.
     let logs = env.mux(["logs", "-n", "3"]).ok();
-    assert!(logs.stdout.contains("over"), "{logs:#?}");
+    assert!(logs.stdout.contains("shutdown complete"), "{logs:#?}");
     let started = env.mux(["restart", "--json"]).ok().json();
     assert_eq!(started["pid"], env.daemon().unwrap());
 }
 
-/// A daemon lets go of its lock, for which others wait, a moment before its process is over.
+/// Waits for the end of a process. A daemon releases its lock a moment before its process ends.
 fn ends(pid: i32) -> bool {
     process::wait_for_end(pid, Duration::from_secs(30))
 }

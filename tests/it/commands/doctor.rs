@@ -1,4 +1,4 @@
-//! `mux doctor`: each thing that is wrong has a line with its fix, and nothing is started.
+//! `mux doctor`: every problem has a line with a fix, and nothing is started.
 
 use std::{
     fs::{self, Permissions},
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::complains;
 
-/// The checks with this verdict, as one text each.
+/// The checks with this verdict, one text for each.
 fn told(document: &Value, verdict: &str) -> Vec<String> {
     let checks = document["checks"].as_array().unwrap();
     checks
@@ -24,7 +24,7 @@ fn told(document: &Value, verdict: &str) -> Vec<String> {
 }
 
 #[test]
-fn commands_doctor_finds_nothing_wrong_with_a_sound_home() {
+fn commands_doctor_finds_no_failures_in_a_healthy_home() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let before = env.mux(["doctor"]).ok();
     assert!(before.stdout.contains("no muxd is running"), "{before:#?}");
@@ -53,7 +53,7 @@ fn commands_doctor_finds_nothing_wrong_with_a_sound_home() {
 }
 
 #[test]
-fn commands_doctor_names_what_does_not_work_and_the_fix() {
+fn commands_doctor_reports_failures_with_fixes() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}[servers.gone]\ncommand = \"/no/such/program\"\n\
@@ -83,7 +83,7 @@ fn commands_doctor_names_what_does_not_work_and_the_fix() {
 }
 
 #[test]
-fn commands_doctor_looks_at_places_and_programs_without_a_daemon() {
+fn commands_doctor_checks_folders_and_programs_without_a_daemon() {
     let env = TestEnv::new();
     env.dirs.prepare().unwrap();
     fs::write(env.dirs.env_file(), "SECRET=1\n").unwrap();
@@ -95,7 +95,7 @@ fn commands_doctor_looks_at_places_and_programs_without_a_daemon() {
         .fails(1, &[])
         .json();
     let warnings = told(&document, "warning").join("\n");
-    for part in ["others could look into ", "(chmod 600 "] {
+    for part in ["other users could look into ", "(chmod 600 "] {
         assert!(warnings.contains(part), "{part:?} in {warnings}");
     }
     let failures = told(&document, "failure").join("\n");

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 
 use super::complains;
 
-/// What is run, the kind of its failure, and the exit code of that kind.
+/// A command, the kind of its failure, and the exit code of that kind.
 const TABLE: &[(&[&str], &str, i32)] = &[
     (&["run", "-e", "throw new Error('x')"], "runtime", 1),
     (
@@ -69,7 +69,7 @@ const TABLE: &[(&[&str], &str, i32)] = &[
 ];
 
 #[test]
-fn commands_exit_by_the_kind_of_their_failure() {
+fn commands_exit_code_depends_on_the_error_kind() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}[servers.broken]\ncommand = \"/no/such/program\"\n\
@@ -83,11 +83,11 @@ fn commands_exit_by_the_kind_of_their_failure() {
         assert_eq!(output.stderr, "", "{args:?} {output:#?}");
         let document = output.json();
         assert_eq!(document["ok"], false, "{args:?} {document:#}");
-        // A check may find several.
+        // A check may find several errors.
         let error = document.get("error").unwrap_or(&document["errors"][0]);
         assert_eq!(error["kind"], *kind, "{args:?} {document:#}");
     }
-    // After all of these the daemon is the one that it was, and works.
+    // The daemon still works after all of these.
     env.run("return 1").ok();
     assert_eq!(
         env.mux(["status", "--json"]).ok().json()["runs"]["running"],
@@ -96,7 +96,7 @@ fn commands_exit_by_the_kind_of_their_failure() {
 }
 
 #[test]
-fn commands_exit_130_when_interrupted_and_the_call_is_cancelled_upstream() {
+fn commands_exit_130_when_interrupted_and_cancel_the_call_upstream() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     for (name, json) in [("plain", &[][..]), ("json", &["--json"])] {
         let code = format!(
@@ -104,7 +104,7 @@ fn commands_exit_130_when_interrupted_and_the_call_is_cancelled_upstream() {
              await mux.fix.barrier({{ name: '{name}', parties: 2 }});\nawait hung;"
         );
         let run = env.begin([&["run", "-e", &code], json].concat());
-        // Comes back when the program is at its barrier, with the other call behind it.
+        // Returns when the program is at its barrier too, after it sent the call that hangs.
         env.mux(["call", "fix.barrier", &format!("name={name}"), "parties=2"])
             .ok();
         run.signal(Signal::SIGINT);
@@ -116,7 +116,7 @@ fn commands_exit_130_when_interrupted_and_the_call_is_cancelled_upstream() {
             assert_eq!(output.json()["error"]["kind"], "cancelled", "{output:#?}");
         }
     }
-    // Both that hung; the calls at the barrier may have been on their way back or not.
+    // Both hung calls are cancelled. Those at the barrier may have ended before.
     let code = "let cancelled;\n\
                 do cancelled = await mux.fix.cancelled(); while (cancelled.length < 2);\n\
                 return cancelled.length <= 4";

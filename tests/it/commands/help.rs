@@ -1,4 +1,4 @@
-//! What the command line tells of itself: help, examples, completions, and wrong usage.
+//! Help, examples, completions, and usage errors.
 
 use std::io::Write;
 
@@ -39,7 +39,7 @@ fn commands_completions_name_every_command_in_every_shell() {
 }
 
 #[test]
-fn commands_that_are_unknown_are_wrong_usage_with_the_nearest() {
+fn unknown_commands_are_usage_errors_with_a_suggestion() {
     let env = TestEnv::new();
     complains(
         env.mux(["toools"]),
@@ -78,7 +78,7 @@ fn shows_an_example(env: &TestEnv, words: &[&str]) {
     assert_eq!(output.stderr, "");
 }
 
-/// The shell itself reads the script, if it is installed.
+/// Lets the shell parse the script, if it is installed.
 fn parses(shell: &str, script: &str) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(script.as_bytes()).unwrap();

@@ -1,9 +1,9 @@
-//! What servers, programs and agents made up is shown as text by every command, whatever stands in it.
+//! Every command escapes control characters in texts from servers, programs and agents.
 //!
-//! A daemon of ours answers with every message of the contract as it was recorded, and with what a terminal would
-//! obey in each of its texts; then it refuses everything, in such words.
+//! A fake daemon answers with every recorded message of the protocol, with terminal control sequences in each of its
+//! texts. Then it answers every request with an error that contains them.
 //!
-//! Invariant: a new command is one row, and a new field is covered by itself.
+//! Invariant: a new command is one row here, and new fields are covered automatically.
 
 use std::{
     collections::BTreeMap,
@@ -18,13 +18,13 @@ use mux_proto::{
 use mux_tests::{Answers, FakeDaemon, Output, TestEnv};
 use serde_json::{Value, json};
 
-/// Sets the title, clears the screen, goes back in the line, turns the text around, and hides a part of it.
+/// Sets the title, clears the screen, moves the cursor back, reverses the text direction, and has invisible characters.
 const HOSTILE: &str = " \u{1b}]0;t\u{7}\u{1b}[2J\r\u{8}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{ad}";
 
-/// Follows in free text: it begins a line that looks like one of ours. Names and ids have one line by contract.
+/// Added to free text: a line that imitates an error of `mux`. The protocol limits names and ids to one line.
 const FORGED: &str = "\nerror: FORGED";
 
-/// The fields with free text of servers, programs and agents.
+/// The fields with free text from servers, programs and agents.
 const FREE_TEXT: &[&str] = &[
     "message",
     "hint",
@@ -44,12 +44,12 @@ const FREE_TEXT: &[&str] = &[
     "comment",
 ];
 
-/// What no output contains.
+/// Characters that must not be in any output.
 const OBEYED: &[char] = &[
     '\u{1b}', '\u{7}', '\r', '\u{8}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{ad}',
 ];
 
-/// Every command that shows what the daemon said. `--json` is tried of each as well.
+/// Every command that prints data of the daemon. Each is run with `--json`, too.
 const COMMANDS: &[&[&str]] = &[
     &["status"],
     &["servers"],
@@ -95,7 +95,7 @@ const COMMANDS: &[&[&str]] = &[
     &["reload"],
 ];
 
-/// Their standard output is the data itself where no terminal reads it.
+/// Commands whose standard output is raw data if it is not a terminal.
 const PRINTS_DATA: &[&str] = &[
     "call",
     "types",
@@ -106,7 +106,7 @@ const PRINTS_DATA: &[&str] = &[
 ];
 
 #[test]
-fn no_command_passes_on_what_a_terminal_would_obey() {
+fn no_command_prints_terminal_control_characters_of_others() {
     let recorded = recorded();
     let most = recorded.values().map(Vec::len).max().unwrap();
     let mut problems = Vec::new();
@@ -162,7 +162,7 @@ fn check(args: &[&str], output: &Output) -> Result<(), String> {
             return Err(format!("{stream} has a line that is not ours: {text}"));
         }
     }
-    // It has to say something, and must not fall over the text.
+    // It must print something, and must not panic.
     if output.stdout.is_empty() && output.stderr.is_empty() {
         return Err("nothing was shown".into());
     }
@@ -172,7 +172,7 @@ fn check(args: &[&str], output: &Output) -> Result<(), String> {
     }
 }
 
-/// The good answers of each method, by its name on the wire, with [`HOSTILE`] in every text that may hold it.
+/// The successful responses of each method, by its name on the wire, with [`HOSTILE`] in every text that may have it.
 fn recorded() -> BTreeMap<String, Vec<Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/frames");
     let files = fs::read_dir(folder).unwrap();
@@ -205,7 +205,7 @@ fn recorded() -> BTreeMap<String, Vec<Value>> {
             let is_free = names.next().is_some_and(|name| FREE_TEXT.contains(&name));
             let forged = if is_free { FORGED } else { "" };
             *text = format!("{}{HOSTILE}{forged}", before.as_str().unwrap()).into();
-            // A word of the contract is no text.
+            // A text of an enum cannot be changed.
             if serde_json::from_value::<MuxResponse>(frame["message"]["Ok"].clone()).is_ok() {
                 count += 1;
             } else {
@@ -220,7 +220,7 @@ fn recorded() -> BTreeMap<String, Vec<Value>> {
                 json!({ "seq": 99, "at_ms": 99, "event": { "ended": { "outcome": outcome } } }),
             );
         }
-        // An answer without a text adds nothing, unless it is the only one.
+        // A response without a text is only used if there is no other.
         let answers = recorded.entry(method).or_default();
         if count > 0 || answers.is_empty() {
             answers.push(answer);
@@ -230,7 +230,7 @@ fn recorded() -> BTreeMap<String, Vec<Value>> {
     recorded
 }
 
-/// Where texts stand, as JSON pointers.
+/// Collects JSON pointers to all texts of a value.
 fn texts(value: &Value, at: &mut String, places: &mut Vec<String>) {
     let length = at.len();
     match value {

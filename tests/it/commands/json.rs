@@ -1,9 +1,9 @@
-//! `--json` on every command: one document, and nothing beside it.
+//! `--json` on every command prints one document and nothing else.
 
 use mux_tests::TestEnv;
 use serde_json::Value;
 
-/// In an order in which each has something to tell.
+/// All commands, in an order in which each has something to print.
 const ALL: &[&[&str]] = &[
     &["run", "-e", "return await mux.fix.pid()"],
     &["run", "-e", "throw new Error('x')"],
@@ -62,10 +62,10 @@ const ALL: &[&[&str]] = &[
 fn commands_as_json_print_one_document_and_nothing_else() {
     let env = TestEnv::with_fixtures(&[("fix", &["--stderr-at-start", "1"])]);
     for args in ALL {
-        // Before the command and after it.
+        // `--json` may come before the command or after it.
         let output = env.mux(args.iter().chain(&["--json"]));
         assert_eq!(output.stderr, "", "{args:?} {output:#?}");
-        // A log may have no end: there each line is one.
+        // Logs can be endless: there each line is a document.
         let text = match args.contains(&"logs") && output.code == 0 {
             true => output.stdout.lines().last().unwrap_or_default(),
             false => &output.stdout,

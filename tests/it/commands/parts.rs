@@ -1,4 +1,5 @@
-//! Parts that a program emits: told on standard error, whole in the document, and as files if asked for.
+//! Parts that a program emits: summarized on standard error, complete in the JSON document, and written to files with
+//! `--save-parts`.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::complains;
 
-/// A text, an image of three bytes, a resource with a name, a link.
+/// Emits a text, an image of three bytes, an embedded resource and a link.
 const PROGRAM: &str = "mux.emit({ type: 'text', text: 'a text' });\n\
     mux.emit([{ type: 'image', data: 'AQID', mimeType: 'image/png' },\n\
     { type: 'resource', resource: { uri: 'file:///a/table.csv', mimeType: 'text/csv', text: '1;2' } }]);\n\
@@ -15,7 +16,7 @@ const PROGRAM: &str = "mux.emit({ type: 'text', text: 'a text' });\n\
     return 'over'";
 
 #[test]
-fn commands_run_tells_of_parts_on_standard_error() {
+fn commands_run_summarizes_parts_on_standard_error() {
     let env = TestEnv::new();
     let output = env.run(PROGRAM).ok();
     assert_eq!(output.stdout, "over\n");
@@ -29,7 +30,7 @@ fn commands_run_tells_of_parts_on_standard_error() {
         shown.stdout.contains("part: image/png, 3 B\n"),
         "{shown:#?}"
     );
-    // Text is seen: there is nothing to write home about.
+    // A text is shown completely, so there is no note.
     let text = env.run("mux.emit({ type: 'text', text: 'a text' })").ok();
     assert_eq!(
         (text.stdout.as_str(), text.stderr.as_str()),
@@ -38,7 +39,7 @@ fn commands_run_tells_of_parts_on_standard_error() {
 }
 
 #[test]
-fn commands_run_as_json_holds_parts_as_they_came() {
+fn commands_run_as_json_contains_unchanged_parts() {
     let env = TestEnv::new();
     let document = env.mux(["run", "--json", "-e", PROGRAM]).ok().json();
     let parts = document["parts"].as_array().unwrap();
@@ -49,7 +50,7 @@ fn commands_run_as_json_holds_parts_as_they_came() {
     );
     assert_eq!(parts[3]["name"], "b");
     assert!(document.get("files").is_none(), "{document:#}");
-    // A failure does not lose them.
+    // A failed run has its parts, too.
     let failing = PROGRAM.replace("return", "throw");
     let document = env.mux(["run", "--json", "-e", &failing]).json();
     assert_eq!(
@@ -59,7 +60,7 @@ fn commands_run_as_json_holds_parts_as_they_came() {
 }
 
 #[test]
-fn commands_run_writes_parts_to_files_and_overwrites_none() {
+fn commands_run_saves_parts_without_overwriting_files() {
     let env = TestEnv::new();
     let args = |more: &'static str| ["run", "--save-parts", "out/parts", "-e", PROGRAM, more];
     let output = env.mux(&args("--")[..5]).ok();
@@ -82,7 +83,7 @@ fn commands_run_writes_parts_to_files_and_overwrites_none() {
     assert_eq!(document["files"][1], "out/parts/part-3.png", "{document:#}");
     assert_eq!(read("part-2.png"), b"mine");
 
-    // Before anything has run.
+    // An invalid folder fails before the program is run.
     let runs = || env.mux(["runs", "--json"]).ok().json()["total"].take();
     let before = runs();
     fs::write(env.path("file"), "").unwrap();
@@ -92,7 +93,7 @@ fn commands_run_writes_parts_to_files_and_overwrites_none() {
 }
 
 #[test]
-fn commands_run_reads_a_long_part_for_its_file() {
+fn commands_run_saves_stored_parts_completely() {
     let env = TestEnv::new();
     let code = "const data = 'AAAA'.repeat(200_000);\n\
                 mux.emit({ type: 'image', data, mimeType: 'image/png' }); return 1";
@@ -106,7 +107,7 @@ fn commands_run_reads_a_long_part_for_its_file() {
     env.mux(["run", "--save-parts", "parts", "-e", code]).ok();
     let file = fs::read(env.path("parts/part-1.png")).unwrap();
     assert!(file == vec![0; 600_000], "{} bytes", file.len());
-    // So it is with the parts of a run that somebody else has started.
+    // Watching a run that another client started saves its parts, too.
     env.mux(["runs", "watch", "1", "--save-parts", "parts"])
         .ok();
     assert!(fs::read(env.path("parts/part-2.png")).unwrap() == file);

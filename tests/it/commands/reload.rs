@@ -1,4 +1,4 @@
-//! `mux reload`: what a new configuration does to the sessions of the old one.
+//! `mux reload`: the effect of a new configuration on open sessions.
 
 use mux_tests::{TestEnv, process};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{complains, prints};
 
 #[test]
-fn commands_reload_starts_and_ends_only_what_changed() {
+fn commands_reload_restarts_only_changed_servers() {
     let env = TestEnv::with_fixtures(&[("kept", &[]), ("changed", &[]), ("removed", &[])]);
     for server in ["kept", "changed", "removed"] {
         env.mux(["call", &format!("{server}.counter"), "key=k"])
@@ -28,7 +28,7 @@ fn commands_reload_starts_and_ends_only_what_changed() {
             "unchanged": ["kept"], "problems": [], "reasons": { "changed": ["args"] },
         })
     );
-    // The state of the session that was kept is there; the others have new ones, or none.
+    // The kept session has its state; the others are new, or gone.
     prints(env.mux(["call", "kept.counter", "key=k"]), "2\n");
     prints(env.mux(["call", "changed.counter", "key=k"]), "1\n");
     prints(env.mux(["call", "added.counter", "key=k"]), "1\n");
@@ -53,7 +53,7 @@ fn commands_reload_starts_and_ends_only_what_changed() {
         (env.starts("kept").len(), env.starts("changed").len()),
         (1, 2)
     );
-    // Nothing of the old ones is left once the daemon has ended them.
+    // The processes of the old sessions end.
     let old = [env.starts("changed")[0], env.starts("removed")[0]];
     for pid in old {
         let gone = process::wait_for_end(pid, std::time::Duration::from_secs(30));
@@ -62,7 +62,7 @@ fn commands_reload_starts_and_ends_only_what_changed() {
 }
 
 #[test]
-fn commands_reload_lets_a_call_in_flight_finish_on_the_old_session() {
+fn commands_reload_keeps_the_old_session_for_calls_in_flight() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let first = "console.log(await mux.fix.pid());\n\
                  const met = mux.fix.barrier({ name: 'b', parties: 2 });\n\
@@ -72,7 +72,7 @@ fn commands_reload_lets_a_call_in_flight_finish_on_the_old_session() {
     let old = env.starts("fix")[0];
     env.write_config(&env.fixture("fix", &["--name", "new"]));
     prints(env.mux(["reload"]), "changed: fix (args)\n");
-    // The new session serves beside the old one, which still has a call.
+    // The new session serves while the old one finishes its call.
     let new = env.mux(["call", "fix.pid"]).ok();
     assert_ne!(new.stdout.trim(), old.to_string());
     assert!(process::is_alive(old), "its call is not over");

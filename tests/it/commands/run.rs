@@ -1,4 +1,4 @@
-//! `mux run` and `mux check`: where a program comes from, and where what it says goes.
+//! `mux run` and `mux check`: sources of programs, and where output goes.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn commands_run_takes_a_file_standard_input_or_the_program_itself() {
     fs::write(&file, "const n: number = mux.input?.n ?? 1;\nreturn n;\n").unwrap();
     let file = file.to_str().unwrap();
     prints(env.mux(["run", file]), "1\n");
-    // Relative to where the user stands.
+    // A path relative to the current directory.
     prints(
         env.mux(["run", "program.ts", "--input", r#"{"n": 2}"#]),
         "2\n",
@@ -62,7 +62,7 @@ fn commands_run_sends_the_console_to_standard_error_in_order() {
 }
 
 #[test]
-fn commands_run_as_json_holds_result_console_and_calls() {
+fn commands_run_as_json_contains_result_console_and_calls() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let code = "console.warn('careful'); await mux.fix.add({ a: 1, b: 1 });\n\
                 await mux.fix.fail({ message: 'no' }).catch(() => {}); return [1]";
@@ -85,7 +85,7 @@ fn commands_run_as_json_holds_result_console_and_calls() {
         calls[1]["error"],
         json!({ "kind": "tool", "message": "no" })
     );
-    // A run that fails tells as much.
+    // A failed run has the same fields.
     let document = env
         .mux(["--json", "run", "-e", &format!("{code}; throw 1")])
         .json();
@@ -132,7 +132,7 @@ fn commands_run_shows_where_a_program_failed() {
 }
 
 #[test]
-fn commands_run_and_check_refuse_what_is_no_program_as_wrong_usage() {
+fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     let env = TestEnv::new();
     fs::write(env.path("text.ts"), "return 1").unwrap();
     for command in ["run", "check"] {
@@ -161,12 +161,12 @@ fn commands_run_and_check_refuse_what_is_no_program_as_wrong_usage() {
         2,
         &["'soon'", "--timeout"],
     );
-    // Nobody had to be asked for any of that.
+    // None of this starts a daemon.
     assert_eq!(env.daemon(), None);
 }
 
 #[test]
-fn commands_check_points_at_each_mistake_and_says_nothing_otherwise() {
+fn commands_check_reports_mistakes_and_is_silent_otherwise() {
     let env = TestEnv::new();
     fs::write(
         env.path("good.ts"),
@@ -174,7 +174,7 @@ fn commands_check_points_at_each_mistake_and_says_nothing_otherwise() {
     )
     .unwrap();
     fs::write(env.path("bad.ts"), "const a = 1;\nlet b = a +;\n").unwrap();
-    // A home without a compiler.
+    // This home has no compiler.
     for output in [
         env.mux(["check", "good.ts"]).ok(),
         env.mux_with_input(["check", "-"], b"return 1").ok(),

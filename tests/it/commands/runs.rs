@@ -1,4 +1,4 @@
-//! `mux runs` and `mux run --detach`: runs that somebody else looks at.
+//! `mux runs` and `mux run --detach`: runs that another client started.
 
 use mux_tests::TestEnv;
 use nix::sys::signal::Signal;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{complains, prints};
 
-/// Goes on until somebody cancels it.
+/// A program that runs until it is cancelled.
 const ENDLESS: &str = "console.log('begun'); await mux.fix.hang()";
 
 /// Starts a program and returns the id of its run.
@@ -23,7 +23,7 @@ fn number(run: &str) -> &str {
 }
 
 #[test]
-fn commands_run_detached_is_watched_to_its_end_and_exits_as_it_does() {
+fn commands_runs_watch_follows_a_detached_run_and_exits_like_it() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let run = detach(
         &env,
@@ -34,7 +34,7 @@ fn commands_run_detached_is_watched_to_its_end_and_exits_as_it_does() {
         assert_eq!(output.stdout, "[\n  1\n]\n", "{output:#?}");
         assert_eq!(output.stderr, "one\ntwo\n", "{output:#?}");
     }
-    // Numbers of events that it has had, or never will have.
+    // `--after` an event in the middle, and after the last one.
     let late = env.mux(["runs", "watch", &run, "--after", "3"]).ok();
     assert_eq!(late.stderr, "two\n", "{late:#?}");
     prints(
@@ -64,7 +64,7 @@ fn commands_run_detached_is_watched_to_its_end_and_exits_as_it_does() {
 }
 
 #[test]
-fn commands_runs_watch_that_is_interrupted_leaves_the_run_alone() {
+fn commands_runs_watch_interrupted_does_not_cancel_the_run() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let run = detach(&env, ENDLESS);
     for json in [false, true] {
@@ -72,7 +72,7 @@ fn commands_runs_watch_that_is_interrupted_leaves_the_run_alone() {
         args.extend(json.then_some("--json"));
         let mut watching = env.begin(&args);
         if json {
-            // It says nothing before the end: it is there when it has begun to listen to signals.
+            // It prints nothing before the end: wait until it handles signals.
             until_it_listens(watching.pid());
         } else {
             watching.hear("begun");
@@ -96,7 +96,7 @@ fn commands_runs_watch_that_is_interrupted_leaves_the_run_alone() {
     complains(env.mux(["runs", "watch", &run]), 130, &["error[cancelled]"]);
 }
 
-/// Waits until a process catches SIGINT, as `/proc` tells.
+/// Waits until a process catches SIGINT, as shown in `/proc`.
 fn until_it_listens(pid: i32) {
     let caught = 1_u64 << (Signal::SIGINT as i32 - 1);
     for _ in 0..1_000_000 {
@@ -114,7 +114,7 @@ fn until_it_listens(pid: i32) {
 }
 
 #[test]
-fn commands_runs_lists_what_runs_and_what_is_kept() {
+fn commands_runs_lists_running_and_ended_runs() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.run("// what it is\nconst a = 1;").ok();
     complains(
@@ -170,7 +170,7 @@ fn commands_runs_lists_what_runs_and_what_is_kept() {
 }
 
 #[test]
-fn commands_runs_shows_what_a_run_is_and_what_happened_in_it() {
+fn commands_runs_show_prints_state_events_and_result() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.run("console.warn('hm'); await mux.fix.echo({ text: 'abc' }); return { a: 1 }")
         .ok();
@@ -193,11 +193,11 @@ fn commands_runs_shows_what_a_run_is_and_what_happened_in_it() {
     assert_eq!(document["console"][0]["text"], "hm");
     assert_eq!(document["parts"], json!([]));
 
-    // A run that failed is shown, and showing it is no failure.
+    // Showing a failed run succeeds.
     env.run("throw new Error('no')").fails(1, &[]);
     let failed = env.mux(["runs", "show", "2"]).ok();
     assert!(failed.stderr.contains("error[runtime]: no"), "{failed:#?}");
-    // So far as one that runs has come.
+    // A running one is shown as far as it has come.
     let run = detach(&env, ENDLESS);
     let open = loop {
         let open = env.mux(["runs", "show", &run, "--json"]).ok().json();

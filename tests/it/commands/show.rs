@@ -1,4 +1,4 @@
-//! `mux tools`, `types`, `servers`, `status` and the logs, for a person and as JSON.
+//! `mux tools`, `types`, `servers`, `status` and the logs, as text and as JSON.
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{complains, prints};
 
 #[test]
-fn commands_tools_lists_searches_and_limits() {
+fn commands_tools_lists_searches_and_paginates() {
     let env = TestEnv::with_fixtures(&[("fix", &["--tools", "20"]), ("other", &[])]);
     let all = env.mux(["tools"]).ok();
     assert!(
@@ -21,7 +21,7 @@ fn commands_tools_lists_searches_and_limits() {
     );
     assert_eq!(all.stderr, "");
 
-    // The best first, in any case.
+    // The best match first, case-insensitively.
     let found = env
         .mux(["tools", "TEXT", "returns its", "--json", "--limit", "2"])
         .ok()
@@ -61,7 +61,7 @@ fn commands_tools_lists_searches_and_limits() {
         ("", "no tool matches\n")
     );
 
-    // Schemas come when they are asked for.
+    // Schemas are only included on request.
     assert!(found["tools"][0].get("input_schema").is_none());
     let schemas = env.mux(["tools", "sum", "--json", "--schemas"]).ok().json();
     complains(env.mux(["tools", "--schemas"]), 2, &["--json"]);
@@ -77,7 +77,7 @@ fn commands_tools_lists_searches_and_limits() {
 }
 
 #[test]
-fn commands_tools_names_collisions_and_the_server_that_is_missing() {
+fn commands_tools_reports_ambiguous_names_and_missing_servers() {
     let env =
         TestEnv::with_fixtures(&[("fix", &["--collide"]), ("gone", &["--exit-at-start", "9"])]);
     let output = env.mux(["tools", "collides"]).ok();
@@ -103,7 +103,7 @@ fn commands_tools_names_collisions_and_the_server_that_is_missing() {
 }
 
 #[test]
-fn commands_types_prints_everything_a_server_or_a_tool() {
+fn commands_types_prints_all_a_server_or_tools() {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("my-server", &[])]);
     let all = env.mux(["types"]).ok();
     for part in [
@@ -133,7 +133,7 @@ fn commands_types_prints_everything_a_server_or_a_tool() {
 }
 
 #[test]
-fn commands_servers_lists_and_restarts() {
+fn commands_servers_lists_and_restarts_servers() {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("idle", &[])]);
     env.mux(["call", "fix.pid"]).ok();
     let output = env.mux(["servers"]).ok();
@@ -173,7 +173,7 @@ fn commands_servers_lists_and_restarts() {
 }
 
 #[test]
-fn commands_status_tells_of_daemon_workers_runs_and_servers() {
+fn commands_status_shows_daemon_workers_runs_and_servers() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.run("return await mux.fix.pid()").ok();
     env.run("throw 1").fails(1, &[]);
@@ -198,7 +198,7 @@ fn commands_status_tells_of_daemon_workers_runs_and_servers() {
         assert!(output.stdout.contains(part), "{part:?} in {output:#?}");
     }
     if cfg!(target_os = "linux") {
-        assert!(output.stdout.contains("\nwalls    "), "{output:#?}");
+        assert!(output.stdout.contains("\nsandbox  "), "{output:#?}");
     }
     assert_eq!(output.stderr, "");
 }
@@ -207,7 +207,7 @@ fn commands_status_tells_of_daemon_workers_runs_and_servers() {
 fn commands_logs_show_the_last_lines_of_the_daemon_and_of_a_server() {
     let env = TestEnv::with_fixtures(&[("fix", &["--stderr-at-start", "60"])]);
     env.mux(["call", "fix.stderr", "lines=3"]).ok();
-    // Standard error has no order to the reply: the log is followed until it has all of it.
+    // Standard error may arrive after the response: follow the log until it is complete.
     let mut followed = env.begin(["servers", "logs", "fix", "--follow", "-n", "1000"]);
     while !followed
         .next_line_of_output()

@@ -1,22 +1,22 @@
-//! Values that are too long for a message: a person gets all of them, a program gets a handle.
+//! Values that are too long for one message: printed completely as text, and as a handle with `--json`.
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
 
 use super::prints;
 
-/// Text of many lines, in which pages are cut anywhere.
+/// One line of a text whose pages are cut anywhere, also in characters and escapes.
 const TEXT: &str = "\u{e4}\"\\ \u{1f600}\n";
 const LINES: usize = 60_000;
 
 #[test]
-fn commands_run_prints_all_of_a_long_value() {
+fn commands_run_prints_long_values_completely() {
     let env = TestEnv::new();
     let text = TEXT.repeat(LINES);
     let code = format!("return {}.repeat({LINES})", json!(TEXT));
     prints(env.run(&code), &text);
     prints(env.mux(["runs", "watch", "1"]), &text);
-    // Without a line's end of its own.
+    // A text without a final newline.
     let code = format!("return {}.repeat({LINES}) + 'x'", json!(TEXT));
     prints(env.run(&code), &format!("{text}x\n"));
 
@@ -28,7 +28,7 @@ fn commands_run_prints_all_of_a_long_value() {
         list
     );
     assert!(printed.stdout.starts_with("[\n  0,\n"));
-    // Too long to be laid out: as it is kept.
+    // Too long to be formatted: printed as stored.
     let code = "return Array.from({ length: 900 }, (_, i) => [i, 'x'.repeat(10_000)])";
     let printed = env.run(code).ok();
     assert!(printed.stdout.starts_with("[[0,\"xxx"));
@@ -37,7 +37,7 @@ fn commands_run_prints_all_of_a_long_value() {
 }
 
 #[test]
-fn commands_run_as_json_holds_a_handle_that_is_read_in_parts() {
+fn commands_run_as_json_returns_a_handle_for_long_values() {
     let env = TestEnv::new();
     let code = format!("return {}.repeat({LINES})", json!(TEXT));
     let document = env.mux(["run", "--json", "-e", &code]).ok().json();
@@ -64,13 +64,13 @@ fn commands_run_as_json_holds_a_handle_that_is_read_in_parts() {
         &whole[whole.len() - 7..],
     );
     prints(env.mux(["runs", "read", handle, "--length", "0"]), "");
-    // It outlives the daemon that has kept it.
+    // It survives the daemon.
     env.stop();
     prints(
         env.mux(["runs", "read", handle, "--length", "8"]),
         &whole[..8],
     );
-    // Page by page it is the same.
+    // All pages together are the same text.
     let (mut pages, mut offset) = (String::new(), Some(0));
     while let Some(from) = offset {
         let from = from.to_string();
@@ -87,7 +87,7 @@ fn commands_run_as_json_holds_a_handle_that_is_read_in_parts() {
 }
 
 #[test]
-fn commands_call_prints_all_of_a_long_value_too() {
+fn commands_call_prints_long_values_completely() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let text = "x".repeat(400_000);
     let arguments = json!({ "text": text }).to_string();

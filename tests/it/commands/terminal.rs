@@ -1,4 +1,4 @@
-//! What a person sees on a terminal, and a program that reads standard error does not.
+//! Output that is only shown if standard error is a terminal.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use nix::{
     pty::{Winsize, openpty},
 };
 
-/// What a command prints to standard output, and what to a terminal as its standard error.
+/// Runs a command with a terminal as its standard error. Returns its standard output and what the terminal showed.
 fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
     let size = Winsize {
         ws_row: 50,
@@ -21,7 +21,7 @@ fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
         ws_ypixel: 0,
     };
     let pty = openpty(&size, None).unwrap();
-    // The daemon that may be started would keep them.
+    // A daemon that is started would inherit them.
     for end in [&pty.master, &pty.slave] {
         fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
     }
@@ -29,7 +29,7 @@ fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
     command.env("TERM", "xterm").args(args);
     command.stdout(Stdio::piped()).stderr(pty.slave);
     let mut child = command.spawn().unwrap();
-    // Its end is the terminal's, once we hold none ourselves.
+    // Closes our copy of the slave, so that the terminal ends with the command.
     drop(command);
     let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
     let mut terminal = File::from(pty.master);
@@ -38,7 +38,7 @@ fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
             Ok(0) => break,
             Ok(count) => shown.extend_from_slice(&buffer[..count]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // Linux says so when nobody has the other end any more.
+            // The error on Linux once the other end is closed everywhere.
             Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => break,
             Err(error) => panic!("{error}"),
         }
@@ -55,7 +55,7 @@ fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn commands_run_shows_calls_on_a_terminal_and_counts_those_that_are_too_many() {
+fn commands_run_shows_calls_on_a_terminal_up_to_a_limit() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let code = "await mux.fix.fail({ message: 'one\\ntwo' }).catch(() => {});\n\
                 for (let i = 0; i < 18; i++) await mux.fix.add({ a: i, b: i });\n\
@@ -74,13 +74,13 @@ fn commands_run_shows_calls_on_a_terminal_and_counts_those_that_are_too_many() {
         "{shown:?}"
     );
     assert!(!shown.contains("late"), "{shown:?}");
-    // A program does not command the terminal.
+    // Control sequences of a program are escaped.
     assert!(shown.contains("\\u{1b}[2Jcleared"), "{shown:?}");
-    // One that has ended is shown in the same way.
+    // A run that has ended is shown in the same way.
     let (_, again) = on_a_terminal(&env, &["runs", "watch", "1"]);
     assert_eq!(again.matches("\u{2713} fix.add  ").count(), 18, "{again:?}");
 
-    // No calls where there is no terminal, or for a program; the console is there all the same.
+    // Without a terminal, or with --json, only the console is shown.
     let plain = env.run(code).ok();
     assert_eq!(plain.stderr, "\\u{1b}[2Jcleared\n");
     let (document, shown) = on_a_terminal(&env, &["run", "--json", "-e", code]);

@@ -1,4 +1,4 @@
-//! `mux servers add`, `remove`, `enable`, `disable`: the user's file, edited as he would.
+//! `mux servers add`, `remove`, `enable`, `disable` edit the user's file without changing the rest of it.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -6,7 +6,7 @@ use mux_tests::{TestEnv, env::binary};
 
 use super::{names, server};
 
-/// A file with everything that an edit could lose.
+/// A file with formatting and comments that an edit could lose.
 const OURS: &str = "# my servers\n\n[limits]   # wide\nwall = '40s'\n\n\
                     # keep this one\n[servers.first]\ncommand = \"true\" # nothing\n\
                     args = [\n  \"a\", # one\n]\n\n[servers.second]\ncommand = 'true'\nenv = {B=\"2\",A='1'}\n";
@@ -16,7 +16,7 @@ fn text(env: &TestEnv) -> String {
 }
 
 #[test]
-fn config_edits_keep_everything_else_as_it_stands() {
+fn config_edits_keep_everything_else_unchanged() {
     let env = TestEnv::with_config(OURS);
     fs::set_permissions(env.dirs.config_file(), fs::Permissions::from_mode(0o600)).unwrap();
     env.mux(["servers", "disable", "second"]).ok();
@@ -48,7 +48,7 @@ fn config_edits_keep_everything_else_as_it_stands() {
 }
 
 #[test]
-fn config_edits_are_read_by_the_daemon_which_says_what_it_makes_of_them() {
+fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
     let env = TestEnv::new();
     assert_eq!(names(&env), Vec::<String>::new());
     let fixture = binary("mux-fixture-server");
@@ -67,7 +67,7 @@ fn config_edits_are_read_by_the_daemon_which_says_what_it_makes_of_them() {
     assert!(
         added
             .stdout
-            .contains("a secret kept in `env` as MUX_FIX_TOKEN"),
+            .contains("a secret stored in `env` as MUX_FIX_TOKEN"),
         "{added:#?}"
     );
     assert!(added.stdout.contains("muxd has read it"), "{added:#?}");
@@ -117,7 +117,7 @@ fn config_edits_are_read_by_the_daemon_which_says_what_it_makes_of_them() {
 }
 
 #[test]
-fn config_edits_that_cannot_be_made_change_nothing() {
+fn config_edits_that_fail_change_nothing() {
     let env = TestEnv::with_config(OURS);
     for (args, code, parts) in [
         (
@@ -125,7 +125,7 @@ fn config_edits_that_cannot_be_made_change_nothing() {
             1,
             &["cannot be called", "call-server"][..],
         ),
-        (&["add", "a.b", "--", "x"], 1, &["`a-b` would do"]),
+        (&["add", "a.b", "--", "x"], 1, &["`a-b` is valid"]),
         (&["add", "web"], 2, &["--url"]),
         (
             &["add", "web", "--url", "https://h", "--", "x"],
@@ -156,7 +156,7 @@ fn config_edits_that_cannot_be_made_change_nothing() {
 }
 
 #[test]
-fn config_edits_follow_a_link() {
+fn config_edits_follow_a_symlink() {
     let env = TestEnv::new();
     let target = env.path("dotfiles.toml");
     fs::write(&target, OURS).unwrap();

@@ -1,4 +1,4 @@
-//! The configuration file as a whole, and its entries.
+//! Mistakes in the configuration file as a whole, and in its entries.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use mux_tests::TestEnv;
 use super::{command, problems, server};
 
 #[test]
-fn config_that_is_missing_or_empty_is_no_error_and_says_how_to_begin() {
+fn config_missing_or_empty_is_valid_with_a_hint() {
     for text in [None, Some(""), Some("# nothing yet\n")] {
         let env = TestEnv::new();
         if let Some(text) = text {
@@ -35,7 +35,7 @@ fn config_that_is_missing_or_empty_is_no_error_and_says_how_to_begin() {
 }
 
 #[test]
-fn config_that_cannot_be_read_still_starts_a_daemon_that_says_so() {
+fn config_that_cannot_be_parsed_is_reported_by_a_running_daemon() {
     let good = command();
     for (text, parts) in [
         (b"[servers.a\n".to_vec(), &["not valid TOML", "line 1"][..]),
@@ -66,7 +66,7 @@ fn config_that_cannot_be_read_still_starts_a_daemon_that_says_so() {
             !shown.stderr.contains("no server is configured"),
             "{shown:#?}"
         );
-        // What needs no server works, and so does everything once the file is good.
+        // Programs without servers work, and everything does once the file is valid.
         env.run("return 1").ok();
         env.mux(["reload"]).fails(1, parts);
         env.write_config(&env.fixture("fix", &[]));
@@ -77,7 +77,7 @@ fn config_that_cannot_be_read_still_starts_a_daemon_that_says_so() {
 }
 
 #[test]
-fn config_that_is_a_directory_is_named() {
+fn config_that_is_a_directory_is_reported() {
     let env = TestEnv::new();
     fs::create_dir(env.dirs.config_file()).unwrap();
     assert!(
@@ -87,7 +87,7 @@ fn config_that_is_a_directory_is_named() {
     );
 }
 
-/// Entries that cannot be used, each with a part of the reason.
+/// Invalid entries, each with a part of the reason.
 const ENTRIES: &[(&str, &str)] = &[
     (
         "[servers.a]\ncomand = \"x\"",
@@ -113,7 +113,7 @@ const ENTRIES: &[(&str, &str)] = &[
     ),
     (
         "[servers.a]\nurl = \"https://example.com\"\nargs = [\"x\"]",
-        "`args` goes with `command`",
+        "`args` requires `command`",
     ),
     (
         "[servers.a]\ncommand = \"x\"\nshare = \"all\"",
@@ -155,7 +155,7 @@ const RESERVED: &[&str] = &[
 ];
 
 #[test]
-fn config_entries_with_a_mistake_are_the_only_ones_that_suffer() {
+fn config_mistake_in_an_entry_breaks_only_that_entry() {
     let env = TestEnv::new();
     let good = format!("\n[servers.good]\n{}", command());
     let reserved: Vec<(String, String)> = RESERVED
@@ -180,7 +180,7 @@ fn config_entries_with_a_mistake_are_the_only_ones_that_suffer() {
             found.iter().any(|p| p.contains(part)),
             "{entry}: {part:?} in {found:?}"
         );
-        // Beside the server it stands too, and a call of it says the same.
+        // The server's entry and the error of a call have the same reason.
         let servers = env.mux(["servers", "--json"]).ok().json();
         let broken = servers
             .as_array()
@@ -203,7 +203,7 @@ fn config_entries_with_a_mistake_are_the_only_ones_that_suffer() {
 }
 
 #[test]
-fn config_keys_that_are_unknown_are_named() {
+fn config_unknown_keys_are_reported() {
     let env = TestEnv::with_config("[server.a]\ncommand = \"x\"\n[lmits]\n[agents.a]\nlimit = 1\n");
     let found = problems(&env);
     for part in [

@@ -1,4 +1,4 @@
-//! `MUX_HOME` in places where it cannot be.
+//! `MUX_HOME` that cannot be used, and missing programs.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 use mux_tests::{Output, TestEnv, env::output};
 
 #[test]
-fn config_home_that_cannot_be_used_is_refused_with_the_way_out() {
+fn config_home_that_cannot_be_used_is_rejected_with_a_fix() {
     let env = TestEnv::new();
     let file = env.path("file");
     fs::write(&file, "").unwrap();
@@ -44,7 +44,7 @@ fn config_home_that_cannot_be_used_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn config_home_that_others_could_change_is_refused() {
+fn config_home_that_others_can_write_is_rejected() {
     let env = TestEnv::new();
     let home = env.path("home");
     fs::create_dir(&home).unwrap();
@@ -58,7 +58,7 @@ fn config_home_that_others_could_change_is_refused() {
         assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
     }
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
-    // Also where only a part of it is another's.
+    // The same applies to its subfolders.
     symlink("/tmp", home.join("state")).unwrap();
     refused(&env, &home, &["/home/state", "is a symbolic link"]);
     fs::remove_file(home.join("state")).unwrap();
@@ -81,7 +81,7 @@ fn config_home_that_others_could_change_is_refused() {
 }
 
 #[test]
-fn config_home_without_the_other_programs_says_what_is_missing() {
+fn config_missing_daemon_or_worker_program_is_reported() {
     let env = TestEnv::new();
     let with = |name: &str, value: &str, args: &[&str]| {
         output(env.command("mux").env(name, value).args(args))
@@ -94,10 +94,10 @@ fn config_home_without_the_other_programs_says_what_is_missing() {
         &[
             "error[unavailable]",
             "/no/such/worker",
-            "must stand beside `muxd`",
+            "must be beside `muxd`",
         ],
     );
-    // The daemon that has no worker still does all the rest, and tells.
+    // A daemon without a worker still does everything else, and reports it.
     env.mux(["servers"]).ok();
     let status = env.mux(["status"]).ok();
     assert!(
@@ -108,7 +108,7 @@ fn config_home_without_the_other_programs_says_what_is_missing() {
     );
 }
 
-/// Neither a command that starts a daemon nor one that looks for it gets anywhere.
+/// Checks that commands that start a daemon and commands that only look for one fail with these texts.
 #[track_caller]
 fn refused(env: &TestEnv, home: &Path, parts: &[&str]) {
     let mux =

@@ -1,4 +1,4 @@
-//! Rules and exclusions hold on every way to a tool.
+//! Rules and exclusions apply however a tool is called.
 
 use mux_tests::TestEnv;
 use serde_json::json;
@@ -12,7 +12,7 @@ const WAYS: &[&str] = &[
     "mux.call('my-server.get-thing', { id: 'x' })",
     "mux.call('my_server.get_thing', { id: 'x' })",
     "mux.call.raw('my-server.get-thing', { id: 'x' })",
-    // What is wrong with the arguments is nobody's business then.
+    // A denied call is denied before its arguments are validated.
     "mux.my_server.get_thing({ wrong: 1 })",
     "mux.my_server.get_thing()",
 ];
@@ -45,7 +45,7 @@ fn config_policy_denies_a_tool_however_it_is_spelled() {
         env.mux(["call", "--raw", path, "id=x"])
             .fails(5, &["error[denied]"]);
     }
-    // A program can catch it and go on with what it may.
+    // A program can catch the error and continue with allowed calls.
     let code = "const no = await mux.my_server.get_thing({ id: 'x' }).catch((e) => e.kind);\n\
                 return [no, await mux.my_server.echo({ text: 'yes' })]";
     assert_eq!(env.result(code), json!(["denied", "yes"]));
@@ -55,7 +55,7 @@ fn config_policy_denies_a_tool_however_it_is_spelled() {
         "{sent}"
     );
 
-    // Allowing it takes a reload and no restart.
+    // Allowing it requires a reload, but no restart.
     env.write_config(&rule("allow"));
     env.mux(["reload"]).ok();
     for way in &WAYS[..WAYS.len() - 2] {
@@ -65,7 +65,7 @@ fn config_policy_denies_a_tool_however_it_is_spelled() {
 }
 
 #[test]
-fn config_policy_takes_the_first_match_and_denies_what_it_does_not_understand() {
+fn config_policy_uses_the_first_match_and_denies_on_unknown_actions() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}\
@@ -87,7 +87,7 @@ fn config_policy_takes_the_first_match_and_denies_what_it_does_not_understand() 
 }
 
 #[test]
-fn config_excluded_tools_do_not_exist_for_anybody() {
+fn config_excluded_tools_do_not_exist_for_any_client() {
     let env = TestEnv::new();
     let tools = "tools = { exclude = [\"echo*\", \"get-thing\"] }\n";
     env.write_config(&format!(
@@ -103,7 +103,7 @@ fn config_excluded_tools_do_not_exist_for_anybody() {
     ] {
         let error = env.error(&format!("return await {call}"));
         assert_eq!(error["kind"], "not_found", "{call}: {error:#}");
-        // It is not told either that there is such a tool.
+        // Hints do not reveal the tool either.
         assert!(
             !error["hint"].to_string().contains("fix.echo"),
             "{call}: {error:#}"

@@ -1,11 +1,11 @@
-//! Programs and arguments that are none.
+//! Invalid programs and arguments.
 
 use std::fs;
 
 use mux_tests::TestEnv;
 
 #[test]
-fn config_programs_that_are_too_long_or_no_text_are_refused() {
+fn config_programs_that_are_too_long_or_binary_are_rejected() {
     let env = TestEnv::new();
     for (name, bytes, code, parts) in [
         (
@@ -14,7 +14,7 @@ fn config_programs_that_are_too_long_or_no_text_are_refused() {
             1,
             &["error[limit]", "over 2 MiB", "--input"][..],
         ),
-        // In JSON each of these bytes takes six.
+        // Each of these bytes takes six in JSON.
         (
             "control.ts",
             vec![1; 2 << 20],
@@ -53,7 +53,7 @@ fn config_programs_that_are_too_long_or_no_text_are_refused() {
         env.mux_with_input(["run", "-"], &bytes)
             .fails(code, &parts[..1]);
     }
-    // As long as it may be, and no longer.
+    // A program of the maximum length is accepted.
     let mut longest = b"return 1;".to_vec();
     longest.resize(1 << 20, b' ');
     fs::write(env.path("longest.ts"), longest).unwrap();
@@ -61,7 +61,7 @@ fn config_programs_that_are_too_long_or_no_text_are_refused() {
 }
 
 #[test]
-fn config_arguments_that_are_no_object_are_refused_on_every_way_to_a_tool() {
+fn config_non_object_arguments_are_rejected_however_a_tool_is_called() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     for (value, shape) in [
         ("[1]", "an array"),

@@ -1,4 +1,4 @@
-//! Projects: their files give servers to those who work in them, once the user has approved what they say.
+//! Projects: their files add servers for clients that work in them, once the user has approved the files.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ fn project(env: &TestEnv, name: &str, servers: &Value) -> PathBuf {
     root
 }
 
-/// A fixture server that notes its processes in `NAME.pids`.
+/// The entry of a fixture server that appends its pid to `NAME.pids` at each start.
 fn fixture(env: &TestEnv, name: &str) -> Value {
     json!({
         "command": binary("mux-fixture-server"),
@@ -50,7 +50,7 @@ fn names(env: &TestEnv, dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn projects_start_nothing_before_they_are_approved_and_nothing_elsewhere_after() {
+fn project_servers_start_only_after_approval_and_only_in_the_project() {
     let env = TestEnv::with_fixtures(&[("mine", &[])]);
     let mark = env.path("ran");
     let root = project(&env, "shop", &json!({ "db": fixture(&env, "db") }));
@@ -90,7 +90,7 @@ fn projects_start_nothing_before_they_are_approved_and_nothing_elsewhere_after()
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    at(&env, &deep, &["project", "approve"]).fails(1, &["nobody can be asked", "--hash"]);
+    at(&env, &deep, &["project", "approve"]).fails(1, &["cannot ask for confirmation", "--hash"]);
     at(
         &env,
         &deep,
@@ -101,7 +101,7 @@ fn projects_start_nothing_before_they_are_approved_and_nothing_elsewhere_after()
             "0123456789abcdef0123456789abcdef",
         ],
     )
-    .fails(1, &["others than those that you saw"]);
+    .fails(1, &["are not those that you saw"]);
     approve(&env, &root);
     assert_eq!(names(&env, &deep), ["db", "mine", "told"]);
     let cwd = at(&env, &deep, &["call", "db.cwd"]).ok().stdout;
@@ -115,7 +115,7 @@ fn projects_start_nothing_before_they_are_approved_and_nothing_elsewhere_after()
     );
     assert_eq!(run.ok().stdout.trim(), "true");
 
-    // Whoever works elsewhere sees nothing of it.
+    // Outside the project its servers do not exist.
     assert_eq!(names(&env, env.home()), ["mine"]);
     env.mux(["call", "db.pid"]).fails(1, &["no server `db`"]);
     env.mux(["servers", "restart", "db"])
@@ -127,14 +127,14 @@ fn projects_start_nothing_before_they_are_approved_and_nothing_elsewhere_after()
 }
 
 #[test]
-fn projects_that_change_are_not_approved_any_more_and_their_servers_end() {
+fn changed_project_loses_approval_and_its_servers_end() {
     let env = TestEnv::new();
     let root = project(&env, "shop", &json!({ "db": fixture(&env, "db") }));
     let good = fs::read_to_string(root.join(".mcp.json")).unwrap();
     approve(&env, &root);
     at(&env, &root, &["call", "db.pid"]).ok();
     let pid = env.starts("db")[0];
-    // Nobody stands there: the daemon sees it all the same.
+    // The daemon notices the change although no client works in the project.
     let evil = good.replace("--name", "--evil");
     fs::write(root.join(".mcp.json"), &evil).unwrap();
     assert!(
@@ -149,13 +149,13 @@ fn projects_that_change_are_not_approved_any_more_and_their_servers_end() {
     };
     assert!(is_line("-", "--name") && is_line("+", "--evil"), "{shown}");
     at(&env, &root, &["call", "db.pid"]).fails(1, &["which you have not approved"]);
-    // What was approved is approved again by itself.
+    // The approved content is approved again without asking.
     fs::write(root.join(".mcp.json"), &good).unwrap();
     let call = || at(&env, &root, &["call", "db.pid"]).code;
     until("a server again", call, |code| *code == 0);
     let list = at(&env, &root, &["project", "--json"]).ok().json();
     assert_eq!(list[0]["state"], "approved");
-    // It outlives the daemon, and can be taken back.
+    // An approval survives the daemon, and can be revoked.
     env.stop();
     assert_eq!(names(&env, &root), ["db"]);
     at(&env, &root, &["call", "db.pid"]).ok();
@@ -166,7 +166,7 @@ fn projects_that_change_are_not_approved_any_more_and_their_servers_end() {
 }
 
 #[test]
-fn projects_may_use_one_name_and_the_users_own_wins() {
+fn projects_can_share_server_names_and_user_config_wins() {
     let env = TestEnv::with_fixtures(&[("web", &[])]);
     let [one, two] = ["one", "two"].map(|name| {
         let servers = json!({ "db": fixture(&env, name), "web": fixture(&env, "never") });
@@ -191,7 +191,7 @@ fn projects_may_use_one_name_and_the_users_own_wins() {
         at(&env, root, &["call", "web.pid"]).ok();
         let status = at(&env, root, &["status"]).ok().stderr;
         assert!(
-            status.contains("[servers.web] of config.toml has the name"),
+            status.contains("[servers.web] of config.toml has the same name"),
             "{status}"
         );
     }
@@ -201,7 +201,7 @@ fn projects_may_use_one_name_and_the_users_own_wins() {
 }
 
 #[test]
-fn projects_deny_and_do_not_allow() {
+fn project_rules_can_deny_but_not_allow() {
     let env = TestEnv::new();
     let rule = "[[policy]]\nmatch = \"fix.pid\"\naction = \"deny\"\n";
     env.write_config(&(env.fixture("fix", &[]) + rule));
@@ -225,7 +225,7 @@ fn projects_deny_and_do_not_allow() {
 const DENIES: &str = "[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n";
 
 #[test]
-fn projects_go_on_denying_what_they_denied_when_they_were_approved() {
+fn approved_deny_rules_stay_in_force_when_the_file_changes() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let root = env.path("shop");
     let (deep, file) = (root.join("src/deep"), root.join(".mux.toml"));
@@ -286,12 +286,12 @@ fn projects_go_on_denying_what_they_denied_when_they_were_approved() {
         assert!(status.contains("mux project revoke"), "{what}: {status}");
     }
     clear();
-    // Nothing that lies nearer takes it away.
+    // Project files in a subfolder do not override it.
     fs::create_dir(deep.join(".git")).unwrap();
     echo(&deep).fails(5, &["as you approved it"]);
     fs::write(deep.join(".mcp.json"), "{}").unwrap();
     echo(&deep).fails(5, &["as you approved it"]);
-    // It outlives the daemon; elsewhere it holds for nobody.
+    // It survives the daemon, and applies nowhere else.
     env.stop();
     echo(&root).fails(5, &["as you approved it"]);
     env.mux(["call", "fix.echo", "text=x"]).ok();
@@ -301,7 +301,7 @@ fn projects_go_on_denying_what_they_denied_when_they_were_approved() {
 }
 
 #[test]
-fn projects_deny_without_being_approved_and_wherever_they_are_moved() {
+fn project_deny_rules_apply_without_approval_and_after_a_move() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let (root, moved) = (env.path("shop"), env.path("moved"));
     fs::create_dir(&root).unwrap();
@@ -331,7 +331,7 @@ fn projects_deny_without_being_approved_and_wherever_they_are_moved() {
 }
 
 #[test]
-fn projects_deny_what_a_run_does_that_began_before() {
+fn new_project_deny_rule_applies_to_a_running_program() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let root = env.path("shop");
     fs::create_dir(&root).unwrap();
@@ -348,7 +348,7 @@ fn projects_deny_what_a_run_does_that_began_before() {
 }
 
 #[test]
-fn projects_are_approved_by_a_file_that_nobody_else_could_write() {
+fn project_approvals_file_that_others_can_write_is_ignored() {
     use std::os::unix::fs::PermissionsExt as _;
     let env = TestEnv::new();
     let root = project(&env, "shop", &json!({ "db": fixture(&env, "db") }));
@@ -361,7 +361,7 @@ fn projects_are_approved_by_a_file_that_nobody_else_could_write() {
     fs::write(&file, b"{\"version\": 1, \"projects\": {").unwrap();
     assert_eq!(names(&env, &root), Vec::<String>::new());
     let status = at(&env, &root, &["status"]).ok().stderr;
-    assert!(status.contains("is not what muxd wrote"), "{status}");
+    assert!(status.contains("is corrupt"), "{status}");
     approve(&env, &root);
     assert_eq!(names(&env, &root), ["db"]);
     env.stop();

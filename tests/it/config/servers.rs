@@ -1,4 +1,4 @@
-//! Servers that cannot be started, or that are no MCP servers.
+//! Servers that cannot be started, or that are not MCP servers.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -7,7 +7,7 @@ use mux_tests::{TestEnv, env::output};
 use super::server;
 
 #[test]
-fn servers_see_an_ssh_agent_only_if_their_entry_asks_for_it() {
+fn servers_get_ssh_agent_only_if_their_entry_names_it() {
     let env = TestEnv::new();
     let keyless = env.path("keyless.sh");
     fs::write(
@@ -43,7 +43,7 @@ fn servers_see_an_ssh_agent_only_if_their_entry_asks_for_it() {
 }
 
 #[test]
-fn config_servers_that_cannot_start_say_why_and_leave_the_others_alone() {
+fn config_servers_that_fail_to_start_report_why_and_affect_no_others() {
     let env = TestEnv::new();
     let plain = env.path("plain.txt");
     fs::write(&plain, "#!/bin/sh\necho hello\n").unwrap();
@@ -120,7 +120,7 @@ fn config_servers_that_cannot_start_say_why_and_leave_the_others_alone() {
             &[
                 "not ready within 1s (start_timeout)",
                 "not a message]",
-                "bytes that are no text",
+                "bytes that are not text",
             ],
         ),
         (
@@ -143,7 +143,7 @@ fn config_servers_that_cannot_start_say_why_and_leave_the_others_alone() {
         let output = output
             .fails(3, parts)
             .fails(3, &[&start, "hint: its log: "]);
-        // No line of the daemon's log is shown.
+        // Lines of the daemon's own log are not shown.
         assert!(!output.stderr.contains(" WARN "), "{output:#?}");
         let info = server(&env, name);
         assert_eq!(info["state"], "failed", "{info:#}");
@@ -152,7 +152,7 @@ fn config_servers_that_cannot_start_say_why_and_leave_the_others_alone() {
             "{info:#}"
         );
     }
-    // Noise before the handshake is no reason to refuse a server.
+    // Output before the handshake does not make a server fail.
     assert_eq!(
         env.result("return await mux.noisy.echo({ text: 'x' })"),
         "x"
@@ -162,7 +162,7 @@ fn config_servers_that_cannot_start_say_why_and_leave_the_others_alone() {
 }
 
 #[test]
-fn config_servers_that_failed_are_tried_again_by_the_next_call() {
+fn config_failed_servers_are_retried_by_the_next_call() {
     let env = TestEnv::new();
     let program = env.path("late-server");
     env.write_config(&format!("[servers.late]\ncommand = {program:?}\n"));
@@ -178,7 +178,7 @@ fn config_servers_that_failed_are_tried_again_by_the_next_call() {
 }
 
 #[test]
-fn config_servers_with_broken_schemas_offer_their_good_tools() {
+fn config_servers_with_invalid_schemas_offer_their_valid_tools() {
     let env = TestEnv::with_fixtures(&[("fix", &["--bad-schema"])]);
     env.mux(["call", "fix.echo", "text=x"]).ok();
     env.mux(["call", "fix.bad_type", "x=1"]).ok();
@@ -191,7 +191,7 @@ fn config_servers_with_broken_schemas_offer_their_good_tools() {
             .iter()
             .any(|t| t["name"] == "__proto__")
     );
-    // Names that mean something to every object of JavaScript are tools like others.
+    // Tools with names of JavaScript object properties can be called.
     let code = "return await Promise.all(['__proto__', 'constructor', 'then'].map((name) =>\n\
                 mux.call(`fix.${name}`, { name })))";
     let answers = env.result(code);

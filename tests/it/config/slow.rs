@@ -1,13 +1,12 @@
-//! One slow server delays no other.
+//! A slow server does not delay others.
 //!
-//! Invariant: nothing here measures time. What is claimed is an order: the others are done while the
-//! slow one has not begun to answer.
+//! Invariant: these tests do not measure time, but an order: the others finish before the slow one answers.
 
 use mux_tests::TestEnv;
 use serde_json::json;
 
 #[test]
-fn config_slow_server_comes_last_in_a_program_that_asked_it_first() {
+fn config_slow_server_answers_last_though_called_first() {
     let env = TestEnv::with_fixtures(&[
         ("slow", &["--slow-start", "3000"]),
         ("fix", &[]),
@@ -22,14 +21,14 @@ fn config_slow_server_comes_last_in_a_program_that_asked_it_first() {
 }
 
 #[test]
-fn config_mute_server_keeps_nobody_else_waiting() {
+fn config_mute_server_delays_no_other_client() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}start_timeout = \"150s\"\n{}",
         env.fixture("mute", &["--mute"]),
         env.fixture("fix", &[]),
     ));
-    // One in a program that goes on without it, one from the command line.
+    // One call from a program that does not wait for it, one from the command line.
     let code = "mux.mute.echo({ text: 'x' }).catch(() => {});\n\
                 return await mux.fix.echo({ text: 'done' })";
     let document = env.mux(["--json", "run", "-e", code]).ok().json();
@@ -57,11 +56,11 @@ fn config_mute_server_keeps_nobody_else_waiting() {
     ] {
         env.mux(args).ok();
     }
-    // All of them are done, and it has not even started.
+    // All commands are done while the server is still starting.
     let servers = env.mux(["servers", "--json"]).ok().json();
     assert_eq!(servers[1]["state"], "starting", "{servers:#}");
     assert_eq!(env.starts("mute").len(), 1);
-    // Nor does it keep the daemon from ending.
+    // It does not delay the end of the daemon either.
     env.mux(["stop", "--now"]).ok();
     assert_ne!(waiting.wait().code, 0);
     assert!(!mux_tests::process::is_alive(env.starts("mute")[0]));
@@ -70,7 +69,7 @@ fn config_mute_server_keeps_nobody_else_waiting() {
 #[test]
 fn config_slow_call_delays_no_other_call_on_the_same_session() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    // The first comes back only with the help of one that is sent after it.
+    // The first call returns only after one that is sent later.
     let code = "const first = mux.fix.barrier({ name: 'b', parties: 2 });\n\
                 const between = await mux.fix.echo({ text: 'between' });\n\
                 const second = await mux.fix.barrier({ name: 'b', parties: 2 });\n\

@@ -1,4 +1,4 @@
-//! `${cmd:…}`: values that commands tell.
+//! `${cmd:…}`: values that commands print.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::{names, server, until};
 
 const SECRET: &str = "canary-5f0c93a1";
 
-/// A command that tells a secret and counts how often it was asked.
+/// A command that prints a secret and records how often it was run.
 fn vault(env: &TestEnv) -> String {
     let (count, secret) = (env.path("asked"), env.path("secret"));
     fs::write(&secret, format!("{SECRET}\n")).unwrap();
@@ -37,7 +37,7 @@ fn shows_no_secret(outputs: &[Output]) {
 }
 
 #[test]
-fn config_values_are_told_by_commands_which_are_asked_once() {
+fn config_command_values_are_evaluated_once() {
     let env = TestEnv::new();
     let command = vault(&env);
     let both = entry(&env, "one", &command) + &entry(&env, "two", &command);
@@ -48,7 +48,7 @@ fn config_values_are_told_by_commands_which_are_asked_once() {
     };
     assert_eq!((token("one"), token("two")), (SECRET.into(), SECRET.into()));
     assert_eq!(asked(&env), 1, "the same text is one command");
-    // Another save asks nothing again.
+    // Saving the file again does not run the command again.
     env.write_config(&(both.clone() + &env.fixture("more", &[])));
     until("more", || names(&env), |names| names.len() == 3);
     assert_eq!(asked(&env), 1);
@@ -58,7 +58,7 @@ fn config_values_are_told_by_commands_which_are_asked_once() {
         env.mux(["status", "--json"]),
         env.mux(["doctor", "--json"]),
     ]);
-    // Another secret, and somebody wants it.
+    // A reload runs the command again and gets the changed secret.
     fs::write(env.path("secret"), "canary-other").unwrap();
     let report = env.mux(["reload", "--json"]).ok();
     shows_no_secret(std::slice::from_ref(&report));
@@ -71,7 +71,7 @@ fn config_values_are_told_by_commands_which_are_asked_once() {
 }
 
 #[test]
-fn config_commands_that_fail_cost_their_own_entry_and_are_named_by_their_first_word() {
+fn config_failing_commands_break_only_their_entry_and_are_shown_by_first_word() {
     let env = TestEnv::new();
     let commands = [
         (
@@ -121,7 +121,7 @@ fn config_commands_that_fail_cost_their_own_entry_and_are_named_by_their_first_w
         info["reason"]
             .as_str()
             .unwrap()
-            .contains("may stand in args"),
+            .contains("only allowed in args"),
         "{info:#}"
     );
     env.stop();
@@ -131,11 +131,11 @@ fn config_commands_that_fail_cost_their_own_entry_and_are_named_by_their_first_w
 }
 
 #[test]
-fn config_commands_run_with_the_users_variables_and_leave_nothing_behind() {
+fn config_commands_get_user_variables_and_leave_no_processes() {
     let env = TestEnv::new();
     fs::write(env.dirs.env_file(), "VAULT=open\n").unwrap();
     let pid = env.path("pid");
-    // What it leaves running would keep its output open.
+    // The process that it leaves behind would keep its output open.
     let command = format!(
         "sleep 600 & echo $! > {}; printf %s ${{VAULT}}-${{HOME}}",
         pid.display()

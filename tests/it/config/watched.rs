@@ -1,4 +1,4 @@
-//! The files are followed as they are saved, in whatever way, and nobody runs `mux reload`.
+//! Saved configuration files take effect without `mux reload`, however they are saved.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use mux_tests::{TestEnv, process};
 use super::{names, problems, server, until};
 
 #[test]
-fn config_is_in_force_however_it_is_saved() {
+fn config_takes_effect_however_it_is_saved() {
     let env = TestEnv::with_fixtures(&[("one", &[])]);
     env.mux(["call", "one.pid"]).ok();
     let file = env.dirs.config_file();
@@ -27,11 +27,11 @@ fn config_is_in_force_however_it_is_saved() {
     fs::write(&new, with("renamed")).unwrap();
     fs::rename(&new, &file).unwrap();
     saved(&["one", "renamed"]);
-    // As vim does: the old one is moved away, and another one written.
+    // Saved like vim does: the old file is moved away and a new one written.
     fs::rename(&file, env.path("config.toml~")).unwrap();
     fs::write(&file, with("replaced")).unwrap();
     saved(&["one", "replaced"]);
-    // In pieces.
+    // Written in pieces.
     let whole = with("pieces");
     let (half, rest) = whole.split_at(40);
     fs::write(&file, half).unwrap();
@@ -45,7 +45,7 @@ fn config_is_in_force_however_it_is_saved() {
     assert_eq!(env.starts("one").len(), 1, "it was never touched");
     let loads = env.log().matches("configuration loaded").count();
     assert!(loads < 20, "{loads} loads");
-    // The last of them is what `mux reload` tells of, since nobody was told before.
+    // `mux reload` reports the last change, which was not reported before.
     let report = env.mux(["reload", "--json"]).ok().json();
     assert_eq!(report["added"][0], "saved99");
     let report = env.mux(["reload", "--json"]).ok().json();
@@ -53,7 +53,7 @@ fn config_is_in_force_however_it_is_saved() {
 }
 
 #[test]
-fn config_that_is_broken_or_gone_leaves_the_last_good_one_in_force() {
+fn config_broken_or_removed_keeps_the_last_valid_one_in_force() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.pid"]).ok();
     let good = fs::read_to_string(env.dirs.config_file()).unwrap();
@@ -65,12 +65,12 @@ fn config_that_is_broken_or_gone_leaves_the_last_good_one_in_force() {
     env.write_config("[servers.fix\n");
     told("not valid TOML");
     fs::remove_file(env.dirs.config_file()).unwrap();
-    told("is gone, and what it said last stays in force");
+    told("is gone, and its last content stays in force");
     env.mux(["reload"]).fails(1, &["is gone"]);
     env.write_config(&good);
     until("no problem", || problems(&env), Vec::is_empty);
     assert_eq!(env.starts("fix").len(), 1);
-    // An empty file is a word.
+    // An empty file is a valid configuration.
     env.write_config("");
     until("no server", || names(&env), Vec::is_empty);
     assert_eq!(problems(&env), Vec::<String>::new());
@@ -79,7 +79,7 @@ fn config_that_is_broken_or_gone_leaves_the_last_good_one_in_force() {
 }
 
 #[test]
-fn config_changes_restart_what_changed_when_its_calls_are_done() {
+fn config_changes_restart_a_changed_server_after_its_calls() {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("other", &[])]);
     env.mux(["call", "other.pid"]).ok();
     let code = "console.log(await mux.fix.pid());\n\
@@ -106,7 +106,7 @@ fn config_changes_restart_what_changed_when_its_calls_are_done() {
 }
 
 #[test]
-fn config_follows_its_env_file_and_the_target_of_its_link() {
+fn config_env_file_and_symlink_target_are_watched() {
     let env = TestEnv::new();
     let dotfiles = env.path("dotfiles");
     fs::create_dir(&dotfiles).unwrap();

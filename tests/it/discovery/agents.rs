@@ -1,4 +1,4 @@
-//! What an agent does not see is not there for it, on every way that leads to a tool.
+//! Tools that are hidden from an agent do not exist for it, however it looks for them or calls them.
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
@@ -52,7 +52,7 @@ async fn run(session: &Session, source: &str) -> Outcome {
     finished.unwrap().outcome
 }
 
-/// What an error says, without the name that was asked for.
+/// The content of an error, with the requested name replaced.
 fn words(error: &Error, name: &str) -> (Kind, String, Option<String>, bool) {
     let hint = error.hint.as_ref().map(|hint| hint.replace(name, "NAME"));
     let message = error.message.replace(name, "NAME");
@@ -60,13 +60,13 @@ fn words(error: &Error, name: &str) -> (Kind, String, Option<String>, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hidden_tool_is_no_tool_however_it_is_called() {
+async fn hidden_tool_is_not_found_however_it_is_called() {
     let env = home();
     let (small, big) = (
         client(&env, Some("small")).await,
         client(&env, Some("big")).await,
     );
-    // `qqq` is near to nothing, as `add` is once it is gone.
+    // No visible tool has a name similar to `qqq`, or to the hidden `add`.
     for (hidden, absent) in [("fix.add", "fix.qqq"), ("web.pid", "web.qqq")] {
         let (server, tool) = hidden.split_once('.').unwrap();
         let missing = absent.split_once('.').unwrap().1;
@@ -102,10 +102,10 @@ async fn a_hidden_tool_is_no_tool_however_it_is_called() {
             assert_eq!(error.kind, Kind::NotFound);
         }
     }
-    // A server of which nothing is seen is not even in a hint.
+    // A server without visible tools is not named in hints either.
     let error = call(&small, "wbe.pid", false).await.unwrap_err();
     assert_eq!(error.hint.unwrap(), "known servers: fix, my-server");
-    // Under each of its spellings.
+    // Every spelling is hidden.
     for path in [
         "my-server.get-thing",
         "my_server.get_thing",
@@ -120,7 +120,7 @@ async fn a_hidden_tool_is_no_tool_however_it_is_called() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hidden_tool_is_in_no_list() {
+async fn hidden_tool_is_in_no_list() {
     let env = home();
     let (small, big) = (client(&env, Some("small")).await, client(&env, None).await);
     let hidden = ["fix.add", "my_server.get_thing", "web."];
@@ -180,7 +180,7 @@ async fn a_hidden_tool_is_in_no_list() {
             none_of(&seen.to_string());
             for types in [&types, &watched] {
                 assert!(!types.contains("interface Web "));
-                // Those of the other server that are not hidden.
+                // Only those of the other server remain.
                 assert_eq!(types.matches("    add(").count(), 1);
                 assert_eq!(types.matches("    get_thing(").count(), 1);
             }
@@ -196,7 +196,7 @@ async fn a_hidden_tool_is_in_no_list() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_is_checked_against_what_its_agent_sees() {
+async fn program_is_checked_against_the_tools_of_its_agent() {
     let env = home();
     for (agent, errors) in [(Some("small"), 2), (None, 0), (Some("stranger"), 0)] {
         let session = client(&env, agent).await;
@@ -219,7 +219,7 @@ async fn a_program_is_checked_against_what_its_agent_sees() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tools_are_offered_directly_as_the_servers_or_the_agent_say() {
+async fn direct_tools_depend_on_server_and_agent_config() {
     let env = home();
     for (agent, expected) in [
         (None, &["fix.add", "fix.echo", "fix.echo_json"][..]),
@@ -243,7 +243,7 @@ async fn tools_are_offered_directly_as_the_servers_or_the_agent_say() {
             assert_eq!(paths, expected);
         }
     }
-    // The words of the file count from the next request on, and no server restarts for them.
+    // Changes of the file take effect with the next request, without restarting a server.
     let session = client(&env, Some("big")).await;
     assert!(call(&session, "fix.add", false).await.is_ok());
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();

@@ -1,4 +1,4 @@
-//! The inventory against two real tokenizers: never more than its budget, and never much less.
+//! The size of the inventory, measured with two real tokenizers: never above its budget, and never far below.
 
 use mux_tests::TestEnv;
 use tiktoken_rs::{cl100k_base_singleton, o200k_base_singleton};
@@ -13,10 +13,10 @@ fn real_tokens(text: &str) -> [usize; 2] {
     [of(cl100k_base_singleton()), of(o200k_base_singleton())]
 }
 
-/// The budget holds, and what is partial is not so for nothing.
+/// Checks that inventories stay within their budgets, and that partial ones use most of it.
 async fn check(env: &TestEnv, tools: usize) {
     let session = client(env, None).await;
-    // Everything is connected first.
+    // Connect to all servers first.
     let first = inventory(&session, 2_000, 10_000).await;
     assert_eq!((first.total, first.unknown.len()), (tools, 0), "{first:?}");
     for budget in BUDGETS {
@@ -30,14 +30,14 @@ async fn check(env: &TestEnv, tools: usize) {
         if is_complete {
             assert_eq!(inventory.shown, tools);
         } else if budget >= 200 {
-            // With less there is room for the names of servers only.
+            // Below that, only the names of servers fit.
             assert!(least * 10 >= budget * 7, "{least} of {budget}: {said}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inventory_of_real_servers_keeps_within_its_budget() {
+async fn inventory_of_real_servers_stays_within_its_budget() {
     let env = TestEnv::new();
     let servers = [
         real::everything(),
@@ -55,7 +55,7 @@ async fn an_inventory_of_real_servers_keeps_within_its_budget() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inventory_of_ten_thousand_tools_keeps_within_its_budget() {
+async fn inventory_of_ten_thousand_tools_stays_within_its_budget() {
     let env = TestEnv::with_fixtures(&[
         ("many", &["--tools", "5000"]),
         ("more", &["--tools", "4900"]),

@@ -1,4 +1,4 @@
-//! Search and descriptions as a client of the socket has them.
+//! Search and descriptions over the socket.
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
@@ -36,7 +36,7 @@ pub(super) async fn tools(session: &Session, request: ToolsRequest) -> Vec<ToolI
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_starts_no_server_and_sees_each_as_soon_as_its_tools_are_known() {
+async fn search_starts_no_server_and_finds_tools_once_known() {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("other", &["--tools", "200"])]);
     let session = client(&env, None).await;
     let none = search(&session, query("echo")).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_search_starts_no_server_and_sees_each_as_soon_as_its_tools_are_known(
     );
     assert!(env.starts("fix").is_empty());
 
-    // Whoever names a tool wants to know it.
+    // Describing a tool starts its server.
     let described = describe(&session, &["fix.echo", "fix.get-thing"])
         .await
         .unwrap();
@@ -67,7 +67,7 @@ async fn a_search_starts_no_server_and_sees_each_as_soon_as_its_tools_are_known(
     assert_eq!(found.unknown, ["other"]);
     assert_eq!((env.starts("fix").len(), env.starts("other").len()), (1, 0));
 
-    // All pages together are the whole, and a change is an error instead of a mixture.
+    // All pages together are the complete result. A change between pages is an error.
     let whole = SearchRequest {
         limit: Some(100),
         ..query("text")
@@ -94,7 +94,7 @@ async fn a_search_starts_no_server_and_sees_each_as_soon_as_its_tools_are_known(
     let error = search(&session, request).await.unwrap_err();
     assert_eq!(error.kind, Kind::Validation);
     assert!(error.message.contains("have changed"), "{error:?}");
-    // A server that everybody knows is found by its name, and so is one of its many tools.
+    // A tool is found by its full path.
     let found = search(&session, query("other.create_issue_0002"))
         .await
         .unwrap();
@@ -111,7 +111,7 @@ async fn a_search_starts_no_server_and_sees_each_as_soon_as_its_tools_are_known(
 }
 
 #[test]
-fn looking_for_tools_counts_among_the_calls_of_a_run() {
+fn tool_searches_count_as_calls_of_a_run() {
     let env = TestEnv::new();
     env.write_config("[limits]\ncalls = 4\n");
     let look = "await mux.search('x'); await mux.discover({ query: 'x' }); \
@@ -122,7 +122,7 @@ fn looking_for_tools_counts_among_the_calls_of_a_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_description_never_fails_as_a_whole() {
+async fn describe_reports_missing_tools_individually() {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("gone", &["--exit-at-start", "9"])]);
     let session = client(&env, None).await;
     let paths = [
@@ -154,7 +154,7 @@ async fn a_description_never_fails_as_a_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_server_says_of_its_tools_is_passed_on_whole_and_remembered() {
+async fn tool_definitions_are_passed_on_completely_and_cached() {
     let env = TestEnv::with_fixtures(&[("fix", &["--tools", "3"])]);
     let request = || ToolsRequest {
         definitions: true,
@@ -172,7 +172,7 @@ async fn what_a_server_says_of_its_tools_is_passed_on_whole_and_remembered() {
     drop(session);
     env.stop();
     let session = client(&env, None).await;
-    // The new daemon has not spoken to the server yet.
+    // The new daemon has not connected to the server yet.
     let found = search(&session, query("list issue")).await.unwrap();
     assert_eq!(found.results[0].path, "fix.list_issue_0000");
     assert_eq!(env.starts("fix").len(), 1);

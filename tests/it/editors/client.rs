@@ -1,11 +1,11 @@
-//! `client/typescript`, by its own tests.
+//! The tests of `client/typescript`.
 
 use mux_tests::{Editors, TestEnv};
 
 use super::{all_are_run, home};
 
 #[test]
-fn every_file_of_tests_is_run() {
+fn every_test_file_is_run() {
     let files = [
         "approvals",
         "cancel",
@@ -19,7 +19,7 @@ fn every_file_of_tests_is_run() {
 }
 
 #[test]
-fn frames_places_and_recorded_messages() {
+fn frames_endpoint_and_recorded_messages() {
     let (editors, env) = (Editors::compiled(), TestEnv::new());
     for file in ["frames", "endpoint", "golden"] {
         editors.tests("typescript", file, &env);
@@ -32,16 +32,16 @@ fn runs_calls_tools_and_types() {
 }
 
 #[test]
-fn a_signal_cancels_what_is_on_its_way() {
+fn abort_signal_cancels_requests_in_flight() {
     Editors::compiled().tests("typescript", "cancel", &home());
 }
 
 #[test]
-fn daemons_come_and_go() {
+fn client_reconnects_when_the_daemon_restarts() {
     Editors::compiled().tests("typescript", "restart", &home());
 }
 
 #[test]
-fn approvals_from_here_and_from_elsewhere() {
+fn approvals_by_this_client_and_by_others() {
     Editors::compiled().tests("typescript", "approvals", &home());
 }

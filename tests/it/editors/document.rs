@@ -1,6 +1,6 @@
-//! `proto/PROTOCOL.md`: complete, and true of a real daemon.
+//! `proto/PROTOCOL.md` is complete, and a real daemon behaves as documented.
 //!
-//! Invariant: an example in it is a recorded frame, and is sent here in the envelope that the document shows.
+//! Invariant: each of its examples is a recorded frame, and is sent here in the documented envelope.
 
 mod examples;
 mod shape;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use self::examples::{Example, document, examples};
 
-/// The methods of the service, by its source.
+/// The methods of the service, from its source.
 fn methods() -> Vec<String> {
     let service = fs::read_to_string(source("proto/src/service.rs")).unwrap();
     let named = service.split("async fn ").skip(1);
@@ -23,7 +23,7 @@ fn methods() -> Vec<String> {
 }
 
 #[test]
-fn every_method_feature_and_kind_is_documented() {
+fn all_methods_features_and_error_kinds_are_documented() {
     let text = document();
     let headings: Vec<&str> = text
         .lines()
@@ -41,7 +41,7 @@ fn every_method_feature_and_kind_is_documented() {
         "not documented:\n\n{}",
         missing.join("\n")
     );
-    // And nothing else, in the order of the service.
+    // Exactly these, in the order of the service.
     assert_eq!(headings, methods);
     for feature in version::FEATURES {
         assert!(text.contains(&format!("`{feature}`")), "feature {feature}");
@@ -74,7 +74,7 @@ fn every_method_feature_and_kind_is_documented() {
 }
 
 #[test]
-fn every_example_is_a_recorded_frame_and_every_method_has_one() {
+fn examples_are_recorded_frames_and_cover_all_methods() {
     let examples = examples();
     for example in &examples {
         let frame = source(&format!(
@@ -98,7 +98,7 @@ fn every_example_is_a_recorded_frame_and_every_method_has_one() {
     }
 }
 
-/// Answered with an error here: nobody signs in, there is no source, and nothing waits for approval or was allowed.
+/// Methods whose examples fail here, because there is no login, no source, no approval and no grant.
 const NOTHING_THERE: &[&str] = &[
     "login",
     "login_wait",
@@ -112,7 +112,7 @@ const NOTHING_THERE: &[&str] = &[
 ];
 
 #[test]
-fn a_daemon_answers_the_examples_as_they_are_documented() {
+fn daemon_answers_examples_as_documented() {
     let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
     env.result("return 1");
     let mut wire = Wire::connect(&env.dirs.socket());
@@ -130,7 +130,7 @@ fn a_daemon_answers_the_examples_as_they_are_documented() {
         }
         fits(&all, &method, &answer);
     }
-    // Each of them ends its daemon.
+    // Each of these stops its daemon.
     for example in ends {
         env.result("return 1");
         let mut wire = Wire::connect(&env.dirs.socket());
@@ -146,7 +146,7 @@ fn a_daemon_answers_the_examples_as_they_are_documented() {
 }
 
 #[test]
-fn a_cancellation_as_documented_reaches_the_call() {
+fn documented_cancel_frame_cancels_a_call() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.result("return await mux.fix.cancelled({})");
     let mut wire = Wire::connect(&env.dirs.socket());
@@ -164,7 +164,7 @@ fn a_cancellation_as_documented_reaches_the_call() {
     while ask(&mut wire, 4, &asked)["Call"]["Ok"]["value"] == json!([]) {}
 }
 
-/// The documented request, with another id and message.
+/// The documented request envelope, with this id and message.
 fn envelope(id: u64, message: &Value) -> Value {
     let mut request = examples::envelope("request");
     request["Request"]["id"] = json!(id);
@@ -172,7 +172,7 @@ fn envelope(id: u64, message: &Value) -> Value {
     request
 }
 
-/// The answer, in the documented envelope.
+/// Sends a request, and returns the message of the response, whose envelope must be as documented.
 #[track_caller]
 fn ask(wire: &mut Wire, id: u64, message: &Value) -> Value {
     wire.send(envelope(id, message).to_string().as_bytes())
@@ -187,7 +187,7 @@ fn ask(wire: &mut Wire, id: u64, message: &Value) -> Value {
     answer["message"]["Ok"].take()
 }
 
-/// It is an answer of that method, of the shape of one of its examples.
+/// Fails unless a response is of that method and has the shape of one of its examples.
 #[track_caller]
 fn fits(all: &[Example], method: &str, answer: &Value) {
     let (name, answer) = answer.as_object().unwrap().iter().next().unwrap();

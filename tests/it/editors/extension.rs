@@ -1,4 +1,4 @@
-//! `client/vscode`, by its own tests, which need no editor, and as it is packed.
+//! The tests of `client/vscode`, which need no editor, and of its package.
 
 use mux_tests::{
     Editors, TestEnv,
@@ -9,7 +9,7 @@ use mux_tests::{
 use super::{all_are_run, home};
 
 #[test]
-fn every_file_of_tests_is_run() {
+fn every_test_file_is_run() {
     let files = [
         "activate", "language", "live", "project", "tree", "views", "vsix",
     ];
@@ -17,7 +17,7 @@ fn every_file_of_tests_is_run() {
 }
 
 #[test]
-fn trees_lists_marks_and_projects() {
+fn trees_views_and_projects() {
     let (editors, env) = (Editors::compiled(), TestEnv::new());
     for file in ["tree", "views", "project"] {
         editors.tests("vscode", file, &env);
@@ -25,22 +25,22 @@ fn trees_lists_marks_and_projects() {
 }
 
 #[test]
-fn runs_servers_and_approvals_as_they_are() {
+fn runs_servers_and_approvals_of_a_real_daemon() {
     Editors::compiled().tests("vscode", "live", &home());
 }
 
 #[test]
-fn its_commands_and_views_in_an_editor_of_the_tests() {
+fn commands_and_views_in_a_fake_editor() {
     Editors::compiled().tests("vscode", "activate", &home());
 }
 
 #[test]
-fn typescripts_own_server_completes_programs() {
+fn tsserver_completes_programs() {
     Editors::compiled().tests("vscode", "language", &home());
 }
 
 #[test]
-fn the_package_holds_what_it_names() {
+fn package_contains_the_files_it_names() {
     let (mut editors, env) = (Editors::compiled(), TestEnv::new());
     let packed = env.path("muxd.vsix");
     output(script("vsix").arg(&packed)).ok();

@@ -1,5 +1,5 @@
-//! The types of the client's messages beside the recorded frames: each frame is a literal that the compiler must
-//! take, so that a field which is missing, misspelled or unknown on either side is an error.
+//! The TypeScript client's message types match the recorded frames: each frame is compiled as a typed constant, so that
+//! a field which is missing, misspelled or unknown on either side is an error.
 
 use std::{collections::BTreeSet, fmt::Write as _, fs};
 
@@ -7,7 +7,7 @@ use mux_proto::version;
 use mux_tests::{Editors, editors::source};
 use serde_json::Value;
 
-/// `start_run` of `StartRun`.
+/// Converts `StartRun` to `start_run`.
 fn method(name: &str) -> String {
     let mut method = String::new();
     for letter in name.chars() {
@@ -19,7 +19,7 @@ fn method(name: &str) -> String {
     method
 }
 
-/// One constant for each frame, and the methods that they are about.
+/// TypeScript with one constant for each frame, and the methods of the frames.
 fn constants(change: impl Fn(&str, &mut Value)) -> (String, BTreeSet<String>) {
     let mut text = "import type { Fault, Methods } from \"@muxd/client\";\n".to_owned();
     let mut methods = BTreeSet::new();
@@ -50,11 +50,11 @@ fn constants(change: impl Fn(&str, &mut Value)) -> (String, BTreeSet<String>) {
 }
 
 #[test]
-fn every_recorded_message_fits_its_type_and_every_method_has_one() {
+fn recorded_messages_match_their_types_and_cover_all_methods() {
     let editors = Editors::compiled();
     let (text, methods) = constants(|_, _| {});
     editors.compile("fits.ts", &text).ok();
-    // Every method that the package has a type for was recorded, and the other way round.
+    // The package declares exactly the recorded methods.
     let declared = fs::read_to_string(source("client/typescript/src/messages/methods.ts")).unwrap();
     let declared: BTreeSet<String> = declared
         .lines()
@@ -68,7 +68,7 @@ fn every_recorded_message_fits_its_type_and_every_method_has_one() {
         })
         .collect();
     assert_eq!(declared, methods);
-    // A check that nothing can fail would check nothing.
+    // The check itself must be able to fail.
     let (unknown, _) = constants(|name, value| {
         if name == "status.response" {
             value["colour"] = "blue".into();
@@ -86,7 +86,7 @@ fn every_recorded_message_fits_its_type_and_every_method_has_one() {
 }
 
 #[test]
-fn versions_and_contract_are_the_same_everywhere() {
+fn versions_and_contract_numbers_are_consistent() {
     let read = |path: &str| fs::read_to_string(source(path)).unwrap();
     let own = read("client/typescript/src/version.ts");
     let contract = format!("export const CONTRACT = {};", version::CONTRACT);

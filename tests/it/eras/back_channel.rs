@@ -1,4 +1,4 @@
-//! Servers of both eras whose tools ask in requests of their own, which the new era does not have.
+//! Servers of both eras whose tools send requests to the client, which the modern era does not have.
 
 use std::{fs, path::Path};
 
@@ -22,7 +22,7 @@ fn protocol(env: &TestEnv) -> Value {
     env.mux(["--json", "status"]).ok().json()["servers"][0]["protocol"].take()
 }
 
-/// How many calls of tools have reached the server.
+/// The number of tool calls that the server received.
 fn calls(log: &Path) -> usize {
     let log = fs::read_to_string(log).unwrap();
     log.lines()
@@ -30,7 +30,7 @@ fn calls(log: &Path) -> usize {
         .count()
 }
 
-/// Nothing answers: the call fails in its server.
+/// Calls a tool, which must fail.
 async fn fails(client: &Client, tool: &str) -> Error {
     client.begin(tool, json!({})).await.unwrap().unwrap_err()
 }
@@ -44,7 +44,7 @@ async fn is_asked(client: &mut Client, tool: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_whose_tool_could_not_ask_is_opened_in_the_other_era() {
+async fn server_whose_tool_cannot_ask_is_reopened_in_the_legacy_era() {
     for how in ["code", "text"] {
         let (env, log) = home(DUAL, &["--no-back-channel", how]);
         let mut client = Client::ready(&env, &ELICITS).await;
@@ -66,7 +66,7 @@ async fn a_server_whose_tool_could_not_ask_is_opened_in_the_other_era() {
         );
         assert_eq!(protocol(&env), "2025-11-25");
 
-        // The next daemon knows it.
+        // The next daemon remembers the era.
         drop(client);
         env.stop();
         let mut client = Client::ready(&env, &ELICITS).await;
@@ -78,7 +78,7 @@ async fn a_server_whose_tool_could_not_ask_is_opened_in_the_other_era() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_does_no_harm_is_made_again_by_itself() {
+async fn read_only_call_is_repeated_after_the_era_change() {
     let env = TestEnv::new();
     let (log, changes) = (env.path("calls"), env.path("changes.json"));
     let read_only = json!({ "elicit": { "list": { "annotations": { "readOnlyHint": true } } } });
@@ -106,10 +106,10 @@ async fn a_call_that_does_no_harm_is_made_again_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_calls_on_the_session_come_to_their_end() {
+async fn other_calls_finish_before_the_era_change() {
     let (env, _) = home(DUAL, &["--no-back-channel", "code"]);
     let mut client = Client::ready(&env, &ELICITS).await;
-    // This one asks as the new era has it, and is on its way until it is answered.
+    // This call asks in the modern way, and is in flight until it is answered.
     let slow = client.begin("elicit_rounds", json!({ "rounds": 1 }));
     let (ask, _, _) = client.question().await;
     let other = Client::deaf(&env).await;
@@ -121,7 +121,7 @@ async fn other_calls_on_the_session_come_to_their_end() {
     assert_eq!(protocol(&env), "2026-07-28");
     client.answer(ask, accepted("bob")).await.unwrap();
     assert_eq!(slow.await.unwrap().unwrap(), json!(["bob"]));
-    // The session leaves a moment after its last call.
+    // The session ends a moment after its last call.
     for _ in 0..2000 {
         if protocol(&env) == "2025-11-25" {
             break;
@@ -135,7 +135,7 @@ async fn other_calls_on_the_session_come_to_their_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_of_the_new_era_alone_is_not_opened_in_vain_again() {
+async fn modern_only_server_is_not_reopened_repeatedly() {
     let (env, _) = home(MODERN, &["--no-back-channel", "code"]);
     let client = Client::ready(&env, &ELICITS).await;
     assert!(
@@ -155,7 +155,7 @@ async fn a_server_of_the_new_era_alone_is_not_opened_in_vain_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_entry_names_the_era() {
+async fn configured_era_is_used() {
     let (env, _) = home(DUAL, &["--no-back-channel", "code"]);
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
     let chosen = |era: &str| {
@@ -190,7 +190,7 @@ async fn the_entry_names_the_era() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_era_that_a_server_does_not_speak_is_named_with_the_key() {
+async fn unsupported_configured_era_is_reported_with_its_key() {
     for (speaks, era) in [("legacy", "2026-07-28"), (MODERN, "2025-11-25")] {
         let (env, _) = home(speaks, &[]);
         let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
@@ -204,7 +204,7 @@ async fn an_era_that_a_server_does_not_speak_is_named_with_the_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_of_the_python_sdk_asks_as_it_does_without_muxd() {
+async fn python_sdk_tool_can_elicit_after_the_era_change() {
     let env = TestEnv::new();
     let file = program(&env, "asks.py");
     env.write_config(&server("fix", &pypi("python"), &[file.to_str().unwrap()]));

@@ -1,4 +1,4 @@
-//! What servers of both eras tell while they work, and when something has changed.
+//! Progress, logs and change notifications of servers of both eras.
 
 use mux_proto::{Kind, NoticeKind, OfferKind};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::offers::{Client, asked};
 const URI: &str = "fix://text/hello";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn progress_and_logs_are_told_while_a_call_is_on_its_way() {
+async fn progress_and_logs_arrive_during_a_call() {
     for era in BOTH {
         let (env, _) = home(era, &[]);
         let mut client = Client::ready(&env, &[]).await;
@@ -30,7 +30,7 @@ async fn progress_and_logs_are_told_while_a_call_is_on_its_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_is_given_up_is_cancelled_at_its_server() {
+async fn abandoned_call_is_cancelled_at_the_server() {
     for era in BOTH {
         let (env, log) = home(era, &[]);
         let client = Client::ready(&env, &[]).await;
@@ -49,7 +49,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_its_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_every_list_are_told() {
+async fn changes_of_every_list_are_reported() {
     for era in BOTH {
         let (env, _) = home(era, &[]);
         let mut client = Client::ready(&env, &[]).await;
@@ -84,7 +84,7 @@ async fn is_updated(client: &mut Client, uri: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_resource_is_followed_until_nobody_does() {
+async fn resource_subscription_lasts_until_the_last_subscriber() {
     for era in BOTH {
         let (env, log) = home(era, &[]);
         let mut one = Client::ready(&env, &[]).await;
@@ -121,14 +121,14 @@ async fn a_resource_is_followed_until_nobody_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_ends_what_listens_to_it_is_listened_to_again() {
+async fn listen_stream_ended_by_the_server_is_reopened() {
     for quiet in [false, true] {
         let (env, log) = home(MODERN, &[]);
         let mut client = Client::ready(&env, &[]).await;
         client.subscribe(URI, true).await.unwrap();
         let before = asked(&log, "subscriptions/listen");
         client.call("hang_up", json!({ "quiet": quiet })).await;
-        // What was told meanwhile is lost: it may have changed.
+        // Notifications in between are lost, so the resource is reported as updated.
         is_updated(&mut client, URI).await;
         assert_eq!(asked(&log, "subscriptions/listen"), before + 1);
         client.call("touch", json!({ "uri": URI })).await;
@@ -137,7 +137,7 @@ async fn a_server_that_ends_what_listens_to_it_is_listened_to_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_cannot_be_listened_to_works_all_the_same() {
+async fn server_without_listen_support_still_works() {
     let (env, log) = home(MODERN, &["--deaf"]);
     let client = Client::ready(&env, &[]).await;
     assert_eq!(client.call("echo", json!({ "text": "x" })).await, "x");
@@ -146,7 +146,7 @@ async fn a_server_that_cannot_be_listened_to_works_all_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_whose_time_is_over_is_asked_for_again() {
+async fn expired_list_is_requested_again() {
     for era in BOTH {
         let (env, _) = home(era, &["--ttl", "0"]);
         let client = Client::ready(&env, &[]).await;
@@ -168,7 +168,7 @@ async fn a_list_whose_time_is_over_is_asked_for_again() {
                 break;
             }
         }
-        // The server itself does not know it; it only lists it.
+        // The server lists the tool, but does not implement it.
         assert_eq!((newer, count), (Kind::Tool, 7), "{era}");
     }
 }

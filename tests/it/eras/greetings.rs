@@ -1,4 +1,4 @@
-//! How it is found out which era a server speaks, and that it is remembered.
+//! Detection of a server's era, and its cache.
 
 use mux_tests::{TestEnv, env::binary};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::offers::asked;
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
 
-/// In which version `fix` is spoken to.
+/// The protocol version of the session with `fix`.
 #[track_caller]
 fn spoken(env: &TestEnv) -> String {
     env.mux(["call", "fix.echo", "text=x"]).ok();
@@ -19,22 +19,22 @@ fn spoken(env: &TestEnv) -> String {
 }
 
 #[test]
-fn the_era_is_found_out_once_and_then_known() {
+fn era_is_detected_once_and_remembered() {
     for (args, first, then, starts, probes) in [
         (&["legacy"][..], OLD, OLD, 1, 1),
         (&["legacy", "--on-discover", "silence"], OLD, OLD, 1, 1),
-        // It is started again, and greeted as it likes.
+        // The server is restarted, and gets the legacy handshake.
         (&["legacy", "--on-discover", "exit"], OLD, OLD, 2, 1),
         (&["modern"], NEW, NEW, 1, 2),
         (&["dual"], NEW, NEW, 1, 2),
-        // It has said what it is when it was greeted already.
+        // Its answer to the probe arrives after the legacy handshake.
         (&["dual", "--slow-start", "1500"], OLD, NEW, 1, 2),
     ] {
         let (env, log) = home(args[0], &args[1..]);
         let said = format!("{args:?}");
         assert_eq!(spoken(&env), first, "{said}");
         assert_eq!(env.starts("fix").len(), starts, "{said}");
-        // Another daemon knows it, too.
+        // A new daemon remembers the era.
         env.stop();
         assert_eq!(spoken(&env), then, "{said}");
         assert_eq!(env.starts("fix").len(), starts + 1, "{said}");
@@ -43,7 +43,7 @@ fn the_era_is_found_out_once_and_then_known() {
 }
 
 #[test]
-fn a_memory_that_is_wrong_costs_one_more_greeting() {
+fn stale_remembered_era_costs_one_more_handshake() {
     let env = TestEnv::new();
     let (file, log) = (env.path("era"), env.path("calls"));
     let fixture = binary("mux-fixture-server");
@@ -61,10 +61,10 @@ fn a_memory_that_is_wrong_costs_one_more_greeting() {
     let mut before = 0;
     for (era, version, probes) in [
         ("modern", NEW, 1),
-        // Asked what it was, and then greeted.
+        // The probe fails, and the legacy handshake succeeds.
         ("legacy", OLD, 1),
         ("legacy", OLD, 0),
-        // Greeted, refused, and asked.
+        // The legacy handshake is refused, and the probe succeeds.
         ("modern", NEW, 1),
         ("modern", NEW, 1),
     ] {
@@ -78,7 +78,7 @@ fn a_memory_that_is_wrong_costs_one_more_greeting() {
 }
 
 #[test]
-fn what_a_server_says_that_nobody_knows_is_passed_on() {
+fn unknown_result_fields_are_passed_on() {
     for era in super::BOTH {
         let (env, _) = home(era, &[]);
         let result = env.mux(["call", "--raw", "fix.meta"]).ok();

@@ -1,4 +1,4 @@
-//! What servers of both eras tell their users reaches whoever uses them, as their words.
+//! Instructions of servers of both eras reach agents and users, marked as the server's own text.
 
 use mux_client::within_seconds;
 use mux_proto::ToolsRequest;
@@ -23,7 +23,7 @@ fn resource(agent: &mut Agent, uri: &str) -> String {
 }
 
 #[test]
-fn agents_read_them_as_the_words_of_their_server() {
+fn agents_get_instructions_quoted_with_their_server() {
     for era in BOTH {
         let env = home(era);
         let mut agent = Agent::legacy(&env, &[], json!({}));
@@ -48,7 +48,7 @@ fn agents_read_them_as_the_words_of_their_server() {
 }
 
 #[test]
-fn one_server_that_is_passed_through_says_what_it_says() {
+fn passthrough_of_one_server_has_its_instructions() {
     for era in BOTH {
         let env = home(era);
         let told = TOLD.replace('\u{200b}', "");
@@ -69,7 +69,7 @@ fn one_server_that_is_passed_through_says_what_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn they_are_known_of_a_server_that_is_not_connected() {
+async fn instructions_of_a_disconnected_server_are_remembered() {
     let env = home(LEGACY);
     env.mux(["tools"]).ok();
     env.stop();
@@ -86,7 +86,7 @@ async fn they_are_known_of_a_server_that_is_not_connected() {
     assert!(
         shown
             .stdout
-            .contains("it says of itself:\n  | Use absolute paths."),
+            .contains("instructions of the server:\n  | Use absolute paths."),
         "{}",
         shown.stdout
     );

@@ -1,4 +1,4 @@
-//! Questions of servers of both eras, and who answers them.
+//! Requests of servers of both eras to clients, and which client answers them.
 
 use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind, Outcome};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::offers::{Client, accepted};
 const ALL: [AskKind; 3] = [AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_kind_of_question_is_answered_by_the_client_whose_call_it_is() {
+async fn questions_are_answered_by_the_calling_client() {
     for era in BOTH {
         let (env, _) = home(era, &[]);
         let mut client = Client::ready(&env, &ALL).await;
@@ -47,7 +47,7 @@ async fn every_kind_of_question_is_answered_by_the_client_whose_call_it_is() {
         assert_eq!(call.await.unwrap().unwrap(), roots);
         assert!(bystander.notices(0).await.is_empty(), "{era}");
 
-        // In a run, which goes on with the answer.
+        // From a run, which continues with the answer.
         let code = "return (await mux.fix.elicit({ message: '?' })).content.name";
         let run = client.start(code, false).await;
         let NoticeKind::Ask { ask, cause, .. } = client.next().await else {
@@ -57,7 +57,7 @@ async fn every_kind_of_question_is_answered_by_the_client_whose_call_it_is() {
         client.answer(ask, accepted("Ada")).await.unwrap();
         assert_eq!(client.outcome(&run).await, Outcome::Result(json!("Ada")));
 
-        // Where nobody can answer.
+        // Without a client that can answer.
         let deaf = Client::deaf(&env).await;
         let answer = deaf.call("elicit", json!({ "message": "?" })).await;
         assert_eq!(answer["action"], "decline", "{era}: {answer}");
@@ -68,7 +68,7 @@ async fn every_kind_of_question_is_answered_by_the_client_whose_call_it_is() {
             _ => {
                 let error = sampled.unwrap_err();
                 assert!(
-                    error.message.contains("nobody can be asked"),
+                    error.message.contains("no client can be asked"),
                     "{}",
                     error.message
                 );
@@ -78,7 +78,7 @@ async fn every_kind_of_question_is_answered_by_the_client_whose_call_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_the_new_era_two_clients_are_asked_at_once_and_each_what_it_caused() {
+async fn modern_questions_reach_two_clients_at_once() {
     let (env, _) = home(MODERN, &[]);
     let mut one = Client::ready(&env, &ALL).await;
     let mut two = Client::listening(&env, &ALL).await;
@@ -94,7 +94,7 @@ async fn in_the_new_era_two_clients_are_asked_at_once_and_each_what_it_caused() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_may_ask_several_times_and_several_things_but_not_for_ever() {
+async fn call_can_ask_repeatedly_up_to_a_limit() {
     let (env, _) = home(MODERN, &[]);
     let mut client = Client::ready(&env, &ALL).await;
     let call = client.begin("elicit_rounds", json!({ "rounds": 3 }));
@@ -132,7 +132,7 @@ async fn a_call_may_ask_several_times_and_several_things_but_not_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_ends_with_its_call() {
+async fn question_is_withdrawn_with_its_call() {
     for era in BOTH {
         let (env, _) = home(era, &[]);
         let mut client = Client::ready(&env, &ALL).await;
@@ -144,7 +144,7 @@ async fn a_question_ends_with_its_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_was_sent_to_a_page_hears_that_it_is_done() {
+async fn url_elicitation_completion_reaches_only_its_client() {
     let (env, _) = home(LEGACY, &[]);
     let mut client = Client::ready(&env, &ALL).await;
     let bystander = Client::listening(&env, &ALL).await;

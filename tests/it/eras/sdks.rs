@@ -1,4 +1,4 @@
-//! Servers that were written on the SDKs of both eras: see `tests/clients/server-v1.mjs`.
+//! Servers that use the SDKs of both eras: see `tests/clients/server-v1.mjs`.
 
 use std::{fs, path::Path};
 
@@ -16,17 +16,17 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn typescript_sdk_1_in_the_old_era() {
+async fn typescript_sdk_1_in_the_legacy_era() {
     works("server-v1.mjs", &node(), "2025-11-25").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn typescript_sdk_2_in_the_new_era() {
+async fn typescript_sdk_2_in_the_modern_era() {
     works("server-v2.mjs", &node(), "2026-07-28").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn python_sdk_in_the_new_era() {
+async fn python_sdk_in_the_modern_era() {
     works("server.py", &pypi("python"), "2026-07-28").await;
 }
 
@@ -52,7 +52,7 @@ async fn works(file: &str, runs_it: &Path, version: &str) {
         }
     }
 
-    // Inside a run, which goes on with the answer.
+    // From a run, which continues with the answer.
     let code = "return (await mux.fix.ask({})).content.name";
     let run = client.start(code, false).await;
     let (ask, _, params) = client.question().await;
@@ -85,7 +85,7 @@ async fn tools(client: &Client) -> usize {
     list.await.unwrap().unwrap().total
 }
 
-/// Asks the daemon something until the server has written this.
+/// Waits until the server has written a line to its journal. Sends requests to the daemon instead of sleeping.
 fn until_noted(env: &TestEnv, journal: &Path, line: &str) {
     for _ in 0..2000 {
         let noted = fs::read_to_string(journal).unwrap_or_default();

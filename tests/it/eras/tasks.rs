@@ -1,4 +1,4 @@
-//! Calls that become tasks.
+//! Calls that become MCP tasks.
 
 use mux_proto::{AskKind, Kind, NoticeKind};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{BOTH, home};
 use crate::offers::{Client, accepted};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_is_followed_to_its_result() {
+async fn task_is_polled_until_its_result() {
     for era in BOTH {
         let (env, _) = home(era, &[]);
         let mut client = Client::ready(&env, &[AskKind::Elicitation]).await;
@@ -45,12 +45,12 @@ async fn a_task_is_followed_to_its_result() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_nobody_waits_for_is_cancelled_at_its_server() {
+async fn abandoned_task_is_cancelled_at_the_server() {
     for era in BOTH {
         let (env, log) = home(era, &[]);
         let mut client = Client::ready(&env, &[]).await;
         let call = client.begin("task", json!({ "steps": 1, "forever": true }));
-        // It is a task as soon as it tells of itself.
+        // The first progress notification shows that the task exists.
         while !matches!(client.next().await, NoticeKind::Progress { .. }) {}
         call.abort();
         let calls = std::fs::read_to_string(log).unwrap();

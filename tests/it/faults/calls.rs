@@ -1,11 +1,11 @@
-//! Calls that get no answer, or not theirs.
+//! Calls that get no answer, or the answer of another call.
 
 use mux_tests::{TestEnv, process};
 use serde_json::json;
 
 use super::{PROMISE, calls_of, server};
 
-/// A fixture server `fix` that logs its calls, and a well-behaved one beside it.
+/// A home with a fixture server `fix` that logs its calls, and the well-behaved server `other`.
 fn with_log(more: &str) -> (TestEnv, std::path::PathBuf) {
     let env = TestEnv::new();
     let log = env.path("calls");
@@ -15,7 +15,7 @@ fn with_log(more: &str) -> (TestEnv, std::path::PathBuf) {
 }
 
 #[test]
-fn a_server_that_dies_in_a_call_fails_it_once_and_starts_again_for_the_next() {
+fn server_death_in_a_call_fails_it_once_and_restarts_for_the_next() {
     for tool in ["die_before", "die_mid"] {
         let (env, log) = with_log("");
         let mark = env.path("mark");
@@ -51,7 +51,7 @@ fn a_server_that_dies_in_a_call_fails_it_once_and_starts_again_for_the_next() {
 }
 
 #[test]
-fn a_single_call_in_which_its_server_dies_exits_with_the_code_for_it() {
+fn mux_call_exits_with_6_if_the_server_dies_in_the_call() {
     let (env, log) = with_log("");
     env.mux(["call", "fix.die_before"])
         .fails(6, &["unknown_outcome", "fix.die_before"]);
@@ -60,10 +60,10 @@ fn a_single_call_in_which_its_server_dies_exits_with_the_code_for_it() {
 }
 
 #[test]
-fn a_server_that_dies_after_its_answer_has_answered() {
+fn answer_counts_though_the_server_dies_right_after_it() {
     let (env, log) = with_log("");
     let code = "return [await mux.fix.die_after({}), await mux.fix.echo({ text: 'next' })]";
-    // The second call finds the session open, closing or closed, and whatever it finds is said.
+    // The second call finds the session open, closing or closed.
     for _ in 0..5 {
         let output = env.mux(["--json", "run", "-e", code]);
         match output.code {
@@ -86,7 +86,7 @@ fn a_server_that_dies_after_its_answer_has_answered() {
 }
 
 #[test]
-fn a_server_that_was_killed_while_idle_starts_again_and_the_call_succeeds() {
+fn killed_idle_server_is_restarted_by_the_next_call() {
     let (env, _) = with_log("");
     for round in 1..=5 {
         let pid = env.result("return await mux.fix.pid({})");
@@ -100,14 +100,14 @@ fn a_server_that_was_killed_while_idle_starts_again_and_the_call_succeeds() {
 }
 
 #[test]
-fn of_calls_at_once_those_that_were_sent_are_unknown_and_those_in_line_find_the_next_session() {
+fn server_death_fails_sent_calls_and_queued_calls_use_the_next_session() {
     let (env, log) = with_log("");
-    // Eight at once go to one server; all others wait in line and never left the daemon.
+    // Eight calls at once are sent to one server. The others wait in the daemon.
     let code = "const sent = Array.from({ length: 8 }, () => mux.fix.hang({}));
          return (await Promise.allSettled(sent)).map((end) => end.reason.kind)";
     let sent = env.begin(["--json", "run", "-e", code]);
     env.until_called(&log, "hang", 8, "other.pid");
-    // The daemon takes the calls of a program in order: when the last one is answered, all wait.
+    // The daemon handles the calls of a program in order: when the last one is answered, the others wait.
     let code = "const waiting = Array.from({ length: 20 }, (_, n) => mux.fix.add({ a: n, b: 0 }));
          await mux.other.pid({});
          return (await Promise.all(waiting)).map((end) => end.sum)";
@@ -124,7 +124,7 @@ fn of_calls_at_once_those_that_were_sent_are_unknown_and_those_in_line_find_the_
 }
 
 #[test]
-fn a_call_without_an_answer_is_timed_out_by_name_and_cancelled_at_the_server() {
+fn unanswered_call_times_out_by_name_and_is_cancelled_at_the_server() {
     let (env, log) = with_log("call_timeout = \"1s\"\n");
     for tool in ["hang", "wrong_id"] {
         let error = env.error(&format!("return await mux.fix.{tool}({{}})"));
@@ -142,7 +142,7 @@ fn a_call_without_an_answer_is_timed_out_by_name_and_cancelled_at_the_server() {
         .fails(124, &["did not answer within 1s"]);
     env.mux(["call", "fix.hang", "--timeout", "300ms"])
         .fails(124, &["within 300ms"]);
-    // The session lives, and was told of all four.
+    // The session is open, and got all four cancellations.
     let cancelled = env.result("return await mux.fix.cancelled({})");
     assert_eq!(cancelled.as_array().unwrap().len(), 4, "{cancelled}");
     assert_eq!((calls_of(&log, "hang"), calls_of(&log, "wrong_id")), (3, 1));
@@ -150,7 +150,7 @@ fn a_call_without_an_answer_is_timed_out_by_name_and_cancelled_at_the_server() {
 }
 
 #[test]
-fn a_call_without_any_time_is_not_sent() {
+fn call_with_zero_timeout_is_not_sent() {
     let (env, log) = with_log("");
     env.mux(["call", "fix.hang", "--timeout", "0s"])
         .fails(1, &["validation", "a timeout of 0"]);
@@ -162,7 +162,7 @@ fn a_call_without_any_time_is_not_sent() {
 }
 
 #[test]
-fn a_run_that_is_over_time_names_the_call_and_cancels_it() {
+fn run_timeout_names_the_pending_call_and_cancels_it() {
     let (env, _) = with_log("");
     let output = env.mux(["run", "--timeout", "1s", "-e", "await mux.fix.hang({})"]);
     output.fails(124, &["longer than its 1 s", "waiting for fix.hang"]);
@@ -171,7 +171,7 @@ fn a_run_that_is_over_time_names_the_call_and_cancels_it() {
 }
 
 #[test]
-fn forty_calls_at_once_on_one_session_get_their_own_answers() {
+fn forty_concurrent_calls_on_one_session_get_their_own_answers() {
     let (env, _) = with_log("");
     let code = "const nonce = (n) => `${n}-${'x'.repeat(n * 50)}`;
         const calls = Array.from({ length: 40 }, async (_, n) => {
@@ -186,7 +186,7 @@ fn forty_calls_at_once_on_one_session_get_their_own_answers() {
 }
 
 #[test]
-fn runs_at_once_share_one_session_and_mix_nothing_up() {
+fn concurrent_runs_share_one_session_and_get_their_own_answers() {
     let (env, _) = with_log("");
     let runs: Vec<_> = (0..12)
         .map(|n| {
@@ -206,7 +206,7 @@ fn runs_at_once_share_one_session_and_mix_nothing_up() {
 }
 
 #[test]
-fn a_server_that_dies_after_every_few_calls_costs_nobody_a_wrong_answer() {
+fn repeated_server_deaths_cause_no_wrong_answer() {
     let env = TestEnv::new();
     let log = env.path("calls");
     let args = [
@@ -216,7 +216,7 @@ fn a_server_that_dies_after_every_few_calls_costs_nobody_a_wrong_answer() {
         "7",
     ];
     env.write_config(&env.fixture("fix", &args));
-    // Each answer is right or unknown, and the server saw each call once at most.
+    // Each answer is right or unknown, and the server got each call at most once.
     let code = "const seen = { right: 0, unknown: 0, unsent: 0 };
         for (let n = 0; n < 60; n++) {
             try {

@@ -1,4 +1,4 @@
-//! Servers that say too much, or nonsense.
+//! Servers that send too much, or invalid output.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::{server, without_growth_over};
 
 const MIB: u64 = 1 << 20;
 
-/// `fix` and `other`, both with an open session, so that growth is measured from there.
+/// A home with `fix` and `other`, whose sessions are open before memory growth is measured.
 fn warm() -> TestEnv {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("other", &[])]);
     env.result("return await Promise.all([mux.fix.pid({}), mux.other.pid({})])");
@@ -19,7 +19,7 @@ fn warm() -> TestEnv {
 }
 
 #[test]
-fn noise_between_messages_is_noted_and_the_answer_arrives() {
+fn noise_between_messages_is_logged_and_the_answer_arrives() {
     let env = warm();
     let code = "return await mux.fix.garbage({ lines: 3000, binary: true })";
     assert_eq!(env.result(code), "after the noise");
@@ -34,7 +34,7 @@ fn noise_between_messages_is_noted_and_the_answer_arrives() {
 }
 
 #[test]
-fn a_flood_of_notifications_delays_the_answer_and_nothing_else() {
+fn notification_flood_delays_only_its_own_answer() {
     let env = warm();
     without_growth_over(&env, 64 * MIB, || {
         let code = "const late = mux.fix.flood({ lines: 20000 });
@@ -46,7 +46,7 @@ fn a_flood_of_notifications_delays_the_answer_and_nothing_else() {
 }
 
 #[test]
-fn a_flood_on_standard_error_blocks_nobody() {
+fn stderr_flood_blocks_no_call() {
     let env = warm();
     without_growth_over(&env, 64 * MIB, || {
         assert_eq!(
@@ -54,13 +54,13 @@ fn a_flood_on_standard_error_blocks_nobody() {
             "written"
         );
     });
-    // What the pipe still held is written after the answer.
+    // The rest of the pipe is logged after the answer.
     let log = || fs::read_to_string(env.dirs.server_log("fix")).unwrap();
     while !log().contains("stderr line 100000 of 100000") {}
 }
 
 #[test]
-fn a_line_without_end_ends_that_session_and_no_other() {
+fn endless_line_ends_only_its_session() {
     let env = warm();
     let other = env.result("return await mux.other.pid({})");
     without_growth_over(&env, 64 * MIB, || {
@@ -80,9 +80,9 @@ fn a_line_without_end_ends_that_session_and_no_other() {
 }
 
 #[test]
-fn a_result_as_long_as_a_line_may_be_breaks_no_frame() {
+fn result_of_maximum_line_length_is_returned_or_fails_by_limit() {
     let env = warm();
-    // The second is longer than a line, as a value, once its envelope is around it.
+    // With its envelope, the second result is longer than a line may be.
     for bytes in [8 * MIB, 16 * MIB - 200] {
         let code = format!("return (await mux.fix.huge_line({{ bytes: {bytes} }})).length");
         let output = env.mux(["--json", "run", "-e", &code]);
@@ -102,11 +102,11 @@ fn a_result_as_long_as_a_line_may_be_breaks_no_frame() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_of_any_size_are_read_page_by_page_after_the_end() {
+async fn events_of_an_ended_run_fit_into_pages() {
     let env = warm();
     let me = Identity::new("test", "0");
     let session = mux_client::connect(&env.dirs, &me).await.unwrap();
-    // Together more than a frame holds, if each event carried all of its error.
+    // Together more than a frame can hold, if each event contained its whole error.
     let source = "const message = 'no '.repeat(400_000);
         let whole = 0;
         for (let n = 0; n < 16; n++) {
@@ -122,7 +122,7 @@ async fn events_of_any_size_are_read_page_by_page_after_the_end() {
     };
     let run = session.client.start_run(within_seconds(10), request).await;
     let run = run.unwrap().unwrap().run;
-    // Nobody reads before it has ended.
+    // Read the events only after the run has ended.
     loop {
         let status = session.client.status(within_seconds(10)).await;
         if status.unwrap().unwrap().runs.running == 0 {
@@ -150,7 +150,7 @@ async fn events_of_any_size_are_read_page_by_page_after_the_end() {
 }
 
 #[test]
-fn values_that_are_nested_deeply_are_refused_by_name_and_break_no_connection() {
+fn deeply_nested_values_fail_by_limit_and_keep_the_connection() {
     let env = warm();
     for depth in [20, 100, 101, 119, 122, 125, 128, 499, 2000] {
         let value = format!("let value = 7; for (let n = 0; n < {depth}; n++) value = [value];");

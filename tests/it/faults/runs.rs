@@ -1,4 +1,4 @@
-//! Programs that want too much. Each fails alone, by the name of its limit.
+//! Programs that exceed a limit. Each fails alone, with an error that names the limit.
 
 use mux_client::{Identity, within_seconds};
 use mux_proto::RunRequest;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::without_growth_over;
 
-/// Runs a program that fails, then one that is right; the daemon is the same and has not grown.
+/// Runs a program that must fail, then one that succeeds. The daemon must not restart or grow.
 #[track_caller]
 fn fails(env: &TestEnv, timeout: &str, code: &str, kinds: &[&str]) -> Value {
     let mut error = Value::Null;
@@ -25,7 +25,7 @@ fn fails(env: &TestEnv, timeout: &str, code: &str, kinds: &[&str]) -> Value {
 }
 
 #[test]
-fn programs_that_never_end_or_eat_everything_cost_one_run() {
+fn endless_and_greedy_programs_fail_alone() {
     let env = TestEnv::new();
     env.result("return 1");
     for (code, kinds) in [
@@ -63,17 +63,17 @@ fn programs_that_never_end_or_eat_everything_cost_one_run() {
         ("return 1n", &["runtime", "validation"]),
     ] {
         let endless = kinds.contains(&"timeout");
-        // Where memory is slow, taking it all takes long.
+        // Exhausting the memory can take long.
         fails(&env, if endless { "1s" } else { "120s" }, code, kinds);
     }
 }
 
 #[test]
-fn a_million_promises_are_no_failure() {
+fn million_promises_do_not_break_the_worker() {
     let env = TestEnv::new();
     let code = "const all = await Promise.all(Array.from({ length: 1e6 }, async (_, n) => n)); return all.length";
     let output = env.mux(["--json", "run", "-e", code]);
-    // In a small heap they may be too much; that is said then.
+    // In a small heap the run may fail by its memory limit.
     if output.code == 0 {
         assert_eq!(output.json()["result"], 1_000_000);
     } else {
@@ -83,7 +83,7 @@ fn a_million_promises_are_no_failure() {
 }
 
 #[test]
-fn rejections_that_nobody_handles_leave_the_worker_usable() {
+fn unhandled_rejections_leave_the_worker_usable() {
     let env = TestEnv::new();
     let code =
         "for (let n = 0; n < 1e4; n++) Promise.reject(new Error(`nobody ${n}`)); return 'done'";
@@ -93,7 +93,7 @@ fn rejections_that_nobody_handles_leave_the_worker_usable() {
 }
 
 #[test]
-fn a_console_flood_is_cut_with_a_word() {
+fn console_flood_is_cut_with_a_note() {
     let env = TestEnv::new();
     env.result("return 1");
     without_growth_over(&env, 32 << 20, || {
@@ -114,7 +114,7 @@ fn a_console_flood_is_cut_with_a_word() {
 }
 
 #[test]
-fn limits_are_named_where_they_are_reached() {
+fn exceeded_limits_are_named() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.result("return await mux.fix.pid({})");
     for (code, words) in [
@@ -142,7 +142,7 @@ fn limits_are_named_where_they_are_reached() {
 }
 
 #[test]
-fn ten_thousand_calls_at_once_are_cut_at_a_thousand_and_the_rest_is_right() {
+fn calls_beyond_the_first_thousand_fail_by_limit() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let code = "const ends = await Promise.allSettled(Array.from({ length: 10000 }, (_, n) =>
             mux.fix.add({ a: n, b: 0 })));
@@ -153,7 +153,7 @@ fn ten_thousand_calls_at_once_are_cut_at_a_thousand_and_the_rest_is_right() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn large_results_of_run_after_run_are_not_kept_for_ever() {
+async fn large_results_of_old_runs_are_freed() {
     let env = TestEnv::new();
     env.result("return 1");
     let (first, most) = (6, 24);
@@ -171,7 +171,7 @@ async fn large_results_of_run_after_run_are_not_kept_for_ever() {
             .await
             .unwrap()
             .unwrap();
-        // Nobody reads the result: to decode it would take longer than all else here.
+        // The result is not read, because decoding it would take longer than the rest of the test.
         let ended = loop {
             let status = session
                 .client
@@ -189,7 +189,7 @@ async fn large_results_of_run_after_run_are_not_kept_for_ever() {
         }
         if round == most - 1 {
             let grown = ended.rss_bytes.unwrap().saturating_sub(before) >> 20;
-            // All of them would be 119 MiB.
+            // All results together are 119 MiB.
             assert!(grown < 64, "the daemon grew by {grown} MiB");
         }
     }

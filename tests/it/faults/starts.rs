@@ -1,4 +1,4 @@
-//! Servers that do not come up, come up late, or do not want to go.
+//! Servers that do not start, start late, or do not end.
 
 use mux_tests::{
     TestEnv,
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use super::{PROMISE, server};
 
 #[test]
-fn a_server_that_exits_at_its_start_is_quoted_and_tried_again_with_the_next_call() {
+fn server_that_exits_at_start_is_quoted_and_retried_by_the_next_call() {
     let env = TestEnv::with_fixtures(&[("bad", &["--exit-at-start", "3"]), ("good", &[])]);
     for attempt in 1..=2 {
         let error = env.error("return await mux.bad.echo({ text: 'x' })");
@@ -18,7 +18,7 @@ fn a_server_that_exits_at_its_start_is_quoted_and_tried_again_with_the_next_call
         assert!(message.contains("`bad` cannot be started"), "{message}");
         assert!(message.contains("exit code 3"), "{message}");
         assert!(message.contains("fatal line 3 of 3"), "{message}");
-        // The first time it may have been the question for its era.
+        // The first attempt starts it twice, because it may have exited because of the era probe.
         assert_eq!(env.starts("bad").len(), attempt + 1);
     }
     assert_eq!(server(&env, "bad")["state"], "failed");
@@ -28,12 +28,12 @@ fn a_server_that_exits_at_its_start_is_quoted_and_tried_again_with_the_next_call
 }
 
 #[test]
-fn a_server_that_says_nothing_is_given_up_after_its_time_and_ended() {
+fn mute_server_is_killed_after_its_start_timeout() {
     let env = TestEnv::new();
     let mute = env.fixture("mute", &["--mute", "--ignore-eof", "--grandchild"]);
     let slow = env.fixture("slow", &["--slow-start", "500"]);
     env.write_config(&format!("{mute}start_timeout = \"1s\"\n{slow}"));
-    // The slow one is waited for, and the mute one delays it by nothing.
+    // The slow server is awaited, and is not delayed by the mute one.
     let run = env.begin(["run", "-e", "return await mux.mute.echo({ text: 'x' })"]);
     assert_eq!(
         env.result("return await mux.slow.echo({ text: 'late' })"),
@@ -58,7 +58,7 @@ fn a_server_that_says_nothing_is_given_up_after_its_time_and_ended() {
 }
 
 #[test]
-fn many_callers_wait_for_one_slow_start() {
+fn concurrent_callers_share_one_slow_start() {
     let env = TestEnv::with_fixtures(&[("slow", &["--slow-start", "700"])]);
     let runs: Vec<_> = (0..10)
         .map(|n| {
@@ -73,7 +73,7 @@ fn many_callers_wait_for_one_slow_start() {
 }
 
 #[test]
-fn a_server_that_prints_only_rubbish_is_given_up_and_one_that_prints_some_is_not() {
+fn server_with_only_invalid_output_fails_and_one_with_some_works() {
     let env = TestEnv::new();
     let rubbish = env.fixture("rubbish", &["--rubbish"]);
     let noisy = env.fixture(
@@ -90,7 +90,7 @@ fn a_server_that_prints_only_rubbish_is_given_up_and_one_that_prints_some_is_not
 }
 
 #[test]
-fn a_restart_ends_a_server_that_ignores_all_but_sigkill_with_its_whole_family() {
+fn restart_kills_a_server_that_ignores_signals_with_its_descendants() {
     let env = TestEnv::with_fixtures(&[(
         "fix",
         &[
@@ -105,14 +105,14 @@ fn a_restart_ends_a_server_that_ignores_all_but_sigkill_with_its_whole_family() 
     let tree = Tree::of(env.starts("fix")[0]);
     assert_eq!(tree.pids().len(), 2, "the server and its child");
     env.mux(["servers", "restart", "fix"]).ok();
-    // It answers when the new one runs, which is after the end of the old one.
+    // The command returns when the new process runs, which is after the end of the old one.
     assert!(tree.left_after(PROMISE).is_empty());
     assert_ne!(env.result("return await mux.fix.pid({})"), first);
     assert_eq!(env.starts("fix").len(), 2);
 }
 
 #[test]
-fn a_family_that_a_dead_server_left_behind_is_ended() {
+fn descendants_of_a_dead_server_are_ended() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut families = Vec::new();
     for (setsid, hold_stdio) in [(false, false), (true, false), (false, true), (true, true)] {
@@ -136,7 +136,7 @@ fn a_family_that_a_dead_server_left_behind_is_ended() {
 }
 
 #[test]
-fn a_stopped_server_delays_only_its_own_calls() {
+fn stopped_server_delays_only_its_own_calls() {
     let env = TestEnv::new();
     let (fix, other) = (env.fixture("fix", &[]), env.fixture("other", &[]));
     env.write_config(&format!("{fix}call_timeout = \"1s\"\n{other}"));
@@ -156,7 +156,7 @@ fn a_stopped_server_delays_only_its_own_calls() {
 }
 
 #[test]
-fn a_keeper_that_was_killed_takes_its_servers_along_and_the_next_call_starts_both() {
+fn killed_keeper_ends_its_servers_and_the_next_call_starts_both() {
     let env = TestEnv::with_fixtures(&[
         ("fix", &["--grandchild", "--setsid"]),
         ("deaf", &["--ignore-eof", "--ignore-term"]),
@@ -185,7 +185,7 @@ fn a_keeper_that_was_killed_takes_its_servers_along_and_the_next_call_starts_bot
 }
 
 #[test]
-fn a_server_that_hangs_while_its_tools_are_listed_again_works_on_and_can_be_closed() {
+fn server_that_hangs_on_tools_relist_still_works_and_can_be_closed() {
     let env = TestEnv::with_fixtures(&[("fix", &["--list-once"])]);
     let code = "return [await mux.fix.list_changed({}), await mux.fix.echo({ text: 'on' })]";
     assert_eq!(env.result(code), serde_json::json!(["said", "on"]));

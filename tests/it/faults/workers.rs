@@ -1,4 +1,4 @@
-//! Worker processes that die, or cannot be had.
+//! Worker processes that die, or cannot be started.
 
 use mux_tests::{
     TestEnv, env,
@@ -16,7 +16,7 @@ fn workers(env: &TestEnv) -> Vec<i32> {
 }
 
 #[test]
-fn a_worker_that_is_killed_in_a_run_costs_that_run_and_no_other() {
+fn killed_worker_fails_only_its_own_run() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     for _ in 0..5 {
         let code = "const hung = mux.fix.hang({}); await mux.fix.echo({ text: '' }); console.log('in'); await hung";
@@ -38,14 +38,14 @@ fn a_worker_that_is_killed_in_a_run_costs_that_run_and_no_other() {
         );
         assert_eq!(env.daemon(), daemon);
     }
-    // The calls of the lost runs were cancelled, on a session that is still the first.
+    // The calls of the lost runs were cancelled, and the first session is still open.
     let cancelled = env.result("return await mux.fix.cancelled({})");
     assert_eq!(cancelled.as_array().unwrap().len(), 5);
     assert_eq!(env.starts("fix").len(), 1);
 }
 
 #[test]
-fn workers_that_are_killed_while_they_wait_are_replaced() {
+fn killed_idle_workers_are_replaced() {
     let env = TestEnv::new();
     for round in 0..20 {
         assert_eq!(env.result(&format!("return {round}")), round);
@@ -59,7 +59,7 @@ fn workers_that_are_killed_while_they_wait_are_replaced() {
 }
 
 #[test]
-fn without_workers_everything_else_works_and_runs_say_what_is_missing() {
+fn missing_worker_program_fails_only_runs() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     for (worker, words) in [
         ("/nonexistent/mux-worker", "/nonexistent/mux-worker"),
@@ -80,12 +80,12 @@ fn without_workers_everything_else_works_and_runs_say_what_is_missing() {
 }
 
 #[test]
-fn a_worker_that_says_nonsense_is_never_believed() {
+fn worker_with_invalid_frames_is_rejected() {
     use std::{fs, os::unix::fs::PermissionsExt};
 
     let env = TestEnv::new();
     let worker = env.path("worker");
-    // The socket is its standard input, and it writes there without having been asked.
+    // The socket is its standard input, to which it writes without a request.
     fs::write(
         &worker,
         "#!/bin/sh\nhead -c 100000 /dev/urandom >&0\nexec sleep 60\n",

@@ -1,4 +1,4 @@
-//! Requests of clients, made from those that were recorded: with other values, and damaged.
+//! Requests of clients: recorded ones with changed values and damaged bytes.
 
 use std::{fs, path::PathBuf};
 
@@ -15,7 +15,7 @@ use super::{
     json,
 };
 
-/// Every recorded request but those that end the daemon.
+/// Every recorded request except those that stop the daemon.
 fn recorded() -> Vec<Value> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/frames");
     let mut files: Vec<PathBuf> = fs::read_dir(&folder)
@@ -38,7 +38,7 @@ fn recorded() -> Vec<Value> {
     requests
 }
 
-/// Where in a value something else is put, and what.
+/// A place in a value, and its new content.
 type Change = (Index, Value);
 
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ fn request() -> impl Strategy<Value = Request> {
     })
 }
 
-/// Every place in a value, so that one of them can be written to.
+/// Collects every leaf of a value.
 fn places<'a>(value: &'a mut Value, found: &mut Vec<&'a mut Value>) {
     let is_leaf = match value {
         Value::Object(members) => members.is_empty(),
@@ -93,7 +93,7 @@ impl Request {
 }
 
 #[test]
-fn fuzz_any_request_is_answered_or_hung_up_on() {
+fn fuzz_any_request_is_answered_or_disconnected() {
     let env = TestEnv::new();
     env.result("return 1");
     let daemon = env.daemon();
@@ -107,7 +107,7 @@ fn fuzz_any_request_is_answered_or_hung_up_on() {
             Wire::connect(&socket)
         };
         for request in &requests {
-            // It was closed if an earlier one was bad.
+            // The connection is closed if an earlier request was invalid.
             drop(wire.send(&request.bytes(&recorded)));
         }
         wire.finish();

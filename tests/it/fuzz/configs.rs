@@ -1,4 +1,4 @@
-//! The configuration: keys and values in places where they may or may not belong.
+//! Configuration files with random tables, keys and values.
 
 use std::path::Path;
 
@@ -133,11 +133,11 @@ fn fuzz_any_configuration_gives_settings_or_an_error() {
         let names = config.servers.keys().chain(config.sources.keys());
         let names: Vec<String> = names.cloned().collect();
         let settings = Settings::resolve(config, &environment, Path::new("/home/user"));
-        // A server is there, disabled by its owner, or there with what is wrong with it.
+        // Every resolved server is in the file.
         for name in settings.servers.keys() {
             prop_assert!(names.contains(name), "{} was made up", name);
         }
-        // Whatever is asked for, programs can run.
+        // The limits always allow programs to run.
         let limits = &settings.limits;
         let (least, most) = Limits::WALL_RANGE;
         prop_assert!(

@@ -1,5 +1,4 @@
-//! Programs that are well-formed and make little sense: awkward values, given to everything that takes
-//! them out of the isolate.
+//! Valid programs with awkward values, given to everything that takes values out of the isolate.
 
 use std::time::Duration;
 
@@ -55,7 +54,7 @@ const VALUES: &[&str] = &[
     "mux.input",
 ];
 
-/// `$` and `@` stand for other expressions.
+/// `$` and `@` are replaced by other expressions.
 const FORMS: &[&str] = &[
     "[$, @]",
     "({ a: $, b: @ })",
@@ -108,7 +107,7 @@ fn expression() -> impl Strategy<Value = String> {
     let leaf = select(VALUES).prop_map(|value| format!("({value})"));
     leaf.prop_recursive(5, 24, 2, |inner| {
         (select(FORMS), inner.clone(), inner).prop_map(|(form, one, other)| {
-            // In one go: the other expression may hold both marks by itself.
+            // Replace both in one pass, because the inserted expressions may contain `$` and `@`.
             let piece = |c: char| match c {
                 '$' => one.clone(),
                 '@' => other.clone(),
@@ -123,7 +122,7 @@ fn expression() -> impl Strategy<Value = String> {
 
 fn program() -> impl Strategy<Value = String> {
     let statement = (expression(), any::<bool>()).prop_map(|(expression, awaits)| {
-        // What never settles must not keep the others from being tried.
+        // A promise that never settles must not block the following statements.
         let awaits = if awaits {
             "await Promise.race([0, x])"
         } else {
@@ -139,7 +138,7 @@ fn program() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn fuzz_awkward_values_end_a_program_and_no_worker() {
+fn fuzz_awkward_values_never_end_a_worker() {
     let runtime = Runtime::new().unwrap();
     let pool = pool_in(&runtime);
     let limits = Limits {

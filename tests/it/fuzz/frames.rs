@@ -1,4 +1,4 @@
-//! The frames between the daemon and a worker, as values by chance, and what both ends make of bytes.
+//! Random frames between the daemon and a worker, and decoding of damaged ones.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use mux_wire::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-/// Short, strange, or long.
+/// Short, unusual, or long texts.
 pub(super) fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[ -~]{0,20}",
@@ -53,7 +53,7 @@ fn target() -> impl Strategy<Value = Target> {
     ]
 }
 
-/// Numbers as a worker of ours would count them, mostly.
+/// Mostly small numbers, as a real worker would send.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 0..4_u32, 1 => any::<u32>()]
 }
@@ -116,7 +116,7 @@ fn to_worker() -> impl Strategy<Value = ToWorker> {
     ]
 }
 
-/// What happens to bytes on the way: a place, and what is done there.
+/// Damage to bytes at some place.
 #[derive(Clone, Debug)]
 pub(super) enum Damage {
     Flip(prop::sample::Index, u8),
@@ -150,7 +150,7 @@ pub(super) fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// A stream that gives a few bytes at a time.
+/// A stream that returns at most a few bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl Read for Trickle<'_> {
@@ -161,7 +161,7 @@ impl Read for Trickle<'_> {
 }
 
 #[test]
-fn fuzz_frames_survive_any_cutting_of_the_stream() {
+fn fuzz_frames_are_read_from_a_stream_in_pieces() {
     let values = (vec(from_worker(), 0..6), 1..50_usize);
     holds("frames_stream", 200, values, |(frames, piece)| {
         let bytes: Vec<u8> = frames.iter().flat_map(|f| encode(f).unwrap()).collect();
@@ -181,7 +181,7 @@ fn fuzz_damaged_frames_of_a_worker_are_errors_or_frames() {
     holds("frames_from_worker", 2000, values, |(frame, damages)| {
         let mut bytes = encode(&frame).unwrap().split_off(4);
         damages.iter().for_each(|damage| damage.apply(&mut bytes));
-        // What is understood can be said again: nothing was made up while reading.
+        // A decoded frame can be encoded and decoded again.
         if let Ok(frame) = decode::<FromWorker>(&bytes) {
             let again = encode(&frame).unwrap().split_off(4);
             prop_assert_eq!(decode::<FromWorker>(&again).unwrap(), frame);

@@ -1,4 +1,4 @@
-//! JSON by chance, with the names and numbers that somebody has stumbled over before.
+//! Random JSON, with names and numbers that often cause bugs.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Number, Value, json};
@@ -26,7 +26,7 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![3 => select(NAMES).prop_map(str::to_owned), 1 => any::<String>()]
 }
 
-/// What a double holds exactly.
+/// Numbers that a double represents exactly.
 fn number() -> impl Strategy<Value = Value> {
     prop_oneof![
         (-(1_i64 << 53)..=1 << 53).prop_map(|n| json!(n)),
@@ -61,7 +61,7 @@ pub(super) fn object(inner: impl Strategy<Value = Value>) -> impl Strategy<Value
     vec((name(), inner), 0..6).prop_map(|members| Value::Object(Map::from_iter(members)))
 }
 
-/// What was never a number of a program's: too long, or none at all in some languages.
+/// Values that a program cannot produce, such as 64-bit integers, or deeply nested ones.
 pub(super) fn strange() -> impl Strategy<Value = Value> {
     prop_oneof![
         2 => value(),
@@ -71,12 +71,12 @@ pub(super) fn strange() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// An array in an array in an array.
+/// Nested empty arrays.
 fn nested(levels: usize) -> Value {
     (0..levels).fold(json!([]), |inner, _| json!([inner]))
 }
 
-/// The same values, where `1` and `1.0` are one number as in JavaScript.
+/// Whether two values are equal in JavaScript, where `1` and `1.0` are the same number.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

@@ -1,4 +1,4 @@
-//! Programs that a monkey types: pieces of TypeScript in any order, some of them many times.
+//! Random programs: TypeScript tokens in any order, some of them repeated many times.
 
 use std::time::Duration;
 
@@ -152,7 +152,7 @@ fn program() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn fuzz_any_text_is_a_program_or_an_error_in_one() {
+fn fuzz_any_text_runs_or_fails_with_a_position() {
     let runtime = Runtime::new().unwrap();
     let pool = pool_in(&runtime);
     let limits = Limits {
@@ -167,7 +167,7 @@ fn fuzz_any_text_is_a_program_or_an_error_in_one() {
         if fault.kind == Kind::Internal {
             return Err(broken(format!("{fault:?}")));
         }
-        // A place in the source, if any; an error at its end may be on the line after it.
+        // The position is in the source. An error at its end may be on the line after it.
         let lines = source.split(['\n', '\r', '\u{2028}', '\u{2029}']).count();
         if fault
             .line

@@ -1,4 +1,4 @@
-//! Schemas of servers, which may be any JSON at all.
+//! Schemas of servers, which may be any JSON.
 
 use mux_tests::chance::holds;
 use mux_typegen::{ServerDecl, ToolDecl, declarations, signature, tool_declaration};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::json;
 
-/// The promised 64 KiB of types, and room for a description and the frame.
+/// The documented 64 KiB of types, and room for a description and the frame.
 const MOST: usize = 64 * 1024 + 8 * 1024;
 
 const KEYWORDS: &[&str] = &[
@@ -51,7 +51,7 @@ const WORDS: &[&str] = &[
     "\n",
 ];
 
-/// Looks like a schema from afar.
+/// JSON that resembles a schema.
 fn schema() -> impl Strategy<Value = Value> {
     let word = select(WORDS).prop_map(|word| Value::String(word.into()));
     let leaf = prop_oneof![2 => word, 1 => json::value()];

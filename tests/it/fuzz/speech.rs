@@ -1,7 +1,6 @@
-//! What a worker that was taken over says, from its first byte to its end.
+//! The complete output of a compromised worker.
 //!
-//! Invariant: it is written to a file before the worker starts, and `cat` is the worker: whatever comes
-//! by chance, a shell does no harm with it.
+//! Invariant: the output is written to a file that the worker prints with `cat`, so that no shell interprets it.
 
 use std::{
     fs,
@@ -16,10 +15,10 @@ use super::frames::{Damage, damage, from_worker};
 
 #[derive(Clone, Debug)]
 pub(super) struct Speech {
-    /// Whether it greets and accepts the program as it should.
+    /// Whether it sends the expected handshake and accepts the program.
     pub(super) polite: bool,
     pieces: Vec<Piece>,
-    /// The code with which it leaves; without one it stays until it is killed.
+    /// Its exit code; without one it runs until it is killed.
     code: Option<u8>,
 }
 
@@ -28,9 +27,9 @@ enum Piece {
     Frame(FromWorker),
     Damaged(FromWorker, Damage),
     Noise(Vec<u8>),
-    /// A length, and less than that.
+    /// A length without a frame.
     Length(u32),
-    /// The same frame so many times.
+    /// One frame repeated this many times.
     Flood(FromWorker, u16),
 }
 
@@ -48,7 +47,7 @@ impl Speech {
         (polite, vec(piece, 0..12), code).prop_map(|(polite, pieces, code)| Self {
             polite,
             pieces,
-            // One that says nothing right and stays is waited for, for seconds.
+            // A worker without a handshake that stays would delay the test by seconds.
             code: if polite {
                 code
             } else {
@@ -83,7 +82,7 @@ impl Speech {
                 Piece::Length(length) => bytes.extend(length.to_be_bytes()),
                 Piece::Flood(frame, times) => {
                     let frame = encode(frame).unwrap();
-                    // At most some megabytes of it.
+                    // At most a few megabytes.
                     let times = usize::from(*times).min((4 << 20) / frame.len());
                     bytes.extend(frame.repeat(times));
                 }
@@ -92,13 +91,13 @@ impl Speech {
         bytes
     }
 
-    /// A program that says it on its standard input, as workers do.
+    /// Writes a worker program that sends the output to its standard input, which is the socket.
     pub(super) fn worker(&self, folder: &Path) -> PathBuf {
         let words = folder.join("words");
         fs::write(&words, self.bytes()).unwrap();
         let end = match self.code {
             Some(code) => format!("exit {code}"),
-            // Reads what it is told, until the daemon hangs up or kills it.
+            // Reads until the daemon disconnects or kills it.
             None => "exec cat <&0 >/dev/null".into(),
         };
         let path = folder.join("worker");

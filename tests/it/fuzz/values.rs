@@ -1,4 +1,4 @@
-//! Values on their way into a program and out of it.
+//! Values that are passed into a program and out of it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{json, pool_in};
 
 #[test]
-fn fuzz_a_value_passes_through_a_program_unchanged() {
+fn fuzz_values_pass_through_a_program_unchanged() {
     let runtime = Runtime::new().unwrap();
     let pool = pool_in(&runtime);
     holds("values", 60, json::value(), |value| {

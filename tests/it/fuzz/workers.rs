@@ -1,4 +1,4 @@
-//! Workers that say anything at all, and what the pool lets through of it.
+//! Workers that send arbitrary frames, and what the pool lets through.
 
 use std::{
     sync::{
@@ -21,13 +21,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HANG, speech::Speech};
 
-/// The longest text of an error, with the mark of what was cut off.
+/// The maximum length of an error's text, with the mark where it is cut.
 const MAX_TEXT: usize = (16 << 10) + 3;
 
-/// For the lines that a worker of ours prints when a budget is used up or a run ends.
+/// Room for the lines that a worker prints when a budget is used up or a run ends.
 const SLACK: u32 = 64 << 10;
 
-/// Counts what gets through. Every other call never ends.
+/// Counts what the pool lets through. Every other call never ends.
 #[derive(Default)]
 struct Counting {
     calls: AtomicUsize,
@@ -101,7 +101,7 @@ fn at_most(what: &str, actual: usize, most: impl TryInto<usize>) -> Result<(), T
     )))
 }
 
-/// What must be true of every end.
+/// Checks the limits after a run.
 fn judge(outcome: &Result<String, Fault>, host: &Counting) -> Result<(), TestCaseError> {
     let limits = limits();
     let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
@@ -143,7 +143,7 @@ fn judge(outcome: &Result<String, Fault>, host: &Counting) -> Result<(), TestCas
 }
 
 #[test]
-fn fuzz_workers_say_anything_and_lose_nothing_but_their_run() {
+fn fuzz_arbitrary_workers_exceed_no_limit_and_end_only_their_run() {
     let runtime = Runtime::new().unwrap();
     holds("workers", 150, Speech::any(), |speech| {
         runtime.block_on(async {

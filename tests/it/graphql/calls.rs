@@ -1,11 +1,11 @@
-//! Functions that are called: from the shell, from programs, with and without a selection.
+//! Calls of GraphQL functions from the shell and from programs, with and without a selection.
 
 use serde_json::{Value, json};
 
 use super::home;
 
 #[test]
-fn fields_are_functions_with_types_and_a_selection_of_their_own() {
+fn fields_are_functions_with_types_and_default_selections() {
     let (env, server) = home(&[], "");
     let ada = env
         .mux(["--json", "call", "blog.query.user", "id=1"])
@@ -36,7 +36,7 @@ fn fields_are_functions_with_types_and_a_selection_of_their_own() {
         result,
         json!([["2"], ["Ada", "On Ada"], ["On engines", "On Ada"], 2, "1.0"])
     );
-    // Values go as variables.
+    // Values are sent as variables.
     for request in server.requests() {
         let body: Value = serde_json::from_str(request["text"].as_str().unwrap()).unwrap();
         let query = body["query"].as_str().unwrap();
@@ -49,7 +49,7 @@ fn fields_are_functions_with_types_and_a_selection_of_their_own() {
 }
 
 #[test]
-fn a_selection_replaces_the_default_in_either_form() {
+fn selection_in_either_form_replaces_the_default() {
     let (env, _server) = home(&[], "");
     let result = env.result(
         "const user = mux.blog.query.user;
@@ -79,7 +79,7 @@ fn a_selection_replaces_the_default_in_either_form() {
 }
 
 #[test]
-fn any_query_gives_data_and_errors() {
+fn raw_query_returns_data_and_errors() {
     let (env, server) = home(&[], "");
     let result = env.result(
         "const both = await mux.blog.graphql({
@@ -108,7 +108,7 @@ fn any_query_gives_data_and_errors() {
 }
 
 #[test]
-fn types_hold_without_a_selection_and_say_nothing_with_one() {
+fn results_are_typed_only_without_a_custom_selection() {
     let (env, _server) = home(&[], "");
     env.mux(["tools"]).ok();
     let wrong = "const user = await mux.blog.query.user({ id: 1 });\nreturn user?.nmae;";

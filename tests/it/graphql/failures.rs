@@ -1,11 +1,11 @@
-//! What goes wrong: in an answer, on the way, and before anything is sent.
+//! Errors in responses, in transit, and before a request is sent.
 
 use serde_json::json;
 
 use super::home;
 
 #[test]
-fn errors_of_an_answer_fail_the_function_and_keep_what_there_is() {
+fn response_errors_fail_the_call_and_keep_partial_data() {
     let (env, _server) = home(&[], "");
     let error = env.error("return await mux.blog.query.broken();");
     assert_eq!(error["kind"], "tool", "{error}");
@@ -26,7 +26,7 @@ fn errors_of_an_answer_fail_the_function_and_keep_what_there_is() {
 }
 
 #[test]
-fn a_slip_in_a_selection_is_told_before_anything_is_sent() {
+fn invalid_selection_fails_before_a_request_is_sent() {
     let (env, server) = home(&[], "");
     let slip = env.mux(["call", "blog.query.user", "id=1", "$select={ nmae }"]);
     slip.fails(1, &["User has no field `nmae`; did you mean `name`?"]);
@@ -37,13 +37,13 @@ fn a_slip_in_a_selection_is_told_before_anything_is_sent() {
         "blog.graphql",
         "query=subscription { renamed { id } }",
     ]);
-    events.fails(1, &["a subscription has no end"]);
+    events.fails(1, &["subscriptions are not supported"]);
     assert_eq!(server.heard("user(id"), 0);
     assert_eq!(server.heard("subscription {"), 0);
 }
 
 #[test]
-fn a_mutation_whose_answer_is_lost_is_sent_once() {
+fn mutation_without_a_response_is_sent_once() {
     let (env, server) = home(&[], "retry = \"idempotent\"\n");
     let lost = env.mux(["call", "blog.mutation.vanish"]);
     lost.fails(6, &["blog.mutation.vanish"]);
@@ -51,7 +51,7 @@ fn a_mutation_whose_answer_is_lost_is_sent_once() {
 }
 
 #[test]
-fn a_credential_goes_with_every_request_and_is_told_nowhere() {
+fn credential_is_sent_with_every_request_and_shown_nowhere() {
     const CANARY: &str = "canary-7c1e-graphql";
     let auth = format!("auth = {{ bearer = \"{CANARY}\" }}\n");
     let (env, server) = home(&[CANARY], &auth);
@@ -78,7 +78,7 @@ fn a_credential_goes_with_every_request_and_is_told_nowhere() {
 }
 
 #[test]
-fn an_endpoint_that_wants_a_credential_names_the_line_to_write() {
+fn http_401_hints_at_the_auth_setting() {
     let (env, _server) = home(&["some-token-that-is-long"], "");
     let refused = env.mux(["call", "blog.query.version"]);
     refused.fails(3, &["HTTP 401", "auth = { bearer = "]);
@@ -87,5 +87,5 @@ fn an_endpoint_that_wants_a_credential_names_the_line_to_write() {
         "auth = { bearer = { username = \"u\", password = \"p\" } }\n",
     );
     env.mux(["call", "blog.query.version"])
-        .fails(3, &["auth.bearer is a text"]);
+        .fails(3, &["auth.bearer must be a string"]);
 }

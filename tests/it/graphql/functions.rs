@@ -1,4 +1,4 @@
-//! Schemas and the functions that they become, recorded: `tests/data/graphql/NAME.graphql` and `NAME.tools.json`.
+//! Schemas and the recorded functions that they become: `tests/data/graphql/NAME.graphql` and `NAME.tools.json`.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use apollo_compiler::{ExecutableDocument, Schema, validation::Valid};
 use mux_sources::{graphql_queries, graphql_tools};
 use mux_tests::golden;
 
-/// Each case with the text of its schema.
+/// The path and the schema of each case.
 fn cases() -> Vec<(std::path::PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/graphql");
     let mut cases: Vec<_> = fs::read_dir(folder)
@@ -35,7 +35,7 @@ fn schemas_become_functions() {
 }
 
 #[test]
-fn what_is_selected_by_default_is_valid() {
+fn default_selections_are_valid() {
     for (path, text) in cases() {
         for depth in 1..=6 {
             valid(&text, depth, path.to_str().unwrap());
@@ -43,9 +43,9 @@ fn what_is_selected_by_default_is_valid() {
     }
 }
 
-/// Holds the query of every function against the schema. Gives how many there are.
+/// Validates the query of every function against the schema. Returns the number of functions.
 pub(super) fn valid(text: &str, depth: u32, place: &str) -> usize {
-    // Published schemas repeat a field here and there, and use directives that they do not define.
+    // Published schemas can repeat fields, and use undefined directives.
     let schema = Schema::parse(text, place).unwrap_or_else(|error| error.partial);
     let schema = Valid::assume_valid(schema);
     let queries = graphql_queries(text, place, depth).unwrap();

@@ -8,14 +8,14 @@ use mux_tests::{TestEnv, env::compiler, graphql};
 use super::functions::valid;
 
 #[test]
-fn every_default_selection_is_valid_and_both_forms_of_the_schema_are_read() {
+fn default_selections_are_valid_for_sdl_and_introspection() {
     let written = fs::read_to_string(graphql::github("schema.graphql")).unwrap();
     let told = fs::read_to_string(graphql::github("schema.json")).unwrap();
     for depth in [1, 2, 4] {
         let count = valid(&written, depth, "github");
         assert!(count > 250, "{count} functions");
     }
-    // The published answer is of another day than the text.
+    // The published introspection result is not of the same version as the SDL.
     let tools = |text| graphql_tools(text, "github", 2).unwrap();
     let (of_text, of_answer) = (tools(&written), tools(&told));
     assert!(of_answer.len() > 250, "{} functions", of_answer.len());
@@ -26,7 +26,7 @@ fn every_default_selection_is_valid_and_both_forms_of_the_schema_are_read() {
 }
 
 #[test]
-fn its_types_pass_the_compiler() {
+fn github_types_compile() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "[sources.github]\ngraphql = \"http://127.0.0.1:9/graphql\"\nschema = {:?}\n\
@@ -53,7 +53,7 @@ fn its_types_pass_the_compiler() {
     env.mux(["check", file.to_str().unwrap()])
         .fails(4, &["tilte"]);
 
-    // The whole of it, as an editor sees it.
+    // All declarations, as an editor compiles them.
     fs::write(env.path("mux.d.ts"), &declarations).unwrap();
     let mut tsc = std::process::Command::new(compiler());
     tsc.current_dir(env.home()).args([

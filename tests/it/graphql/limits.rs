@@ -1,10 +1,10 @@
-//! Documents and selections that are made to cost much cost little, and nobody else waits for them.
+//! Documents and selections that are built to be expensive are rejected cheaply, and delay no other client.
 
 use std::fs;
 
 use mux_tests::{TestEnv, process};
 
-/// A home whose source never needs to be asked: nothing of these calls is sent.
+/// A home with a local schema. These calls send no requests.
 fn home(schema: &str, rules: &str) -> TestEnv {
     let env = TestEnv::new();
     let file = env.path("schema.graphql");
@@ -15,7 +15,7 @@ fn home(schema: &str, rules: &str) -> TestEnv {
     env
 }
 
-/// Operations that need one fragment of many fields, each with a long variable.
+/// Operations that share one fragment of many fields, each with a long variable.
 fn bomb(operations: usize, default: &str) -> String {
     format!(
         "let query = '';
@@ -26,7 +26,7 @@ fn bomb(operations: usize, default: &str) -> String {
 }
 
 #[test]
-fn daemon_answers_while_bombs_are_judged() {
+fn daemon_answers_while_expensive_documents_are_checked() {
     let schema = "type Query { a(x: String, d: Int): Int b: Int }";
     for (rule, program, code, part) in [
         ("blog.graphql", bomb(200, ""), 5, "blog.graphql is denied"),
@@ -67,7 +67,7 @@ fn daemon_answers_while_bombs_are_judged() {
 }
 
 #[test]
-fn selection_is_not_spelled_out_beyond_its_limit() {
+fn selection_is_not_expanded_beyond_its_limit() {
     let scalars: String = (0..118)
         .map(|n| format!("a_rather_long_name_of_a_field_{n}: Int "))
         .collect();
@@ -86,7 +86,7 @@ fn selection_is_not_spelled_out_beyond_its_limit() {
         ),
         (
             2,
-            "`$select`: what it stands for is longer than 65536 bytes (max_selection_bytes)",
+            "`$select`: its expansion is longer than 65536 bytes (max_selection_bytes)",
         ),
     ] {
         let program = format!(

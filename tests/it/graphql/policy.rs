@@ -1,4 +1,4 @@
-//! A rule on a function holds for the query that does the same.
+//! Rules on functions also apply to raw queries and selections that reach the same fields.
 
 use mux_tests::Agent;
 use serde_json::json;
@@ -12,7 +12,7 @@ fn query(document: &str) -> String {
 }
 
 #[test]
-fn a_rule_on_mutations_is_not_gone_around_by_a_query_of_ones_own() {
+fn rules_on_functions_apply_to_raw_queries() {
     let rules = "[[policy]]\nmatch = \"blog.mutation.*\"\naction = \"deny\"\n\
                  [[policy]]\nmatch = \"blog.query.user\"\narguments = { id = 1 }\naction = \"deny\"\n\
                  [agents.blind]\nexclude = [\"blog.mutation.*\"]\npolicy = []\n";
@@ -35,7 +35,7 @@ fn a_rule_on_mutations_is_not_gone_around_by_a_query_of_ones_own() {
         told.contains("not_found") && told.contains("blog.mutation.vanish"),
         "{told}"
     );
-    // What nobody can read is sent to nobody.
+    // An unparseable query is not sent.
     env.mux([
         "run",
         "--no-check",
@@ -79,7 +79,7 @@ fn a_rule_on_mutations_is_not_gone_around_by_a_query_of_ones_own() {
 }
 
 #[test]
-fn an_approval_of_a_query_covers_what_it_reaches_and_nothing_else() {
+fn approval_of_a_raw_query_covers_only_the_fields_it_reaches() {
     let rules = "[[policy]]\nmatch = \"blog.mutation.*\"\naction = \"ask\"\n\
                  [[policy]]\nmatch = \"blog.*\"\naction = \"allow\"\n";
     let (env, server) = home(&[], rules);
@@ -99,7 +99,7 @@ fn an_approval_of_a_query_covers_what_it_reaches_and_nothing_else() {
 }
 
 #[test]
-fn rule_on_a_function_holds_where_its_root_type_is_given_again() {
+fn rule_on_a_function_applies_to_nested_root_types() {
     let rules = "[[policy]]\nmatch = \"blog.query.version\"\naction = \"deny\"\n\
                  [[policy]]\nmatch = \"blog.mutation.*\"\naction = \"allow\"\n\
                  [agents.blind]\nexclude = [\"blog.query.version\"]\npolicy = []\n";
@@ -133,7 +133,7 @@ fn rule_on_a_function_holds_where_its_root_type_is_given_again() {
             .fails(5, &denied);
     }
     assert_eq!(server.heard("rename("), 0);
-    // What nobody asks for does not come back.
+    // Default selections do not reach the denied field.
     env.mux(["call", "blog.query.query"]).ok();
     env.mux([
         "run",

@@ -1,4 +1,4 @@
-//! Where a schema comes from: the endpoint, young or old, or a file.
+//! Sources of a schema: introspection of a new or old endpoint, or a file.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use mux_tests::{GraphqlServer, TestEnv, graphql};
 use super::home;
 
 #[test]
-fn an_endpoint_that_keeps_its_schema_to_itself_is_described_by_a_file() {
+fn endpoint_without_introspection_works_with_a_schema_file() {
     let (env, server) = home(&["closed"], "");
     let refused = env.mux(["call", "blog.query.version"]);
     refused.fails(
         3,
-        &["does not tell its schema", "schema = \"schema.graphql\""],
+        &["not disclose its schema", "schema = \"schema.graphql\""],
     );
     let asked = server.heard("__schema");
     let entry = server.source(&format!("schema = {:?}\n", graphql::schema()));
@@ -24,7 +24,7 @@ fn an_endpoint_that_keeps_its_schema_to_itself_is_described_by_a_file() {
 }
 
 #[test]
-fn an_old_endpoint_is_asked_in_its_own_words_and_gives_the_same_functions() {
+fn old_endpoint_is_introspected_with_fallback_and_gives_the_same_functions() {
     let types = |options: &[&str], more: &str| {
         let (env, server) = home(options, more);
         env.mux(["call", "blog.query.version"]).ok();
@@ -54,7 +54,7 @@ fn an_old_endpoint_is_asked_in_its_own_words_and_gives_the_same_functions() {
 }
 
 #[test]
-fn a_mistake_in_a_file_says_where() {
+fn schema_file_error_has_a_position() {
     let env = TestEnv::new();
     let file = env.path("s.graphql");
     fs::write(&file, "type Query {\n  a: Nope\n}\n").unwrap();
@@ -66,7 +66,7 @@ fn a_mistake_in_a_file_says_where() {
 }
 
 #[test]
-fn what_an_endpoint_told_is_kept_over_a_restart() {
+fn introspection_result_is_cached_across_restarts() {
     let (env, server) = home(&[], "");
     env.mux(["call", "blog.query.version"]).ok();
     env.stop();
@@ -76,7 +76,7 @@ fn what_an_endpoint_told_is_kept_over_a_restart() {
 }
 
 #[test]
-fn a_source_is_added_listed_and_asked_again_by_command() {
+fn source_is_added_listed_and_refreshed_by_commands() {
     const TOKEN: &str = "a-token-of-some-length";
     let env = TestEnv::new();
     let server = GraphqlServer::start(&env, &[TOKEN]);

@@ -1,16 +1,15 @@
-//! One file: what is run, and what must become of it.
+//! One case file: a program, and how it must end.
 //!
-//! The head of a file is its first comment lines. Those that begin with one of these words are read, and
-//! the others are for people:
+//! The head of a file is its first comment lines. Lines that begin with one of these words are parsed; the others are
+//! comments:
 //!
 //! - `// must: result JSON` or `// must: error KIND`; several are alternatives.
-//! - `// must on ENGINE: …` in place of these on an engine that cannot do better.
-//! - `// says: TEXT`: the error's message or hint holds this, in lower or upper case.
-//! - `// console: TEXT`: the console holds this.
-//! - `// args: WORDS`: more words for `mux run`; a word that holds spaces is not needed yet.
-//! - `// engine: NAME`: the case is about this engine only.
-//! - `// expand: MARK COUNT TEXT`: each MARK in the program stands for that many TEXTs, so that a source
-//!   of a mebibyte is one line here.
+//! - `// must on ENGINE: …` replaces these on an engine with worse results.
+//! - `// says: TEXT`: the error's message or hint contains this, case-insensitively.
+//! - `// console: TEXT`: the console contains this.
+//! - `// args: WORDS`: more arguments for `mux run`, without spaces in them.
+//! - `// engine: NAME`: the case is for this engine only.
+//! - `// expand: MARK COUNT TEXT`: each MARK in the program is replaced by COUNT copies of TEXT.
 
 use std::{fs, path::Path};
 
@@ -22,7 +21,7 @@ pub(super) struct Case {
     pub(super) program: String,
     pub(super) args: Vec<String>,
     must: Vec<End>,
-    /// With the engine's name.
+    /// Each end with the name of its engine.
     must_on: Vec<(String, End)>,
     says: Vec<String>,
     console: Vec<String>,
@@ -84,7 +83,7 @@ impl Case {
         self.engine.as_deref().is_none_or(|only| only == engine)
     }
 
-    /// Whether its time may be what ends it.
+    /// Whether the case may end with a timeout.
     pub(super) fn may_time_out(&self) -> bool {
         let on_engines = self.must_on.iter().map(|(_, end)| end);
         let timeout = End::Error("timeout".into());
@@ -94,7 +93,7 @@ impl Case {
             .any(|end| *end == timeout)
     }
 
-    /// Whether it ended as it must on this engine.
+    /// Checks that the program ended as it must on this engine.
     pub(super) fn judge(&self, output: &Output, engine: &str) -> Result<(), String> {
         let Ok(document) = serde_json::from_str::<Value>(&output.stdout) else {
             return Err(format!("no document but {output:?}"));

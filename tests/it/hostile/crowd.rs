@@ -1,6 +1,6 @@
-//! Attacks that take many runs at once or one after another. Numbers 64, 77, 81 and 82.
+//! Attacks with many runs, concurrent or consecutive. Numbers 64, 77, 81 and 82.
 //!
-//! Invariant: they go over connections in this process, so that what is measured is the daemon.
+//! Invariant: the clients are connections of this process, so that only the daemon is measured.
 
 use futures::future::join_all;
 use mux_client::{Identity, Session};
@@ -26,7 +26,7 @@ async fn run(session: &Session, source: &str, timeout_ms: u64) -> Outcome {
     loop {
         let finished = mux_client::run(session, request.clone(), |_| {}).await;
         match finished.unwrap().outcome {
-            // It stood in line for too long, as a hundred runs may on a slow machine; nothing has begun.
+            // The run waited in the queue for too long, which can happen on a slow machine. It was not started.
             Outcome::Error(error) if error.kind == Kind::Busy => {}
             outcome => return outcome,
         }
@@ -37,9 +37,9 @@ fn is(outcome: &Outcome, expected: &Value) -> bool {
     matches!(outcome, Outcome::Result(value) if value == expected)
 }
 
-/// 77: each call of each run has a word of its own, and gets it back.
+/// Number 77: each call of each run gets its own unique text back.
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_pairs_at_once_are_never_swapped() {
+async fn ten_thousand_concurrent_calls_get_their_own_answers() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let sessions = join_all((0..10).map(|n| {
         let name = format!("client-{}", n % 3);
@@ -71,9 +71,9 @@ async fn ten_thousand_pairs_at_once_are_never_swapped() {
     assert_eq!(env.starts("fix").len(), 1);
 }
 
-/// 81: and between them the innocent are served.
+/// Number 81: innocent programs are served at the same time.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_hostile_runs_leave_a_pool_that_works() {
+async fn hundred_hostile_runs_leave_a_working_pool() {
     const HOSTILE: [&str; 10] = [
         "for (;;);",
         "new Array(2 ** 32 - 1).fill(0)",
@@ -109,9 +109,9 @@ async fn a_hundred_hostile_runs_leave_a_pool_that_works() {
     assert_eq!(env.starts("fix").len(), 1);
 }
 
-/// 82: the line has an end, and who finds it full is told when to come again.
+/// Number 82: the queue is limited, and runs that do not fit get an error that says when to retry.
 #[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_runs_in_line_are_served_or_told_to_come_again() {
+async fn five_hundred_queued_runs_are_served_or_told_when_to_retry() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}[limits]\nworkers = 1\nqueue = 100\n",
@@ -175,9 +175,9 @@ async fn five_hundred_runs_in_line_are_served_or_told_to_come_again() {
     assert!(grown < 48, "{grown} MiB");
 }
 
-/// 64, in short: the whole of it is measured by the bench.
+/// Number 64, in short: the benchmarks measure it at full length.
 #[tokio::test(flavor = "multi_thread")]
-async fn three_hundred_runs_leave_the_daemon_as_large_as_sixty() {
+async fn memory_does_not_grow_from_60_to_300_runs() {
     let env = TestEnv::new();
     let session = session(&env, "many").await;
     let mut before = 0;

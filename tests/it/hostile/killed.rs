@@ -1,4 +1,4 @@
-//! Workers that are killed at any instant. Number 83.
+//! Workers that are killed at any moment. Number 83.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,18 +10,18 @@ use serde_json::json;
 
 use super::vitals::{Pulse, Vitals};
 
-/// So many workers are killed; each costs the start of another.
+/// How many workers are killed.
 const KILLS: usize = 100;
 
-/// The workers that a daemon has at this instant.
+/// The workers of a daemon at this moment.
 fn workers(daemon: i32) -> Vec<i32> {
     let mut children = process::descendants(daemon);
     children.retain(|pid| process::command_line(*pid).contains("mux-worker"));
     children
 }
 
-/// Kills one worker after the other, each in whatever it is at, and gives their number. A pool that
-/// starts no more of them ends it too.
+/// Kills up to `times` workers one after the other, and returns the number of kills. Gives up if no more workers are
+/// started.
 pub(super) fn kill(times: usize, workers: impl Fn() -> Vec<i32>) -> usize {
     let mut killed = 0;
     for look in 0..times * 100 {
@@ -38,7 +38,7 @@ pub(super) fn kill(times: usize, workers: impl Fn() -> Vec<i32>) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_of_a_daemon_cost_their_runs_and_no_run_is_wrong() {
+async fn hundred_killed_workers_cost_only_their_runs() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.restart_with_snapshot();
     env.result("return await mux.fix.echo({ text: 'warm' })");
@@ -72,7 +72,7 @@ async fn a_hundred_of_a_daemon_cost_their_runs_and_no_run_is_wrong() {
                         right += 1;
                     }
                     Outcome::Error(error) => {
-                        // Or the one that was to be its worker was killed in its start.
+                        // `Unavailable` if its worker was killed while it started.
                         let known = [Kind::Internal, Kind::Unavailable].contains(&error.kind);
                         assert!(known, "{error:?}");
                         assert!(error.message.contains("signal: 9"), "{error:?}");
@@ -93,7 +93,7 @@ async fn a_hundred_of_a_daemon_cost_their_runs_and_no_run_is_wrong() {
     let (ends, ()) = tokio::join!(join_all(clients), killer);
     pulse.end().unwrap();
     let (right, lost) = ends.iter().fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
-    // A start that fails is told to all who wait for one.
+    // A failed start fails all runs that wait for it.
     assert!(lost <= KILLS * 3, "{lost} runs lost of {right}");
     assert_eq!(
         env.result("return await mux.fix.echo({ text: 'last' })"),

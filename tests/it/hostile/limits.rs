@@ -1,4 +1,4 @@
-//! Limits that cannot be reached through a client in a test's time, asked of the pool itself.
+//! Limits that a client cannot reach in the time of a test, tested with a pool.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use mux_sandbox::{Limits, Pool, PoolSettings};
 use mux_tests::pool;
 use mux_wire::{Fault, Kind};
 
-/// Workers without a daemon.
+/// A pool of workers without a daemon.
 pub(super) fn pool() -> Pool {
     started(settings())
 }
@@ -24,7 +24,7 @@ pub(super) async fn run(pool: &Pool, source: &str, limits: Limits) -> Result<Str
 }
 
 #[tokio::test]
-async fn processor_time_has_an_end_of_its_own() {
+async fn cpu_time_is_limited() {
     let pool = pool();
     let limits = Limits {
         cpu: Duration::from_millis(200),
@@ -40,14 +40,14 @@ async fn processor_time_has_an_end_of_its_own() {
         "{fault:?}"
     );
     assert!(fault.hint.unwrap().contains("--timeout"));
-    // It is counted for each run: what waits uses none, and what was used before is forgotten.
+    // CPU time is counted per run: waiting uses none, and that of earlier runs does not count.
     let waits = "await new Promise((resolve) => setTimeout(resolve, 500)); return 1";
     assert_eq!(run(&pool, waits, limits.clone()).await.unwrap(), "1");
     assert_eq!(run(&pool, "return 2", limits).await.unwrap(), "2");
 }
 
 #[test]
-fn more_wall_time_comes_with_more_processor_time() {
+fn cpu_limit_grows_with_the_wall_limit() {
     let limits = |wall| Limits {
         wall: Duration::from_secs(wall),
         ..Limits::default()

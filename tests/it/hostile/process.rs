@@ -1,4 +1,4 @@
-//! The worker process from outside: what the kernel says that it may do.
+//! The restrictions of a worker process, as the kernel reports them.
 
 use std::{fs, path::PathBuf};
 
@@ -6,7 +6,7 @@ use mux_sandbox::{Limits, Pool};
 
 use super::limits::{pool, run};
 
-/// Workers that wait for a program, one of which has served one already.
+/// The idle workers of a pool, one of which has run a program already.
 async fn workers(pool: &Pool) -> Vec<u32> {
     assert_eq!(run(pool, "return 1", Limits::default()).await.unwrap(), "1");
     loop {
@@ -14,7 +14,7 @@ async fn workers(pool: &Pool) -> Vec<u32> {
         if !pids.is_empty() {
             return pids;
         }
-        // It is building its next isolate.
+        // The worker is building its next isolate.
         tokio::task::yield_now().await;
     }
 }
@@ -23,7 +23,7 @@ fn proc(pid: u32, name: &str) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/{name}"))
 }
 
-/// The fields of `/proc/<pid>/status` that say what a thread may do.
+/// The fields of `/proc/<pid>/status` that describe the restrictions of a thread.
 fn fields(status: &str) -> Vec<(&str, &str)> {
     status
         .lines()
@@ -49,10 +49,10 @@ async fn every_thread_of_a_worker_is_filtered() {
 }
 
 #[tokio::test]
-async fn a_worker_has_no_environment_and_three_descriptors() {
+async fn worker_has_no_environment_and_three_descriptors() {
     let pool = pool();
     for pid in workers(&pool).await {
-        // A worker lets nobody but root look at these.
+        // Only root can read these files of a worker.
         let Ok(environment) = fs::read(proc(pid, "environ")) else {
             return;
         };
@@ -74,7 +74,7 @@ async fn a_worker_has_no_environment_and_three_descriptors() {
 }
 
 #[tokio::test]
-async fn a_worker_has_limits_of_its_own() {
+async fn worker_has_resource_limits() {
     let pool = pool();
     for pid in workers(&pool).await {
         let limits = fs::read_to_string(proc(pid, "limits")).unwrap();

@@ -1,15 +1,15 @@
-//! Everything that a program can reach: a walk over names, symbols, prototypes and accessors from the
-//! global object on, compared with `tests/data/hostile/realm.allow`.
+//! Everything that a program can reach: a walk over names, symbols, prototypes and accessors from the global object on,
+//! compared with `tests/data/hostile/realm.allow`.
 //!
-//! Invariant: a new name in the guest's world, ours or the engine's, is seen by a reviewer of that file.
+//! Invariant: a new name in the guest's realm, ours or the engine's, shows up in the review of that file.
 //! `UPDATE_GOLDEN=1` writes it.
 
 use std::path::Path;
 
 use mux_tests::{TestEnv, golden};
 
-/// Each object is listed once, under the first path by which it was found, with what it is. Breadth
-/// first, so that this path is the shortest.
+/// Lists each object once, with its kind and the first path to it. The walk is breadth-first, so this path is the
+/// shortest one.
 const WALK: &str = r#"
 const lines = [];
 const seen = new Map();
@@ -55,21 +55,21 @@ return lines.sort().join("\n") + "\n";
 "#;
 
 #[test]
-fn everything_in_reach_is_on_the_list() {
+fn reachable_objects_are_on_the_list() {
     check(TestEnv::prevent_snapshots);
 }
 
 #[test]
-fn a_snapshot_brings_nothing_else_into_reach() {
+fn reachable_objects_are_on_the_list_with_a_snapshot() {
     check(TestEnv::restart_with_snapshot);
 }
 
 fn check(prepare: impl FnOnce(&TestEnv)) {
-    // No server: the names of tools are not part of the realm.
+    // Without servers, because the names of tools are not part of the realm.
     let env = TestEnv::with_config("");
     prepare(&env);
     if env.engine() == "quickjs" {
-        // The list is V8's.
+        // The list is for V8.
         return;
     }
     let found = env.result(WALK);

@@ -1,8 +1,7 @@
-//! Workers that a program has taken over: every rule of the frames broken, one at a time, by
-//! `mux-rogue-worker`. Numbers 29 and 31.
+//! Compromised workers: `mux-rogue-worker` breaks every rule of the frame protocol, one at a time. Numbers 29 and 31.
 //!
-//! Invariant: whatever a worker does, its run ends with an outcome by the deadline, the next run has a
-//! worker that is fit, and nobody holds much for it meanwhile.
+//! Invariant: whatever a worker does, its run ends with an outcome by the deadline, the next run gets a working worker,
+//! and memory stays limited.
 
 mod after;
 mod before;
@@ -30,11 +29,11 @@ use tokio_util::sync::CancellationToken;
 /// A run that does not end within this hangs.
 const HANG: Duration = Duration::from_secs(30);
 
-/// What reaches the other side of the pool.
+/// Records what the pool lets through.
 #[derive(Default)]
 struct Host {
     calls: AtomicUsize,
-    /// Calls whose futures were dropped before they had ended, or have not ended.
+    /// The number of calls whose futures have neither ended nor been dropped.
     open: Arc<AtomicUsize>,
     printed: Mutex<String>,
     emitted: AtomicUsize,
@@ -79,7 +78,7 @@ impl ToolHost for Host {
     }
 }
 
-/// A pool whose workers are started under this name, which says what they do before a program.
+/// A pool of rogue workers. The name of their program selects what they do before they run a program.
 struct Rogues {
     pool: Pool,
     folder: tempfile::TempDir,
@@ -100,11 +99,11 @@ impl Rogues {
         }
     }
 
-    /// From the next process on, they are what they should be.
+    /// Makes the workers that are started from now on well-behaved.
     fn reform(&self) {
         let honest = self.folder.path().join("honest");
         symlink(binary("mux-rogue-worker"), &honest).unwrap();
-        // It sees the name by which the script calls it.
+        // The worker is started by the script under the name `honest`.
         let script = self.folder.path().join("script");
         fs::write(&script, format!("#!/bin/sh\nexec {honest:?} \"$@\"\n")).unwrap();
         fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
@@ -124,19 +123,19 @@ impl Rogues {
         (outcome.unwrap_or_else(|_| panic!("{program} hangs")), host)
     }
 
-    /// The next run is right.
+    /// Checks that the next run succeeds.
     async fn serves(&self, after: &str) {
         let (outcome, _) = self.run("honest", HANG).await;
         assert_eq!(outcome.as_deref(), Ok("\"honest\""), "after {after}");
     }
 }
 
-/// The most memory that this process has had, in MiB.
+/// The peak memory of this process, in MiB.
 fn peak() -> u64 {
     process::peak_bytes(i32::try_from(std::process::id()).unwrap()) >> 20
 }
 
-/// All texts of a fault together.
+/// The length of all texts of a fault.
 fn length(fault: &Fault) -> usize {
     [&fault.hint, &fault.path, &fault.details]
         .into_iter()

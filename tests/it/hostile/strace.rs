@@ -1,7 +1,7 @@
-//! What workers ask of the kernel while they run hostile programs, as `strace` sees it.
+//! The system calls of workers that run hostile programs, recorded by `strace`.
 //!
-//! Invariant: from its lock-down on, a worker does not even try to make a socket, a file, a process or
-//! a thread. Calls show before any filter decides on them, so that what was refused is seen too.
+//! Invariant: after its lock-down, a worker does not even try to create a socket, a file, a process or a thread.
+//! `strace` records calls before the filter rejects them.
 
 use std::{
     fs,
@@ -16,7 +16,7 @@ use mux_tests::{env::worker, left_out, pool::settings};
 
 use super::{case::Case, files, limits::run};
 
-/// Whatever makes, opens, moves or removes something outside the process, or looks into another.
+/// System calls that create, open, move or remove something outside the process, or access another process.
 const FORBIDDEN: &[&str] = &[
     // Network.
     "socket",
@@ -99,18 +99,17 @@ const FORBIDDEN: &[&str] = &[
     "add_key",
 ];
 
-/// What the C library and the engine try by themselves, and go on without. The rest of a line says why it
-/// is no offence: it must have been refused.
+/// Calls that the C library and the engine make by themselves and do not depend on. They must have been refused.
 const TRIED: &[&str] = &[
-    // A C library's way of asking what kind of thing standard output is.
+    // The C library checks the type of standard output.
     "newfstatat(1, \"\", ",
-    // How fast the processor's counter runs, asked when it is first read.
+    // The frequency of the CPU's time stamp counter, read once.
     "openat(AT_FDCWD, \"/sys/devices/system/cpu/cpu0/tsc_freq_khz\", ",
-    // Whether the C library's allocator should give memory back, asked when it first could.
+    // The C library's allocator checks whether it should return memory.
     "openat(AT_FDCWD, \"/proc/sys/vm/overcommit_memory\", ",
 ];
 
-/// One system call: `openat(AT_FDCWD, "/", O_RDONLY) = 3`, and what it gave.
+/// One system call, such as `openat(AT_FDCWD, "/", O_RDONLY) = 3`, and its result.
 #[derive(Debug)]
 struct Call {
     text: String,
@@ -122,17 +121,16 @@ impl Call {
         self.text.split('(').next().unwrap_or_default()
     }
 
-    /// Whether no worker may try this, or may have it.
+    /// Whether a worker must not make this call.
     fn is_offence(&self) -> bool {
         let tried = TRIED.iter().any(|start| self.text.starts_with(start));
-        // Nothing came of a call in which the process was killed.
+        // A call in which the process was killed has no result.
         let refused = self.result.is_empty() || self.result.starts_with("-1 EPERM");
         FORBIDDEN.contains(&self.name()) && !(tried && refused)
     }
 }
 
-/// The calls of a trace from the lock-down on; none if there was no lock-down. Two filters are the last
-/// step of it.
+/// The calls of a trace after the lock-down, whose last step installs two filters. `None` if there was no lock-down.
 fn after_lockdown(trace: &str) -> Option<Vec<Call>> {
     let lines: Vec<&str> = trace.lines().collect();
     let filters = lines.iter().enumerate();
@@ -144,8 +142,8 @@ fn after_lockdown(trace: &str) -> Option<Vec<Call>> {
     Some(calls(&lines[last + 1..]))
 }
 
-/// Lines are `4711  openat(AT_FDCWD, …) = 3`. A call that another thread interrupts takes two of them, the
-/// second of which is `4711  <... openat resumed>…) = 3`.
+/// Parses lines such as `4711  openat(AT_FDCWD, …) = 3`. A call that another thread interrupts has a second line, such
+/// as `4711  <... openat resumed>…) = 3`.
 fn calls(lines: &[&str]) -> Vec<Call> {
     let mut calls = Vec::new();
     for (place, line) in lines.iter().enumerate() {
@@ -153,7 +151,7 @@ fn calls(lines: &[&str]) -> Vec<Call> {
             continue;
         };
         let text = text.trim_start();
-        // An end or a signal, or the second half of a call.
+        // The end of a process, a signal, or the second line of a call.
         if ["+++", "---", "<..."]
             .iter()
             .any(|mark| text.starts_with(mark))
@@ -178,8 +176,8 @@ fn calls(lines: &[&str]) -> Vec<Call> {
     calls
 }
 
-/// A program that starts the worker under `strace`, with a trace in `folder` for each process. The
-/// worker stays the child of whoever starts it, so that it can be killed and waited for as always.
+/// Writes a program that starts the worker under `strace`, with a trace in `folder` for each process. The worker is
+/// still the child of its starter (`-D`), which can kill and reap it as usual.
 fn traced_worker(folder: &Path) -> PathBuf {
     let path = folder.join("traced-worker");
     let script = format!(
@@ -192,7 +190,7 @@ fn traced_worker(folder: &Path) -> PathBuf {
     path
 }
 
-/// Why nothing can be traced here: `strace` is missing, or this container lets nobody trace.
+/// The reason why nothing can be traced here: `strace` is missing, or tracing is not permitted.
 fn missing() -> Option<String> {
     let mut command = Command::new("strace");
     command
@@ -206,7 +204,7 @@ fn missing() -> Option<String> {
 }
 
 #[tokio::test]
-async fn no_program_makes_a_worker_ask_the_kernel_for_more() {
+async fn workers_make_no_forbidden_system_calls() {
     if let Some(why) = missing() {
         left_out("what workers ask of the kernel", &why);
         return;
@@ -222,10 +220,10 @@ async fn no_program_makes_a_worker_ask_the_kernel_for_more() {
         wall: Duration::from_secs(2),
         ..Limits::default()
     };
-    // Programs that only take time or memory are slow under a tracer and ask for nothing else.
+    // The other groups only use time or memory, and are slow under a tracer.
     for group in ["escape", "bridge", "state"] {
         for file in files(group) {
-            // How it ends is asked elsewhere.
+            // Its outcome is checked elsewhere.
             drop(run(&pool, &Case::read(&file).program, limits.clone()).await);
         }
     }
@@ -245,7 +243,7 @@ async fn no_program_makes_a_worker_ask_the_kernel_for_more() {
         let trace = fs::read(&path).unwrap();
         let trace = String::from_utf8_lossy(&trace);
         assert!(trace.contains("openat("), "the trace shows nothing");
-        // One that was killed while it started has run no program.
+        // A worker that was killed during its start has run no program.
         let Some(calls) = after_lockdown(&trace) else {
             continue;
         };
@@ -257,7 +255,7 @@ async fn no_program_makes_a_worker_ask_the_kernel_for_more() {
 }
 
 #[test]
-fn a_trace_is_read_as_it_is_written() {
+fn trace_with_interrupted_calls_is_parsed() {
     let tsc = "openat(AT_FDCWD, \"/sys/devices/system/cpu/cpu0/tsc_freq_khz\", O_RDONLY";
     let trace = format!(
         "7  openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY) = 3\n\

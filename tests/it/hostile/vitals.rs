@@ -1,7 +1,6 @@
-//! How a daemon is: what it holds, and whether it answers.
+//! The health of a daemon: the resources that it holds, and whether it answers.
 //!
-//! Invariant: nothing here waits for a time. A daemon that comes to rest does so while it is asked, and
-//! is asked for its status all along.
+//! Invariant: nothing here waits by sleeping. The status is requested continuously until the daemon is idle.
 
 use std::{
     collections::BTreeMap,
@@ -17,30 +16,29 @@ use mux_proto::WorkerStatus;
 use mux_tests::{TestEnv, env::binary, process};
 use tokio::{sync::oneshot, time::MissedTickBehavior};
 
-/// A daemon that has not answered within so many seconds is held up by somebody.
+/// The maximum time for an answer, in seconds.
 const HANG: u64 = 5;
-/// A daemon that has not given back by then what it took does not give it back.
+/// The maximum time until the daemon is idle and has released its resources.
 const REST: Duration = Duration::from_secs(45);
-/// Between two questions.
+/// The interval between two requests.
 const STEP: Duration = Duration::from_millis(20);
-/// Bytes that a daemon may hold more than before all cases: the events of ended runs, which it keeps on
-/// purpose (32 MiB of them at most), and what its allocator keeps for the next time. 20 MiB were seen.
+/// Bytes by which an idle daemon may have grown since before all cases: the events of ended runs, which it keeps on
+/// purpose (at most 32 MiB), and memory that its allocator keeps. 20 MiB were measured.
 const KEPT: u64 = 40 << 20;
-/// Bytes that it may hold more in the middle of a case: results and arguments on their way. 28 MiB were
-/// seen with programs, 64 MiB with workers that keep no budget; with several calls of hundreds of thousands of
-/// values each 168 MiB, some of it what a run keeps of its calls for `mux resume`.
+/// Bytes by which it may grow during a case: results and arguments in transit. 28 MiB were measured with programs,
+/// 64 MiB with workers that ignore budgets; with several calls of hundreds of thousands of values each 168 MiB, a part
+/// of it the journal for `mux resume`.
 const IN_HAND: u64 = 208 << 20;
-/// Threads that the runtime keeps for some seconds after it has read a long text on them, and for longer
-/// while somebody asks for the status all along.
+/// Blocking threads that the runtime keeps for some seconds, and longer while the status is requested continuously.
 const THREADS: usize = 8;
-/// What the threads are called on which sled writes. It starts them when there is much to write, and
-/// keeps seven of them: whether it had done so before all cases is chance.
+/// The name of sled's writer threads. It starts them when there is much to write and keeps seven of them, so their
+/// number before all cases is random.
 const WRITERS: &str = "sled-io";
 const PEAK: &str = "memory at its peak";
-/// Descriptors of one worker: its socket, its standard error, and the process.
+/// The descriptors of one worker: its socket, its standard error, and its pidfd.
 const PER_WORKER: usize = 3;
 
-/// What one connection sees that asks for the status again and again.
+/// The results of one connection that requests the status continuously.
 #[derive(Default)]
 struct Beats {
     count: u64,
@@ -51,10 +49,10 @@ struct Beats {
 
 type Shared = Arc<(Mutex<Beats>, Condvar)>;
 
-/// A connection that was open before the first case, and the questions that go over it.
+/// A connection that is open before the first case and requests the status continuously.
 pub(super) struct Pulse {
     beats: Shared,
-    /// Dropped to end it.
+    /// Dropped to end the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -86,19 +84,20 @@ impl Pulse {
         }
     }
 
-    /// From here on the slowest answer is looked for.
+    /// Starts to measure the slowest answer.
     pub(super) fn begin(&self) {
         let mut beats = self.beats();
         (beats.count, beats.slowest) = (0, Duration::ZERO);
     }
 
-    /// Whether every question since the beginning was answered in time, and one at least. In words.
+    /// Waits for an answer, and returns the time of the slowest one since [`Pulse::begin`]. Fails if a request was not
+    /// answered in time.
     pub(super) fn end(&self) -> Result<Duration, String> {
         self.next(|beats| beats.count > 0)?;
         Ok(self.beats().slowest)
     }
 
-    /// Waits for an answer like this.
+    /// Waits for an answer that satisfies `is_it`.
     fn next(&self, is_it: impl Fn(&Beats) -> bool) -> Result<(), String> {
         let until = Instant::now() + REST;
         let mut beats = self.beats();
@@ -118,7 +117,7 @@ impl Pulse {
         }
     }
 
-    /// The daemon's status when no worker is busy, starting or wanted.
+    /// Waits until no worker is busy or starting, and no run waits for one.
     fn rest(&self) -> Result<(), String> {
         let seen = self.beats().count;
         self.next(|beats| {
@@ -164,22 +163,22 @@ async fn listen(session: &Session, (beats, bell): &(Mutex<Beats>, Condvar)) {
     }
 }
 
-/// What a process holds.
+/// The resources that a process holds.
 #[derive(Clone, Debug)]
 pub(super) struct Vitals {
     resident: u64,
     peak: u64,
-    /// By what they lead to.
+    /// The number of descriptors by kind of their target.
     descriptors: BTreeMap<String, usize>,
-    /// All but the writers.
+    /// All threads except sled's writers.
     threads: usize,
     workers: usize,
-    /// All but the workers, by the names of their programs.
+    /// All children except the workers, by the name of their program.
     children: BTreeMap<String, usize>,
 }
 
 impl Vitals {
-    /// Of a daemon at rest.
+    /// Measures a daemon once it is idle.
     pub(super) fn at_rest(daemon: i32, pulse: &Pulse) -> Self {
         pulse.rest().unwrap();
         Self::of(daemon)
@@ -192,7 +191,7 @@ impl Vitals {
         };
         let mut descriptors = BTreeMap::new();
         for entry in entries("fd") {
-            // One that was closed meanwhile leads nowhere.
+            // The descriptor may be closed meanwhile.
             let target = fs::read_link(entry.path()).unwrap_or_default();
             let target = target.to_string_lossy();
             let kind = target.split('[').next().unwrap_or_default().to_owned();
@@ -200,13 +199,13 @@ impl Vitals {
         }
         let mut children = BTreeMap::new();
         for pid in process::descendants(daemon) {
-            // One that has ended meanwhile has no name.
+            // The process may have ended meanwhile.
             if let Ok(name) = fs::read_to_string(format!("/proc/{pid}/comm")) {
                 *children.entry(name.trim().to_owned()).or_default() += 1;
             }
         }
-        // The kernel keeps fifteen characters of a name. The last is that of the thread which starts workers,
-        // and of a worker until it has its own.
+        // The kernel keeps fifteen characters of a name. The last one is that of the thread that starts workers, and of
+        // a worker until it has its own.
         let workers = ["mux-worker", "mux-rogue-worke", "mux-spawn"]
             .into_iter()
             .filter_map(|name| children.remove(name))
@@ -221,8 +220,8 @@ impl Vitals {
         }
     }
 
-    /// Waits until the daemon is as it was, but for what is said above. In words if it does not come
-    /// to that.
+    /// Waits until the daemon holds no more than before, apart from the allowances above. Fails with the first exceeded
+    /// one.
     pub(super) fn again(&self, daemon: i32, pulse: &Pulse) -> Result<(), String> {
         let until = Instant::now() + REST;
         loop {
@@ -230,11 +229,11 @@ impl Vitals {
             let now = Self::of(daemon);
             match self.allows(&now) {
                 Ok(()) => return Ok(()),
-                // A peak does not fall again.
+                // A peak never falls.
                 Err(what) if what == PEAK || Instant::now() > until => {
                     return Err(format!("{what}: {now:?} after {self:?}"));
                 }
-                // The next look comes after the next answer.
+                // Check again after the next answer.
                 Err(_) => {}
             }
         }
@@ -264,7 +263,7 @@ fn writes(thread: &Path) -> bool {
     name.starts_with(WRITERS)
 }
 
-/// As many as the daemon may have, unless the configuration says another number.
+/// The default maximum number of workers.
 fn most_workers() -> usize {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     (processors * 8).clamp(8, 64)

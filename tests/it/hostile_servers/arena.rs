@@ -1,6 +1,6 @@
-//! One daemon, a server that is called all along, and the rows' servers, one at a time.
+//! One daemon, an innocent server that is called all the time, and the servers of the rows, one at a time.
 //!
-//! Invariant: nothing here waits for a time. What has to come to rest does so between two calls.
+//! Invariant: nothing here waits by sleeping, but by calling the innocent server.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ use tokio::{runtime::Runtime, sync::watch};
 
 use super::rows::{Must, Row};
 
-/// What a daemon may hold more than before, whatever a server did.
+/// The maximum growth of the daemon, in bytes, whatever a server did.
 const KEPT: u64 = 32 << 20;
-/// What has not been given back by then never is.
+/// The maximum time until the daemon has released its memory.
 const REST: Duration = Duration::from_secs(30);
-/// Nobody who does no harm waits for a call as long as that.
+/// The timeout of a call of the innocent server, in seconds.
 const HANG: u64 = 20;
-/// Of a row.
+/// The timeout of a row, in seconds.
 const PATIENCE: u64 = 300;
 
 pub(super) struct Arena {
@@ -28,7 +28,7 @@ pub(super) struct Arena {
     resident: u64,
     canary: Canary,
     other: i32,
-    /// The last to go: the others talk to its daemon.
+    /// Dropped last, because the other fields are connected to its daemon.
     env: TestEnv,
 }
 
@@ -50,7 +50,7 @@ impl Arena {
             let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &me)
                 .await
                 .unwrap();
-            // Workers and all are warm after some of them.
+            // Warm up workers and sessions.
             for n in 0..20 {
                 call_other(&session, n).await.unwrap();
                 run(&session, "return 1", "other").await;
@@ -69,7 +69,7 @@ impl Arena {
         }
     }
 
-    /// What is wrong, in words.
+    /// Checks one row. The error lists the problems.
     pub(super) fn check(&self, row: &Row) -> Result<(), String> {
         self.runtime.block_on(self.check_beside_calls(row))
     }
@@ -108,7 +108,7 @@ impl Arena {
         metrics.unwrap().unwrap().text
     }
 
-    /// Calls the other server until the row is over, and once more at least.
+    /// Calls the other server until the row is over, and then once more.
     async fn call_all_along(&self, is_over: watch::Receiver<bool>) -> Result<(), String> {
         for n in 0.. {
             let last = *is_over.borrow();
@@ -120,10 +120,10 @@ impl Arena {
         Ok(())
     }
 
-    /// Whatever it did: asked to, it starts again, or says why it cannot.
+    /// Restarts the row's server, which must work then.
     async fn start_again(&self, row: &Row) -> Result<(), String> {
         if matches!(row.must, Must::Fail("unavailable", _)) {
-            // Its lists are as they are.
+            // Its lists are still invalid.
             return Ok(());
         }
         let restarted = self
@@ -138,7 +138,7 @@ impl Arena {
         same("after a restart", answer, Ok(json!("again")))
     }
 
-    /// Waits until the daemon holds no more than before.
+    /// Waits until the daemon has released the memory of the row.
     async fn rest(&self) -> Result<(), String> {
         let until = Instant::now() + REST;
         for n in 0.. {

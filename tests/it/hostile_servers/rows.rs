@@ -1,10 +1,10 @@
-//! What hostile servers do, and what becomes of it.
+//! The behaviors of hostile servers, and the required outcomes.
 
-/// One server that does harm.
+/// One hostile server.
 pub(super) struct Row {
-    /// Of the server, too.
+    /// The name of the row and of its server.
     pub(super) name: &'static str,
-    /// Of the fixture server, beside `--hostile`.
+    /// Flags of the fixture server, in addition to `--hostile`.
     pub(super) flags: &'static [&'static str],
     /// More lines of its entry.
     pub(super) entry: &'static str,
@@ -15,9 +15,9 @@ pub(super) struct Row {
 
 /// How the program must end.
 pub(super) enum Must {
-    /// With this value, as JSON.
+    /// It returns this value, as JSON.
     Give(&'static str),
-    /// With an error of this kind that says this.
+    /// It fails with an error of this kind that contains this text.
     Fail(&'static str, &'static str),
 }
 
@@ -45,7 +45,7 @@ impl Row {
     }
 }
 
-/// For calls that get no answer.
+/// A short timeout for calls that get no answer.
 const SHORT: &str = "call_timeout = \"1s\"\n";
 
 pub(super) const OUTPUT: &[Row] = &[
@@ -91,7 +91,7 @@ pub(super) const OUTPUT: &[Row] = &[
     ),
 ];
 
-/// Alone, because it takes its time.
+/// In a test of its own, because it is slow.
 pub(super) const MILLION: &[Row] = &[row(
     "a_million_notifications",
     "return await it.tell({ what: 'unknown', times: 1_000_000 })",
@@ -128,7 +128,7 @@ pub(super) const ANSWERS: &[Row] = &[
     row(
         "an_answer_that_is_a_text",
         "return await it.malformed({ how: 'text' })",
-        Fail("internal", "no tool result"),
+        Fail("internal", "invalid tool result"),
     )
     .entry(SHORT),
     row(
@@ -212,7 +212,7 @@ pub(super) const LISTS: &[Row] = &[
     .with(&["--hostile=huge-description"]),
 ];
 
-/// Little to send, and much to do or to hold for whoever reads it.
+/// Small messages that are expensive to process or to store.
 pub(super) const WORK: &[Row] = &[
     row(
         "a_schema_of_200_patterns",
@@ -288,7 +288,7 @@ pub(super) const CHANGES: &[Row] = &[
     .with(&["--hostile=restless", "--offers"]),
 ];
 
-/// Three arguments that no pipe holds.
+/// Three arguments that are longer than a pipe's buffer.
 const LONG: &str = "const long = 'x'.repeat(1_000_000);
     const told = [];
     for (let n = 0; n < 3; n++) told.push(await it.echo({ text: long }).then((t) => t.length, (e) => e.kind));

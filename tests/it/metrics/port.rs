@@ -134,7 +134,7 @@ fn the_port_follows_the_configuration_and_a_taken_one_is_told_and_tried_again() 
     listening(&env, "0.0.0.0:9464");
     until(&env, || TcpStream::connect(address).is_err());
     assert!(
-        problems(&env).contains("no loopback address"),
+        problems(&env).contains("not a loopback address"),
         "{}",
         problems(&env)
     );

@@ -21,7 +21,7 @@ fn oauth_a_browser_signs_in_and_the_login_outlives_the_daemon() {
     let env = home(&authority, "");
     let hint = "mux servers login docs";
     env.mux(ECHO)
-        .fails(5, &["auth_required", "nobody has signed in", hint]);
+        .fails(5, &["auth_required", "not signed in", hint]);
     let info_before = info(&env);
     assert_eq!(info_before["auth"], "required", "{info_before:#}");
     let shown = env.mux(["servers"]).ok();
@@ -83,7 +83,7 @@ fn oauth_a_browser_signs_in_and_the_login_outlives_the_daemon() {
     assert_eq!(authority.count("revoke"), 1);
     env.mux(ECHO).fails(5, &["auth_required", hint]);
     let out = env.mux(["servers", "logout", "docs"]).ok();
-    assert!(out.stdout.contains("nobody was signed in"), "{out:#?}");
+    assert!(out.stdout.contains("not signed in"), "{out:#?}");
     assert_eq!(authority.complaints(), Vec::<String>::new());
 }
 
@@ -279,7 +279,7 @@ async fn oauth_a_login_is_for_a_server_and_not_for_a_name() {
     // The same name, another server: it must not see the first one's token.
     env.write_config(&second.server("docs", ""));
     env.mux(["reload"]).ok();
-    env.mux(ECHO).fails(5, &["nobody has signed in"]);
+    env.mux(ECHO).fails(5, &["not signed in"]);
     assert_eq!(second.count("call"), 0);
     // The same server under another name: it is the same login.
     env.write_config(&first.server("other", ""));

@@ -25,7 +25,7 @@ async fn oauth_metadata_that_cannot_be_trusted_sends_nobody_anywhere() {
             Box::new(|rules| rules.challenge_methods = None),
         ),
         (
-            "lets nobody register",
+            "does not support dynamic client registration",
             Box::new(|rules| rules.registration = false),
         ),
         (

@@ -81,7 +81,7 @@ fn oauth_a_refresh_that_is_refused_asks_for_a_login_and_one_that_fails_does_not(
     authority.expire();
     authority.change(|rules| rules.refresh = Refresh::Broken);
     env.mux(ECHO)
-        .fails(3, &["authorization server cannot be asked", "500"]);
+        .fails(3, &["request to the authorization server failed", "500"]);
     assert_eq!(info(&env)["auth"], "signed_in");
     authority.change(|rules| rules.refresh = Refresh::Good);
     env.mux(ECHO).ok();

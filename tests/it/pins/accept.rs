@@ -42,7 +42,7 @@ fn what_is_accepted_is_called_as_it_is_now() {
     );
     assert!(home.warnings().is_empty(), "{:?}", home.warnings());
     let again = home.env.mux(["servers", "accept", "fix", "--yes"]).ok();
-    assert!(again.stdout.contains("nothing waits"), "{again:?}");
+    assert!(again.stdout.contains("nothing to accept"), "{again:?}");
     home.env.stop();
     home.echo().ok();
     // What it was before is another change.

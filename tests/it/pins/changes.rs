@@ -31,7 +31,7 @@ fn a_tool_that_changed_is_refused_and_nobody_reads_its_new_words() {
         assert!(!text.contains(POISON), "{text}");
     }
     for text in &seen[..3] {
-        assert!(text.contains("Refused: it is not what it was"), "{text}");
+        assert!(text.contains("Refused: it has changed since"), "{text}");
         assert!(text.contains("Returns its text."), "{text}");
     }
     assert!(seen[3].contains("changed"), "{}", seen[3]);
@@ -190,7 +190,7 @@ fn a_tool_that_comes_later_is_told_until_somebody_takes_note() {
     home.env.mux(["call", "fix.later"]).ok();
     assert_eq!(home.standing("later"), "new");
     assert!(
-        home.warnings()[0].contains("1 tool is new since it was first trusted: later"),
+        home.warnings()[0].contains("1 tool is new since its server was first trusted: later"),
         "{:?}",
         home.warnings()
     );

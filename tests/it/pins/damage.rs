@@ -32,13 +32,13 @@ fn lost_pins_are_said_and_their_tools_refused_until_somebody_looks() {
         damage(&file(&home));
         for _ in 0..2 {
             home.echo()
-                .fails(5, &["nothing is known any more of what fix.echo was"]);
+                .fails(5, &["the definition of fix.echo that you trusted is lost"]);
             home.env
                 .mux(["call", "fix.pid"])
-                .fails(5, &["nothing is known any more"]);
+                .fails(5, &["that you trusted is lost"]);
             let types = home.env.mux(["types"]).ok().stdout;
             assert!(
-                !types.contains(POISON) && types.contains("what was trusted of it is lost"),
+                !types.contains(POISON) && types.contains("its trusted definition is lost"),
                 "{types}"
             );
             let status = home.env.mux(["--json", "status"]).ok().json();

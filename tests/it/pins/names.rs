@@ -87,7 +87,7 @@ fn imitations_are_told_and_not_refused() {
         "called\n"
     );
     let told = [
-        "`fix.github__echo` is called as `github.echo` is shown to agents",
+        "`fix.github__echo` has the name by which agents see `github.echo`",
         "`fix.ech\u{43e}(U+043E)` looks like",
     ];
     let tools = env.mux(["tools", "--server", "fix"]).ok();

@@ -47,7 +47,7 @@ fn a_result_that_is_not_as_declared_is_an_error_without_its_value() {
         );
     }
     assert!(
-        home.warnings()[0].contains("the result of fix.add is not as it declares"),
+        home.warnings()[0].contains("the result of fix.add does not match its output schema"),
         "{:?}",
         home.warnings()
     );

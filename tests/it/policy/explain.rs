@@ -67,7 +67,7 @@ fn policy_explains_which_rule_decides_and_why_the_others_do_not() {
         wrong["notes"][0]
             .as_str()
             .unwrap()
-            .contains("the call would fail then"),
+            .contains("the call would fail"),
         "{wrong}"
     );
 

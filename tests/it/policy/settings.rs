@@ -56,7 +56,7 @@ fn config_shows_what_is_in_force_and_where_it_comes_from() {
     }
     let text = env.mux(["config", "show", "--agent", "smal"]).ok();
     assert!(
-        text.stderr.contains("nothing is said of the agent"),
+        text.stderr.contains("has no section for the agent"),
         "{text:?}"
     );
     assert!(text.stdout.contains("config.toml:2"), "{text:?}");

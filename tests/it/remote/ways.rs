@@ -113,7 +113,7 @@ fn a_socket_that_is_none_or_belongs_to_somebody_else_is_refused() {
     fs::write(&file, "").unwrap();
     let entry = |path: &str| format!("[servers.fix]\nurl = \"http://x/mcp\"\nsocket = {path:?}\n");
     env.write_config(&entry(file.to_str().unwrap()));
-    env.mux(["call", "fix.echo"]).fails(3, &["is no socket"]);
+    env.mux(["call", "fix.echo"]).fails(3, &["is not a socket"]);
     env.stop();
     env.write_config(&entry("gone.sock"));
     env.mux(["call", "fix.echo"])

@@ -45,7 +45,7 @@ fn an_entry_that_cannot_mean_what_it_says_is_broken() {
     let problems = env.mux(["reload"]).ok();
     let said = format!("{}{}", problems.stdout, problems.stderr);
     assert!(
-        said.contains("leaves `${workspace}` without a meaning"),
+        said.contains("cannot be combined with `${workspace}`"),
         "{said}"
     );
 }

@@ -131,7 +131,7 @@ fn an_address_is_kept_over_restarts_and_asked_only_whether_it_has_changed() {
     // Young enough: nobody was asked.
     assert_eq!(page.asked(), (1, 0));
     let same = env.mux(["sources", "refresh", "api"]).ok().stdout;
-    assert!(same.contains("as it was"), "{same}");
+    assert!(same.contains("is unchanged"), "{same}");
     assert_eq!(page.asked(), (2, 1));
     page.set(&[("post", "one", false), ("get", "two", false)]);
     let found = env.mux(["--json", "sources", "refresh", "api"]).ok().json();

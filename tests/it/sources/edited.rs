@@ -151,5 +151,5 @@ fn mistakes_name_the_way_out() {
     assert!(dry.stdout.contains("+[sources.shop]"), "{dry:?}");
     assert_eq!(fs::read_to_string(env.dirs.config_file()).unwrap(), BEFORE);
     env.mux(["sources", "refresh", "files"])
-        .fails(1, &["is a server and no source"]);
+        .fails(1, &["is a server, not a source"]);
 }

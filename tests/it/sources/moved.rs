@@ -145,7 +145,7 @@ fn a_base_url_is_the_users_word_and_a_path_does_not_leave_it() {
         &[("get", "one", true)],
     ));
     let refreshed = env.mux(["sources", "refresh", "api"]).ok();
-    assert!(refreshed.stdout.contains("as it was"), "{refreshed:?}");
+    assert!(refreshed.stdout.contains("is unchanged"), "{refreshed:?}");
     assert_eq!(env.result(&call("one")), "here");
     assert_eq!(world.keys_elsewhere(), []);
 }
@@ -183,7 +183,7 @@ fn functions_that_are_called_elsewhere_are_told_when_the_source_is_added() {
     assert_eq!(world.keys_elsewhere(), []);
     let more = ["--replace", "--origin", &world.other.url];
     let added = env.mux([&add[..], &more].concat()).ok();
-    assert!(!added.stderr.contains("credentials do not go"), "{added:?}");
+    assert!(!added.stderr.contains("gets no credentials"), "{added:?}");
     assert_eq!(env.result(&call("up")), "there");
     assert_eq!(world.keys_elsewhere(), [Some(KEY.to_owned())]);
 }

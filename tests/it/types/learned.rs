@@ -63,7 +63,7 @@ fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
     assert!(types.contains("name?: string"), "{types}");
 
     let output = env.mux(["types", "--forget", "fix.echo"]).ok();
-    assert_eq!(output.stdout, "forgotten: the results of 1 tool\n");
+    assert_eq!(output.stdout, "forgotten: the result types of 1 tool\n");
     types_with(&env, "echo(args: { text: string });");
     let output = env.mux(["--json", "types", "--forget"]).ok();
     assert_eq!(output.json(), json!({ "tools": 0 }));

@@ -11,7 +11,7 @@ fn types_are_kept_fresh_for_editors_over_reloads_and_restarts() {
     let folder = env.path("scripts");
     let declarations = || fs::read_to_string(folder.join("mux.d.ts")).unwrap();
     let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
-    watch.hear("mux.d.ts is fresh");
+    watch.hear("mux.d.ts is up to date");
     assert!(declarations().contains("readonly fix: Mux.Fix;"));
     let project = fs::read_to_string(folder.join("tsconfig.json")).unwrap();
     assert!(project.contains("es2024"), "{project}");
@@ -32,7 +32,7 @@ fn types_are_kept_fresh_for_editors_over_reloads_and_restarts() {
     // A project of one's own is left alone.
     fs::write(folder.join("tsconfig.json"), "{}").unwrap();
     let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
-    watch.hear("mux.d.ts is fresh");
+    watch.hear("mux.d.ts is up to date");
     watch.signal(Signal::SIGINT);
     watch.wait();
     let project = fs::read_to_string(folder.join("tsconfig.json")).unwrap();
@@ -42,7 +42,7 @@ fn types_are_kept_fresh_for_editors_over_reloads_and_restarts() {
 /// Reads on what the command says until the file has this.
 fn until_has(watch: &mut mux_tests::Running, file: &impl Fn() -> String, part: &str) {
     while !file().contains(part) {
-        watch.hear_more("is fresh");
+        watch.hear_more("is up to date");
     }
 }
 

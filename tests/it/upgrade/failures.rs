@@ -38,7 +38,7 @@ fn whatever_the_new_program_does_the_old_daemon_goes_on() {
     // Where it ends in the middle, it may be noticed by what is heard of it or by what it does not take.
     let cases: [(&str, &[Value], &str); 7] = [
         ("silent", &[], "ended before it served"),
-        ("wire", &[hello(999, ours)], "in another way"),
+        ("wire", &[hello(999, ours)], "handover protocol"),
         ("contract", &[hello(1, 999)], "contract 999"),
         ("failed", &[failed], "no room"),
         ("hello", &[hello(1, ours)], "hint"),
@@ -50,7 +50,7 @@ fn whatever_the_new_program_does_the_old_daemon_goes_on() {
         let program = successor(&env, name, words);
         let binary = program.to_str().unwrap();
         env.mux(["restart", "--upgrade", "--binary", binary])
-            .fails(3, &["this muxd goes on", said]);
+            .fails(3, &["this muxd continues", said]);
         calls += 1;
         assert_eq!(count(&env, "fix"), calls, "{name}");
         assert_eq!(env.daemon(), Some(old), "{name}");

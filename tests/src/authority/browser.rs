@@ -1,4 +1,4 @@
-//! A browser that follows where it is sent.
+//! A minimal browser that follows redirects.
 
 use std::{
     io::{Read, Write},
@@ -7,16 +7,16 @@ use std::{
 
 use url::Url;
 
-/// What was shown.
+/// A response; `status` is 0 if the connection was refused.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub status: u16,
     pub text: String,
-    /// Where it would go on.
+    /// The target of a redirect.
     pub location: Option<String>,
 }
 
-/// Opens an address and goes on until a page is shown. Gives every address on the way.
+/// Opens a URL and follows redirects to a page. Returns every URL on the way, too.
 pub fn browse(url: &str) -> (Vec<String>, Page) {
     let mut way = vec![url.to_owned()];
     loop {
@@ -28,7 +28,7 @@ pub fn browse(url: &str) -> (Vec<String>, Page) {
     }
 }
 
-/// One request.
+/// Sends one request without following redirects.
 pub fn visit(method: &str, url: &str) -> Page {
     let url = Url::parse(url).unwrap();
     let (host, port) = (

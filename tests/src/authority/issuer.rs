@@ -249,7 +249,7 @@ async fn revoke(Given(us): Us, headers: HeaderMap, Form(asked): Form<Fields>) ->
     StatusCode::OK.into_response()
 }
 
-/// Who asks, if he can prove it in a way that is offered.
+/// The id of the client that sent the request, if it authenticates with a method that the server supports.
 fn client(state: &mut State, headers: &HeaderMap, asked: &Fields) -> Option<String> {
     let basic = headers
         .get(header::AUTHORIZATION)

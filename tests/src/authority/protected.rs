@@ -1,4 +1,4 @@
-//! The MCP server behind the login: streamable HTTP, a few tools, and nothing without a token.
+//! The MCP server that requires a token: streamable HTTP with a few tools.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ async fn ended(Given(us): Us, headers: HeaderMap) -> Response {
     }
 }
 
-/// Whoever brings a token that is good: its scopes.
+/// The scopes of the request's token if it is valid.
 fn admitted(us: &Shared, headers: &HeaderMap) -> Result<Vec<String>, Response> {
     let token = headers
         .get(header::AUTHORIZATION)

@@ -1,55 +1,55 @@
-//! How the authorization server behaves, and what is wrong with it.
+//! The behavior of both servers, and their faults.
 
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// What metadata says instead of the issuer's own address.
+    /// The `issuer` of the metadata, if not the server's own URL.
     pub issuer: Option<String>,
     /// `code_challenge_methods_supported`; `None` leaves it out.
     pub challenge_methods: Option<Vec<&'static str>>,
-    /// Where the protected resource says that its authorization server is.
+    /// The authorization server that the protected resource names, if not this one.
     pub authority_at: Option<String>,
-    /// What metadata says instead of the token endpoint.
+    /// The token endpoint of the metadata, if not the server's own.
     pub token_endpoint: Option<String>,
-    /// A client may be the address of its metadata; those that are registered beforehand are known by it.
+    /// Supports client ID metadata documents. Such clients have to be registered by hand.
     pub metadata_documents: bool,
-    /// Clients may register themselves.
+    /// Supports dynamic client registration.
     pub registration: bool,
-    /// They are given a secret.
+    /// Registered clients get a secret.
     pub client_secrets: bool,
     /// `token_endpoint_auth_methods_supported`.
     pub auth_methods: Vec<&'static str>,
     pub revocation: bool,
-    /// The `iss` of the redirect; `None` leaves it out.
+    /// The `iss` of the redirect: `None` leaves it out, an empty text is the issuer's URL.
     pub iss: Option<String>,
-    /// The user says no.
+    /// The user denies access.
     pub denies: bool,
-    /// The user is asked on a page first.
+    /// The user is asked for consent on a page first.
     pub consent: bool,
-    /// Of access tokens, in seconds; `None`: nothing is said.
+    /// `expires_in` of access tokens, in seconds; `None` leaves it out.
     pub lifetime: Option<u64>,
     pub refresh: Refresh,
-    /// A refresh token is dead as soon as there is another, and not when that was first used.
+    /// A refresh token is invalid as soon as it was exchanged, instead of when its successor is first used.
     pub strict: bool,
-    /// Metadata as OpenID has it, and not as OAuth has it.
+    /// Serves OpenID metadata instead of OAuth metadata.
     pub openid: bool,
-    /// The 401 says where the metadata is.
+    /// The 401 response has `resource_metadata`.
     pub points: bool,
-    /// What the 401 says of scopes.
+    /// The `scope` of the 401 response.
     pub scope: &'static str,
-    /// The server answers 401 to every token.
+    /// The MCP server answers 401 to every token.
     pub accepts_nobody: bool,
-    /// Its answer to a token that it does not take repeats it.
+    /// The body of the 401 response repeats the token.
     pub repeats: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refresh {
     Good,
-    /// The answer is held until it is released; the rotation has happened.
+    /// The response is held until it is released, after the token was rotated.
     Held,
-    /// `invalid_grant`.
+    /// Every refresh fails with `invalid_grant`.
     Rejected,
-    /// HTTP 500.
+    /// Every refresh fails with HTTP 500.
     Broken,
 }
 

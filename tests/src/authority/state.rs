@@ -1,4 +1,4 @@
-//! Clients, codes and tokens.
+//! The clients, codes and tokens that the authorization server knows.
 
 use std::{collections::HashMap, fs, path::PathBuf};
 
@@ -39,12 +39,12 @@ pub(super) struct Token {
     pub(super) client: String,
     pub(super) refresh: String,
     pub(super) scopes: Vec<String>,
-    /// All tokens of one login.
+    /// The number of the login that all its tokens share.
     family: u64,
-    /// The refresh token that it came from, until this one is used.
+    /// The refresh token that this one replaced.
     before: Option<String>,
     expired: bool,
-    /// It was replaced: its refresh token is good until the next one is used.
+    /// Its refresh token was exchanged. It stays valid until its successor is used.
     pub(super) replaced: bool,
     revoked: bool,
     used: bool,
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// A text that stands nowhere else.
+    /// Makes a unique text that must not leak.
     pub(super) fn secret(&mut self, what: &str) -> String {
         self.last += 1;
         let text = format!("canary-{what}-{}-{}", std::process::id(), self.last);
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// The first tokens of a login, or the next ones.
+    /// Issues the first tokens of a login, or those that replace `before`.
     pub(super) fn issue(
         &mut self,
         client: &str,
@@ -120,8 +120,8 @@ impl State {
         (access, token)
     }
 
-    /// The token whose refresh token this is, if it is still good. One that was replaced and whose successor
-    /// was used is a sign of theft: the whole login ends.
+    /// The token that a valid refresh token belongs to. Reuse after its successor was used is taken for theft, and ends
+    /// the whole login.
     pub(super) fn by_refresh(&mut self, refresh: &str) -> Option<Token> {
         let token = self
             .tokens
@@ -167,7 +167,7 @@ impl State {
         }
     }
 
-    /// The scopes of an access token that is good now.
+    /// The scopes of a valid access token.
     pub(super) fn admit(&mut self, access: &str) -> Option<Vec<String>> {
         let watched = self.watched.clone();
         let token = self.tokens.get_mut(access)?;
@@ -187,7 +187,7 @@ impl State {
     }
 }
 
-/// PKCE: what a verifier proves.
+/// The PKCE S256 challenge of a verifier.
 pub(super) fn challenge_of(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }

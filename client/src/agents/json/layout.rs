@@ -1,5 +1,4 @@
-//! How a file is laid out, so that what is put in looks as if it had always been there, and what is
-//! cut out leaves no gap.
+//! The layout of a JSON file, so that an inserted property follows the file's style and a removed one leaves no gap.
 
 use jsonc_parser::{ast::Object, common::Ranged as _};
 use serde_json::Value;
@@ -27,7 +26,7 @@ impl Layout {
         }
     }
 
-    /// The text with one more property at the end of an object.
+    /// The text with a property added at the end of an object.
     pub(super) fn with(&self, text: &str, object: &Object<'_>, key: &str, value: &Value) -> String {
         let range = object.range();
         let end = range.end - 1;
@@ -36,7 +35,7 @@ impl Layout {
             let outer = line_indentation(text, range.start);
             let inner = format!("{outer}{}", self.unit);
             let body = self.laid_out(value, &inner);
-            // Comments in an empty object stay where they are.
+            // Comments in an empty object are kept.
             let kept = text[range.start + 1..end].trim_end();
             let from = range.start + 1 + kept.len();
             let piece = format!("\n{inner}{name}: {body}\n{outer}");
@@ -47,9 +46,9 @@ impl Layout {
         let gap = Gap::of(&text[after..end]);
         let comma = gap.comma.is_some();
         let piece = match indentation(text, first.range().start) {
-            // One property a line.
+            // One property per line.
             Some(indent) => format!("\n{indent}{name}: {}", self.laid_out(value, indent)),
-            // A comment takes the rest of the line.
+            // A comment extends to the end of the line.
             None if text[after..after + gap.line].contains("//") => {
                 let indent = format!("{}{}", line_indentation(text, range.start), self.unit);
                 format!("\n{indent}{name}: {}", self.laid_out(value, &indent))
@@ -76,7 +75,7 @@ impl Layout {
         }
     }
 
-    /// A value in the place of one that begins there.
+    /// A value formatted to replace the one that starts at `at`.
     pub(super) fn value_at(&self, text: &str, at: usize, value: &Value) -> String {
         match text[..at].ends_with(':') {
             true => value.to_string(),
@@ -84,7 +83,7 @@ impl Layout {
         }
     }
 
-    /// One property a line; lists of plain values within a line.
+    /// Formats a value with one property per line; arrays stay on one line.
     fn laid_out(&self, value: &Value, indent: &str) -> String {
         match value {
             Value::Object(fields) if !fields.is_empty() => {
@@ -104,13 +103,13 @@ impl Layout {
     }
 }
 
-/// The text without one of an object's properties.
+/// The text with one of an object's properties removed.
 pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
     let property = object.properties[index].range();
     let next = object.properties.get(index + 1);
     let end = next.map_or(object.range().end - 1, |next| next.range().start);
     let gap = Gap::of(&text[property.end..end]);
-    // From the line's beginning, if nothing else stands there.
+    // From the start of the line, if nothing else precedes the property on it.
     let start = match indentation(text, property.start) {
         Some(indent) => property.start - indent.len(),
         None => property.start,
@@ -136,7 +135,7 @@ pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
             "",
         ),
     };
-    // The last one leaves a comma before it, unless it had one itself.
+    // The last property leaves the comma before it behind, unless it had a trailing comma itself.
     let before = index
         .checked_sub(1)
         .map(|index| object.properties[index].range().end);
@@ -151,10 +150,10 @@ pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
     }
 }
 
-/// What stands between two properties, or behind the last one.
+/// The text between two properties, or after the last one.
 struct Gap {
     comma: Option<usize>,
-    /// Where what belongs to the line before ends: behind the comma and the comments beside it.
+    /// The end of what belongs to the previous line: after the comma and the comments next to it.
     line: usize,
 }
 
@@ -176,7 +175,7 @@ impl Gap {
             match c {
                 ',' => {
                     gap.comma = Some(at - 1);
-                    // Where the comma begins a line, what follows it belongs to that line.
+                    // If the comma starts a line, what follows it belongs to that line.
                     (gap.line, same_line) = (at, true);
                 }
                 '/' if same_line => gap.line = at,
@@ -188,7 +187,7 @@ impl Gap {
     }
 }
 
-/// The white space before a place, if nothing else stands before it on its line.
+/// The whitespace before an offset, if nothing else precedes it on its line.
 fn indentation(text: &str, at: usize) -> Option<&str> {
     let start = text[..at].rfind('\n').map(|end| end + 1)?;
     let before = &text[start..at];
@@ -198,14 +197,14 @@ fn indentation(text: &str, at: usize) -> Option<&str> {
         .then_some(before)
 }
 
-/// The white space with which the line of a place begins.
+/// The leading whitespace of the line that contains an offset.
 fn line_indentation(text: &str, at: usize) -> &str {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = &text[start..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// `{ "a": [1, 2] }`
+/// Formats a value on one line: `{ "a": [1, 2] }`.
 fn within_line(value: &Value) -> String {
     match value {
         Value::Array(values) => {

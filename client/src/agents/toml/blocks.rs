@@ -1,10 +1,10 @@
-//! The stretches of a text that tables with headers take up.
+//! The byte ranges of a TOML text that tables with headers occupy.
 
 use std::ops::Range;
 
 use toml_edit::{Document, Item, Table};
 
-/// The text with one more table in a section: behind the last one there, or at the end of the file.
+/// The text with a table added to a section: after its last table, or at the end of the file.
 pub(super) fn with(text: &str, section: &[&str], piece: &str) -> String {
     let mut at = text.len();
     if let Ok(document) = Document::parse(text) {
@@ -30,7 +30,7 @@ pub(super) fn with(text: &str, section: &[&str], piece: &str) -> String {
     format!("{before}{gap}{piece}{after}")
 }
 
-/// The text without a table and those below it; nothing if it has no header.
+/// The text with a table and its subtables removed; `None` if the table has no header.
 pub(super) fn without(text: &str, section: &[&str], name: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
     let table = find(document.as_item(), section)?
@@ -45,7 +45,7 @@ pub(super) fn without(text: &str, section: &[&str], name: &str) -> Option<String
     let mut rest = text.to_owned();
     for block in blocks.into_iter().rev() {
         rest.replace_range(block.clone(), "");
-        // The blank line that stood between it and the one before.
+        // The blank line between this block and the previous one.
         let before = &rest[..block.start];
         let blank = ["\n\r\n", "\n\n"]
             .iter()
@@ -64,7 +64,7 @@ fn find<'a>(root: &'a Item, section: &[&str]) -> Option<&'a Item> {
         .try_fold(root, |item, key| item.as_table_like()?.get(key))
 }
 
-/// Whole lines, from each header to the last value below it.
+/// Collects the whole lines of each table, from its header to its last value.
 fn collect(text: &str, item: &Item, blocks: &mut Vec<Range<usize>>) {
     match item {
         Item::Table(table) => collect_table(text, table, blocks),
@@ -94,7 +94,7 @@ fn collect_table(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Where the last of a table's own values ends.
+/// The end of the last of a table's own values.
 fn end(table: &Table) -> usize {
     let ends = table.iter().map(|(_, item)| match item {
         Item::Value(value) => value.span().map_or(0, |span| span.end),

@@ -1,4 +1,4 @@
-//! The files of the log, which the daemon names by when it began them: `audit-MILLISECONDS.jsonl`.
+//! The files of the audit log: `audit-MILLISECONDS.jsonl`, named after the time of their creation.
 
 use std::{
     fs::{self, File},
@@ -13,7 +13,7 @@ pub(super) struct AuditFile {
     path: PathBuf,
 }
 
-/// The oldest first.
+/// The audit log's files in `folder`, the oldest first.
 pub(super) fn listed(folder: &Path) -> Vec<AuditFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<AuditFile> = entries
@@ -30,10 +30,10 @@ pub(super) fn listed(folder: &Path) -> Vec<AuditFile> {
 }
 
 impl AuditFile {
-    /// Its whole lines, and how many bytes they are.
+    /// The complete lines of the file, and their length in bytes.
     pub(super) fn lines(&self) -> io::Result<(Vec<String>, u64)> {
         let mut bytes = match fs::read(&self.path) {
-            // It was too old to be kept a moment ago.
+            // It has been deleted because of its age since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
             read => read?,
         };
@@ -45,7 +45,7 @@ impl AuditFile {
     }
 }
 
-/// What is added to the log from some moment on.
+/// Follows what is appended to the audit log.
 pub(super) struct Tail {
     folder: PathBuf,
     file: File,
@@ -55,7 +55,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Behind so many bytes of a file.
+    /// Starts after the first `read` bytes of a file.
     pub(super) fn behind(folder: &Path, from: &AuditFile, read: u64) -> io::Result<Self> {
         let mut file = File::open(&from.path)?;
         file.seek(SeekFrom::Start(read))?;
@@ -67,11 +67,11 @@ impl Tail {
         })
     }
 
-    /// Whole lines that have come.
+    /// The complete lines that were appended since the last call.
     pub(super) fn added(&mut self) -> io::Result<Vec<String>> {
         let mut lines = Vec::new();
         loop {
-            // Looked for first: what is in this file was written before the next one was begun.
+            // Looked up before the read: once the next file exists, this one is complete.
             let mut later = listed(&self.folder).into_iter();
             let next = later.find(|file| file.began > self.began);
             self.file.read_to_end(&mut self.rest)?;

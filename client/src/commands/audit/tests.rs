@@ -1,4 +1,4 @@
-//! The log as it lies on the disk.
+//! Tests with the files of an audit log.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn line(second: u64, path: &str) -> String {
 }
 
 #[test]
-fn the_latest_of_several_files_come_in_their_order_and_torn_lines_are_skipped() {
+fn latest_entries_of_several_files_are_in_order_and_torn_lines_are_skipped() {
     let home = tempfile::tempdir().unwrap();
     let write = |began: u64, text: String| {
         fs::write(home.path().join(format!("audit-{began:013}.jsonl")), text).unwrap();
@@ -42,7 +42,7 @@ fn the_latest_of_several_files_come_in_their_order_and_torn_lines_are_skipped() 
 }
 
 #[test]
-fn what_is_added_is_followed_into_the_next_file_in_whole_lines() {
+fn tail_follows_whole_lines_into_the_next_file() {
     let home = tempfile::tempdir().unwrap();
     let path = |began: u64| home.path().join(format!("audit-{began:013}.jsonl"));
     fs::write(path(1), "old\non").unwrap();

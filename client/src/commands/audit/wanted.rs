@@ -1,4 +1,4 @@
-//! Which lines of the log somebody wants to see. Pure, but for the clock.
+//! Filters audit log entries by the options of `mux audit`. Pure, except for the clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::moment::{is_run, since};
 use crate::args;
 
-/// Every call that did not end well.
+/// The value of `--outcome` for all calls that did not succeed.
 const FAILED: &str = "failed";
 
 #[derive(Debug, Default)]
@@ -30,13 +30,13 @@ impl Wanted {
         })
     }
 
-    /// Whether something that was written before then may still be wanted, in milliseconds since 1970.
+    /// Whether an entry written before `before`, in milliseconds since 1970, can match.
     pub(super) fn reaches(&self, before: u64) -> bool {
         let before = UNIX_EPOCH + Duration::from_millis(before);
         self.since.is_none_or(|since| since <= before)
     }
 
-    /// The line, if it is one, and then if it is wanted.
+    /// Parses a line: `None` if it is invalid, `Some(None)` if it does not match.
     pub(super) fn read(&self, line: &str) -> Option<Option<Value>> {
         let entry: Value = serde_json::from_str(line).ok()?;
         let at = entry["at"].as_str()?;
@@ -60,10 +60,10 @@ impl Wanted {
     }
 }
 
-/// As in the policy: `*` is any text, `?` one letter.
+/// Matches globs as policy rules do: `*` is any text, `?` is one character.
 fn fits(glob: &str, text: &str) -> bool {
     let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
-    // Where to go on when the last star has to take one letter more.
+    // Where to continue if the last star has to match one more character.
     let (mut at, mut star) = ((0, 0), None);
     while at.1 < text.len() {
         match glob.get(at.0) {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn globs_are_those_of_the_policy() {
+    fn globs_match_as_in_policy_rules() {
         for (glob, text, fit) in [
             ("*", "a.b", true),
             ("github.*", "github.delete_repo", true),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_chosen_by_what_stands_in_them() {
+    fn entries_are_filtered_by_their_fields() {
         let line = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"call","path":"a.b","agent":"s","run":"f-12","outcome":"denied"}"#;
         let deed = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"login","subject":"a"}"#;
         let audit = args::Audit::default;

@@ -1,6 +1,6 @@
-//! The agents on this machine: whether they have mux, and what they have beside it.
+//! Checks the agents on this machine: whether they have mux, and which servers they have in addition.
 //!
-//! Invariant: no value of their files is repeated, only names.
+//! Invariant: of the agents' other entries only names are shown, never values.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const NAME: &str = "agents";
 
 pub(super) fn look(dirs: &Dirs) -> Group {
     let mut group = Group::new(NAME);
-    // Without a home there are none.
+    // Without a home directory no agent can be found.
     if let Some(places) = Places::new(System::current(), variable) {
         let ours = written::servers(dirs);
         for agent in Agent::ALL.into_iter().filter(|agent| places.found(*agent)) {
@@ -39,7 +39,7 @@ fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Wri
     let document = match document {
         Ok(document) => document,
         Err(problem) => {
-            let fix = format!("mend it, since {title} cannot read it either; then {install}");
+            let fix = format!("fix it, since {title} cannot read it either; then {install}");
             group.warn(format!("{title}: {problem}"), fix);
             return;
         }
@@ -53,8 +53,8 @@ fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Wri
         let program = Path::new(&door.command);
         if program.is_absolute() && !is_program(program) {
             group.fail(
-                format!("{title} starts {}, which is not there", program.display()),
-                format!("{install} puts in the mux that you run now"),
+                format!("{title} starts {}, which does not exist", program.display()),
+                format!("{install} writes the path of the mux that you run now"),
             );
         }
     }
@@ -70,10 +70,10 @@ fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Wri
     if !twice.is_empty() {
         group.warn(
             format!(
-                "{title} has servers of its own that mux has too: {}; each runs twice, and its tools are told twice",
+                "{title} has servers of its own that mux has too: {}; each runs twice, and its tools are listed twice",
                 twice.join(", ")
             ),
-            format!("take them out of {shown}"),
+            format!("remove them from {shown}"),
         );
     } else {
         group.ok(format!("{title} has mux"));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_without_mux_with_a_mux_that_is_gone_or_with_servers_twice_is_told() {
+    fn missing_broken_and_duplicate_agent_entries_are_reported() {
         let mux = r#""mux": { "command": "mux", "args": ["mcp"] }"#;
         let of = |entries: &str| told(&format!(r#"{{ "mcpServers": {{ {entries} }} }}"#));
         assert_eq!(of(mux), [(Verdict::Ok, "Cursor has mux".into())]);

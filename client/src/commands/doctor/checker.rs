@@ -1,4 +1,4 @@
-//! The type checker, as the daemon sees it.
+//! Checks the type checker, as the daemon reports it.
 
 use mux_proto::Status;
 

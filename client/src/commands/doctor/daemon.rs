@@ -1,4 +1,4 @@
-//! The daemon that runs, if one does, and what one left that does not.
+//! Checks the running daemon, or what is left of one that has exited.
 
 use std::{
     fs::{File, TryLockError},
@@ -12,7 +12,7 @@ use super::{super::me, Group};
 
 const NAME: &str = "daemon";
 
-/// The session is one on which everything can be asked.
+/// Returns a session only if the daemon has the contract of this program.
 pub(super) async fn look(dirs: &Dirs) -> (Group, Option<Session>) {
     let mut group = Group::new(NAME);
     match mux_client::connect(dirs, &me()).await {
@@ -41,7 +41,7 @@ fn greeted(group: &mut Group, welcome: &Welcome) {
     if *contract != ours {
         group.warn(
             format!("muxd {pid} speaks contract {contract} and mux speaks {ours}"),
-            "`mux restart` changes over; the next command that needs a daemon does it too",
+            "`mux restart` changes over; so does the next command that needs a daemon",
         );
     } else if build != our_build {
         group.warn(
@@ -59,21 +59,21 @@ fn absent(group: &mut Group, dirs: &Dirs) {
     match mux_client::holder(dirs) {
         Ok(Some(pid)) => group.warn(
             format!("muxd {pid} holds its lock and does not answer: it is ending, or it hangs"),
-            "`mux stop` waits for its end, `mux stop --now` hurries it",
+            "`mux stop` waits until it has exited, `mux stop --now` ends it at once",
         ),
         Ok(None) => group.note(
-            "no muxd is running, so that workers and servers were not looked at",
+            "no muxd is running, so workers and servers were not checked",
             Some("`mux servers` starts one"),
         ),
         Err(error) => {
             let file = dirs.instance_lock().display().to_string();
             let fix = format!("remove {file} if no muxd is running");
-            group.fail(format!("the lock {file} cannot be seen: {error}"), fix);
+            group.fail(format!("the lock {file} cannot be read: {error}"), fix);
         }
     }
     if is_held(&dirs.keeper_lock()) {
         group.note(
-            "the keeper of a muxd that has gone still ends its servers",
+            "the keeper of a muxd that has exited is still stopping its servers",
             Some("the next muxd waits for it, a few seconds at most"),
         );
     }
@@ -96,7 +96,7 @@ fn leftover(group: &mut Group, socket: &Path) {
         )),
         Ok(found) if found.file_type().is_socket() => group.note(
             format!("{shown} was left by a muxd that was killed"),
-            Some("nothing: the next one replaces it"),
+            Some("nothing to do: the next muxd replaces it"),
         ),
         Ok(found) if found.is_dir() => group.fail(
             format!("{shown} is a directory, and the socket belongs there"),
@@ -106,7 +106,8 @@ fn leftover(group: &mut Group, socket: &Path) {
     }
 }
 
-/// Whether somebody listens there, whom to dial would wake. Other systems than Linux do not tell.
+/// Whether a process listens on the socket, found without a connection, which would start muxd. Linux only: `false`
+/// on other systems.
 #[cfg(unix)]
 fn is_listened_on(socket: &Path) -> bool {
     /// `__SO_ACCEPTCON` of the kernel.
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_of_another_build_or_contract_is_named_with_the_way_out() {
+    fn other_build_or_contract_is_reported_with_a_fix() {
         let mut welcome = Welcome {
             contract: version::CONTRACT,
             build: version::BUILD.into(),
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_daemon_left_is_told() {
+    fn leftovers_of_an_exited_daemon_are_reported() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         dirs.prepare().unwrap();

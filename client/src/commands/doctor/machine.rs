@@ -1,6 +1,6 @@
-//! What the machine gives: room on its disks, files, processes, a clock.
+//! Checks the machine: disk space, limits of files and processes, and the clock.
 //!
-//! Invariant: what a daemon says of itself is not said again from outside.
+//! Invariant: a condition that the daemon reports is not checked again here.
 
 use std::{
     collections::BTreeMap,
@@ -14,17 +14,17 @@ use super::{super::variable, Group};
 
 const NAME: &str = "machine";
 
-/// Below this a disk is nearly full: logs alone may take half of it.
+/// Free bytes below which a disk is nearly full: logs alone may take half of it.
 const LITTLE: u64 = 200 << 20;
-/// And below this it is full.
+/// Free bytes below which a disk is full.
 const NOTHING: u64 = 1 << 20;
-/// A usual pool has use for more.
+/// A typical set of servers needs more file descriptors.
 const FILES: u64 = 256;
 const PROCESSES: u64 = 128;
-/// Files of a network may be ahead by less.
+/// Timestamps on network file systems may be ahead by less.
 const AHEAD: Duration = Duration::from_secs(5 * 60);
 
-/// Modes in which something is lost or refused.
+/// Degraded modes in which data is lost or requests are refused.
 const FAILING: &[&str] = &["disk_full", "read_only", "missing", "audit", "workers"];
 
 pub(super) fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
@@ -49,12 +49,12 @@ pub(super) fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
     }
     home(&mut group, dirs);
     if group.checks.is_empty() {
-        group.ok("there is room on the disks, and the limits and the clock are as they should be");
+        group.ok("disk space, limits and the clock are as they should be");
     }
     group
 }
 
-/// Whether the disks have room, each once.
+/// Checks the free space of each disk once.
 #[cfg(unix)]
 fn room(group: &mut Group, dirs: &Dirs) {
     use nix::sys::statvfs::statvfs;
@@ -65,7 +65,7 @@ fn room(group: &mut Group, dirs: &Dirs) {
         if let (Ok(found), Ok(disk)) = (dir.metadata(), statvfs(dir.as_path()))
             && disk.blocks() > 0
         {
-            // Systems count blocks in different widths.
+            // The width of block counts differs between systems.
             let left = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
             let left = u64::try_from(left).unwrap_or(u64::MAX);
             disks.entry(found.dev()).or_insert((dir, left));
@@ -82,7 +82,7 @@ fn room(group: &mut Group, dirs: &Dirs) {
         } else if left < LITTLE {
             group.warn(
                 format!("the disk of {shown} has {left_mib} MiB left"),
-                format!("make room; `du -sh {shown}` says how much of it is ours"),
+                format!("make room; `du -sh {shown}` shows how much of it muxd uses"),
             );
         }
     }
@@ -91,7 +91,7 @@ fn room(group: &mut Group, dirs: &Dirs) {
 #[cfg(not(unix))]
 fn room(_group: &mut Group, _dirs: &Dirs) {}
 
-/// What a daemon would get that is started from here.
+/// Checks the resource limits that a daemon started from here would inherit.
 #[cfg(unix)]
 fn limits(group: &mut Group) {
     use nix::sys::resource::{Resource, getrlimit};
@@ -100,7 +100,7 @@ fn limits(group: &mut Group) {
         && hard < FILES
     {
         group.warn(
-            format!("a muxd that is started here may open {hard} files only"),
+            format!("a muxd that is started here may open only {hard} files"),
             format!("`ulimit -n` with {FILES} or more, the hard limit too; nofile in /etc/security/limits.conf"),
         );
     }
@@ -109,7 +109,7 @@ fn limits(group: &mut Group) {
         && soft < PROCESSES
     {
         group.warn(
-            format!("you may have {soft} processes and threads only, those of a desktop included"),
+            format!("you may have only {soft} processes and threads, your desktop's included"),
             format!("`ulimit -u` with {PROCESSES} or more; nproc in /etc/security/limits.conf"),
         );
     }
@@ -118,7 +118,7 @@ fn limits(group: &mut Group) {
 #[cfg(not(unix))]
 fn limits(_group: &mut Group) {}
 
-/// Whether files of ours are younger than now.
+/// Checks whether files of mux have timestamps in the future.
 fn clock(group: &mut Group, dirs: &Dirs, now: SystemTime) {
     let mut files: Vec<PathBuf> = vec![dirs.config_file(), dirs.env_file()];
     files.extend(std::env::current_exe());
@@ -138,7 +138,7 @@ fn clock(group: &mut Group, dirs: &Dirs, now: SystemTime) {
                 "the clock is behind, or was ahead: {} was written {ahead} from now",
                 file.display()
             ),
-            "set the clock right (`timedatectl set-ntp true`): logins and kept results end by it",
+            "set the clock (`timedatectl set-ntp true`): logins and stored results expire by it",
         );
     }
 }
@@ -146,17 +146,17 @@ fn clock(group: &mut Group, dirs: &Dirs, now: SystemTime) {
 fn home(group: &mut Group, dirs: &Dirs) {
     if variable("HOME").is_none() {
         group.warn(
-            "HOME is not set here: a muxd that is started so knows no home, and its servers neither",
+            "HOME is not set here: a muxd that is started here has no home directory, nor have its servers",
             "set HOME before you run mux",
         );
     }
     if cfg!(target_os = "linux") && dirs.home().is_none() && variable("XDG_RUNTIME_DIR").is_none() {
         group.note(
             format!(
-                "XDG_RUNTIME_DIR is not set, so that the socket stands in {}",
+                "XDG_RUNTIME_DIR is not set, so the socket is in {}",
                 dirs.runtime.display()
             ),
-            Some("nothing, where everything that runs mux is without it; services need it"),
+            Some("nothing to do if no program that runs mux has it set; services need it"),
         );
     }
 }
@@ -170,7 +170,7 @@ mod tests {
     use super::{super::Verdict, *};
 
     #[test]
-    fn a_file_from_the_future_tells_of_a_clock_that_is_behind() {
+    fn file_with_a_future_timestamp_means_that_the_clock_is_behind() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         let now = SystemTime::now();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_daemon_cannot_do_is_repeated_with_its_fix() {
+    fn degraded_conditions_are_repeated_with_their_fix() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         let mode = |mode: &str| Degraded {

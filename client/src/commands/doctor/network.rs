@@ -1,4 +1,4 @@
-//! The way out: proxies and certificates that the environment names.
+//! Checks the proxies and certificates that the environment names.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::Group;
 
 const NAME: &str = "network";
 
-/// Variables that name a proxy; the small ones win.
+/// Variables that name a proxy; lowercase ones take precedence.
 const PROXIES: &[&str] = &[
     "https_proxy",
     "HTTPS_PROXY",
@@ -21,7 +21,7 @@ const PROXIES: &[&str] = &[
 const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 const FOLDER: &str = "SSL_CERT_DIR";
 
-/// `variable` reads the environment. Nothing is said of what is not set.
+/// `variable` reads the environment. Variables that are not set are not reported.
 pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
     let mut group = Group::new(NAME);
     for name in PROXIES {
@@ -30,9 +30,9 @@ pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
         };
         // Its value may hold a password.
         match value.to_str().is_some_and(is_proxy) {
-            true => group.ok(format!("requests go through the proxy of {name}")),
+            true => group.ok(format!("requests use the proxy in {name}")),
             false => group.fail(
-                format!("{name} is no address of a proxy, and servers behind URLs are not reached"),
+                format!("{name} is not a proxy address, so servers with a URL cannot be reached"),
                 format!("{name}=http://host:port, or unset it; then `mux restart`"),
             ),
         }
@@ -48,10 +48,10 @@ pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
         match missing {
             Some(missing) => group.fail(
                 format!(
-                    "{FOLDER} names {}, which is no directory",
+                    "{FOLDER} names {}, which is not a directory",
                     missing.display()
                 ),
-                format!("mend or unset {FOLDER}; then `mux restart`"),
+                format!("fix or unset {FOLDER}; then `mux restart`"),
             ),
             None => group.ok(format!("certificates come from {}", folder.display())),
         }
@@ -60,7 +60,7 @@ pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
 }
 
 fn is_proxy(value: &str) -> bool {
-    // Without a scheme it is one of HTTP, as most programs have it.
+    // Without a scheme it is an HTTP proxy, as in most programs.
     let whole = match value.contains("://") {
         true => value.to_owned(),
         false => format!("http://{value}"),
@@ -79,7 +79,7 @@ fn certificates(group: &mut Group, name: &str, file: &Path) {
         ),
         Ok(bytes) if !holds_certificate(&bytes) => {
             group.fail(
-                format!("{name} names {shown}, which holds no certificate"),
+                format!("{name} names {shown}, which contains no certificate"),
                 fix,
             );
         }
@@ -97,7 +97,7 @@ mod tests {
     use super::{super::Verdict, *};
 
     #[test]
-    fn what_is_named_and_cannot_work_is_told_without_passwords() {
+    fn broken_proxies_and_certificates_are_reported_without_passwords() {
         assert!(look(|_| None).checks.is_empty());
         let dir = tempfile::tempdir().unwrap();
         let empty = dir.path().join("empty.pem");

@@ -1,7 +1,6 @@
-//! Where things stand: the directories, who owns them, who may read them.
+//! Checks the directories: who owns them, and who may read them.
 //!
-//! Invariant: modes are looked at before anything is asked of the daemon's own code, which closes
-//! directories that were open.
+//! Invariant: modes are read before `Dirs::prepare`, which closes directories that were open to other users.
 
 use std::path::Path;
 
@@ -19,18 +18,18 @@ pub(super) fn look(dirs: &Dirs) -> Group {
         .filter_map(|dir| Some((dir, others(dir)?)))
         .map(|(dir, mode)| format!("{} (mode {mode:03o})", dir.display()))
         .collect();
-    // This also finds links, files in the way, foreign owners, and a socket's path that is too long.
+    // This also finds links, files in place of directories, other owners, and a socket path that is too long.
     match dirs.prepare() {
         Err(error) => {
-            group.fail(error.to_string(), "nothing works before that");
+            group.fail(error.to_string(), "mux cannot work until this is fixed");
             return group;
         }
         Ok(()) if open.is_empty() => {
             let state = dirs.state.display();
-            group.ok(format!("the directories are yours alone, such as {state}"));
+            group.ok(format!("only you can access directories such as {state}"));
         }
         Ok(()) => group.warn(
-            format!("others could look into {}", open.join(", ")),
+            format!("other users could look into {}", open.join(", ")),
             "it is closed to them now; find out what opened it",
         ),
     }
@@ -38,7 +37,7 @@ pub(super) fn look(dirs: &Dirs) -> Group {
     if let Some(mode) = others(&env) {
         let file = env.display();
         group.warn(
-            format!("others can read {file} (mode {mode:03o}), where secrets stand"),
+            format!("other users can read {file} (mode {mode:03o}), which holds secrets"),
             format!("chmod 600 {file}"),
         );
     }
@@ -56,7 +55,7 @@ pub(super) fn look(dirs: &Dirs) -> Group {
     group
 }
 
-/// The mode of a file or directory in which others than its owner may look.
+/// The mode of a file or directory, if users other than its owner have access to it.
 #[cfg(unix)]
 fn others(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn open_directories_and_secrets_are_named_with_the_fix() {
+    fn readable_directories_and_secrets_are_reported_with_a_fix() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         assert_eq!(verdicts(&dirs), [Verdict::Ok, Verdict::Note]);
@@ -101,7 +100,7 @@ mod tests {
         assert_eq!(env.verdict, Verdict::Warning);
         assert!(env.fix.as_ref().unwrap().starts_with("chmod 600 "));
         assert_eq!(config.verdict, Verdict::Ok);
-        // It was closed.
+        // `look` has closed the directory.
         fs::remove_file(dirs.env_file()).unwrap();
         assert_eq!(verdicts(&dirs), [Verdict::Ok, Verdict::Ok]);
     }

@@ -1,4 +1,4 @@
-//! The programs that `mux` starts, or has started for it.
+//! Checks the programs that `mux` starts: `muxd`, and `mux-worker` through it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::Group;
 
 const NAME: &str = "programs";
 
-/// With what the environment names, if it does.
+/// `muxd` and `worker` are the paths that the environment names, if any.
 pub(super) fn look(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> Group {
     let mut group = Group::new(NAME);
     let muxd = found(&mut group, "muxd", variables::DAEMON, muxd, None);
@@ -22,7 +22,7 @@ pub(super) fn look(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> Group {
     group
 }
 
-/// A program that the environment names, or the one beside `neighbour`, which is `mux` if none is given.
+/// Checks the program that the environment names, or the one beside `neighbour`, by default `mux` itself.
 fn found(
     group: &mut Group,
     name: &str,
@@ -42,7 +42,7 @@ fn found(
         return Some(path);
     }
     let message = if path.exists() {
-        format!("{shown} is no program that you can run")
+        format!("{shown} is not a program that you can run")
     } else {
         format!("there is no {shown}")
     };
@@ -68,7 +68,7 @@ mod tests {
     use super::{super::Verdict, *};
 
     #[test]
-    fn a_program_that_is_missing_is_a_failure_with_the_variable_that_names_it() {
+    fn missing_program_is_a_failure_that_names_its_variable() {
         let group = look(Some("/bin/sh".into()), Some("/nowhere/mux-worker".into()));
         assert_eq!(group.checks[0].verdict, Verdict::Ok);
         let worker = &group.checks[1];
@@ -79,6 +79,6 @@ mod tests {
         let group = look(Some("/bin/sh".into()), None);
         assert_eq!(group.checks[1].message, "there is no /bin/mux-worker");
         let group = look(Some("/etc/passwd".into()), None);
-        assert!(group.checks[0].message.contains("no program"));
+        assert!(group.checks[0].message.contains("not a program"));
     }
 }

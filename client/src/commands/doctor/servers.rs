@@ -32,7 +32,7 @@ pub(super) fn look(status: &Status) -> Group {
         let reason = reason.trim();
         match server.state {
             _ if server.auth == Some(AuthState::Required) => group.note(
-                format!("{name}: somebody has to sign in"),
+                format!("{name}: sign-in is required"),
                 Some(&format!("`mux servers login {name}`")),
             ),
             ServerState::Broken => group.fail(
@@ -41,21 +41,21 @@ pub(super) fn look(status: &Status) -> Group {
                     format!("change [{section}.{name}] in {config} and run `mux reload`")
                 }),
             ),
-            // What git and ssh say who find no key.
+            // The message of git and ssh if they find no key.
             ServerState::Failed | ServerState::BackingOff
                 if reason.contains("Permission denied (publickey") =>
             {
                 group.fail(
                     format!("{name}: {reason}"),
                     format!(
-                        "servers see no SSH agent unless they ask: write env = {{ SSH_AUTH_SOCK = \"${{SSH_AUTH_SOCK}}\" }} \
+                        "servers get no SSH agent by default: write env = {{ SSH_AUTH_SOCK = \"${{SSH_AUTH_SOCK}}\" }} \
                          in [servers.{name}] in {config}"
                     ),
                 );
             }
             ServerState::Failed | ServerState::BackingOff => group.fail(
                 format!("{name}: {reason}"),
-                format!("`mux servers logs {name}` shows what it said, `mux servers restart {name}` tries again"),
+                format!("`mux servers logs {name}` shows its output, `mux servers restart {name}` tries again"),
             ),
             ServerState::Degraded => group.note(
                 format!("{name}: {reason}"),
@@ -68,7 +68,7 @@ pub(super) fn look(status: &Status) -> Group {
         }
         for warning in &server.warnings {
             let source = server.source.as_ref();
-            // They follow, with a way out each.
+            // The notes are reported below, each with its fix.
             if source
                 .is_some_and(|source| source.notes.iter().any(|note| is_said_by(note, warning)))
             {
@@ -77,7 +77,7 @@ pub(super) fn look(status: &Status) -> Group {
             let problem = source.and_then(|source| source.problem.as_ref());
             let fix = match (source, problem) {
                 (_, Some(problem)) if warning.contains(problem.as_str()) => {
-                    format!("`mux sources refresh {name}` looks at it now")
+                    format!("`mux sources refresh {name}` tries again now")
                 }
                 _ => format!("`mux servers pins {name}` lists its tools"),
             };
@@ -95,7 +95,7 @@ pub(super) fn look(status: &Status) -> Group {
         for SourceNote { text, fix } in server.source.iter().flat_map(|source| &source.notes) {
             let fix = fix.clone().unwrap_or_else(|| {
                 format!(
-                    "[sources.{name}] in {config} is where it is named; `mux sources refresh {name}` reads its description again"
+                    "[sources.{name}] in {config} defines it; `mux sources refresh {name}` reads its description again"
                 )
             });
             group.warn(format!("{name}: {text}"), fix);
@@ -117,7 +117,7 @@ pub(super) fn look(status: &Status) -> Group {
             format!(
                 "tokens and secrets are kept in a file, since the keyring cannot be used: {note}"
             ),
-            Some("keyring = \"never\" in [daemon] says that this is meant"),
+            Some("keyring = \"never\" in [daemon] if this is intended"),
         );
     }
     let servers = status.servers.len();
@@ -144,18 +144,18 @@ fn fix_of(code: &str, config: &str) -> String {
             "`mux-worker` must be in the directory of `muxd` and of the same build; `mux logs` shows more".into()
         }
         "cache" => "`mux restart` opens it again".into(),
-        "audit" => "`mux logs` shows since when; what is lost is lost".into(),
+        "audit" => "`mux logs` shows since when; lost lines are gone".into(),
         _ => format!("`mux logs` shows more; after a change of {config}, run `mux reload`"),
     }
 }
 
-/// A warning is a note with its way out behind it.
+/// Whether `warning` is the text of `note`, with or without its fix appended.
 fn is_said_by(note: &SourceNote, warning: &str) -> bool {
     let rest = warning.strip_prefix(note.text.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("; "))
 }
 
-/// What a reason that is about a secret says to do: the entry itself is right.
+/// The `mux secrets set` command in a reason that is about a secret: the entry itself is correct.
 fn secret_fix(reason: &str) -> Option<String> {
     let from = reason.find("`mux secrets set ")?;
     let command = &reason[from..];

@@ -1,4 +1,4 @@
-//! The service, if one is installed, and how the daemon that runs was started.
+//! Checks the service, if one is installed, and shows how the running daemon was started.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) async fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
             render::started_by(status.started.as_ref())
         ));
     }
-    // Where there can be no service, nothing is wrong with it.
+    // A system without services is not a problem.
     if let Ok(report) = service::look(dirs).await {
         installed(&mut group, &report, status);
     }
@@ -33,15 +33,15 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
     let install = "mux service install";
     for program in report.files.iter().filter_map(|file| gone(file)) {
         group.fail(
-            format!("{name} starts {}, which is not there", program.display()),
-            format!("`{install}` with the mux that you run now names the muxd beside it"),
+            format!("{name} starts {}, which does not exist", program.display()),
+            format!("`{install}` writes the path of the muxd beside the mux that you run now"),
         );
     }
     for file in &report.stale {
         let file = file.display();
         group.warn(
-            format!("{file} is not what this mux would write: muxd may have moved, or the socket"),
-            format!("`{install} --dry-run` shows what differs, `{install}` puts it right"),
+            format!("{file} is not what this mux would write: muxd or the socket may have moved"),
+            format!("`{install} --dry-run` shows what differs, `{install}` updates it"),
         );
     }
     if let Some(error) = &report.unreachable {
@@ -49,13 +49,13 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
         group.warn(format!("{name} is installed, and {}", error.message), fix);
     } else if !report.active {
         group.warn(
-            format!("{name} is installed and does not listen, so that clients start muxd"),
+            format!("{name} is installed and does not listen, so clients start muxd"),
             match report.system {
                 "systemd" => format!(
-                    "`{install}` puts it in force; `systemctl --user status {name}` says why"
+                    "`{install}` starts it; `systemctl --user status {name}` shows why"
                 ),
                 _ => format!(
-                    "`{install}` puts it in force; `launchctl print gui/$(id -u)/{name}` says why"
+                    "`{install}` starts it; `launchctl print gui/$(id -u)/{name}` shows why"
                 ),
             },
         );
@@ -67,14 +67,14 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
         let passed = |status: &Status| status.started.as_ref().is_some_and(|s| s.socket_passed);
         if report.system == "systemd" && status.is_some_and(|status| !passed(status)) {
             group.warn(
-                "the muxd that runs is not the service's, and goes as soon as it notices",
+                "the running muxd was not started by the service, and exits as soon as it notices",
                 "`mux restart` changes over",
             );
         }
     }
 }
 
-/// The program that a unit starts, if there is none.
+/// The program that a unit starts, if it does not exist.
 fn gone(unit: &Path) -> Option<PathBuf> {
     let text = std::fs::read_to_string(unit).ok()?;
     let line = text
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_starts_what_is_gone_is_a_failure() {
+    fn unit_that_starts_a_missing_program_is_a_failure() {
         let dir = tempfile::tempdir().unwrap();
         let unit = dir.path().join("muxd.service");
         let told = |line: &str| {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_service_is_told_with_what_to_do() {
+    fn service_problems_are_reported_with_a_fix() {
         assert_eq!(found(&report()), [(Verdict::Ok, String::new())]);
         let silent = ServiceReport {
             active: false,

@@ -1,4 +1,4 @@
-//! Where spans go, if somebody wants them anywhere.
+//! Checks the endpoint for spans, if one is configured.
 
 use mux_proto::Status;
 
@@ -17,14 +17,14 @@ pub(super) fn look(status: &Status) -> Group {
     if !telemetry.built_in {
         group.warn(
             format!("{endpoint} gets no spans: this muxd is built without OpenTelemetry"),
-            "build it with `--features otel`, or take the endpoint out of [telemetry]",
+            "build it with `--features otel`, or remove the endpoint from [telemetry]",
         );
         return group;
     }
     match &telemetry.problem {
         Some(problem) => group.warn(
             format!("spans do not reach {endpoint}, and {} were lost: {problem}", telemetry.lost),
-            "start the collector, or correct `endpoint` and `headers` in [telemetry]; nothing else waits for it",
+            "start the collector, or correct `endpoint` and `headers` in [telemetry]; nothing else is affected",
         ),
         None => group.ok(format!("spans go to {endpoint}, {} so far", telemetry.sent)),
     }
@@ -38,7 +38,7 @@ mod tests {
     use super::{super::Verdict, *};
 
     #[test]
-    fn an_endpoint_that_gets_nothing_is_named_with_the_way_out() {
+    fn endpoint_that_gets_no_spans_is_reported_with_a_fix() {
         let status = |telemetry: Option<TelemetryStatus>| {
             let mut status: Status = serde_json::from_value(serde_json::json!({
                 "build": "", "contract": 5, "pid": 1, "uptime_ms": 0, "clients": 0,

@@ -1,4 +1,4 @@
-//! What waits for somebody's word.
+//! Reports calls that wait for an approval.
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{ApprovalState, ApprovalsRequest};
@@ -34,13 +34,13 @@ pub(super) async fn look(session: &Session) -> Group {
         }
         Ok(Err(error)) => group.warn(
             format!(
-                "it cannot be seen what waits for an approval: {}",
+                "cannot list the calls that wait for an approval: {}",
                 error.message
             ),
             "`mux logs` shows more",
         ),
         Err(error) => group.warn(
-            format!("it cannot be seen what waits for an approval: {error}"),
+            format!("cannot list the calls that wait for an approval: {error}"),
             "`mux logs` shows more",
         ),
     }

@@ -1,6 +1,6 @@
-//! The engine that runs programs, and what holds its process.
+//! Checks the engine that runs programs, and the sandbox layers of its process.
 //!
-//! Invariant: a wall that does not stand is named with what it would have held.
+//! Invariant: a missing layer is reported with what it would do.
 
 use mux_proto::Status;
 
@@ -8,17 +8,17 @@ use super::Group;
 
 const NAME: &str = "workers";
 
-/// A wall of a worker process on Linux.
+/// A sandbox layer of a worker process on Linux.
 struct Wall {
-    /// As a worker names it.
+    /// The name that a worker reports.
     layer: &'static str,
-    /// What stands open without it.
+    /// What the layer does.
     holds: &'static str,
-    /// What it needs.
+    /// What the system must have for it.
     needs: &'static str,
 }
 
-/// In the order in which a worker raises them.
+/// In the order in which a worker enables them.
 const WALLS: &[Wall] = &[
     Wall {
         layer: "pdeathsig",
@@ -27,7 +27,7 @@ const WALLS: &[Wall] = &[
     },
     Wall {
         layer: "no_new_privs",
-        holds: "keeps a program that is set-user-id from giving more rights",
+        holds: "keeps set-user-id programs from giving more rights",
         needs: "Linux 3.5",
     },
     Wall {
@@ -47,17 +47,17 @@ const WALLS: &[Wall] = &[
     },
     Wall {
         layer: "memory",
-        holds: "bounds the worker's whole memory, not only the engine's heap",
+        holds: "limits the worker's whole memory, not only the engine's heap",
         needs: "Linux 4.7, and /proc",
     },
     Wall {
         layer: "processor",
-        holds: "ends a worker of which the daemon has lost count",
+        holds: "ends a worker that the daemon has lost track of",
         needs: "any Linux",
     },
     Wall {
         layer: "descriptors",
-        holds: "closes whatever the daemon was started with",
+        holds: "closes the descriptors that the daemon was started with",
         needs: "Linux 5.9",
     },
     Wall {
@@ -72,7 +72,7 @@ const WALLS: &[Wall] = &[
     },
 ];
 
-/// What differs on the second engine.
+/// How QuickJS differs from V8.
 const QUICKJS: &str = "limits that differ: computing is many times slower; `eval` is confined rather \
     than off; `Intl` formats plainly; rejections that nobody awaited are not reported; some programs \
     that use up memory are noticed later";
@@ -87,7 +87,7 @@ pub(super) fn look(status: &Status) -> Group {
     match engine.as_str() {
         "quickjs" => group.warn(
             format!("the engine is quickjs; {QUICKJS}"),
-            "build mux-worker with V8: `scripts/setup` says how it finds it (docs/install.md)",
+            "build mux-worker with V8: see docs/install.md for how `scripts/setup` finds it",
         ),
         engine => group.ok(format!("the engine is {engine}")),
     }
@@ -96,11 +96,11 @@ pub(super) fn look(status: &Status) -> Group {
         linux(&mut group, walls);
     } else if walls.is_empty() {
         group.warn(
-            "nothing but the engine holds a program: this system has no walls for a worker yet",
+            "only the engine confines a program: there are no sandbox layers for this system yet",
             "run programs that you do not trust on Linux",
         );
     } else {
-        group.ok(format!("walls: {}", walls.join(", ")));
+        group.ok(format!("sandbox layers: {}", walls.join(", ")));
     }
     if status.workers.snapshot {
         group.ok("isolates are built from a snapshot");
@@ -126,18 +126,18 @@ fn linux(group: &mut Group, walls: &[String]) {
             continue;
         }
         let stands = if walls.contains(&partly) {
-            "stands in part only"
+            "is active only in part"
         } else {
-            "does not stand"
+            "is not active"
         };
         group.warn(
-            format!("the wall `{layer}` {stands}; it {holds}"),
+            format!("the sandbox layer `{layer}` {stands}; it {holds}"),
             format!("it needs {needs}; a container may also forbid it"),
         );
     }
     if group.checks.len() == before {
         let count = WALLS.len();
-        group.ok(format!("all {count} walls stand around a worker's process"));
+        group.ok(format!("all {count} sandbox layers of a worker are active"));
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     use super::{super::Verdict, *};
 
     #[test]
-    fn a_wall_that_does_not_stand_is_a_warning_of_its_own() {
+    fn each_missing_sandbox_layer_is_a_warning() {
         let all: Vec<String> = WALLS.iter().map(|wall| wall.layer.to_owned()).collect();
         let mut group = Group::new(NAME);
         linux(&mut group, &all);
@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(
             told,
             [
-                "the wall `landlock` stands in part only; it refuses files and TCP",
-                "the wall `seccomp` does not stand; it refuses every system call that a worker does \
+                "the sandbox layer `landlock` is active only in part; it refuses files and TCP",
+                "the sandbox layer `seccomp` is not active; it refuses every system call that a worker does \
                  not need"
             ]
         );

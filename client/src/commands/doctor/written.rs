@@ -1,5 +1,4 @@
-//! The configuration as it is written, for what no daemon was asked: whether it is TOML, and whether the programs
-//! that it names are there.
+//! Checks config.toml without a daemon: whether it is valid TOML, and whether the programs that it names exist.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +13,7 @@ use super::{Group, programs::is_program};
 
 const NAME: &str = "configuration";
 
-/// A server of it that is a process.
+/// A server in config.toml that has a command.
 #[derive(Debug, PartialEq)]
 pub(super) struct Written {
     pub(super) name: String,
@@ -22,34 +21,34 @@ pub(super) struct Written {
     pub(super) args: Vec<String>,
 }
 
-/// What it says, for those who compare it with other files; nothing of one that cannot be read.
+/// The servers in config.toml that have a command; none if the file cannot be read.
 pub(super) fn servers(dirs: &Dirs) -> Vec<Written> {
     let text = std::fs::read_to_string(dirs.config_file()).unwrap_or_default();
     text.parse()
         .map_or_else(|_| Vec::new(), |config| processes(&config))
 }
 
-/// `path` is where the user's shell looks for programs.
+/// `path` is the `PATH` of the user's shell.
 pub(super) fn look(dirs: &Dirs, status: Option<&Status>, path: Option<&OsStr>) -> Group {
     let mut group = Group::new(NAME);
     let file = dirs.config_file();
     let shown = file.display();
     let Ok(text) = std::fs::read_to_string(&file) else {
-        // What there is to say of that was said of the places.
+        // `places` reports a file that is missing or cannot be read.
         return group;
     };
     let config: DocumentMut = match text.parse() {
         Ok(config) => config,
         Err(error) => {
             if status.is_none() {
-                // Its text repeats the line, which may hold a secret.
+                // The whole error would repeat the line, which may hold a secret.
                 let error: &toml_edit::TomlError = &error;
                 let line = error.span().map_or(1, |span| {
                     1 + text[..span.start.min(text.len())].matches('\n').count()
                 });
                 group.fail(
                     format!("{shown} is not valid TOML, line {line}: {}", error.message()),
-                    "mend that line; until then nothing of the file is in force, or what it said last",
+                    "fix that line; until then muxd uses the last valid version of the file, if any",
                 );
             }
             return group;
@@ -64,20 +63,20 @@ pub(super) fn look(dirs: &Dirs, status: Option<&Status>, path: Option<&OsStr>) -
         if let Some(missing) = missing(command, path) {
             group.warn(
                 format!("[servers.{name}]: {missing}"),
-                format!("install it, or write its whole path as `command` in {shown}"),
+                format!("install it, or write its full path as `command` in {shown}"),
             );
         }
     }
     if status.is_none() && group.checks.is_empty() {
         let count = processes.len();
         group.ok(format!(
-            "{shown} is TOML, and the programs of its {count} servers over stdio are there"
+            "{shown} is valid TOML, and the programs of its {count} stdio servers exist"
         ));
     }
     group
 }
 
-/// Servers of which the daemon knows better.
+/// The names of servers whose state the daemon knows.
 fn working(status: Option<&Status>) -> BTreeSet<&str> {
     let servers = status.into_iter().flat_map(|status| &status.servers);
     servers
@@ -105,16 +104,16 @@ fn processes(config: &DocumentMut) -> Vec<Written> {
         .collect()
 }
 
-/// Why a program cannot be started, as far as one sees from here.
+/// Why a program cannot be started, as far as this process can tell.
 fn missing(command: &str, path: Option<&OsStr>) -> Option<String> {
     if command.is_empty() || command.contains('$') || command.starts_with('~') {
-        // What it will be the daemon knows, and says.
+        // Only the daemon can expand it, and reports a failure.
         return None;
     }
     let program = Path::new(command);
     if program.is_absolute() {
         return (!is_program(program)).then(|| match program.exists() {
-            true => format!("{command} is no program that you can run"),
+            true => format!("{command} is not a program that you can run"),
             false => format!("there is no {command}"),
         });
     }
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_toml_is_told_by_its_line_and_without_its_words() {
+    fn toml_error_names_the_line_without_its_content() {
         let told = told("[servers.a]\ncommand = \"sh\"\nenv = { TOKEN = \"s3cret\n");
         let [(Verdict::Failure, message)] = &told[..] else {
             panic!("{told:?}");
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_are_missing_are_named() {
+    fn missing_programs_are_reported() {
         let told = told(
             "[servers]\ninline = { command = \"sh\" }\n[servers.here]\ncommand = \"/bin/sh\"\n\
              [servers.gone]\ncommand = \"/no/such\"\n[servers.lost]\ncommand = \"no-such-program\"\n\

@@ -1,4 +1,4 @@
-//! One server as our configuration has it.
+//! A server entry of config.toml.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::agents::{Document, DocumentError, Format};
 
-/// The keys that say what a server is. The others say how we treat it, and are the user's.
+/// The keys that identify a server. The others are the user's settings for it.
 pub(in crate::commands) const IDENTITY: &[&str] =
     &["command", "args", "env", "cwd", "url", "headers"];
 
-/// `[servers.NAME]`; all texts in our syntax, where `${NAME}` is a variable and `$$` a dollar sign.
+/// `[servers.NAME]`; all texts in the syntax of config.toml: `${NAME}` is a variable, `$$` a dollar sign.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::commands) struct Definition {
     pub(in crate::commands) command: Option<String>,
@@ -27,7 +27,7 @@ pub(in crate::commands) struct Definition {
 }
 
 impl Definition {
-    /// As it is written, without what is as it would be anyway.
+    /// The entry as it is written, without default values.
     pub(in crate::commands) fn entry(&self) -> Map<String, Value> {
         let mut entry = Map::new();
         let texts = |texts: &BTreeMap<String, String>| {
@@ -60,12 +60,12 @@ impl Definition {
     }
 }
 
-/// Whether an entry of ours is this server, whatever else the user has said of it.
+/// Whether `ours` is the same server as `entry`, whatever its other settings are.
 pub(in crate::commands) fn same(ours: &Value, entry: &Map<String, Value>) -> bool {
     IDENTITY.iter().all(|key| ours.get(key) == entry.get(*key))
 }
 
-/// The document with this entry over the one that is there: of these keys it has no others than the entry's.
+/// Writes `entry` over the existing entry. Those of `keys` that `entry` does not have are removed.
 pub(in crate::commands) fn over(
     config: &Document,
     section: &[&str],

@@ -1,6 +1,6 @@
 //! The `env` file beside config.toml: lines of `NAME=value`, as the daemon reads them.
 
-/// The file as it is, and as it will be.
+/// The content of an `env` file, with edits.
 #[derive(Clone, Debug)]
 pub(in crate::commands) struct EnvFile {
     lines: Vec<String>,
@@ -17,7 +17,7 @@ impl EnvFile {
         }
     }
 
-    /// The last line of a name decides.
+    /// The value of a variable; its last line counts.
     pub(in crate::commands) fn get(&self, name: &str) -> Option<&str> {
         let mut values = self.lines.iter().rev().filter_map(|line| pair(line));
         values.find_map(|(known, value)| (known == name).then_some(value))
@@ -31,7 +31,7 @@ impl EnvFile {
         if self.get(name) == Some(value) {
             return true;
         }
-        // One pair of quotes is taken off whatever it holds.
+        // The parser strips one pair of quotes, whatever is inside.
         let line = format!("{name}=\"{value}\"");
         let old = self
             .lines
@@ -52,7 +52,7 @@ impl EnvFile {
         self.changed
     }
 
-    /// Whether a value that stood there is gone.
+    /// Whether an existing value was overwritten.
     pub(in crate::commands) fn wrote_over(&self) -> bool {
         self.wrote_over
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_added_changed_and_otherwise_left_alone() {
+    fn set_adds_or_changes_one_line_and_keeps_the_others() {
         let mut file = EnvFile::parse("# mine\nexport A='1'\n\nB = two\n");
         assert_eq!(
             (file.get("A"), file.get("B"), file.get("C")),

@@ -1,6 +1,6 @@
-//! The servers of an agent, in our terms.
+//! Converts the servers in an agent's file to entries of config.toml.
 //!
-//! Every key of an entry is either carried over or named as one that was not.
+//! Invariant: each key of an entry is either carried over or reported.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -16,7 +16,7 @@ use crate::{
     exit,
 };
 
-/// A server as an agent has it.
+/// A server from an agent's file.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) agent: Agent,
@@ -27,7 +27,7 @@ pub(super) struct Source {
     pub(super) notes: Vec<String>,
 }
 
-/// Why an entry is no server for us.
+/// Why an entry is not imported.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum Skipped {
     #[error("it is mux itself")]
@@ -38,7 +38,7 @@ pub(super) enum Skipped {
     Nothing,
 }
 
-/// What an agent's file holds, and what to say of the file as a whole.
+/// Reads the servers in an agent's file, with notes on the file as a whole.
 pub(super) fn read(
     agent: Agent,
     path: &Path,
@@ -71,7 +71,7 @@ fn of_document(
         for (folder, entry) in document.servers(&["projects"]) {
             let servers = entry["mcpServers"].as_object();
             if project.is_some_and(|project| project == Path::new(folder)) {
-                // Its own word comes first, as Claude Code has it.
+                // A project's own entries take precedence, as in Claude Code.
                 for (name, entry) in servers.into_iter().flatten() {
                     let mut source = source(agent, name, entry);
                     if let Ok(definition) = &mut source.server
@@ -158,19 +158,19 @@ impl Reading<'_> {
         (server, to.notes)
     }
 
-    /// Whether we have an equal for it.
+    /// Converts one key; `false` if it has no equivalent.
     fn field(&mut self, key: &str, value: &Value) -> bool {
         let agent = self.to.agent;
         match (key, value) {
             ("type" | "transport", Value::String(kind)) => {
                 if kind == "sse" {
                     self.to.notes.push(
-                        "`type: sse`, the older transport, is not told apart from HTTP".into(),
+                        "`type: sse`, the older transport, is not distinguished from HTTP".into(),
                     );
                 }
                 true
             }
-            // Zed: who made the entry.
+            // Zed: the origin of the entry.
             ("source", Value::String(_)) => agent == Agent::Zed,
             ("command", command) => self.command(command),
             ("args", Value::Array(args)) => {
@@ -197,7 +197,7 @@ impl Reading<'_> {
             }
             ("cwd", Value::String(folder)) => {
                 let folder = self.to.text(folder, Place::Argument);
-                // Theirs begins at a workspace, ours at the home directory.
+                // Agents resolve relative paths in the workspace, muxd in the home directory.
                 let whole = folder.starts_with("${") || Path::new(&folder).is_absolute();
                 if whole {
                     self.definition.cwd = Some(folder);
@@ -222,7 +222,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A text, opencode's list of words, or Zed's older object.
+    /// Reads a command: a string, opencode's array of words, or Zed's older object.
     fn command(&mut self, command: &Value) -> bool {
         match command {
             Value::String(word) => {
@@ -272,7 +272,7 @@ impl Reading<'_> {
                 self.definition.start_timeout = Some(seconds(number / 1_000.0));
             }
             ("tool_timeout_sec", _) => self.definition.call_timeout = Some(seconds(number)),
-            // How long it waits for the list of tools.
+            // The timeout for the list of tools.
             ("timeout", Agent::Opencode) => {
                 self.definition.start_timeout = Some(seconds(number / 1_000.0));
             }
@@ -284,7 +284,7 @@ impl Reading<'_> {
         true
     }
 
-    /// Codex names the variables instead of referring to them.
+    /// Converts keys of Codex that name variables instead of referring to them.
     fn codex(&mut self, key: &str, value: &Value) -> bool {
         if self.to.agent != Agent::Codex {
             return false;
@@ -318,7 +318,7 @@ impl Reading<'_> {
     }
 }
 
-/// A text, or what stands for one.
+/// The text of a string, number or boolean.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,7 +1,6 @@
-//! Which of the agents' servers go into our configuration, under which names. Pure.
+//! Decides which of the agents' servers go into config.toml, and under which names. Pure.
 //!
-//! Invariant: servers are taken in order, and the same order gives the same names again, so that a
-//! second import finds everything there.
+//! Invariant: servers in the same order get the same names, so that a second import finds everything there.
 
 use serde_json::{Map, Value};
 
@@ -19,7 +18,7 @@ use crate::{
 
 const SECTION: &[&str] = &["servers"];
 
-/// What our files become.
+/// The new content of config.toml and the `env` file.
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) config: String,
@@ -27,7 +26,7 @@ pub(super) struct Merged {
     pub(super) carried: Vec<Carried>,
 }
 
-/// `config` with the servers of all agents.
+/// Merges the servers of all agents into `config`.
 pub(super) fn merge(
     sources: &[Source],
     config: Document,
@@ -53,14 +52,14 @@ struct Merging {
     config: Document,
     env: EnvFile,
     replace: bool,
-    /// Names of ours that one of the agents' servers has by now.
+    /// Names in config.toml that this import has given to servers so far.
     taken: Vec<String>,
 }
 
-/// What stands under a name already.
+/// The entry that already has a name.
 enum Standing {
     Nothing,
-    /// This server, under the name as it is written there.
+    /// The same server, with the name as it is written.
     Same(String),
     Other(String),
 }
@@ -110,7 +109,7 @@ impl Merging {
         Ok(carried)
     }
 
-    /// Under which name a server goes, and what becomes of it there.
+    /// Chooses the name of a server, and what is done with it.
     fn place(&self, definition: &Definition, theirs: &str, agent: Agent) -> (String, Fate) {
         let plain = names::allowed(theirs);
         let with_agent = format!("{plain}-{}", agent.name());
@@ -121,7 +120,7 @@ impl Merging {
         };
         let mut number = 1;
         let mut candidate = with_agent.clone();
-        // Another agent's server has the name: it is no mistake of the user that ours differs.
+        // Another agent's server got the name in this import, so the user has no entry to keep or replace.
         let clash = self.taken.contains(&other);
         loop {
             match self.standing(&candidate, definition) {
@@ -155,7 +154,7 @@ impl Merging {
         }
     }
 
-    /// Writes an entry, over the one that is there. What that says beyond what a server is stays.
+    /// Writes an entry over the existing one, whose keys other than [`IDENTITY`] stay.
     fn write(&mut self, name: &str, entry: &Map<String, Value>) -> Result<(), DocumentError> {
         let mut entry = entry.clone();
         let old = self.config.server(SECTION, name).and_then(Value::as_object);

@@ -1,8 +1,8 @@
-//! Names that our configuration takes.
+//! Names of servers and variables in config.toml.
 
 use mux_typegen::names::is_reserved;
 
-/// The nearest name that we can have.
+/// The valid server name that is nearest to `name`.
 pub(in crate::commands) fn allowed(name: &str) -> String {
     let right = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let spelled: String = name
@@ -19,7 +19,7 @@ pub(in crate::commands) fn allowed(name: &str) -> String {
     spelled
 }
 
-/// Two servers must not be the same `mux.NAME`.
+/// Whether two servers would be the same `mux.NAME`.
 pub(in crate::commands) fn clash(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_allowed_ones() {
+    fn names_are_converted_to_valid_ones() {
         for (theirs, ours) in [
             ("github", "github"),
             ("my server/v2.0", "my-server-v2-0"),

@@ -1,19 +1,19 @@
-//! The agents' ways of referring to variables, in ours.
+//! Translates the agents' references to variables into the syntax of config.toml.
 
 use std::collections::BTreeSet;
 
 use crate::agents::Agent;
 
-/// Where a text stands.
+/// Where a text is in an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Place {
-    /// A variable or a header: nobody writes `${NAME}` there and means the characters.
+    /// In a variable or a header, where `${NAME}` is never meant literally.
     Value,
-    /// Programs expand some themselves, from variables that the entry gives them.
+    /// In an argument: the program may expand `${NAME}` itself, from variables that the entry sets.
     Argument,
 }
 
-/// What one entry is translated with.
+/// Translates the texts of one entry.
 pub(super) struct Translator<'a> {
     pub(super) agent: Agent,
     /// The names of the variables that the entry sets.
@@ -65,7 +65,7 @@ impl Translator<'_> {
         out
     }
 
-    /// What stands in `${…}`; `None`: these very characters are meant.
+    /// Translates the inside of `${…}`; `None` if it is meant literally.
     fn reference(&mut self, inner: &str, place: Place) -> Option<String> {
         if let Some(name) = inner.strip_prefix("env:").filter(|name| is_name(name)) {
             return Some(format!("${{{name}}}"));
@@ -73,7 +73,7 @@ impl Translator<'_> {
         if let Some(id) = inner.strip_prefix("input:") {
             let name = super::names::variable("input", id);
             self.notes.push(format!(
-                "`{id}` is asked for by {}; put {name}=… into the file `env` beside config.toml",
+                "`{id}` is an input that {} asks for; put {name}=… into the file `env` beside config.toml",
                 self.agent.title()
             ));
             return Some(format!("${{{name}}}"));
@@ -88,7 +88,7 @@ impl Translator<'_> {
             && self.agent == Agent::Claude
         {
             self.notes.push(format!(
-                "`${{{name}:-…}}` became its default, since muxd knows none: write ${{{name}}} to have the variable"
+                "`${{{name}:-…}}` became its default, since muxd has no defaults: write ${{{name}}} to use the variable"
             ));
             return Some(escaped(default));
         }
@@ -96,7 +96,7 @@ impl Translator<'_> {
             let meant = match (place, self.agent) {
                 (Place::Value, _) => true,
                 (Place::Argument, _) if self.own.contains(inner) => false,
-                // These hand arguments on as they are.
+                // These agents do not expand arguments.
                 (
                     Place::Argument,
                     Agent::ClaudeDesktop | Agent::Codex | Agent::Zed | Agent::Opencode,
@@ -107,7 +107,7 @@ impl Translator<'_> {
         }
         if self.is_built_in(inner) || inner.contains(':') {
             self.notes.push(format!(
-                "`${{{inner}}}` of {} has no equal here; the server is switched off until you change that",
+                "`${{{inner}}}` of {} has no equivalent here; the server is switched off until you change that",
                 self.agent.title()
             ));
             self.broken = true;
@@ -122,12 +122,12 @@ impl Translator<'_> {
         let file = inner.strip_prefix("file:")?;
         let name = super::names::variable("file", file);
         self.notes.push(format!(
-            "what stands in the file {file} is not read; put {name}=… into the file `env` beside config.toml"
+            "the content of the file {file} is not read; put {name}=… into the file `env` beside config.toml"
         ));
         Some(format!("${{{name}}}"))
     }
 
-    /// Names of editors for what they have open.
+    /// Whether it is an editor's predefined variable, such as `workspaceFolder`.
     fn is_built_in(&self, name: &str) -> bool {
         let editor = matches!(self.agent, Agent::Vscode | Agent::Cursor | Agent::Windsurf);
         editor
@@ -141,7 +141,7 @@ impl Translator<'_> {
     }
 }
 
-/// Text that means its own characters, in our syntax.
+/// Escapes a literal text for config.toml.
 pub(in crate::commands) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
@@ -154,7 +154,7 @@ pub(in crate::commands) fn escaped(text: &str) -> String {
     out
 }
 
-/// The characters that a text means, unless it refers to a variable.
+/// Unescapes a text; `None` if it refers to a variable.
 pub(super) fn literal(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_become_ours_and_dollar_signs_stay_what_they_are() {
+    fn references_are_translated_and_dollar_signs_kept() {
         use Place::{Argument, Value};
         let own = BTreeSet::from(["AUTH".to_owned()]);
         for (agent, place, theirs, ours) in [
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_means_itself() {
+    fn escaped_text_is_literal() {
         for text in ["a", "$", "$$", "${A}", "$${A}", "a$b$", "$$$", "{$}"] {
             assert_eq!(literal(&escaped(text)).as_deref(), Some(text));
         }

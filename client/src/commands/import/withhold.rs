@@ -8,7 +8,7 @@ use mux_secrets::{
 
 use super::{definition::Definition, names, references::literal};
 
-/// Beside a reference, what is shorter is a word such as `Bearer`.
+/// Beside a reference, a text of fewer bytes is a word such as `Bearer`, not a secret.
 const LONGEST_WORD: usize = 8;
 
 /// A secret that goes into the file `env`, and the variable that stands for it.
@@ -46,7 +46,7 @@ pub(in crate::commands) fn withhold(
     (open, withheld.secrets)
 }
 
-/// The same, with credentials: whatever is given for one is a secret.
+/// Withholds the secrets of a definition, and all literal values of `credentials`.
 pub(in crate::commands) fn withhold_credentials(
     definition: &Definition,
     credentials: &mut [(&str, &mut String)],
@@ -71,7 +71,7 @@ struct Withheld<'a> {
 
 impl Withheld<'_> {
     fn named(&mut self, name: &str, value: &mut String) {
-        // A command finds the secret out, and its text is none.
+        // The secret is the output of the command, not its text.
         if value.contains("${cmd:") {
             return;
         }
@@ -84,7 +84,7 @@ impl Withheld<'_> {
         }
     }
 
-    /// A reference, and perhaps more.
+    /// Withholds the literal parts of a value that has references.
     fn mixed(&mut self, name: &str, value: &mut String) {
         if !value.contains("${cmd:") {
             let parts = parts(value).into_iter().map(|part| match literal(part) {
@@ -103,7 +103,7 @@ impl Withheld<'_> {
         }
     }
 
-    /// `--token x`, `--token=x`, `TOKEN=x`, `X-Api-Key: x`, or a secret as it is.
+    /// Withholds `x` in `--token x`, `--token=x`, `TOKEN=x` and `X-Api-Key: x`, or an argument that is itself a secret.
     fn argument(&mut self, before: Option<&str>, index: usize, arg: &mut String) {
         if let Some(option) = before.filter(|word| announces_secret(word))
             && !arg.starts_with('-')
@@ -119,7 +119,7 @@ impl Withheld<'_> {
             arg.push_str(&secret);
             return;
         }
-        // What status would mask of it decides, so that both agree.
+        // The rule that masks arguments in `mux status`, so that both agree.
         let words: Vec<String> = before
             .into_iter()
             .map(str::to_owned)
@@ -134,7 +134,7 @@ impl Withheld<'_> {
         }
     }
 
-    /// Remembers a secret and gives the reference to it.
+    /// Adds a secret and returns the reference to it.
     fn keep(&mut self, key: &str, value: String) -> String {
         let wanted = names::variable(self.server, key);
         let mut variable = wanted.clone();
@@ -159,7 +159,7 @@ impl Withheld<'_> {
     }
 }
 
-/// References, and what stands between them.
+/// Splits a text into references and the texts between them.
 fn parts(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_headers_and_addresses_are_looked_at_too() {
+    fn secrets_in_variables_headers_and_urls_are_found() {
         let pairs = |pairs: &[(&str, &str)]| {
             pairs
                 .iter()

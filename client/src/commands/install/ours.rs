@@ -1,4 +1,4 @@
-//! How an agent is to start this very `mux`.
+//! The command with which an agent starts this `mux`.
 
 use std::{
     env,
@@ -18,7 +18,7 @@ pub(super) fn door(agent: Agent, args: &args::Install) -> Result<Door, Failure> 
     if let Some(name) = &args.agent_name {
         words.extend(["--agent".to_owned(), name.clone()]);
     }
-    // A project's file is for everybody who has the project.
+    // A project's file is shared by all who work on the project.
     let home = variable(variables::HOME).filter(|_| !args.project);
     Ok(Door {
         command: command(agent, args.command.as_deref())?,
@@ -33,12 +33,12 @@ pub(super) fn door(agent: Agent, args: &args::Install) -> Result<Door, Failure> 
 fn command(agent: Agent, asked: Option<&Path>) -> Result<String, Failure> {
     let failed = |error: std::io::Error| {
         Failure::from(
-            exit::machinery(format!("cannot tell where mux is: {error}"))
-                .hint("say it with --command"),
+            exit::machinery(format!("cannot get the path of mux: {error}"))
+                .hint("pass it with --command"),
         )
     };
     if let Some(asked) = asked {
-        // A single word is looked up by the agent.
+        // The agent looks up a single word in its PATH.
         if asked.components().count() == 1 {
             return Ok(asked.display().to_string());
         }
@@ -48,7 +48,7 @@ fn command(agent: Agent, asked: Option<&Path>) -> Result<String, Failure> {
     let this = env::current_exe().map_err(failed)?;
     Ok(match on_path(&this) {
         Some(_) if !agent.needs_absolute_command() => "mux".into(),
-        // As the user's PATH has it, since the file behind a link may have a version in its name.
+        // The path in the user's PATH, since the target of a link may have a version in its name.
         Some(found) => found.display().to_string(),
         None => this.display().to_string(),
     })

@@ -1,4 +1,4 @@
-//! What is to be done with one file, as text. Pure.
+//! Plans the edit of an agent's file. Pure.
 
 use std::path::PathBuf;
 
@@ -19,12 +19,12 @@ pub(super) struct Plan {
 pub(super) enum Step {
     Nothing,
     Write(String),
-    /// The file as it was before us.
+    /// Restores the file as it was before our entry.
     Restore {
         text: String,
         backup: PathBuf,
     },
-    /// It was ours alone.
+    /// Removes the file, which has only our entry.
     Remove,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum PlanError {
 }
 
 impl PlanError {
-    /// What is wrong with the file itself.
+    /// The error, if it is about the file itself.
     pub(super) fn document(&self) -> Option<&DocumentError> {
         match self {
             Self::Document(error) => Some(error),
@@ -46,7 +46,7 @@ impl PlanError {
     }
 }
 
-/// Puts our entry in, or brings it up to date.
+/// Adds our entry, or updates it.
 pub(super) fn plan(
     file: &AgentFile,
     agent: Agent,
@@ -62,7 +62,7 @@ pub(super) fn plan(
     };
     let has = |door: &Door| door.env.iter().any(|(name, _)| name == variables::HOME);
     if old.as_ref().is_some_and(|old| has(old) && !has(door)) {
-        // It led to another home, which a new entry would keep.
+        // The old entry sets `MUX_HOME`, which `put` would keep.
         let without = document.take(section, name)?;
         document = Document::parse(without.as_bytes(), agent.format())?;
     }
@@ -83,14 +83,14 @@ pub(super) fn plan(
     })
 }
 
-/// The entry, unless it is somebody else's.
+/// Parses the entry; fails if it is another server's.
 fn ours(entry: &serde_json::Value, name: &str, door: &Door) -> Result<Door, PlanError> {
     Door::read(entry)
         .filter(|old| old.is_ours(name) || old.command == door.command)
         .ok_or_else(|| PlanError::Taken(name.into()))
 }
 
-/// Under which names a file leads to us.
+/// The names of our entries in a file.
 pub(super) fn names_of_ours(document: &Document, agent: Agent) -> Vec<String> {
     let section = agent.section(document);
     let entries = document.servers(section);
@@ -101,7 +101,7 @@ pub(super) fn names_of_ours(document: &Document, agent: Agent) -> Vec<String> {
         .collect()
 }
 
-/// The section of a file that cannot be read.
+/// The section that an empty file would have, for a file that cannot be read.
 pub(super) fn usual_section(agent: Agent) -> &'static [&'static str] {
     Document::parse(b"", agent.format()).map_or(&[], |document| agent.section(&document))
 }

@@ -1,6 +1,6 @@
-//! Takes our entry out again: as if we had never been there, if nobody else has written since.
+//! Removes our entry. Restores the backup if the file was not changed otherwise since.
 //!
-//! Whether that is so needs no record: the file is what our entry makes of one of its backups, or not.
+//! This needs no record: the file is unchanged if it equals one of its backups with our entry added.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub(super) fn plan(
     Ok(Plan { status, step })
 }
 
-/// What a file without our entry would become with it.
+/// The file with our entry added; `None` if it has an entry of this name.
 fn with_entry(bytes: &[u8], agent: Agent, name: &str, door: &Door) -> Option<String> {
     let document = Document::parse(bytes, agent.format()).ok()?;
     let section = agent.section(&document);

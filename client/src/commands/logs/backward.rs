@@ -1,35 +1,35 @@
-//! The lines of a file, from its end to its beginning.
+//! Reads the lines of a file from the last to the first.
 //!
-//! Invariant: memory is bounded, however long the file is or a line of it.
+//! Invariant: memory is bounded, however long the file and its lines are.
 
 use std::{
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
 };
 
-/// Of a line that is longer, its beginning is kept.
+/// Maximum bytes kept of a line: of a longer one, the beginning.
 pub(super) const KEPT: usize = 16 << 10;
 const BLOCK: u64 = 64 << 10;
 
 pub(super) struct Backward {
     file: File,
-    /// What stands behind this was given already.
+    /// The offset up to which lines are still to be read.
     end: u64,
-    /// Blocks of the file by their number, the latest two.
+    /// The two blocks of the file that were read last, with their numbers.
     blocks: Vec<(u64, Vec<u8>)>,
 }
 
-/// The beginning of a line, and the length of the whole.
+/// The beginning of a line, and the length of the whole line in bytes.
 pub(super) type Raw = (Vec<u8>, u64);
 
 impl Backward {
-    /// From `end` on, which may be behind a line that has no end yet.
+    /// Starts at the offset `end`, which may be in a line that is not terminated yet.
     pub(super) fn new(file: File, end: u64) -> Self {
         let blocks = Vec::new();
         Self { file, end, blocks }
     }
 
-    /// Up to where there are whole lines.
+    /// The offset up to which lines are terminated.
     pub(super) fn whole(&mut self) -> io::Result<u64> {
         self.line_before(self.end)
     }
@@ -41,7 +41,7 @@ impl Backward {
         let end = match self.bytes(self.end - 1, 1)?.as_slice() {
             [b'\n'] => self.end - 1,
             [_] => self.end,
-            // It was emptied meanwhile.
+            // The file was truncated meanwhile.
             _ => return Ok(None),
         };
         let start = self.line_before(end)?;
@@ -51,7 +51,7 @@ impl Backward {
         Ok(Some((kept, length)))
     }
 
-    /// Where the line begins that has its end there: behind the last newline before.
+    /// The offset at which the line that ends at `end` begins: after the last newline before it.
     fn line_before(&mut self, end: u64) -> io::Result<u64> {
         let mut behind = end;
         while behind > 0 {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_from_the_last_to_the_first() {
+    fn lines_are_read_from_the_last_to_the_first() {
         for (text, expected) in [
             ("", vec![]),
             ("\n", vec![""]),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_its_beginning_wherever_it_stands() {
+    fn long_line_is_truncated_at_any_offset() {
         let long = 5 * usize::try_from(BLOCK).unwrap() + 7;
         for before in [0, 1, 65_535, 65_536, 65_537] {
             let mut bytes = vec![b'x'; before];
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_yet_can_be_left_out() {
+    fn unterminated_line_can_be_left_out() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"one\ntwo\nhal").unwrap();
         assert_eq!(Backward::new(file, 11).whole().unwrap(), 8);

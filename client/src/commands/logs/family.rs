@@ -1,6 +1,6 @@
-//! The files of one log: `NAME.log`, and `NAME.log.1`, `NAME.log.2` … that it was before, the newest first.
+//! The files of one log: `NAME.log`, and the rotated `NAME.log.1`, `NAME.log.2` …, the newest first.
 //!
-//! The daemon's had a date in their names once: `muxd.2026-11-22.log`.
+//! Older daemons wrote a date into the names: `muxd.2026-11-22.log`.
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,7 @@ pub(super) struct Family {
     name: String,
 }
 
-/// Of which file it is, whatever it is called by now.
+/// Device and inode, which identify a file after a rename.
 #[cfg(unix)]
 pub(super) type Identity = (u64, u64);
 
@@ -34,7 +34,7 @@ pub(super) struct LogFile {
     pub(super) identity: Identity,
 }
 
-/// Whose logs are wanted.
+/// Whose logs are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of<'a> {
     All,
@@ -43,7 +43,7 @@ pub(super) enum Of<'a> {
     Servers(&'a [String]),
 }
 
-/// Those of them that there are; the daemon's may come later.
+/// The logs that exist, and the daemon's, which may be created later.
 pub(super) fn families(dirs: &Dirs, of: Of<'_>) -> Vec<Family> {
     let logs = dirs.logs();
     let mut all = Vec::new();
@@ -72,14 +72,14 @@ pub(super) fn families(dirs: &Dirs, of: Of<'_>) -> Vec<Family> {
     all
 }
 
-/// A project's server has something behind its name.
+/// Whether the log `name` belongs to `server`. A project's server has a suffix after `@`.
 pub(super) fn is_of(name: &str, server: &str) -> bool {
     let rest = name.strip_prefix(server);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
 }
 
 impl Family {
-    /// The oldest first.
+    /// The files of the log, the oldest first.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let mut files: Vec<(Age, String)> = names(&self.folder)
             .into_iter()
@@ -105,7 +105,7 @@ impl Family {
     }
 }
 
-/// The eldest first.
+/// The age of a file of a log; the oldest is the smallest.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Age {
     Dated(String),
@@ -114,7 +114,7 @@ enum Age {
 }
 
 impl LogFile {
-    /// None if it has another name by now, or none.
+    /// `None` if the file was renamed or removed meanwhile.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         let file = match File::open(path) {
             Ok(file) => file,
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_put_in_order_and_strangers_left_out() {
+    fn log_files_are_sorted_and_other_files_ignored() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         dirs.prepare().unwrap();

@@ -1,6 +1,6 @@
-//! What is added to a log from some moment on, also in the files after this one.
+//! Follows what is appended to a log, across log rotation.
 //!
-//! Invariant: a line is given once and whole, or the beginning of one that is too long, whenever the log is turned over.
+//! Invariant: each line is returned once, and whole or cut to [`KEPT`] bytes, whenever the log is rotated.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::log_line::{Before, Line};
 
-/// So much of a log is read at once, so that none holds up the others.
+/// Maximum bytes of a log that are read at once, so that it does not hold up the others.
 const AT_ONCE: u64 = 8 << 20;
 
 pub(super) struct Tail {
@@ -33,7 +33,7 @@ struct Rest {
 }
 
 impl Tail {
-    /// Behind so much of a file; without one, from the first file that comes.
+    /// Starts after the part of a file that was read; without one, at the first file of the log.
     pub(super) fn behind(family: Family, read: Option<(LogFile, u64)>, before: Before) -> Self {
         let open = read.map(|(log, at)| Open::new(log, at));
         Self {
@@ -43,16 +43,16 @@ impl Tail {
         }
     }
 
-    /// Whole lines that have come.
+    /// The complete lines that were appended since the last call.
     pub(super) fn added(&mut self) -> io::Result<Vec<Line>> {
         let mut raw = Vec::new();
-        // Looked for first: what is in a file was written before the next one was begun.
+        // Looked up before the read: once the next file exists, this one is complete.
         let files = self.family.files();
         let known = self.open.as_ref().map(|open| open.log.identity);
         let is_known = |path: &std::path::PathBuf| identity_of(path) == known;
         let newer = match files.iter().position(is_known).filter(|_| known.is_some()) {
             Some(at) => &files[at + 1..],
-            // It is too old to be kept, and so all that there is came after it.
+            // It was deleted because of its age, so all files that exist are newer.
             None => &files[..],
         };
         let is_read = match &mut self.open {
@@ -69,7 +69,7 @@ impl Tail {
                     .as_ref()
                     .is_some_and(|open| open.log.identity == log.identity)
                 {
-                    // They were all renamed meanwhile: the next look finds them in order.
+                    // The files were renamed meanwhile: the next call finds them in order.
                     break;
                 }
                 if let Some(open) = &mut self.open {
@@ -101,11 +101,11 @@ impl Open {
         Self { log, at, rest }
     }
 
-    /// Whether that was all.
+    /// Reads new lines; `true` if it has reached the end of the file.
     fn read(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) -> io::Result<bool> {
         let length = self.log.file.metadata()?.len();
         if length < self.at {
-            // Somebody has emptied it.
+            // The file was truncated.
             (self.at, self.rest) = (0, Rest::default());
         }
         self.log.file.seek(SeekFrom::Start(self.at))?;
@@ -144,7 +144,7 @@ impl Rest {
         lines.push((kept, length));
     }
 
-    /// No end will come any more.
+    /// Returns an unterminated line as it is: the file gets no more data.
     fn end(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
         if self.length > 0 {
             self.give(lines);
@@ -204,7 +204,7 @@ mod tests {
             file.write_all(text.as_ref()).unwrap();
         }
 
-        /// As a log is turned over, with so many kept.
+        /// Rotates the log, and keeps `kept` old files.
         fn turn(&self, kept: usize) {
             let name = |number: usize| self.logs.join(format!("muxd.log.{number}"));
             for number in (1..kept).rev() {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_once_and_whole_whenever_the_log_is_turned_over() {
+    fn lines_are_returned_once_and_whole_across_rotation() {
         let mut home = Home::new("old\nhal");
         assert!(home.added().is_empty());
         home.write("f\nnew\nbe");
@@ -229,7 +229,7 @@ mod tests {
         home.turn(2);
         home.write("next\n");
         assert_eq!(home.added(), ["begun", "next"]);
-        // Twice between two looks, and once without an end.
+        // Rotated twice between two calls, once within a line.
         home.write("a\nno end");
         home.turn(2);
         home.write("b\n");
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(home.added(), ["a", "no end", "b"]);
         home.write("c\n");
         assert_eq!(home.added(), ["c"]);
-        // So often that what came first is gone.
+        // Rotated so often that the first lines are gone.
         for text in ["lost", "d", "e"] {
             home.turn(2);
             home.write(format!("{text}\n"));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_may_begin_later_or_be_emptied() {
+    fn log_may_be_created_later_or_truncated() {
         let mut home = Home::new("");
         assert!(home.added().is_empty());
         home.write("first\n");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_costs_its_beginning() {
+    fn long_line_is_truncated() {
         let mut home = Home::new("");
         let mut bytes = vec![b'x'; 9 << 20];
         bytes.extend(b"\nshort\n");

@@ -1,4 +1,4 @@
-//! What stands in a log already: its latest lines that are wanted.
+//! Reads the latest matching lines of a log.
 
 use std::io;
 
@@ -9,20 +9,20 @@ use super::{
 };
 use crate::log_line::{Before, Line};
 
-/// Lines without a time that are taken to belong to the one before them.
+/// Maximum consecutive lines without a time that are attributed to the line before them.
 const MOST_BEHIND: usize = 1000;
 
-/// And where to go on from.
+/// The latest matching lines of a log, and where to continue.
 pub(super) struct Past {
-    /// In their order.
+    /// The oldest first.
     pub(super) lines: Vec<Line>,
     /// The latest file, and how much of it was read.
     pub(super) read: Option<(LogFile, u64)>,
-    /// Of the last line, wanted or not.
+    /// What a line without a time takes from the last line, matching or not.
     pub(super) before: Before,
 }
 
-/// `whole`: a line that has no end yet is left for later.
+/// `whole`: a line that is not terminated yet is left for later.
 pub(super) fn past(family: &Family, wanted: &Wanted, most: usize, whole: bool) -> io::Result<Past> {
     let mut found = Found {
         wanted,
@@ -61,12 +61,12 @@ pub(super) fn past(family: &Family, wanted: &Wanted, most: usize, whole: bool) -
     })
 }
 
-/// From the last line to the first.
+/// Collects matching lines, from the last to the first.
 struct Found<'a> {
     wanted: &'a Wanted,
     most: usize,
     lines: Vec<Line>,
-    /// Those that have no time, until it is known behind what they stand.
+    /// Lines without a time, until the line before them is known.
     behind: Vec<Line>,
     before: Option<Before>,
     is_over: bool,
@@ -91,7 +91,7 @@ impl Found<'_> {
         self.keep(line);
     }
 
-    /// They stand behind nothing.
+    /// Keeps the lines without a time that follow no line with one.
     fn untimed(&mut self) {
         for line in std::mem::take(&mut self.behind) {
             self.before.get_or_insert_default();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all_is_nothing() {
+    fn empty_log_has_no_lines() {
         let home = tempfile::tempdir().unwrap();
         let family = family(home.path(), &[("muxd.log", "")]);
         let past = past(&family, &Wanted::default(), 5, true).unwrap();

@@ -1,4 +1,4 @@
-//! Which lines somebody wants to see. Pure, but for the clock.
+//! Filters log lines by the options of `mux logs`. Pure, except for the clock.
 
 use std::time::SystemTime;
 
@@ -29,11 +29,11 @@ impl Wanted {
         let is_of = |run: &str| line.runs.iter().any(|id| moment::is_run(id, run));
         !self.is_before(line)
             && run.is_none_or(is_of)
-            // Most of what servers write has none.
+            // Most lines of servers have no level.
             && self.level.is_none_or(|least| line.level.unwrap_or(Level::Info) >= least)
     }
 
-    /// So old that nothing before it is wanted either.
+    /// Whether the line is so old that no line before it can match either.
     pub(super) fn is_before(&self, line: &Line) -> bool {
         self.since
             .is_some_and(|since| line.time.is_none_or(|time| time < since))
@@ -46,7 +46,7 @@ mod tests {
     use crate::log_line::Source;
 
     #[test]
-    fn lines_are_chosen_by_time_run_and_level() {
+    fn lines_are_filtered_by_time_run_and_level() {
         let read = |source: &Source, text: &str| Line::read(source, text.as_bytes(), 0);
         let daemon = "2026-11-22T08:00:00.123456Z  WARN run{id=\"f3a-12\"}: x";
         let daemon = read(&Source::Daemon, daemon);

@@ -1,6 +1,6 @@
-//! One line from the terminal that nobody sees.
+//! Reads a line from the terminal without echo.
 //!
-//! Invariant: however it ends, the terminal shows again what is typed.
+//! Invariant: echo is restored, however the read ends.
 
 use std::{
     io::{self, BufRead as _},
@@ -11,7 +11,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 use crate::render;
 
-/// How the terminal was, while it is otherwise.
+/// The settings of the terminal before echo was switched off, until they are restored.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 pub(super) fn typed(name: &str) -> io::Result<String> {
@@ -33,7 +33,7 @@ pub(super) fn typed(name: &str) -> io::Result<String> {
 pub(super) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(before) = before {
-        // A terminal that is gone shows nothing anyhow.
+        // This fails only if the terminal is gone.
         _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
 }

@@ -1,4 +1,4 @@
-//! From the words of `mux servers add` to an entry.
+//! Builds an entry from the arguments of `mux servers add`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::{
     commands::import::{Definition, allowed, escaped},
 };
 
-/// What was asked for. Texts are in the configuration's own syntax: `${NAME}` is a variable.
+/// The server that the arguments define. Texts are in the syntax of config.toml: `${NAME}` is a variable.
 pub(super) fn definition(args: &AddServer) -> Result<Definition, Error> {
     let near = allowed(&args.name);
     if near != args.name {
         let message = format!("a server cannot be called {:?}", args.name);
-        return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` would do")));
+        return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
     }
     let choices: [(&str, &Option<String>, &[&str]); 2] = [
         (
@@ -40,7 +40,7 @@ pub(super) fn definition(args: &AddServer) -> Result<Definition, Error> {
     let here = here();
     let mut words = args.command.iter();
     let command = words.next().map(|program| match program.contains('/') {
-        // Servers start elsewhere.
+        // Servers start in another directory.
         true => absolute(program, here.as_deref()),
         false => program.clone(),
     });
@@ -59,7 +59,7 @@ pub(super) fn definition(args: &AddServer) -> Result<Definition, Error> {
     })
 }
 
-/// With what says how it is treated.
+/// The entry of the server, with its other settings.
 pub(super) fn entry(open: &Definition, args: &AddServer) -> Map<String, Value> {
     let mut entry = open.entry();
     let more = [("transport", &args.transport), ("share", &args.share)];
@@ -74,9 +74,9 @@ pub(super) fn entry(open: &Definition, args: &AddServer) -> Map<String, Value> {
 pub(in crate::commands) fn absolute(program: &str, here: Option<&Path>) -> String {
     match here {
         Some(here) if !program.starts_with(['/', '~', '$']) => {
-            // What was typed may name variables; where the user stands does not.
+            // The path that was typed may name variables; the current directory is literal.
             let path = Path::new(&escaped(&here.to_string_lossy())).join(program);
-            // Without `.`, which says nothing.
+            // Removes each `.`.
             let path: PathBuf = path.components().collect();
             path.to_string_lossy().into_owned()
         }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_beside_the_user_is_found_from_elsewhere() {
+    fn relative_program_path_becomes_absolute() {
         let here = Some(Path::new("/home/me"));
         for (typed, meant) in [
             ("./bin/x", "/home/me/bin/x"),

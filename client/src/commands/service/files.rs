@@ -1,4 +1,4 @@
-//! The files of a service: as they stand, and as they shall.
+//! The files of a service, as they are and as they are to be.
 
 use std::{
     fs, io,
@@ -8,12 +8,12 @@ use std::{
 use super::{ServiceFile, system::System};
 use crate::agents::{AgentFile, FileError, unified_whole};
 
-/// One file, before anything is done.
+/// The planned change of one file.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) path: PathBuf,
     file: Option<AgentFile>,
-    /// `None`: it goes.
+    /// The new content; `None`: the file is to be removed.
     wanted: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl Planned {
         }
     }
 
-    /// Makes it as it shall be.
+    /// Carries out the change.
     pub(super) fn write(&self) -> Result<(), FileError> {
         match (&self.file, &self.wanted) {
             (Some(file), Some(wanted)) if self.changes() => file.replace(wanted.as_bytes()),
@@ -56,7 +56,7 @@ impl Planned {
     }
 }
 
-/// What shall stand there.
+/// Plans to write these files.
 pub(super) fn planned(wanted: Vec<(PathBuf, String)>) -> Result<Vec<Planned>, FileError> {
     let planned = wanted.into_iter().map(|(path, wanted)| {
         Ok(Planned {
@@ -68,7 +68,7 @@ pub(super) fn planned(wanted: Vec<(PathBuf, String)>) -> Result<Vec<Planned>, Fi
     planned.collect()
 }
 
-/// What there is, and goes. A link is no file of ours, and goes as a link.
+/// Plans to remove the files and links of a service that exist. A link is removed without its target.
 pub(super) fn leaving(
     system: System,
     name: &str,

@@ -1,4 +1,4 @@
-//! What the service of this user, or of this `MUX_HOME`, is called, what it starts and where it is written.
+//! The name of the service of this user or `MUX_HOME`, what it starts, and where its files are.
 
 use std::{
     env, fs,
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::{super::variable, system::System, texts::Described};
 use crate::exit;
 
-/// What a login shell may have set, and a service manager need not know.
+/// Variables that a login shell may set, and that a service manager may not have.
 const PLACES: [&str; 4] = [
     "XDG_CONFIG_HOME",
     "XDG_STATE_HOME",
@@ -19,7 +19,7 @@ const PLACES: [&str; 4] = [
     "XDG_DATA_HOME",
 ];
 
-/// `muxd`, or one of its own for each `MUX_HOME`.
+/// The name of the service: `muxd`, or a separate one for each `MUX_HOME`.
 pub(super) fn name(home: Option<&Path>) -> String {
     match home {
         None => "muxd".into(),
@@ -31,7 +31,7 @@ pub(super) fn name(home: Option<&Path>) -> String {
     }
 }
 
-/// Where the system reads the files of a user's services.
+/// The directory with the files of a user's services.
 pub(super) fn folder(system: System) -> Result<PathBuf, Error> {
     let home = variable("HOME")
         .ok_or_else(|| exit::machinery("cannot find a home directory".into()).hint("set HOME"))?;
@@ -67,8 +67,8 @@ pub(super) fn described(dirs: &Dirs) -> Result<Described, Error> {
     })
 }
 
-/// The program, by a path that survives an upgrade if there is one: that of a link in the search path, and
-/// not that of the version behind it.
+/// The path of muxd, if possible one that survives an upgrade: a link in `PATH` instead of the versioned file behind
+/// it.
 fn muxd() -> Result<PathBuf, Error> {
     let file = format!("muxd{}", env::consts::EXE_SUFFIX);
     let muxd = variable(variables::DAEMON).or_else(|| {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_home_has_a_service_of_its_own() {
+    fn each_mux_home_has_its_own_service_name() {
         assert_eq!(name(None), "muxd");
         let (one, other) = (name(Some(Path::new("/a"))), name(Some(Path::new("/b"))));
         assert_ne!(one, other);

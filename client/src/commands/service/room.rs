@@ -1,4 +1,4 @@
-//! The daemon that runs makes room for the one that the system will start.
+//! Stops the running daemon before the service manager starts one.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use mux_proto::{Kind, StopRequest, endpoint::Dirs};
 use super::super::{Failure, running};
 use crate::exit;
 
-/// The drain, and the end of all servers.
+/// Covers the drain and the shutdown of all servers.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Ends the daemon that runs, if one does, and gives its pid. No client starts another until what comes with
-/// it is dropped.
+/// Stops the running daemon, if there is one, and returns its pid. No client starts another until the returned guard
+/// is dropped.
 pub(super) async fn make(dirs: &Dirs) -> Result<(Option<u32>, StartsHeld), Failure> {
     let failed = |error: std::io::Error| {
-        Failure::from(exit::machinery(format!("cannot see its locks: {error}")))
+        Failure::from(exit::machinery(format!("cannot read the locks: {error}")))
     };
     let held = mux_client::hold_starts(dirs).await.map_err(failed)?;
     let pid = match running().await? {
@@ -25,7 +25,7 @@ pub(super) async fn make(dirs: &Dirs) -> Result<(Option<u32>, StartsHeld), Failu
             stopped.map_err(Failure::from)?;
             Some(session.welcome.pid)
         }
-        // One that ends already, or none.
+        // One that is already shutting down, or none.
         None => mux_client::holder(dirs).map_err(failed)?,
     };
     match tokio::time::timeout(PATIENCE, held.until_nobody_serves(dirs)).await {

@@ -1,7 +1,6 @@
-//! What a service is on this system: a unit with a socket of systemd, or an agent of launchd.
+//! The service on this system: a systemd unit with a socket, or a launchd agent.
 //!
-//! Invariant: nothing is run here but questions. What changes something is given out as steps, so that it
-//! can be shown before.
+//! Invariant: only queries are run here. Changes are returned as steps, so that they can be shown before they are run.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +34,7 @@ impl System {
         }
     }
 
-    /// The files of a service, whole.
+    /// The files of a service, with their content.
     pub(super) fn files(
         self,
         described: &Described,
@@ -53,7 +52,7 @@ impl System {
         })
     }
 
-    /// The names of its files.
+    /// The names of the files of a service.
     pub(super) fn names(self, name: &str) -> Vec<String> {
         let endings: &[&str] = match self {
             Self::Systemd => &["service", "socket"],
@@ -63,7 +62,7 @@ impl System {
         named.collect()
     }
 
-    /// Links that its own program made, where that program cannot be asked.
+    /// Links that `systemctl` has created, to be removed even if it cannot be run.
     pub(super) fn links(self, name: &str, folder: &Path) -> Vec<PathBuf> {
         match self {
             Self::Systemd => {
@@ -73,7 +72,7 @@ impl System {
         }
     }
 
-    /// Puts files that were written in force. `changed`: something else was in force before.
+    /// The steps that put written files in force. `changed`: other files were in force before.
     pub(super) fn put_in_force(self, name: &str, folder: &Path, changed: bool) -> Vec<Step> {
         match self {
             Self::Systemd => {
@@ -97,7 +96,7 @@ impl System {
         }
     }
 
-    /// Before the files are removed, and after that.
+    /// The steps before the files are removed, and those after.
     pub(super) fn take_out_of_force(self, name: &str) -> (Vec<Step>, Vec<Step>) {
         match self {
             Self::Systemd => {
@@ -123,7 +122,7 @@ impl System {
         }
     }
 
-    /// Whether it can be asked at all, and what to do where it cannot.
+    /// Checks that the service manager answers. The error has what to do if it does not.
     pub(super) async fn reach(self) -> Result<(), Error> {
         let question = match self {
             Self::Systemd => systemctl(&["show", "--property=Version", "--value"]),
@@ -153,7 +152,7 @@ impl System {
         })
     }
 
-    /// Whether it listens, or runs.
+    /// Whether the systemd socket is active, or the launchd agent is loaded.
     pub(super) async fn is_active(self, name: &str) -> bool {
         let question = match self {
             Self::Systemd => systemctl(&["is-active", &format!("{name}.socket")]),
@@ -162,14 +161,14 @@ impl System {
         question.run().await.is_ok()
     }
 
-    /// Whether it will after the next login.
+    /// Whether it will be active after the next login.
     pub(super) async fn is_enabled(self, name: &str) -> bool {
         match self {
             Self::Systemd => systemctl(&["is-enabled", &format!("{name}.socket")])
                 .run()
                 .await
                 .is_ok(),
-            // Every agent in that folder is.
+            // launchd loads every agent in that folder.
             Self::Launchd => true,
         }
     }
@@ -202,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_socket_is_started_and_not_the_service() {
+    fn systemd_starts_the_socket_and_not_the_service() {
         let steps = System::Systemd.put_in_force("muxd", Path::new("/x"), false);
         let shown: Vec<String> = steps.iter().map(Step::shown).collect();
         assert_eq!(
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_loaded_anew_and_may_not_have_been_there() {
+    fn launchd_agent_is_reloaded_and_may_be_absent() {
         let steps = System::Launchd.put_in_force("muxd", Path::new("/x"), true);
         let last = steps.last().unwrap();
         assert!(last.must && last.shown().ends_with("/x/muxd.plist"));

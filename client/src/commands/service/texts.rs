@@ -1,6 +1,6 @@
 //! The files of a service, from the templates in `scripts/service`.
 //!
-//! Invariant: pure. What a file cannot say is refused, and never written otherwise.
+//! Invariant: pure. A path that a file cannot represent is an error.
 
 use std::path::{Path, PathBuf};
 
@@ -9,26 +9,26 @@ const SOCKET: &str = include_str!("../../../../scripts/service/muxd.socket");
 const AGENT: &str = include_str!("../../../../scripts/service/muxd.plist");
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} cannot stand in the file of a service: it has letters that are no plain text")]
+#[error("{0:?} cannot be in a service's file: it has characters that are not plain text")]
 pub(super) struct Unwritable(PathBuf);
 
-/// What a service is to start.
+/// What a service starts, and how.
 #[derive(Clone, Debug)]
 pub(super) struct Described {
-    /// Of the unit, without its suffix, or of the agent.
+    /// The name of the unit without its suffix, or of the agent.
     pub(super) name: String,
     pub(super) muxd: PathBuf,
     pub(super) socket: PathBuf,
-    /// Where a service manager writes what muxd says before it has a log.
+    /// Where a service manager writes the output of muxd before it has a log.
     pub(super) log: PathBuf,
-    /// Where things are, for a daemon that sees no shell's environment.
+    /// The environment variables of the daemon, which gets none from a shell.
     pub(super) variables: Vec<(&'static str, PathBuf)>,
-    /// `MUX_HOME`, if it is not the user's own daemon.
+    /// `MUX_HOME`, unless it is the user's default daemon.
     pub(super) home: Option<PathBuf>,
 }
 
 impl Described {
-    /// `muxd.service`.
+    /// The text of `muxd.service`.
     pub(super) fn service(&self) -> Result<String, Unwritable> {
         let mut environment = String::new();
         for (name, value) in &self.variables {
@@ -43,7 +43,7 @@ impl Described {
         self.named(&text)
     }
 
-    /// `muxd.socket`.
+    /// The text of `muxd.socket`.
     pub(super) fn socket(&self) -> Result<String, Unwritable> {
         let path = plain(&self.socket)?.replace('%', "%%");
         self.named(&SOCKET.replace("@SOCKET@", &path))
@@ -81,13 +81,13 @@ fn plain(path: &Path) -> Result<&str, Unwritable> {
     text.ok_or_else(|| Unwritable(path.to_owned()))
 }
 
-/// One word for systemd, which knows escapes and specifiers even within quotes.
+/// Quotes one word for systemd, which processes escapes and specifiers even within quotes.
 fn quoted(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace('%', "%%"))
 }
 
-/// Text of an XML element.
+/// Escapes the text of an XML element.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_place_of_a_template_is_left_empty() {
+    fn all_placeholders_of_the_templates_are_filled() {
         let described = described("/opt/mux/muxd");
         for text in [
             described.service().unwrap(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn systemd_reads_every_letter_as_it_is_meant() {
+    fn systemd_units_are_escaped() {
         let described = described("/opt/100% \"mux\"/a\\b/muxd");
         let service = described.service().unwrap();
         for line in [
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn launchd_reads_the_agent_as_it_is_meant() {
+    fn launchd_agent_is_escaped() {
         let described = described("/opt/<mux> & co/muxd");
         let agent = described.agent().unwrap();
         let agent = plist::Value::from_reader_xml(agent.as_bytes()).unwrap();
@@ -157,14 +157,14 @@ mod tests {
             variables["MUX_HOME"].as_string(),
             Some("/tmp/100% <\"mine\">")
         );
-        // One that ends well is not started again, or `mux stop` would be in vain.
+        // A daemon that exits with success is not restarted, or `mux stop` would have no effect.
         let keep = agent["KeepAlive"].as_dictionary().unwrap();
         assert_eq!(keep["SuccessfulExit"].as_boolean(), Some(false));
         assert_eq!(agent["RunAtLoad"].as_boolean(), Some(true));
     }
 
     #[test]
-    fn without_variables_both_files_stay_whole() {
+    fn files_are_valid_without_variables() {
         let mut described = described("/opt/mux/muxd");
         described.variables.clear();
         described.home = None;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_file_can_say_is_refused() {
+    fn control_characters_in_paths_are_refused() {
         for muxd in ["/opt/a\nExecStartPre=/bin/sh/muxd", "/opt/a\u{1}/muxd"] {
             assert!(described(muxd).service().is_err(), "{muxd:?}");
             assert!(described(muxd).agent().is_err(), "{muxd:?}");

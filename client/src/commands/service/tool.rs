@@ -1,4 +1,4 @@
-//! Runs a service manager's own program.
+//! Runs the service manager's command, `systemctl` or `launchctl`.
 
 use std::{io, process::Stdio, time::Duration};
 
@@ -19,11 +19,11 @@ pub(super) enum ToolError {
     Failed(String, String),
 }
 
-/// One call of it.
+/// One command.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
     pub(super) line: Vec<String>,
-    /// Without it the others are in vain.
+    /// If it fails, the remaining steps are not run.
     pub(super) must: bool,
 }
 
@@ -33,7 +33,7 @@ impl Step {
         Self { line, must: true }
     }
 
-    /// One that may fail, because there may be nothing to do.
+    /// A step that may fail, because there may be nothing to do.
     pub(super) fn may(line: &[&str]) -> Self {
         Self {
             must: false,
@@ -45,7 +45,7 @@ impl Step {
         self.line.join(" ")
     }
 
-    /// What it prints, if it succeeds.
+    /// Runs the command, and returns its output if it succeeds.
     pub(super) async fn run(&self) -> Result<String, ToolError> {
         let shown = self.shown();
         let (program, arguments) = self

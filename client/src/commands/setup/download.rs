@@ -1,6 +1,6 @@
-//! One file from a registry.
+//! Downloads a file from a registry.
 //!
-//! Invariant: it takes bounded time and memory, whatever answers.
+//! Invariant: time and memory are bounded, whatever the registry answers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use ureq::{
 
 use super::error::SetupError;
 
-/// The longest package, in bytes; the real ones have 10 MB.
+/// Maximum bytes of a package; the real ones have 10 MB.
 pub(super) const MOST: u64 = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(15);
 const WHOLE: Duration = Duration::from_secs(600);
@@ -21,7 +21,7 @@ pub(super) fn download(url: &str) -> Result<Vec<u8>, SetupError> {
         url: url.to_owned(),
         reason,
     };
-    // The system's own certificates, because companies add theirs to them.
+    // The system's certificates, because companies add theirs to them.
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .build();

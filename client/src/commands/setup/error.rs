@@ -1,8 +1,8 @@
-//! Why `mux setup` did not do what it should, each with its fix.
+//! The errors of `mux setup`, each with its fix.
 
 use std::{io, path::PathBuf};
 
-/// Why there is no compiler now.
+/// Why the compiler was not installed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SetupError {
     #[error("there is no TypeScript 7 compiler for {0}")]
@@ -13,7 +13,7 @@ pub(super) enum SetupError {
     Unreachable { url: String, reason: String },
     #[error("cannot download {url}: the registry answered {status}")]
     Refused { url: String, status: u16 },
-    #[error("what came from {from} ({bytes} bytes) is not {wanted}: its checksum is another one")]
+    #[error("the archive from {from} ({bytes} bytes) is not {wanted}: its checksum does not match")]
     OtherChecksum {
         from: String,
         wanted: String,
@@ -23,7 +23,7 @@ pub(super) enum SetupError {
     Archive(String),
     #[error("cannot write to {folder:?}: {source}")]
     Unwritable { folder: PathBuf, source: io::Error },
-    #[error("{0:?} was installed and does not run")]
+    #[error("{0:?} was installed but does not run")]
     DoesNotRun(PathBuf),
 }
 
@@ -32,13 +32,13 @@ impl SetupError {
         match self {
             Self::NoPackage(_) => "set [check] tsc in config.toml to a compiler of your own",
             Self::Unreadable { .. } => {
-                "name the package of npm: `npm pack` of it on a machine with a network makes the file"
+                "pass the npm package as a file: `npm pack` on a machine with network access creates it"
             }
             Self::Unreachable { .. } => {
-                "look at the network and HTTPS_PROXY, name a mirror with --registry URL, or bring the file and use --from FILE.tgz"
+                "check the network and HTTPS_PROXY, name a mirror with --registry URL, or copy the file here and use --from FILE.tgz"
             }
             Self::Refused { .. } => {
-                "name a registry that has it with --registry URL, or bring the file and use --from FILE.tgz"
+                "name a registry that has it with --registry URL, or copy the file here and use --from FILE.tgz"
             }
             Self::OtherChecksum { .. } => {
                 "nothing was installed; download it again, from https://registry.npmjs.org if a mirror altered it"

@@ -1,7 +1,7 @@
 //! Unpacks a package and moves it into its place.
 //!
-//! Invariant: of an archive only plain files of `package/lib` are written, into a folder that nobody
-//! else knows. Then one rename puts it in place; whoever comes second finds it there.
+//! Invariant: only regular files in `package/lib` of an archive are written, into a private folder. Then one rename
+//! puts it in place; a concurrent installation finds it there.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -20,16 +20,16 @@ use super::{error::SetupError, package::Package};
 use crate::render::Compiler;
 
 const TSC: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
-/// What an archive may hold, unpacked: the real ones have 28 MB in 110 files.
+/// Maximum size of an unpacked archive: the real ones have 28 MB in 110 files.
 const MOST_BYTES: u64 = 256 << 20;
 const MOST_FILES: usize = 2000;
-/// What a draft that nobody finished is older than.
+/// Age from which on an unfinished draft is removed.
 const STALE: Duration = Duration::from_secs(3600);
 const DRAFT: &str = ".draft-";
-/// How often a program is tried that somebody else still writes to.
+/// How often a program is tried that is still open for writing.
 const BUSY: u32 = 1000;
 
-/// What is in the place of a package.
+/// The compiler in the place of a package; no version if it is missing or incomplete.
 pub(super) fn look(package: &Package, folder: &Path) -> Compiler {
     let lib = folder.join(package.version).join("lib");
     let path = lib.join(TSC);
@@ -38,7 +38,7 @@ pub(super) fn look(package: &Package, folder: &Path) -> Compiler {
     Compiler { path, version }
 }
 
-/// Installs an archive whose checksum was right.
+/// Installs an archive whose checksum was verified.
 pub(super) fn install(
     package: &Package,
     archive: &[u8],
@@ -123,11 +123,11 @@ fn write(entry: &mut Entry<'_, impl Read>, lib: &Path, name: &Path) -> io::Resul
     let mut file: File = options.open(path)?;
     io::copy(entry, &mut file)?;
     file.flush()?;
-    // A folder of this name is thought to be whole, also after the machine lost its power.
+    // The folder must be complete even after a power failure.
     file.sync_data()
 }
 
-/// Moves a draft into its place. What stands there is kept if it works, and else replaced.
+/// Moves a draft into its place. An existing installation is kept if it works, and else replaced.
 fn place(draft: &Path, package: &Package, folder: &Path) -> io::Result<()> {
     let target = folder.join(package.version);
     for _ in 0..2 {
@@ -136,7 +136,7 @@ fn place(draft: &Path, package: &Package, folder: &Path) -> io::Result<()> {
             Err(error) if !target.exists() => return Err(error),
             Err(_) => {}
         }
-        // Somebody was faster.
+        // Another process may have installed it first.
         if look(package, folder).version.as_deref() == Some(package.version) {
             return Ok(());
         }
@@ -146,7 +146,7 @@ fn place(draft: &Path, package: &Package, folder: &Path) -> io::Result<()> {
     fs::rename(draft, &target)
 }
 
-/// Removes drafts of those that were killed.
+/// Removes drafts of processes that were killed.
 fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_draft = entry.file_name().to_string_lossy().starts_with(DRAFT);
@@ -158,11 +158,11 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// What a compiler says of itself.
+/// The version that a compiler reports.
 fn version(tsc: &Path) -> Option<String> {
     let mut command = Command::new(tsc);
     command.arg("--version").env_clear().stdin(Stdio::null());
-    // While another thread starts a program, that one holds for a moment what we have just written.
+    // A process that another thread forks holds the file that we have just written open until it calls exec.
     let told = (0..BUSY).find_map(|_| match command.output() {
         Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
             thread::yield_now();

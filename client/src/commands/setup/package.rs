@@ -1,7 +1,7 @@
-//! The packages that may be installed: npm's own, with the compiler for one kind of machine each.
+//! The npm packages that may be installed, each with the compiler for one platform.
 //!
-//! `scripts/setup` reads the version and the table from this file; a new version is a change here, of
-//! `PINNED` in the daemon's `check`, and nowhere else.
+//! `scripts/setup` reads the version and the table from this file. A new version is a change here, of
+//! `PINNED_TSC_VERSION` in `daemon/typecheck`, and nowhere else.
 
 use std::env::consts;
 
@@ -12,7 +12,7 @@ use super::error::SetupError;
 
 pub(super) const VERSION: &str = "7.0.2";
 
-/// Kind of machine, and the SHA-512 of its package.
+/// Each platform, and the SHA-512 of its package in base64.
 const CHECKSUMS: [(&str, &str); 6] = [
     (
         "linux-x64",
@@ -40,12 +40,12 @@ const CHECKSUMS: [(&str, &str); 6] = [
     ),
 ];
 
-/// One of them.
+/// The package for one platform.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Package {
     pub(super) platform: &'static str,
     pub(super) version: &'static str,
-    /// In base64, as npm writes it.
+    /// SHA-512 in base64, as npm writes it.
     pub(super) checksum: &'static str,
 }
 
@@ -75,7 +75,7 @@ impl Package {
         })
     }
 
-    /// Where a registry has it.
+    /// The URL of the package in a registry.
     pub(super) fn url(&self, registry: &str) -> String {
         let (registry, name) = (registry.trim_end_matches('/'), self.file_name());
         format!(
@@ -88,7 +88,7 @@ impl Package {
         format!("typescript-{}-{}.tgz", self.platform, self.version)
     }
 
-    /// Fails unless the archive is this package, to the bit.
+    /// Fails unless the archive has the checksum of this package.
     pub(super) fn verify(&self, archive: &[u8], from: &str) -> Result<(), SetupError> {
         let found = BASE64_STANDARD.encode(Sha512::digest(archive));
         if found == self.checksum {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_machine_has_its_package_and_others_are_told() {
+    fn each_platform_has_a_package_and_others_are_an_error() {
         let package = Package::of("linux", "x86_64").unwrap();
         assert_eq!(
             package.url("https://registry.npmjs.org/"),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_daemon_looks_for_this_version() {
+    fn version_is_the_one_that_the_daemon_pins() {
         let daemon = include_str!("../../../../daemon/typecheck/src/lib.rs");
         assert!(daemon.contains(&format!("PINNED_TSC_VERSION: &str = \"{VERSION}\"")));
     }

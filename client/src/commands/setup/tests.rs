@@ -1,4 +1,4 @@
-//! Packages made here, with their own checksums, from files and from a registry on this machine.
+//! Tests with generated packages and their checksums, from files and from a registry on this machine.
 
 use std::{
     io::{Read, Write},
@@ -21,7 +21,7 @@ fn entry(archive: &mut Vec<u8>, kind: EntryType, path: &str, link: &str, body: &
     header.set_entry_type(kind);
     header.set_size(body.len() as u64);
     header.set_mode(0o4777);
-    // Past the checks of the library that would not write such a path.
+    // Bypasses the library, which would not write such a path.
     let field = &mut header.as_gnu_mut().expect("a header of GNU").name;
     field[..path.len()].copy_from_slice(path.as_bytes());
     if !link.is_empty() {
@@ -35,7 +35,7 @@ fn entry(archive: &mut Vec<u8>, kind: EntryType, path: &str, link: &str, body: &
     archive.extend_from_slice(&whole[..whole.len() - 1024]);
 }
 
-/// What a real package has, and then what else is asked for.
+/// An archive with the files of a real package, and `more`.
 fn archive(more: &[(EntryType, &str, &str, &str)]) -> Vec<u8> {
     let file = EntryType::Regular;
     let mut plain = Vec::new();
@@ -92,7 +92,7 @@ fn setup_installs_the_compiler_and_its_library_and_nothing_else() {
         "no draft is left"
     );
 
-    // Again, and over one that lost a file.
+    // Installs again, and over an installation that lost a file.
     let package = package(&archive);
     assert!(install::install(&package, &archive, &folder).is_ok());
     fs::remove_file(folder.join("7.0.2/lib/lib.d.ts")).unwrap();
@@ -118,7 +118,7 @@ fn setup_may_run_many_times_at_once() {
 }
 
 #[test]
-fn setup_refuses_archives_that_reach_elsewhere() {
+fn setup_refuses_archives_that_escape_their_folder() {
     let outside = tempfile::tempdir().unwrap();
     let target = outside.path().join("evil");
     let absolute = target.to_str().unwrap();
@@ -145,7 +145,7 @@ fn setup_refuses_archives_that_reach_elsewhere() {
 }
 
 #[test]
-fn setup_refuses_what_is_no_package() {
+fn setup_refuses_invalid_packages() {
     let mut torn = archive(&[]);
     torn.truncate(torn.len() / 2);
     let twice = archive(&[(EntryType::Regular, "package/lib/tsc", "", "x")]);
@@ -173,7 +173,7 @@ fn setup_takes_a_file_only_with_the_right_checksum() {
     *tampered.last_mut().unwrap() ^= 1;
     let error = package.verify(&tampered, "it").unwrap_err();
     assert!(
-        error.to_string().contains("its checksum is another one"),
+        error.to_string().contains("its checksum does not match"),
         "{error}"
     );
     assert!(error.fix().contains("nothing was installed"));
@@ -205,7 +205,7 @@ fn answer(status: &str, length: usize, body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn setup_downloads_and_says_why_it_cannot() {
+fn setup_downloads_and_reports_failures() {
     let archive = archive(&[]);
     let package = package(&archive);
     let whole = registry(answer("200 OK", archive.len(), &archive));
@@ -231,7 +231,7 @@ fn setup_downloads_and_says_why_it_cannot() {
     let error = download::download(&package.url(&endless)).unwrap_err();
     assert!(matches!(error, SetupError::Unreachable { .. }), "{error}");
 
-    // Nobody listens there any more.
+    // The listener is closed by now.
     let error = download::download(&package.url(&missing)).unwrap_err();
     assert!(matches!(error, SetupError::Unreachable { .. }), "{error}");
 }

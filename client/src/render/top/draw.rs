@@ -1,4 +1,4 @@
-//! One picture: the daemon above, its servers, its runs, and the keys below.
+//! Draws one frame: the daemon on top, then its servers and runs, and the keys at the bottom.
 
 use ratatui::{
     Frame,
@@ -14,9 +14,9 @@ use crate::{
     top::{Figures, Focus, Screen},
 };
 
-/// Without the frame of a list: its title and its header.
+/// The height of a list's title and header.
 const HEAD: u16 = 2;
-/// The columns of the servers' list, in the order in which a narrow terminal leaves them out: of which width, and which.
+/// Columns of the list of servers that narrow terminals omit: the column, and the width below which it is omitted.
 const LEFT_OUT: [(usize, u16); 6] = [(2, 112), (5, 102), (9, 90), (3, 78), (6, 70), (8, 60)];
 const WIDTHS: [u16; 10] = [0, 11, 8, 8, 8, 9, 8, 8, 7, 10];
 
@@ -36,7 +36,7 @@ pub(super) fn all(
         return;
     };
     let servers = u16::try_from(figures.servers.len()).unwrap_or(u16::MAX);
-    // Runs get what servers leave, and a few lines in any case.
+    // Runs get the rest of the height, at least a few lines.
     let servers = servers.max(1).saturating_add(HEAD + 1);
     let [head, servers, runs, foot] = Layout::vertical([
         Constraint::Length(3),
@@ -117,10 +117,10 @@ fn draw_runs(
     let header = Row::new(RUNS).style(DIM);
     let table = Table::new(rows.collect::<Vec<_>>(), widths).header(header);
     let is_here = screen.focus == Focus::Runs;
-    draw_list(frame, area, table, ("runs under way", is_here), selected);
+    draw_list(frame, area, table, ("active runs", is_here), selected);
 }
 
-/// With a title, and with what is selected where it can be seen.
+/// Draws a list with its title, scrolled to the selected row.
 fn draw_list(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -155,7 +155,7 @@ fn foot(screen: &Screen, trouble: Option<&str>) -> Paragraph<'static> {
     Paragraph::new(keys).style(DIM)
 }
 
-/// Numbers stand under each other.
+/// Aligns the numbers of a column to the right.
 fn right(text: &str, column: usize) -> String {
     match column {
         0 | 1 => text.to_owned(),
@@ -190,7 +190,7 @@ mod tests {
         Figures::of(&history).unwrap()
     }
 
-    /// The lines of a terminal of that size.
+    /// The lines of a terminal of this size.
     fn drawn(
         (width, height): (u16, u16),
         figures: Option<&Figures>,
@@ -210,21 +210,21 @@ mod tests {
     }
 
     #[test]
-    fn all_of_it_stands_on_one_screen() {
+    fn daemon_servers_and_runs_are_on_one_screen() {
         let lines = drawn((120, 14), Some(&figures()), &Screen::default(), None);
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         assert_eq!(
             lines,
             [
                 "muxd 0.1.0, pid 4711, up 1m 1s   cpu 10.0%   memory 30.0 MiB   descriptors 40   clients 2",
-                "runs 1 running, 5 succeeded, 2 failed   workers 2 ready, 0 busy, 0 starting, 0 wait",
+                "runs 1 running, 5 succeeded, 2 failed   workers 2 ready, 0 busy, 0 starting, 0 waiting",
                 "",
                 "servers, by name",
                 "SERVER                     STATE        SESSIONS     CALLS   CALLS/S  IN FLIGHT       P50       P99   ERRORS      MEMORY",
                 "fix                        ready               1       133      30.0          4      5 ms     10 ms        3     2.0 MiB",
                 "idle                       cold                0         0       0.0          0         -         -        0           -",
                 "",
-                "runs under way",
+                "active runs",
                 "RUN                       STATE     AGE       CALLS           CLIENT            PROGRAM",
                 "9f-7                      running   1.2 s     3 (1 failed)    coder             return 1",
                 "",
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_terminal_shows_less_and_breaks_nothing() {
+    fn narrow_terminal_omits_columns() {
         let figures = figures();
         let narrow = drawn((64, 12), Some(&figures), &Screen::default(), None);
         assert!(
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_or_went_wrong_stands_below() {
+    fn prompts_and_errors_are_on_the_last_line() {
         let figures = figures();
         let mut screen = Screen::default();
         let press = |screen: &mut Screen, keys: &str| {

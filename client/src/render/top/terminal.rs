@@ -1,4 +1,4 @@
-//! The terminal that `mux top` takes for itself, and gives back.
+//! The terminal of `mux top`, in raw mode on the alternate screen.
 
 use std::io::{self, IsTerminal as _, stdin, stdout};
 
@@ -7,12 +7,13 @@ use ratatui::DefaultTerminal;
 use super::draw;
 use crate::top::{Figures, Screen};
 
-/// Whether there is one: somebody who looks, and keys.
+/// Whether standard output and standard input are terminals.
 pub(crate) fn can_draw() -> bool {
     stdout().is_terminal() && stdin().is_terminal()
 }
 
-/// Raw and on its second screen until this is dropped. A panic gives it back, too, before it says anything.
+/// A guard: the terminal is in raw mode on the alternate screen until this is dropped. A panic restores it, too, before
+/// its message is printed.
 pub(crate) struct TopTerminal(DefaultTerminal);
 
 impl TopTerminal {
@@ -20,7 +21,7 @@ impl TopTerminal {
         ratatui::try_init().map(Self)
     }
 
-    /// `trouble`: why there are no newer figures.
+    /// Draws a frame. `trouble`: why there are no newer figures.
     pub(crate) fn draw(
         &mut self,
         figures: Option<&Figures>,
@@ -35,7 +36,7 @@ impl TopTerminal {
 
 impl Drop for TopTerminal {
     fn drop(&mut self) {
-        // A terminal that has gone needs nothing back.
+        // A closed terminal needs no restoring.
         drop(self.0.show_cursor());
         drop(ratatui::try_restore());
     }

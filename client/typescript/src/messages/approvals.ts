@@ -1,10 +1,10 @@
-// Calls that wait for somebody's approval: listed, decided, remembered; and the runs that they keep.
+// Calls that must be approved: listed, decided, always allowed; and the runs that are kept for them.
 
 /** What to list. */
 export interface ApprovalsRequest {
-  /** Only this one, with all of its arguments. */
+  /** Only this approval, with all of its arguments. */
   approval?: string;
-  /** What is always allowed, in place of what waits. */
+  /** The calls that are always allowed, in place of those that wait. */
   granted?: boolean;
   /**
    * The edition that the client has: the answer waits until there is another, or until `wait_ms` have passed,
@@ -23,53 +23,53 @@ export interface ApprovalList {
 
 /** One call that must be approved. */
 export interface ApprovalInfo {
-  /** `A7`. No other call ever has it. */
+  /** `A7`, which is never reused. */
   approval: string;
   state: ApprovalState;
   /** `server.tool` */
   path: string;
-  /** What would be sent; absent if it is too long for a list. */
+  /** The arguments of the call; absent if they are too long for a list. */
   arguments?: unknown;
-  /** The beginning of their JSON text, if they are absent. */
+  /** The beginning of the arguments' JSON text, if they are absent. */
   preview?: string;
-  /** Length of their JSON text. */
+  /** The length of the arguments' JSON text, in bytes. */
   bytes: number;
-  /** The program that asks, by the name that it gave in `hello`. */
+  /** The client that made the call, by the name that it gave in `hello`. */
   client: string;
   agent?: string;
   workspace?: string;
   /** Absent for a call outside of runs. */
   run?: string;
-  /** The rule of the policy because of which somebody is asked, and its reason. */
+  /** The rule that requires the approval, and its reason. */
   rule: string;
   reason?: string;
-  /** Names the tool as it is now, with the rule: `session` and `always` cover calls that have the same. */
+  /** Identifies the tool as it is now, with the rule: `session` and `always` cover calls with the same value. */
   cover?: string;
   /** Milliseconds since the Unix epoch. */
   since_ms: number;
-  /** Milliseconds until its program is told that nobody answered; absent if it was told. */
+  /** Milliseconds until the call fails as `pending`; absent if it has. */
   left_ms?: number;
 }
 
 export type ApprovalState =
-  /** Its program waits. */
+  /** The call waits for an answer. */
   | "waiting"
-  /** Its program was told that nobody answered; `resume_run` goes on. */
+  /** The call failed as `pending`; `resume_run` continues the run. */
   | "pending"
-  /** Approved since; `resume_run` goes on. */
+  /** Approved after it failed as `pending`; `resume_run` continues the run. */
   | "approved"
-  /** Denied since. */
+  /** Denied after it failed as `pending`. */
   | "denied";
 
-/** What somebody says of a call. */
+/** A user's answer to an approval. */
 export interface DecideRequest {
   approval: string;
   decision: Decision;
-  /** For the program, if it is denied. */
+  /** The reason of a denial, for the program. */
   reason?: string;
   /**
-   * Other approvals that the user was shown. `session` and `always` answer those of them that they cover; a call that
-   * waits and is not named here waits on.
+   * Other approvals that the user was shown. `session` and `always` also answer those of them that they cover; an
+   * approval that waits and is not named here continues to wait.
    */
   shown?: string[];
 }
@@ -85,32 +85,32 @@ export type Decision =
 
 export interface Decided {
   approval: ApprovalInfo;
-  /** Its program waited and goes on; otherwise `resume_run` does. */
+  /** Whether the call was still waiting and continues; otherwise `resume_run` continues the run. */
   live: boolean;
-  /** Calls named in `shown` that are approved with it. */
+  /** The number of calls named in `shown` that are approved with it. */
   released: number;
-  /** Approvals that the decision would cover, but that the user was not shown: they still wait. */
+  /** Approvals that the decision would cover, but that the user was not shown: they continue to wait. */
   unshown?: string[];
-  /** Why it holds for this once only. */
+  /** Why the decision applies to less than was requested, as a sentence. */
   warning?: string;
 }
 
-/** What is always allowed. */
+/** A grant: calls that are always allowed. */
 export interface GrantInfo {
   grant: string;
   path: string;
   /** Calls of this agent; absent: calls of clients that name none. */
   agent?: string;
-  /** Asked because of this rule; another one asks again. */
+  /** The rule that required the approval; another rule asks again. */
   rule: string;
-  /** Of the tool and of how its server is reached: when either changes, somebody is asked again. */
+  /** The digest of the tool and of its server's address or command: when either changes, the user is asked again. */
   digest: string;
   since_ms: number;
 }
 
-/** Which run goes on. */
+/** Which run to resume. */
 export interface ResumeRequest {
-  /** A run, or an approval. */
+  /** A run, or an approval. For a call that failed as `pending`, `details.resume`. */
   id: string;
   /** The run does not end with this connection. */
   detach?: boolean;
@@ -118,31 +118,31 @@ export interface ResumeRequest {
 
 export interface Resumed {
   /**
-   * To be followed with `events`. The one that was named, if it has not ended or has nothing to go on with;
-   * otherwise a new one.
+   * The run to follow with `events`: the one that was named, if it has not ended or cannot be resumed; otherwise a new
+   * one.
    */
   run: string;
-  /** It begins anew, and calls that had ended are answered from the record. */
+  /** Whether the program starts again, with calls that had ended answered from the record. */
   replayed?: boolean;
 }
 
-/** What a client is told of a call that somebody has to approve. */
+/** A call that must be approved. */
 export interface ApprovalAsked {
   approval: string;
   path: string;
-  /** JSON text, or the beginning of it. */
+  /** The arguments' JSON text, or the beginning of it. */
   arguments: string;
-  /** Its length. */
+  /** The length of the arguments' JSON text, in bytes. */
   bytes: number;
   rule: string;
   reason?: string;
   /** As in `ApprovalInfo`. */
   cover?: string;
-  /** Milliseconds until the program is told that nobody answered. */
+  /** Milliseconds until the call fails as `pending`. */
   wait_ms: number;
 }
 
-/** What became of it. */
+/** The outcome of an approval. */
 export interface ApprovalOver {
   approval: string;
   path: string;
@@ -152,5 +152,5 @@ export interface ApprovalOver {
 export type ApprovalEnding =
   | "approved"
   | "denied"
-  /** Nobody answered in time. */
+  /** There was no answer in time. */
   | "pending";

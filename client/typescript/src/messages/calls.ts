@@ -1,4 +1,4 @@
-// One tool call, and what is wrong with a program.
+// One tool call, and the problems of a program.
 
 import type { Fault } from "../error.js";
 
@@ -8,21 +8,20 @@ export interface CallRequest {
   /** An object. */
   arguments?: unknown;
   /**
-   * Arguments that somebody typed: names with text, which the daemon reads as the tool's schema wants it. A
-   * name may stand there several times where a list is wanted.
+   * Arguments as typed on a command line: names with text, which the daemon converts as the tool's schema requires. A
+   * name may occur several times where a list is expected.
    */
   typed?: [string, string][];
-  /** The whole `CallToolResult` instead of its value. */
+  /** Whether to return the whole `CallToolResult` instead of its value. */
   raw?: boolean;
   /**
-   * If the whole result is too long for a message, it is kept without content that says again what its structured
-   * content says.
+   * If the whole result is too long for a message, it is stored without content that repeats its structured content.
    */
   lean?: boolean;
   timeout_ms?: number;
-  /** The client's own name for this call, under which notices speak of it. */
+  /** The client's own name for this call, by which notices refer to it. */
   token?: string;
-  /** As that of a run. */
+  /** The W3C trace context of the caller, as in `RunRequest`. */
   traceparent?: string;
   tracestate?: string;
 }
@@ -31,12 +30,12 @@ export interface CheckRequest {
   source: string;
 }
 
-/** Everything that is wrong with a program; empty if nothing is. */
+/** The problems of a program; empty if there are none. */
 export interface Diagnostics {
-  /** Any of them keeps it from running. */
+  /** Errors, any of which prevents a run. */
   errors: Fault[];
-  /** What may be a mistake, and may not. */
+  /** Possible mistakes. */
   warnings: Fault[];
-  /** Why its types were not looked at, if they were not. */
+  /** Why the types were not checked, if they were not. */
   unchecked?: string;
 }

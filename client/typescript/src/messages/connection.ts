@@ -1,4 +1,4 @@
-// Who is there on both sides, and the end of a daemon.
+// The introduction of both sides, and the end of a daemon.
 
 /** First message of a connection. */
 export interface Hello {
@@ -8,7 +8,7 @@ export interface Hello {
   agent?: string;
   /** The directory in which the client works. */
   workspace?: string;
-  /** What is asked here is asked by an agent: only runs of the same client and agent are found, and hints name no command line. */
+  /** The requests are an agent's: only runs of the same client and agent are found, and hints name no commands. */
   for_agent?: boolean;
   features?: string[];
 }
@@ -27,17 +27,17 @@ export interface Welcome {
 }
 
 export interface StopRequest {
-  /** Cancel what runs instead of waiting for it. */
+  /** Whether to cancel running programs instead of waiting for them. */
   now?: boolean;
 }
 
 export interface ReloadReport {
   added: string[];
   removed: string[];
-  /** Their definition changed: they restart with the next call. */
+  /** Servers whose definition changed: they restart with the next call. */
   changed: string[];
   unchanged: string[];
   problems: string[];
-  /** Of each that changed, the keys that differ. */
+  /** For each changed server, the keys that differ. */
   reasons?: Record<string, string[]>;
 }

@@ -1,32 +1,30 @@
-// Finding tools: ranked search, everything about a few of them, an inventory that fits a budget.
+// Finding tools: ranked search, complete descriptions of a few tools, and an overview within a budget.
 
 import type { Fault } from "../error.js";
 import type { ToolInfo } from "./tools.js";
 
-/** What to look for. Words may be misspelled a little. */
+/** What to search for. Words may contain small typos. */
 export interface SearchRequest {
-  /** Nothing but white space finds all tools, in the order of their paths. */
+  /** The words to search for. White space only matches all tools, in the order of their paths. */
   query: string;
-  /** Only the tools of this server. */
+  /** The server whose tools to search; all servers if absent. */
   server?: string;
-  /** Results of one page: 10 if absent, 100 at most. */
+  /** The number of results on one page: 10 if absent, 100 at most. */
   limit?: number;
   /** `next` of the page before. */
   cursor?: string;
-  /**
-   * How long to wait for servers whose tools nobody knows yet; 10 s at most. None is started if this is 0.
-   */
+  /** How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0. */
   wait_ms?: number;
 }
 
-/** The best first. The same tools in the same order as long as nothing changes in the pool. */
+/** One page of results, the best first. The same tools come in the same order as long as no server's tools change. */
 export interface SearchPage {
   results: ToolHit[];
-  /** How many match, on all pages. */
+  /** The number of matches on all pages. */
   total: number;
-  /** Asks for the next page; absent on the last one. */
+  /** The cursor of the next page; absent on the last one. */
   next?: string;
-  /** Servers whose tools nobody knows yet, because they were never connected. */
+  /** Servers whose tools are not known yet, because they were never connected. */
   unknown?: string[];
 }
 
@@ -40,31 +38,28 @@ export interface ToolHit {
   description?: string;
   /** `files.read(args: {…}): Promise<…>`. */
   signature: string;
-  /** More is better; comparable within one answer only. 0 if nothing was asked for. */
+  /** How well the tool matches: higher is better; comparable within one answer only. 0 if the query is empty. */
   score: number;
 }
 
 export interface DescribeRequest {
   /** `server.tool`, or `server` or `server.group` for all of its tools. */
   paths: string[];
-  /** With the JSON schemas of each tool. */
+  /** Whether to include the JSON schemas of each tool. */
   schemas?: boolean;
-  /** With the instructions of all servers that are known, and not only of those that are named. */
+  /** Whether to include the instructions of all known servers, and not only of those that are named. */
   all_instructions?: boolean;
 }
 
 export interface Descriptions {
   tools: Description[];
-  /** Of the servers that were named whole, where they have any. */
+  /** The instructions of the servers that were named as a whole, where they have any. */
   instructions?: ServerInstructions[];
-  /** Paths that lead nowhere, each with the reason and the nearest that do. */
+  /** Unknown paths, each with the reason and similar paths that exist. */
   missing?: Fault[];
 }
 
-/**
- * What a server tells its users of itself and of all its tools. These are its words and nobody else's: data from
- * outside, without letters that nobody sees, 16 KiB at most.
- */
+/** A server's `instructions`. Untrusted text from the server, without invisible characters, 16 KiB at most. */
 export interface ServerInstructions {
   server: string;
   text: string;
@@ -77,19 +72,19 @@ export interface Description {
 }
 
 export interface InventoryRequest {
-  /** 2,000 if absent. */
+  /** The maximum number of tokens; 2,000 if absent. */
   budget_tokens?: number;
-  /** How long to wait for servers whose tools nobody knows yet; 10 s at most. */
+  /** How long to wait for servers whose tools are not known yet; 10 s at most. */
   wait_ms?: number;
 }
 
-/** What there is, in as many words as the budget allows, shared fairly between the servers. */
+/** An overview of all tools within a budget, shared fairly between the servers. */
 export interface Inventory {
-  /** For an agent to read. Says COMPLETE, or PARTIAL with how many of how many tools it names. */
+  /** The overview, for an agent. Contains COMPLETE, or PARTIAL with how many of how many tools it names. */
   text: string;
-  /** Tools that the text names. */
+  /** The number of tools that the text names. */
   shown: number;
   total: number;
-  /** Servers whose tools nobody knows yet. */
+  /** Servers whose tools are not known yet. */
   unknown?: string[];
 }

@@ -13,30 +13,30 @@ export interface Event {
 }
 
 export type EventKind =
-  /** What was found in the program before it began, if anything was, or why its types were not looked at. */
+  /** The result of the check before the program starts, if there are warnings, or why its types were not checked. */
   | { checked: { warnings?: Fault[]; unchecked?: string } }
-  /** The program has an isolate and begins. */
+  /** The program has an isolate and starts. */
   | { started: Record<string, never> }
   /** A server that this run needs is being started. */
   | { server_starting: { server: string } }
   /** That server is ready. */
   | { server_ready: { server: string; ms: number } }
   | { call_started: { call: number; path: string } }
-  /** The server tells how far a call is. */
+  /** The server reports the progress of a call. */
   | { call_progress: { call: number; path: string; progress: number; total?: number; message?: string } }
   | {
       call_ended: {
         call: number;
         path: string;
         ms: number;
-        /** Size of the JSON that the program got. */
+        /** The length of the result's JSON text, in bytes. */
         bytes: number;
         error?: Fault;
       };
     }
   /**
-   * A step of a JSON program begins; its call has events of its own. Those of steps are sent to clients with
-   * the feature `program`, and as lines of the console to others.
+   * A step of a step program starts; its call has events of its own. Events of steps are sent to clients with the
+   * feature `program`, and as console lines to others.
    */
   | { step_started: { step: string; tool: string; description?: string } }
   | {
@@ -44,26 +44,23 @@ export type EventKind =
         step: string;
         tool: string;
         ms: number;
-        /** Size of its result as JSON. */
+        /** The length of the step's result as JSON text, in bytes. */
         bytes: number;
         error?: Fault;
       };
     }
-  /** It never begins, because of another step. */
+  /** A step is skipped because of another step. */
   | { step_skipped: { step: string; tool: string; reason: string } }
   | { console: { level: Level; text: string } }
-  /**
-   * An image, audio or resource that the program hands over beside its result, as MCP's content blocks have
-   * it.
-   */
+  /** An image, audio or resource that the program emits besides its result, as a content block of MCP. */
   | { emitted: { part: Held } }
-  /** The run goes on with what this one began: so many of its calls had ended, and are not sent again. */
+  /** The run resumes this one: so many of its calls had ended, and are not sent again. */
   | { resumed: { run: string; calls: number } }
-  /** A call waits for somebody's approval, and the clocks of the run stand still. */
+  /** A call waits for approval, and the clocks of the run are paused. */
   | { approval_asked: ApprovalAsked }
-  /** It waits no more. */
+  /** The approval was answered, or timed out. */
   | { approval_over: ApprovalOver }
-  /** The recording that was asked for, as JSON text that is read with `read`. Comes right before the end. */
+  /** The requested recording, as JSON text that is read with `read`. Comes right before the end. */
   | { recorded: { recording: Handle } }
   /** The last event of every run. */
   | { ended: { outcome: Outcome } };
@@ -73,6 +70,6 @@ export type Level = "debug" | "log" | "info" | "warn" | "error";
 /** How a run ended. */
 export type Outcome =
   | { result: unknown }
-  /** A result that is too long to stand in a message; it is read with `read`. */
+  /** A result that is too long for a message; it is read with `read`. */
   | { stored: Handle }
   | { error: Fault };

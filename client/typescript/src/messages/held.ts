@@ -1,44 +1,44 @@
 // Values that may be too long for a message.
 
-/** A value, or where it is kept: `{"value": …}` or `{"stored": {"handle": …, …}}`. */
+/** A value, or its handle: `{"value": …}` or `{"stored": {"handle": …, …}}`. */
 export type Held =
   | { value: unknown }
   | { stored: Handle };
 
-/** A value that is kept by the daemon because it is too long to stand in a message. */
+/** A value that the daemon has stored because it is too long for a message. */
 export interface Handle {
-  /** Names the value by its content: the same value has the same handle. */
+  /** Identifies the value by its content: equal values have the same handle. */
   handle: string;
-  /** Length of its JSON text. */
+  /** The length of the JSON text, in bytes. */
   bytes: number;
-  /** The first 500 characters of the JSON text; no JSON by themselves. */
+  /** The first 500 characters of the JSON text; not valid JSON by themselves. */
   preview: string;
-  /** Milliseconds from now until it is forgotten, if the space is not needed before. */
+  /** Milliseconds from now until the value expires, unless the space is needed before. */
   expires_ms: number;
 }
 
-/** A part of a value that is kept. */
+/** Requests a page of a stored value. */
 export interface ReadRequest {
   handle: string;
   /**
-   * In bytes of the JSON text. Within a character it is moved back to where that begins; behind the end the
-   * page is empty.
+   * The offset in the JSON text, in bytes. If it is within a character, it is moved back to the character's start;
+   * beyond the end, the page is empty.
    */
   offset?: number;
   /**
-   * In bytes; 256 KiB if absent. More than 4 MiB is the same as 4 MiB. A page ends with a whole character and
-   * has one at least, unless 0 is asked for, which tells the total only.
+   * The length in bytes; 256 KiB if absent, 4 MiB at most. A page ends with a whole character and has at least one,
+   * unless 0 is requested, which returns the total only.
    */
   length?: number;
 }
 
 export interface ReadPage {
-  /** A piece of the JSON text. */
+  /** A page of the JSON text. */
   text: string;
-  /** Where the piece begins. */
+  /** The offset of the page, in bytes. */
   offset: number;
-  /** Where the next page begins; absent at the end. */
+  /** The offset of the next page; absent at the end. */
   next?: number;
-  /** Length of the whole in bytes. */
+  /** The length of the whole JSON text, in bytes. */
   total: number;
 }

@@ -1,19 +1,19 @@
-// Signing in to a server, and out.
+// Signing in to a server and out of it.
 
 export interface LoginRequest {
   server: string;
 }
 
-/** Where the user says yes, and what to ask for the outcome with. */
+/** A login that was started: the page for the user, and the id to request its outcome with. */
 export interface LoginStarted {
   login: string;
-  /** To be opened in a browser: http or https. */
+  /** The URL to open in a browser: http or https. */
   url: string;
-  /** The authorization server, as the server names it. Absent from a daemon that does not say it. */
+  /** The authorization server, as the server names it. Absent from daemons that do not report it. */
   issuer?: string;
-  /** The browser is sent back to this port of the loopback interface. */
+  /** The port of the loopback interface to which the browser is redirected. */
   redirect_port: number;
-  /** The login is over after so long. */
+  /** Milliseconds until the login expires. */
   expires_ms: number;
 }
 
@@ -23,42 +23,42 @@ export interface LoginWaitRequest {
   wait_ms: number;
 }
 
-/** For a browser that cannot reach the daemon. */
+/** Completes a login whose browser cannot reach the daemon. */
 export interface LoginFinishRequest {
   login: string;
-  /** Where the browser was sent to in the end. */
+  /** The URL to which the browser was redirected. */
   redirect_url: string;
 }
 
 export interface LoginState {
   server: string;
-  /** Nobody has said yes or no so far. */
+  /** Whether the user has not decided yet. */
   pending: boolean;
-  /** Who vouches for the user. */
+  /** The authorization server that issued the tokens. */
   issuer?: string;
-  /** What was granted. */
+  /** The scopes that were granted. */
   scopes?: string[];
-  /** What the server offers to this user. */
+  /** The number of tools that the server lists for this user. */
   tools?: number;
-  /** Signed in, and the server could not be opened all the same. */
+  /** Why the server could not be opened, although the login succeeded. */
   problem?: string;
 }
 
 export interface LoggedOut {
   server: string;
-  /** Somebody was signed in. */
+  /** Whether there was a login. */
   was_signed_in: boolean;
-  /** The authorization server was told, and agreed. */
+  /** Whether the authorization server has revoked the tokens. */
   revoked: boolean;
-  /** Why it was not, where it could have been. */
+  /** Why they were not revoked, although the server supports it. */
   problem?: string;
 }
 
-/** Where tokens are kept. */
+/** Where tokens are stored. */
 export interface TokenStatus {
-  /** The system's keyring, and not the file. */
+  /** Whether they are in the system's keyring, and not in the file. */
   keyring: boolean;
   file: string;
-  /** Why the keyring is not used, where it was to be. */
+  /** Why the keyring is not used, although it is configured. */
   note?: string;
 }

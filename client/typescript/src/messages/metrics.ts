@@ -1,4 +1,4 @@
-// What happened in the daemon, in numbers.
+// The daemon's metrics.
 
 /** All metrics of the daemon. */
 export interface MetricsText {

@@ -1,16 +1,16 @@
-// What a client is told, and asked, without having asked: notices, read by long poll.
+// Notices and questions that the daemon sends to a client, read by long poll.
 
 import type { ApprovalAsked, ApprovalOver } from "./approvals.js";
 
 /**
- * Waits for what this connection has not heard yet. The first such request says what it wants to hear; before
- * it, nothing is kept for the connection and nothing is asked of it.
+ * Waits for notices that this connection has not read yet. The first such request says which questions the client can
+ * answer; before it, no notices are kept for the connection and it is asked nothing.
  */
 export interface NoticesRequest {
-  /** The number of the last notice that the client has; 0 for none. Those are forgotten. */
+  /** The number of the last notice that the client has; 0 for none. Notices up to it are dropped. */
   after: number;
   wait_ms: number;
-  /** What this client can answer for its user. Anything else is declined in its name. */
+  /** The kinds of questions that this client can answer for its user. All others are declined on its behalf. */
   answers?: AskKind[];
 }
 
@@ -20,25 +20,25 @@ export interface NoticePage {
 
 export interface Notice {
   /**
-   * Counts up from 1 within a connection. A gap means that the client was too slow, and that what it missed
-   * was no question.
+   * Counts up from 1 within a connection. A gap means that the client was too slow, and that it missed notices that are
+   * no questions.
    */
   seq: number;
   notice: NoticeKind;
 }
 
 export type NoticeKind =
-  /** The pool offers something else than before. */
+  /** The tools, resources or prompts of the servers have changed. */
   | { changed: { tools: boolean; resources: boolean; prompts: boolean } }
-  /** A resource to which this connection subscribed. */
+  /** A resource has changed to which this connection is subscribed. */
   | { resource_updated: { server: string; uri: string } }
-  /** A call that carries a token moves on. Of a call in a run its events tell. */
+  /** Progress of a call with a token. That of a call in a run is among the run's events. */
   | { progress: { cause: Cause; progress: number; total?: number; message?: string } }
-  /** A server logs something while this connection alone has calls on their way to it. */
+  /** A server's log message, sent while only this connection has calls in flight to it. */
   | {
       log: {
         server: string;
-        /** As MCP has them: `debug` to `emergency`. */
+        /** The level as in MCP: `debug` to `emergency`. */
         level: string;
         logger?: string;
         data: unknown;
@@ -46,50 +46,50 @@ export type NoticeKind =
       };
     }
   /**
-   * A server wants to know something of the client whose call made it ask. To be answered with `answer`, or
-   * the call waits until the limit of the question is over. Whoever shows it to a user has to say first which server
-   * asks: its words may claim to be anybody's.
+   * A server's question to the client whose call caused it. The client answers with `answer`; otherwise the call waits
+   * until the time limit of the question. A client that shows the question to a user must name the server first: its
+   * text may claim to be from anyone.
    */
   | {
       ask: {
         ask: number;
-        /** The server that asks; `mux` if muxd does. */
+        /** The server that asks; `mux` for a question of muxd itself. */
         server: string;
-        /** It is muxd's own question, and no server's, whatever a server is called. */
+        /** Whether it is muxd's own question, even if a server is called `mux`. */
         own?: boolean;
         cause: Cause;
         kind: AskKind;
-        /** The server's own name for the question, if the question came with the answer to a call. */
+        /** The server's own key for the question, if it came with the answer to a call. */
         key?: string;
-        /** `params` of MCP's `elicitation/create`, `sampling/createMessage` or `roots/list`. */
+        /** The `params` of MCP's `elicitation/create`, `sampling/createMessage` or `roots/list`. */
         params: unknown;
       };
     }
-  /** Nobody waits for the answer any more. */
+  /** The question is no longer open. */
   | { withdrawn: { ask: number } }
-  /** What the user of this connection was asked to do on a page is done. */
+  /** The user has completed the page of a URL elicitation. */
   | {
       elicitation_complete: {
         server: string;
-        /** `elicitationId` of the question. */
+        /** The `elicitationId` of the question. */
         id: string;
         cause: Cause;
       };
     }
-  /** A call of this connection waits for somebody's approval. Of one in a run its events tell, too. */
+  /** A call of this connection waits for approval. For a call in a run, there is also an event of the run. */
   | { approval_asked: { cause: Cause } & ApprovalAsked }
   /**
-   * Another daemon has taken over from this one: whoever is not busy here connects anew, which leads there. Told to
-   * clients that list `upgrade` only.
+   * Another daemon has taken over from this one: a client without work in progress should reconnect, which leads it
+   * there. Sent only to clients that list `upgrade`.
    */
   | { leaving: Record<string, never> }
-  /** It waits no more. */
+  /** The approval was answered, or timed out. */
   | { approval_over: { cause: Cause } & ApprovalOver };
 
-/** What of this connection made something happen. */
+/** The run or call of this connection that caused a notice. */
 export type Cause =
   | { run: string }
-  /** The token of a call, or an empty text if it carried none. */
+  /** The token of a call, or an empty text if it had none. */
   | { call: string };
 
 export type AskKind =
@@ -97,8 +97,8 @@ export type AskKind =
   | "sampling"
   | "roots"
   /**
-   * A call of this connection is to be approved: `params` is an `ApprovalAsked`, and the answer `{"decision":
-   * …, "reason"?: …, "shown"?: […]}` as `DecideRequest` has it.
+   * A call of this connection must be approved: `params` is an `ApprovalAsked`, and the answer `{"decision": …,
+   * "reason"?: …, "shown"?: […]}` as in `DecideRequest`.
    */
   | "approval";
 
@@ -108,7 +108,7 @@ export interface AnswerRequest {
 }
 
 export type Answer =
-  /** The result as MCP has it. */
+  /** The result as MCP defines it. */
   | { result: unknown }
-  /** It cannot be answered; why. */
+  /** The client cannot answer, for this reason. */
   | { refused: string };

@@ -1,4 +1,4 @@
-// What servers offer beside tools: resources, prompts, completions, all as MCP has them.
+// What servers offer besides tools: resources, prompts, completions, all as MCP defines them.
 
 import type { MissingServer } from "./tools.js";
 
@@ -6,40 +6,37 @@ export type OfferKind = "resources" | "resource_templates" | "prompts";
 
 export interface OffersRequest {
   kind: OfferKind;
-  /** Of one server; of all if absent. */
+  /** The server to ask; all if absent. */
   server?: string;
   /**
-   * How long to wait for each server; one that comes later is among the missing. Without it, 10 s where all
-   * are listed, and for one server as long as a call of it may take.
+   * How long to wait for each server; a slower one is listed as missing. If absent, 10 s when all servers are asked,
+   * and as long as a call may take when one is.
    */
   wait_ms?: number;
 }
 
 export interface OfferList {
   offers: Offered[];
-  /**
-   * Servers that could not be asked, each with the reason. One that offers nothing of the kind is not among
-   * them.
-   */
+  /** Servers that could not be asked, each with the reason. A server that has none of the kind is not among them. */
   missing?: MissingServer[];
 }
 
 export interface Offered {
-  /** Its name in the configuration. */
+  /** The server's name in the configuration. */
   server: string;
   /** MCP's `Resource`, `ResourceTemplate` or `Prompt`. */
   offer: unknown;
 }
 
-/** Answered with MCP's `ReadResourceResult`. */
+/** Reads a resource. The answer is MCP's `ReadResourceResult`. */
 export interface ResourceRequest {
   server: string;
   uri: string;
-  /** The client's own name for this request, under which notices speak of it. */
+  /** The client's own name for this request, by which notices refer to it. */
   token?: string;
 }
 
-/** Answered with MCP's `GetPromptResult`. */
+/** Gets a prompt. The answer is MCP's `GetPromptResult`. */
 export interface PromptRequest {
   server: string;
   name: string;
@@ -47,13 +44,13 @@ export interface PromptRequest {
   token?: string;
 }
 
-/** `params` of MCP's `completion/complete`; answered with its result. */
+/** The `params` of MCP's `completion/complete`. The answer is its result. */
 export interface CompleteRequest {
   server: string;
   params: unknown;
 }
 
-/** Whether this client is to be told when the resource changes. */
+/** Subscribes to changes of a resource, or ends the subscription. */
 export interface SubscribeRequest {
   server: string;
   uri: string;

@@ -1,12 +1,12 @@
-// What tools were when they were first trusted, and what somebody accepts of what they are now.
+// Pins: what tools were when they were first trusted, and the acceptance of changed tools.
 
 export interface PinsRequest {
   server: string;
-  /** Asks the server itself, which is started if need be, and not what it listed last. */
+  /** Whether to list the tools anew, and start the server if necessary, instead of using its last list. */
   current?: boolean;
 }
 
-/** The tools of one server beside their pins. */
+/** The tools of one server, each with its pin. */
 export interface PinList {
   server: string;
   tools: PinInfo[];
@@ -16,29 +16,26 @@ export interface PinInfo {
   /** As the server spells it. */
   name: string;
   standing: PinStanding;
-  /** Names the definition that the tool has now, in hexadecimal digits; absent if nothing is pinned of it. */
+  /** The digest of the tool's present definition, in hexadecimal; absent if the tool is not pinned. */
   digest?: string;
   /** When the pin was made, in milliseconds since 1970. */
   since_ms?: number;
-  /**
-   * What was trusted, as JSON with its names in order; absent if the tool is what it was, or if it is not
-   * known.
-   */
+  /** The trusted definition, as JSON with sorted names; absent if the tool is unchanged, or if it is not known. */
   before?: string;
-  /** What the server says now, the same way. Letters that nobody sees are escaped. */
+  /** The present definition, as JSON with sorted names. Invisible characters are escaped. */
   now?: string;
 }
 
 export type PinStanding =
-  /** It is what was trusted. */
+  /** The tool is as it was trusted. */
   | "trusted"
-  /** It came after its server was first trusted, and nobody has taken note. */
+  /** The tool was added after its server was first trusted, and was not accepted yet. */
   | "new"
-  /** It is not what was trusted, and can be called. */
+  /** The tool has changed since it was trusted, and can be called. */
   | "changed"
-  /** It is not what was trusted, and its calls are refused. */
+  /** The tool has changed since it was trusted, and its calls are refused. */
   | "refused"
-  /** Nobody compares. */
+  /** The tool is not compared with a pin. */
   | "unpinned";
 
 /** Pins tools as they are now. */
@@ -47,7 +44,7 @@ export interface AcceptPinsRequest {
   tools: SeenTool[];
 }
 
-/** A tool with the digest of what somebody has seen of it: what it has become meanwhile is not accepted. */
+/** A tool with the digest of the definition that the user has seen: if it has changed since, it is not accepted. */
 export interface SeenTool {
   name: string;
   digest: string;

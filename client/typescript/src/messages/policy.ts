@@ -1,78 +1,78 @@
-// The rules that are in force for somebody, and which of them decides a call.
+// The rules that are in force for an agent, and which of them decides a call.
 
 export interface PolicyRequest {
-  /** Whose rules; absent for a client without an agent's name. */
+  /** The agent whose rules to list; absent for a client without an agent's name. */
   agent?: string;
 }
 
-/** The rules in the order in which they are asked. */
+/** The rules in the order of their evaluation. */
 export interface PolicyList {
   rules: PolicyRule[];
-  /** Whether the agent has rules of its own in place of everybody's. */
+  /** Whether the agent has rules of its own in place of the general ones. */
   own: boolean;
-  /** Calls that no rule was about, since the daemon's start. */
+  /** The number of calls since the daemon's start to which no rule applied. */
   allowed_by_default: number;
-  /** Of those, the calls of tools that call themselves destructive. */
+  /** The number of those calls whose tools declare themselves destructive. */
   destructive_by_default: number;
 }
 
 export interface PolicyRule {
-  /** From 1, in its own list. */
+  /** The rule's number in its own list, from 1. */
   number: number;
   action: PolicyAction;
   /** Globs of paths. */
   match: string[];
-  /** What else must hold, as it was written. */
+  /** The other conditions, as they were written. */
   conditions?: string[];
   reason?: string;
-  /** Why it denies whatever it was meant to do. */
+  /** Why the rule is invalid, so that it denies. */
   mistake?: string;
-  /** The agent whose own rule it is. */
+  /** The agent to which the rule belongs, if it is not a general one. */
   agent?: string;
-  /** The project that denies. */
+  /** The project to which the rule belongs, if any. */
   project?: string;
-  /** Which text of that project's `.mux.toml` it stands in. */
+  /** Which text of that project's `.mux.toml` contains the rule. */
   project_text?: ProjectText;
-  /** How often it has decided since the daemon's start. */
+  /** How often the rule has decided since the daemon's start. */
   decided: number;
 }
 
 export type ProjectText =
-  /** The one that is there, approved. */
+  /** The present text, which is approved. */
   | "current"
-  /** The one that was approved last. Another one is there now, or none. */
+  /** The text that was approved last. It has been replaced or deleted since. */
   | "approved"
-  /** The one that is there, not approved. */
+  /** The present text, which is not approved. */
   | "unapproved";
 
 export type PolicyAction = "allow" | "ask" | "deny";
 
-/** A call that somebody thinks of. Without arguments it is told what depends on them. */
+/** A hypothetical call. Without arguments, the answer says which rules depend on them. */
 export interface ExplainPolicyRequest {
   path: string;
   /** An object. */
   arguments?: unknown;
-  /** The same as somebody types them. */
+  /** The arguments as typed on a command line, as in `CallRequest`. */
   typed?: [string, string][];
   agent?: string;
-  /** What the client calls itself; the one that asks, if absent. */
+  /** The client's name; that of the requesting client if absent. */
   client?: string;
-  /** Where it works; where the one that asks does, if absent. */
+  /** The directory in which the client works; that of the requesting client if absent. */
   workspace?: string;
 }
 
 export interface PolicyExplanation {
-  /** Canonical, if the tool is known. */
+  /** The path of the tool; canonical if the tool is known. */
   path: string;
   known: boolean;
   action: PolicyAction;
-  /** What decides; absent for the default. */
+  /** The rule that decides; absent for the default. */
   rule?: PolicyRule;
-  /** A rule before it applies with some arguments, and none were told. */
+  /** Whether an earlier rule applies with some arguments, and none were given. */
   depends?: boolean;
-  /** The rules that were looked at, in their order. */
+  /** The evaluated rules, in their order. */
   steps: PolicyStep[];
-  /** What the tool says of itself, by the names that rules have for it. */
+  /** The tool's annotations, by the names that rules use. */
   hints?: [string, boolean][];
   verb?: string;
   notes?: string[];
@@ -81,16 +81,16 @@ export interface PolicyExplanation {
 export interface PolicyStep {
   rule: PolicyRule;
   outcome: PolicyOutcome;
-  /** In words. */
+  /** The reason, as text. */
   because: string;
 }
 
 export type PolicyOutcome =
-  /** It applies, and no other is asked. */
+  /** The rule applies, and no further rule is evaluated. */
   | "decides"
-  /** It is about other paths or servers. */
+  /** The rule concerns other paths or servers. */
   | "elsewhere"
-  /** A condition is not met. */
+  /** A condition of the rule is not met. */
   | "unmet"
-  /** It applies with some arguments. */
+  /** The rule applies with some arguments. */
   | "depends";

@@ -1,8 +1,8 @@
-// Projects whose files define servers.
+// Projects: directories whose files define servers.
 
-/** Asks for projects. */
+/** Which projects to list. */
 export interface ProjectsRequest {
-  /** The one to which this directory belongs; without it, all that are known. */
+  /** Only the project to which this directory belongs; all known projects if absent. */
   dir?: string;
 }
 
@@ -12,65 +12,65 @@ export interface ProjectList {
 
 /** The files of one directory that define servers. */
 export interface ProjectInfo {
-  /** Without links. */
+  /** The project's directory, without symbolic links. */
   root: string;
   state: ProjectState;
-  /** Names the files as they are now; absent if one cannot be read. */
+  /** The digest of the present files; absent if one cannot be read. */
   digest?: string;
   files: ProjectFile[];
   servers: ProjectServer[];
-  /** Globs of paths that may not be called by those who work there, approved or not. */
+  /** Globs of paths that clients in this project may not call, approved or not. */
   denied?: string[];
   /**
-   * Globs of paths that the approved text denies, where the files are others now or gone: in force until the approval is
-   * revoked.
+   * Globs of paths that the approved text denies, although the files have since been changed or deleted: in force until
+   * the approval is revoked.
    */
   still_denied?: string[];
-  /** What of the files has no effect, and why. */
+  /** Parts of the files without effect, and why. */
   problems?: string[];
 }
 
 export type ProjectState =
-  /** Nothing was approved there. */
+  /** The project was never approved. */
   | "new"
-  /** Something else was approved. */
+  /** The files have changed since they were approved. */
   | "changed"
   | "approved"
-  /** Something was approved, and there is no file any more. */
+  /** The project was approved, and its files do not exist any more. */
   | "gone";
 
-/** One of its files. */
+/** A file of a project. */
 export interface ProjectFile {
   name: string;
-  /** As it is now; absent if it is gone or cannot be read. */
+  /** The present text; absent if the file does not exist or cannot be read. */
   text?: string;
-  /** As it was approved. */
+  /** The approved text. */
   approved?: string;
 }
 
-/** One server, as it is written: with the names of variables and without their values. */
+/** A server as its file defines it: with the names of variables and without their values. */
 export interface ProjectServer {
   name: string;
   /** The file that defines it. */
   file: string;
   /** The command line or the URL. */
   command: string;
-  /** The variables that it is given. */
+  /** The names of its environment variables. */
   env?: string[];
   headers?: string[];
-  /** What is run to find out values. */
+  /** The commands that are run to obtain values. */
   commands?: string[];
-  /** Why it cannot be used. */
+  /** Why the server cannot be used. */
   problem?: string;
 }
 
-/** The user has seen what this digest names, and approves it. */
+/** Approves the files that the user has seen, by their digest. */
 export interface ApproveProjectRequest {
   root: string;
   digest: string;
 }
 
 export interface ProjectRevoked {
-  /** Whether anything was approved. */
+  /** Whether the project was approved. */
   was_approved: boolean;
 }

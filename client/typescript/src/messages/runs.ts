@@ -1,35 +1,35 @@
-// Runs: what is asked for, and which there are.
+// Runs: their requests and lists.
 
 import type { Fault } from "../error.js";
 import type { Event } from "./events.js";
 
 export interface RunRequest {
-  /** TypeScript or JavaScript, if `language` does not say otherwise. */
+  /** The program; TypeScript or JavaScript unless `language` differs. */
   source: string;
   language?: Language;
   /** `mux.input`. */
   input?: unknown;
-  /** Wall time, 1,000 to 300,000; the daemon's default if absent. */
+  /** The limit of wall time, 1,000 to 300,000; the daemon's default if absent. */
   timeout_ms?: number;
   /**
-   * W3C trace context of the caller. What cannot be read is dropped; the calls of the run stand in this trace,
-   * and their servers are told so.
+   * The W3C trace context of the caller. It is ignored if it cannot be parsed; otherwise the calls of the run join this
+   * trace, which is passed on to their servers.
    */
   traceparent?: string;
-  /** What belongs to it, as W3C has it. */
+  /** The W3C `tracestate` of the caller. */
   tracestate?: string;
   /**
-   * The run goes on when this connection ends, and keeps an idle daemon from leaving. A daemon that is told
-   * to stop waits for it as for every other, and then cancels it.
+   * Whether the run continues when this connection ends, and keeps an idle daemon alive. A daemon that is stopped waits
+   * for it as for every other run, and then cancels it.
    */
   detach?: boolean;
-  /** Whatever the configuration says, the types of the program are not looked at. */
+  /** Whether to skip the type check, whatever the configuration says. */
   no_check?: boolean;
-  /** All that the program asks for and is told is kept, and handed over by the event `recorded`. */
+  /** Whether to record the program's input and calls, which the event `recorded` then returns. */
   record?: boolean;
   /**
-   * A recording: its program is run in place of `source`, is answered from it, and nothing is sent to any
-   * server. Its source, language, input and timeout are those of the recording.
+   * A recording to replay: its program is run in place of `source`, its calls are answered from the recording, and
+   * nothing is sent to any server. Source, language, input and timeout are those of the recording.
    */
   replay?: unknown;
 }
@@ -52,66 +52,69 @@ export interface EventPage {
 
 /** Which runs to list. */
 export interface RunsRequest {
-  /** Only those that have not ended. */
+  /** Whether to list only runs that have not ended. */
   running?: boolean;
-  /** The latest so many; 20 if absent. The answer may have fewer if they would not fit into a frame. */
+  /** The maximum number of runs, the latest first; 20 if absent. There may be fewer if they do not fit into a frame. */
   limit?: number;
 }
 
-/** Runs that are kept, the latest first. */
+/** Runs, the latest first. */
 export interface RunList {
   runs: RunInfo[];
-  /** How many match, whatever the limit. */
+  /** The number of matching runs, whatever the limit. */
   total: number;
 }
 
 export interface RunInfo {
   run: string;
   state: RunState;
-  /** The program that asked for it, by the name that it gave in `hello`. */
+  /** The client that started the run, by the name that it gave in `hello`. */
   client: string;
   agent?: string;
   workspace?: string;
-  /** It does not end with the connection that started it. */
+  /** Whether the run continues when its connection ends. */
   detached?: boolean;
-  /** The first line of the program that says something. */
+  /** The first significant line of the program. */
   title: string;
-  /** Milliseconds since the Unix epoch. */
+  /** When the run was accepted, in milliseconds since the Unix epoch. */
   accepted_ms: number;
-  /** From then to its end, or to now. */
+  /** Milliseconds from then to the run's end, or to now. */
   ms: number;
-  /** Tool calls that were sent so far. */
+  /** The number of tool calls so far. */
   calls: number;
-  /** Those that have ended, well or not. What was on its way when the run ended never does. */
+  /** The number of calls that have ended, successfully or not. Calls in flight at the run's end are not counted. */
   calls_ended: number;
-  /** Those that ended with an error. */
+  /** The number of calls that ended with an error. */
   calls_failed: number;
-  /** How it failed, if it did, without details: its last event has them. */
+  /** The error of a failed run, without its details: the last event has them. */
   error?: Fault;
-  /** The number of its last event. */
+  /** The number of the run's last event. */
   events: number;
 }
 
 export type RunState =
-  /** In line for a worker. */
+  /** The run waits for a worker. */
   | "waiting"
   | "running"
   | "succeeded"
   | "failed";
 
-/** What a program is written in. */
+/** The language of a program. */
 export type Language =
-  /** Or JavaScript. */
+  /** TypeScript or JavaScript. */
   | "typescript"
-  /** `{"steps": [{"id", "tool", "args", "on_error"}]}`. Only a daemon with the feature `program` knows it. */
+  /**
+   * A step program, `{"steps": [{"id", "tool", "args", "on_error"}]}`. Only a daemon with the feature `program`
+   * supports it.
+   */
   | "json";
 
 export interface ExplainRequest {
-  /** A program of steps. */
+  /** The text of a step program. */
   source: string;
 }
 
 export interface Explained {
-  /** The TypeScript that stands for the same. */
+  /** The equivalent TypeScript. */
   source: string;
 }

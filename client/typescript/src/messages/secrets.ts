@@ -1,22 +1,22 @@
-// Secrets that the configuration names. A value goes to the daemon and never comes back.
+// Secrets that the configuration names. A value is sent to the daemon and never returned.
 
-/** Keeps a value, in place of the one that was kept. */
+/** Stores the value of a secret, in place of the present one. */
 export interface SetSecretRequest {
   name: string;
   value: string;
 }
 
-/** Where a secret is. */
+/** Where a secret is stored. */
 export type SecretPlace =
-  /** The system's. */
+  /** The system's keyring. */
   | "keyring"
-  /** `file`. */
+  /** The file in `SecretList`. */
   | "file";
 
-/** One that was set, or that an entry names. */
+/** A secret that was set, or that an entry of the configuration names. */
 export interface SecretInfo {
   name: string;
-  /** Absent if nobody has set it. */
+  /** Where the secret is stored; absent if it is not set. */
   place?: SecretPlace;
   /** When it was set, in milliseconds since 1970. */
   since_ms?: number;
@@ -25,12 +25,12 @@ export interface SecretInfo {
 }
 
 export interface SecretList {
-  /** By name. */
+  /** The secrets, sorted by name. */
   secrets: SecretInfo[];
-  /** Those that are set now go into the system's keyring, and not into the file. */
+  /** Whether new secrets are stored in the system's keyring, and not in the file. */
   keyring: boolean;
   file: string;
-  /** Why the keyring is not used, where it was to be. */
+  /** Why the keyring is not used, although it is configured. */
   note?: string;
   /** Why the file is not used. */
   problem?: string;

@@ -1,39 +1,39 @@
-// How its servers are.
+// The state of the servers.
 
 import type { SourceInfo } from "./sources.js";
 
 export interface ServerInfo {
   name: string;
   state: ServerState;
-  /** Why it is in that state, where that is not obvious. */
+  /** Why the server is in that state, where that is not obvious. */
   reason?: string;
   /** The command line, without its environment. */
   command: string;
   pid?: number;
-  /** Known tools, once a session was open. */
+  /** The number of known tools, once a session was open. */
   tools?: number;
-  /** What the server calls itself, with its version. */
+  /** The server's name and version as it reports them. */
   identity?: string;
   protocol?: string;
-  /** How long the last start took, from the process to the list of tools. */
+  /** The duration of the last start, from the process to the list of tools. */
   start_ms?: number;
-  /** Sessions opened since the daemon started. */
+  /** The number of sessions opened since the daemon started. */
   starts: number;
   calls: number;
   in_flight: number;
-  /** `stdio`, `streamable-http` or `sse`, once it is known. */
+  /** `stdio`, `streamable-http` or `sse`, once known. */
   transport?: string;
-  /** Who shares one session: `user`, `workspace`, `client` or `run`. */
+  /** What shares one session: `user`, `workspace`, `client` or `run`. */
   share?: string;
-  /** Why, where nobody has said so in the configuration. */
+  /** Why sessions are shared that way, if the configuration does not say. */
   share_reason?: string;
-  /** One for each that shares, where there may be several. */
+  /** The sessions, for a server that may have several. */
   sessions?: SessionInfo[];
-  /** Where the server wants its users to sign in. */
+  /** The state of the login, if the server requires one. */
   auth?: AuthState;
-  /** Until it is tried again, while it is backing off. */
+  /** Milliseconds until the next attempt, while the server is backing off. */
   retry_in_ms?: number;
-  /** What a user should look at, such as tools that are not what they were. */
+  /** Warnings for the user, such as tools that have changed. */
   warnings?: string[];
   /** Something in its `args` looks like a secret: it is in the configuration file and in the list of processes. */
   secret_in_args?: boolean;
@@ -45,7 +45,7 @@ export interface ServerInfo {
 
 /** One session of a server that has several. */
 export interface SessionInfo {
-  /** Whose it is: a directory, a client, a run. */
+  /** To what the session belongs: a directory, a client, a run. */
   of: string;
   state: ServerState;
   reason?: string;
@@ -53,7 +53,7 @@ export interface SessionInfo {
 }
 
 export type AuthState =
-  /** Nobody has signed in, or not any more: `mux servers login NAME`. */
+  /** There is no valid login: `mux servers login NAME`. */
   | "required"
   | "signed_in";
 
@@ -62,13 +62,13 @@ export type ServerState =
   | "cold"
   | "starting"
   | "ready"
-  /** It answers, and something is wrong with it. */
+  /** It answers, but has a problem. */
   | "degraded"
-  /** It could not be started, and is tried again after a while. */
+  /** It could not be started; the next attempt follows after a delay. */
   | "backing_off"
   /** The last start failed; the next call tries again. */
   | "failed"
   /** The configuration of this server cannot be used. */
   | "broken"
-  /** The configuration has it switched off: `mux servers enable NAME`. */
+  /** The configuration disables it: `mux servers enable NAME`. */
   | "disabled";

@@ -1,51 +1,51 @@
-// The settings that are in force for somebody, and what is wrong with a file of them.
+// The settings that are in force for an agent, and the problems of a configuration.
 
 export interface SettingsRequest {
   agent?: string;
 }
 
-/** What is in force. No value of it is a secret. */
+/** The settings in force. No value is a secret. */
 export interface SettingsReport {
   /** The configuration file. */
   file: string;
   settings: Setting[];
-  /** What should be known, such as that nothing is said of the agent. */
+  /** Remarks, such as that the configuration has no section for the agent. */
   notes?: string[];
 }
 
 export interface Setting {
-  /** As it would be written, such as `limits.wall`. */
+  /** The name as in the configuration file, such as `limits.wall`. */
   name: string;
   value: unknown;
   from: SettingSource;
-  /** Of the configuration file. */
+  /** The line of the configuration file that sets it. */
   line?: number;
-  /** The file, if it is another one. */
+  /** The file that sets it, if it is not the configuration file. */
   file?: string;
 }
 
 export type SettingSource =
   | "default"
   | "config"
-  /** What the file says of this agent alone. */
+  /** The agent's section of the configuration file. */
   | "agent"
   | "project";
 
-/** Looks at a configuration without putting it in force. */
+/** Checks a configuration without putting it in force. */
 export interface CheckConfigRequest {
   text: string;
-  /** Its name, for what is told. */
+  /** The file's name, for messages. */
   file: string;
 }
 
 export interface ConfigReport {
   problems: ConfigProblem[];
-  /** The entries that can be used, and those that are switched off. */
+  /** The number of usable and of disabled entries. */
   servers: number;
 }
 
 export interface ConfigProblem {
-  /** Where it stands, if that is known. */
+  /** The line of the problem, if known. */
   line?: number;
   message: string;
 }

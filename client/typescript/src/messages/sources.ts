@@ -1,44 +1,44 @@
-// APIs that are described and no MCP servers.
+// Sources: APIs that the daemon calls itself, by their descriptions.
 
-/** What there is to say of a source beside what it has in common with servers. */
+/** The state of a source, in addition to that of a server. */
 export interface SourceInfo {
   /** `openapi` or `graphql`; absent if its entry cannot be read. */
   kind?: string;
   /**
-   * When the description was last known to be right, in milliseconds since 1970; absent for a file, and
-   * before it was first fetched.
+   * When the description was last known to be current, in milliseconds since 1970; absent for a file, and before it was
+   * first fetched.
    */
   fetched_ms?: number;
   /** Why a newer description is not used. */
   problem?: string;
-  /** The security schemes that its functions need and for which no credential is given. */
+  /** The security schemes that the functions need and for which no credential is configured. */
   missing?: string[];
   /**
-   * What a user should look at, of its description and its credentials; all of it is among the server's
-   * warnings, too, the text and behind a semicolon what to do.
+   * Remarks on the description and the credentials; each is also among the server's warnings, as the text followed by a
+   * semicolon and the fix.
    */
   notes?: SourceNote[];
-  /** HTTP requests since its description was read. */
+  /** The number of HTTP requests since the description was read. */
   requests: number;
 }
 
-/** Something to look at. */
+/** A remark on a source, for the user. */
 export interface SourceNote {
   text: string;
-  /** What to do about it, where that is one thing. */
+  /** What to do about it, if there is one remedy. */
   fix?: string;
 }
 
-/** What a look at a source's description has found, by the names of its functions. */
+/** The changes of a source's reloaded description, by the names of its functions. */
 export interface RefreshedSource {
   source: string;
-  /** How many it has now. */
+  /** The number of functions now. */
   functions: number;
   added: string[];
   removed: string[];
   changed: string[];
-  /** Where its functions are called and its tokens fetched since then, and were not before. */
+  /** New origins, at which functions are called or tokens are fetched since the reload. */
   origins?: string[];
-  /** What a user should look at since then. */
+  /** New remarks for the user since the reload. */
   notes?: string[];
 }

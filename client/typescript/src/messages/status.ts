@@ -1,4 +1,4 @@
-// How the daemon is.
+// The state of the daemon.
 
 import type { TokenStatus } from "./login.js";
 import type { ServerInfo } from "./servers.js";
@@ -21,10 +21,10 @@ export interface Status {
   pid: number;
   /** `v8` or `quickjs`; unknown until a worker has started. */
   engine?: string;
-  /** The engine's own version, where it tells. */
+  /** The engine's own version, if it reports one. */
   engine_version?: string;
   uptime_ms: number;
-  /** Resident memory of the daemon in bytes, where the system tells. */
+  /** The resident memory of the daemon in bytes, where the system reports it. */
   rss_bytes?: number;
   clients: number;
   workers: WorkerStatus;
@@ -34,33 +34,33 @@ export interface Status {
   config: string;
   socket: string;
   log: string;
-  /** What is wrong and goes on being wrong: a config that does not parse, workers that do not start. */
+  /** Persistent problems: a config that does not parse, workers that do not start. */
   problems: string[];
   /** The same problems, with codes to decide by. A daemon of an older version sends none. */
   problem_details?: Problem[];
   /** What the daemon cannot do now, because its machine does not let it. */
   degraded?: Degraded[];
   tokens?: TokenStatus;
-  /** Who started it, and who looks after it. */
+  /** What started the daemon, and which service manager supervises it. */
   started?: Started;
-  /** Where its spans go. */
+  /** The export of the daemon's spans. */
   telemetry?: TelemetryStatus;
 }
 
-/** Of OpenTelemetry, which a daemon may be built without. */
+/** The state of the OpenTelemetry exporter, without which a daemon may be built. */
 export interface TelemetryStatus {
   built_in: boolean;
   /** The collector that the configuration or the user's environment names. */
   endpoint?: string;
-  /** Spans that it has taken. */
+  /** The number of spans that the collector has accepted. */
   sent: number;
-  /** Spans that had no room while they waited, or that it has not taken. */
+  /** The number of spans that did not fit into the queue, or that the collector has not accepted. */
   lost: number;
-  /** Why none can be sent, or the last ones were not. */
+  /** Why no spans can be sent, or the last ones were not. */
   problem?: string;
 }
 
-/** One way in which the daemon is less than it could be. It is told as long as it is so. */
+/** A condition of the host that restricts the daemon. It is reported while it lasts. */
 export interface Degraded {
   /** A newer daemon may know others. */
   mode:
@@ -78,20 +78,20 @@ export interface Degraded {
     | "no_home"
     | "environment"
     | (string & {});
-  /** What is so, and what does not work. */
+  /** What is wrong, and what does not work. */
   message: string;
-  /** What one does about it. */
+  /** What to do about it. */
   fix: string;
 }
 
 export interface Started {
-  /** `client`: the first one that needed it; `hand`: somebody who ran `muxd`. A newer daemon may say others. */
+  /** `client`: a client that needed a daemon; `hand`: a user who ran `muxd`. A newer daemon may send others. */
   by: "client" | "hand" | "systemd" | "launchd" | (string & {});
-  /** The unit of systemd, or the label of launchd. */
+  /** The systemd unit, or the launchd label. */
   service?: string;
-  /** The listening socket is a service manager's, which starts a daemon for whoever connects. */
+  /** Whether the listening socket is a service manager's, which starts a daemon for every client that connects. */
   socket_passed: boolean;
-  /** A daemon that does not answer for so long is ended and started again. */
+  /** The watchdog timeout: a daemon that does not answer for this long is killed and restarted. */
   watchdog_ms?: number;
 }
 
@@ -101,8 +101,8 @@ export interface WorkerStatus {
   starting: number;
   waiting: number;
   /**
-   * What holds a worker back beside its engine, by name; empty until one has started, and on systems that
-   * have nothing of the kind.
+   * The sandbox layers of a worker besides its engine, by name; empty until one has started, and on systems without
+   * any.
    */
   layers: string[];
   /** Whether isolates are built from a snapshot. */
@@ -111,15 +111,15 @@ export interface WorkerStatus {
 
 /** The type checker. */
 export interface CheckerStatus {
-  /** The compiler that is used, once it was found. */
+  /** The path of the compiler, once found. */
   compiler?: string;
   version?: string;
   pid?: number;
-  /** Its resident memory. */
+  /** The compiler's resident memory in bytes. */
   rss_bytes?: number;
-  /** Programs looked at since the daemon started. */
+  /** The number of programs checked since the daemon started. */
   checks: number;
-  /** Those of them whose verdict was known already. */
+  /** The number of checks whose verdict was cached. */
   cached: number;
   /** Why programs run unchecked. */
   problem?: string;

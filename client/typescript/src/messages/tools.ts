@@ -1,4 +1,4 @@
-// Tools, and the types that are made of them.
+// Tools, and the TypeScript declarations that are generated from them.
 
 import type { Fault } from "../error.js";
 import type { ServerInstructions } from "./discovery.js";
@@ -8,35 +8,35 @@ export interface ToolsRequest {
   query?: string;
   server?: string;
   limit?: number;
-  /** With the JSON schemas of each tool. */
+  /** Whether to include the JSON schemas of each tool. */
   schemas?: boolean;
-  /** Only those that are offered as ordinary tools beside programs. */
+  /** Whether to list only tools that are offered directly besides programs. */
   direct?: boolean;
-  /** With each tool's whole definition. */
+  /** Whether to include each tool's whole definition. */
   definitions?: boolean;
   /**
-   * Also those that their servers have for the pages of MCP Apps, and for no model. With definitions they are there
-   * anyway: who gets those keeps to what they say.
+   * Whether to include tools that servers reserve for the pages of MCP Apps. With `definitions` they are always
+   * included: clients that get definitions must respect their visibility.
    */
   for_apps?: boolean;
   /**
-   * How long to wait for servers whose tools nobody knows yet; without it, until they are ready or have
-   * failed. Those that are not ready then are among the missing.
+   * How long to wait for servers whose tools are not known yet; if absent, until they are ready or have failed. Those
+   * that are not ready by then are listed as missing.
    */
   wait_ms?: number;
 }
 
 export interface ToolList {
   tools: ToolInfo[];
-  /** How many match, whatever the limit. */
+  /** The number of matching tools, whatever the limit. */
   total: number;
   /** Servers whose tools are not in the list, each with the reason. */
   missing: MissingServer[];
-  /** What is unusual about a name: collisions, spellings. */
+  /** Remarks on unusual names: collisions, spellings. */
   warnings: string[];
-  /** Servers that are not connected, and whose tools are those of their last session. */
+  /** Servers that are not connected, whose tools are those of their last session. */
   remembered?: string[];
-  /** Of the server that was asked for, if it has any. */
+  /** The instructions of the requested server, if it has any. */
   instructions?: ServerInstructions[];
 }
 
@@ -59,17 +59,20 @@ export interface ToolInfo {
   destructive?: boolean;
   input_schema?: unknown;
   output_schema?: unknown;
-  /** Of how many calls the result's type was learned, for a tool that declares none. */
+  /** The number of calls from which the result's type was learned, for a tool that declares none. */
   observed_calls?: number;
-  /** A function of a source that cannot be called, because of where its description has it called. */
+  /**
+   * Whether it is a function of a source that cannot be called, because its description calls it at an address that is
+   * not allowed.
+   */
   forbidden?: boolean;
-  /** Offered as an ordinary tool beside programs. */
+  /** Whether it is offered directly besides programs. */
   direct?: boolean;
-  /** It is not what it was when it was first trusted. */
+  /** Whether it has changed since it was first trusted. */
   changed?: boolean;
-  /** Only pages of its server may call it, and no model: it is shown to none. */
+  /** Whether only pages of its server may call it: it is not shown to models. */
   for_apps?: boolean;
-  /** MCP's `Tool`, whole, as the server gave it. */
+  /** The whole MCP `Tool`, as the server sent it. */
   definition?: unknown;
 }
 
@@ -78,27 +81,27 @@ export interface TypesRequest {
   paths?: string[];
 }
 
-/** Asks for the declarations of everything as soon as they are others than those that the client has. */
+/** Waits until the declarations of all tools differ from those that the client has. */
 export interface WatchTypesRequest {
-  /** The name of those that the client has. */
+  /** The name of the declarations that the client has. */
   known?: string;
   wait_ms: number;
 }
 
 export interface TypesPage {
-  /** Names the text by its content. */
+  /** Identifies the text by its content. */
   name: string;
-  /** The `.d.ts`; absent if the client has it. */
+  /** The `.d.ts`; absent if the client has it already. */
   text?: string;
 }
 
-/** Whose results to forget. */
+/** The tools whose learned result types to delete. */
 export interface ForgetTypesRequest {
   /** `server` or `server.tool`; everything if empty. */
   paths?: string[];
 }
 
 export interface Forgotten {
-  /** Of so many tools a type had been learned. */
+  /** The number of tools whose learned types were deleted. */
   tools: number;
 }

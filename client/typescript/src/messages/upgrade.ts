@@ -1,17 +1,17 @@
-// Another program takes over from the daemon that runs.
+// Handing over from the running daemon to another program.
 
 export interface UpgradeRequest {
-  /** The `muxd` to start; absolute. */
+  /** The absolute path of the `muxd` to start. */
   binary: string;
-  /** What the client speaks, and the new daemon must speak. */
+  /** The contract that the client speaks, and the new daemon must speak. */
   contract: number;
 }
 
-/** The new daemon serves. Whoever connects from now on is connected to it. */
+/** The new daemon serves, and accepts all connections from now on. */
 export interface Upgraded {
   pid: number;
   build: string;
   contract: number;
-  /** From the request to the moment at which the new daemon served. */
+  /** Milliseconds from the request until the new daemon served. */
   ms: number;
 }

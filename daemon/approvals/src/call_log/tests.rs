@@ -31,7 +31,7 @@ fn known(begun: BegunCall) -> Result<String, Kind> {
 }
 
 #[test]
-fn calls_are_known_by_arguments_and_by_how_many_such_came_before_in_any_order() {
+fn calls_are_matched_by_arguments_and_occurrence_in_any_order() {
     let mut log = CallLog::new(1 << 20, Vec::new());
     made(&mut log, "a", r#"{"x":1,"y":2}"#, Some("1"));
     made(&mut log, "a", r#"{"y":2,"x":1}"#, Some("2"));
@@ -53,7 +53,7 @@ fn calls_are_known_by_arguments_and_by_how_many_such_came_before_in_any_order() 
         known(again.begin(&named("a"), &r#"{"x":1,"y":2}"#.into())),
         Ok("2".into())
     );
-    // More of them, or others, are just made.
+    // Further equal calls and different calls are made.
     made(&mut again, "a", r#"{"x":1,"y":2}"#, Some("4"));
     made(&mut again, "b", r#"{"z":null}"#, None);
     let raw = Target::Path {
@@ -67,12 +67,12 @@ fn calls_are_known_by_arguments_and_by_how_many_such_came_before_in_any_order() 
 }
 
 #[test]
-fn what_was_on_its_way_is_unknown_and_what_was_asked_is_asked_again() {
+fn in_flight_call_is_unknown_and_waiting_call_is_asked_again() {
     let mut log = CallLog::new(1 << 20, Vec::new());
     made(&mut log, "lost", "{}", None);
     let asked = made(&mut log, "asked", "{}", None);
     log.set_asked(asked, true);
-    // The error that tells of it is no end of the call.
+    // A `pending` error does not end the call.
     log.end(asked, &Err(Fault::new(Kind::Pending, "wait")));
     let denied = made(&mut log, "denied", "{}", None);
     log.set_asked(denied, true);
@@ -87,7 +87,7 @@ fn what_was_on_its_way_is_unknown_and_what_was_asked_is_asked_again() {
         Err(Kind::Denied)
     );
     assert_eq!(made(&mut again, "asked", "{}", Some("done")), asked);
-    // And once more: nothing of it is made a second time.
+    // A third run makes none of them again.
     let mut third = CallLog::new(1 << 20, all(&again));
     assert_eq!(
         known(third.begin(&named("asked"), &"{}".into())),
@@ -100,7 +100,7 @@ fn what_was_on_its_way_is_unknown_and_what_was_asked_is_asked_again() {
 }
 
 #[test]
-fn what_was_not_asked_for_again_stays_known() {
+fn calls_that_were_not_repeated_stay_known() {
     let mut log = CallLog::new(1 << 20, Vec::new());
     made(&mut log, "a", "{}", Some("1"));
     let again = CallLog::new(1 << 20, all(&log));
@@ -112,7 +112,7 @@ fn what_was_not_asked_for_again_stays_known() {
 }
 
 #[test]
-fn a_log_that_is_too_long_keeps_nothing() {
+fn log_over_its_limit_keeps_no_calls() {
     let mut log = CallLog::new(1_000, Vec::new());
     made(&mut log, "a", "{}", Some("1"));
     let place = made(&mut log, "b", "{}", None);
@@ -127,7 +127,7 @@ fn a_log_that_is_too_long_keeps_nothing() {
 }
 
 #[test]
-fn a_log_that_becomes_too_long_while_it_replays_still_knows_what_was_made() {
+fn log_that_exceeds_its_limit_during_replay_still_answers_earlier_calls() {
     let mut log = CallLog::new(1_000, Vec::new());
     for n in 0..3 {
         made(&mut log, "a", &format!("{{\"n\":{n}}}"), Some("done"));
@@ -136,7 +136,7 @@ fn a_log_that_becomes_too_long_while_it_replays_still_knows_what_was_made() {
     let mut again = CallLog::new(1_000, all(&log));
     let first = again.begin(&named("a"), &r#"{"n":0}"#.into());
     assert_eq!(known(first), Ok("done".into()));
-    // It makes another call than before, which is too much.
+    // It makes a call that it did not make before, which exceeds the limit.
     let place = made(&mut again, "new", "{}", None);
     again.end(place, &Ok("x".repeat(2_000)));
     assert!(again.full);
@@ -146,19 +146,19 @@ fn a_log_that_becomes_too_long_while_it_replays_still_knows_what_was_made() {
     }
     let lost = again.begin(&named("lost"), &"{}".into());
     assert_eq!(known(lost), Err(Kind::UnknownOutcome));
-    // What was made once is made again only if the program makes it once more.
+    // A replayed call is made again only if the program repeats it.
     let more = again.begin(&named("a"), &r#"{"n":0}"#.into());
     assert!(matches!(more, BegunCall::New(None)));
-    // What a third run would have to know is not known any more, and it is told so.
+    // A third run cannot be answered from this log any more, and the journal says so.
     assert!(matches!(again.all_lines()[..], [JournalLine::Full]));
 }
 
 #[test]
-fn a_log_is_no_longer_for_being_replayed_and_what_it_began_with_always_fits() {
+fn replay_adds_no_bytes_and_initial_calls_always_fit() {
     let mut log = CallLog::new(1 << 20, Vec::new());
     made(&mut log, "a", "{}", Some(&"x".repeat(2_000)));
     made(&mut log, "b", "{}", None);
-    // The limit is lower by now.
+    // The limit was lowered meanwhile.
     let mut again = CallLog::new(1_000, all(&log));
     let before = again.bytes;
     assert!(known(again.begin(&named("a"), &"{}".into())).is_ok());

@@ -37,7 +37,7 @@ fn held(
 }
 
 #[test]
-fn the_first_answer_counts_and_is_used_once() {
+fn first_answer_counts_and_is_used_once() {
     let mut book = PendingApprovals::default();
     let (_, mut answer) = held(&mut book, 1, 7, None);
     assert!(book.answer(1, ApprovalVerdict::Approved).unwrap().live);
@@ -52,7 +52,7 @@ fn the_first_answer_counts_and_is_used_once() {
         book.answer(2, ApprovalVerdict::Approved).unwrap_err(),
         AnswerError::Before
     );
-    // Other arguments, or those of a run, are another call.
+    // Other arguments, or another owner, make another call.
     held(&mut book, 3, 8, None);
     held(&mut book, 4, 7, Some(run("r")));
     let again = book.enter(|| panic!("it has one"), subject(7), None, None, ROOM);
@@ -67,7 +67,7 @@ fn the_first_answer_counts_and_is_used_once() {
 }
 
 #[test]
-fn what_waits_again_keeps_its_name() {
+fn resumed_call_keeps_its_number() {
     let mut book = PendingApprovals::default();
     held(&mut book, 1, 7, Some(run("r")));
     book.end_owner(&run("r"), true);
@@ -81,7 +81,7 @@ fn what_waits_again_keeps_its_name() {
 }
 
 #[test]
-fn what_an_answer_names_and_covers_goes_on_with_it() {
+fn answer_releases_calls_that_it_names_and_covers() {
     let mut book = PendingApprovals::default();
     let session = GrantSession::Connection(7);
     let mut waiting = Vec::new();
@@ -109,7 +109,7 @@ fn what_an_answer_names_and_covers_goes_on_with_it() {
 }
 
 #[test]
-fn a_session_that_is_over_is_nobodys_any_more() {
+fn ended_session_is_removed_from_its_approvals() {
     let mut book = PendingApprovals::default();
     let session = GrantSession::Connection(7);
     let of = Some(session.clone());
@@ -122,7 +122,7 @@ fn a_session_that_is_over_is_nobodys_any_more() {
 }
 
 #[test]
-fn a_run_that_could_not_go_on_is_as_before_and_no_name_leads_in_a_circle() {
+fn failed_resume_is_undone_and_name_cycles_terminate() {
     let mut book = PendingApprovals::default();
     held(&mut book, 1, 7, Some(run("r")));
     book.end_owner(&run("r"), true);
@@ -132,13 +132,13 @@ fn a_run_that_could_not_go_on_is_as_before_and_no_name_leads_in_a_circle() {
     assert_eq!((book.successor("r"), book.successor("s")), (None, None));
     assert!(book.adopt(&run("r"), &run("t")));
     assert_eq!(book.successor("r"), Some("t"));
-    // Whatever happened, it is found out in time.
+    // A cycle of names terminates.
     book.resumed.insert("t".into(), "r".into());
     assert!(book.successor("r").is_some());
 }
 
 #[test]
-fn what_nobody_waits_for_is_bounded_in_number_and_time() {
+fn unattended_approvals_are_bounded_in_number_and_age() {
     let mut book = PendingApprovals::default();
     for number in 1..=MAX_UNATTENDED_APPROVALS as u64 + 5 {
         held(&mut book, number, number as u32, None);
@@ -154,7 +154,7 @@ fn what_nobody_waits_for_is_bounded_in_number_and_time() {
 }
 
 #[test]
-fn what_is_held_and_what_is_kept_is_bounded_in_bytes() {
+fn arguments_of_held_and_unattended_approvals_are_bounded_in_bytes() {
     let mut book = PendingApprovals::default();
     let long = |number: u64| ApprovalSubject {
         arguments: "x".repeat(MAX_HELD_ARGUMENT_BYTES / 4).into(),

@@ -1,9 +1,9 @@
-//! Two daemons at once, of which one leaves: what waits there comes over when it is settled, and nothing is lost.
+//! Approvals during a handover between two daemons: the successor restores them once the predecessor is done with them.
 
 use super::*;
 
 #[tokio::test]
-async fn a_daemon_that_takes_over_touches_nothing_before_the_other_has_left() {
+async fn successor_restores_approvals_only_after_their_runs_ended_in_the_predecessor() {
     let home = tempfile::tempdir().unwrap();
     let old = open(&home);
     let terms = ApprovalTerms {
@@ -18,7 +18,7 @@ async fn a_daemon_that_takes_over_touches_nothing_before_the_other_has_left() {
     }
     assert_eq!(records(&home), 2);
     old.end_run(&over, true).await;
-    // A journal whose record is about to be written.
+    // A file that is about to replace a record.
     let early = home.path().join("approvals").join("r-3.next");
     std::fs::write(&early, "").unwrap();
 
@@ -31,7 +31,7 @@ async fn a_daemon_that_takes_over_touches_nothing_before_the_other_has_left() {
     };
     assert_eq!(runs(new.list().await), ["r-2"]);
     assert!(early.exists());
-    // An answer here, while the other goes on over there.
+    // An answer here, while the other run continues in the predecessor.
     new.decide("A2", &ALL, UserDecision::Once).await.unwrap();
     old.end_run(&goes_on, true).await;
     new.read_left_by_predecessor(Vec::new()).await;

@@ -1,4 +1,4 @@
-//! What is kept of runs that wait: by many writers, across lives of the daemon, and where the disk says no.
+//! The files of waiting runs: concurrent writers, restarts of the daemon, and failing writes.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn target(tool: &str) -> Target {
     }
 }
 
-/// A call of this run that goes out, as `runs` makes it.
+/// Begins a call of this run and records it, as the `runs` crate does.
 async fn call(
     approvals: &Arc<Approvals>,
     run: &Arc<ResumableRun>,
@@ -37,7 +37,7 @@ fn soon(approvals: &Approvals) {
     });
 }
 
-/// What there is to go on with.
+/// The run to resume.
 async fn resumed(approvals: &Arc<Approvals>, id: &str) -> Box<ResumedRun> {
     match approvals.find_resumable(id, &ALL, |_| false).await.unwrap() {
         ResumeTarget::Anew(resumed) => resumed,
@@ -54,7 +54,7 @@ fn length(path: &Path) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn answers_and_calls_of_one_run_are_written_side_by_side_and_none_is_lost() {
+async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
@@ -67,7 +67,7 @@ async fn answers_and_calls_of_one_run_are_written_side_by_side_and_none_is_lost(
         for n in 0..40 {
             made(&approvals, &run, &format!("{{\"n\":{n}}}"), "done").await;
         }
-        // The daemon dies with this one on its way.
+        // The daemon dies while this call is in flight.
         call(&approvals, &run, "{\"n\":40}").await;
     };
     let answers = (1..=20).map(|n| {
@@ -105,7 +105,7 @@ async fn answers_and_calls_of_one_run_are_written_side_by_side_and_none_is_lost(
 }
 
 #[tokio::test]
-async fn a_call_costs_the_disk_its_own_bytes_and_not_those_of_the_whole_run() {
+async fn recording_a_call_writes_only_its_own_bytes() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
@@ -122,10 +122,10 @@ async fn a_call_costs_the_disk_its_own_bytes_and_not_those_of_the_whole_run() {
         made(&approvals, &run, &format!("{{\"n\":{n}}}"), "1").await;
     }
     assert!(length(&journal) - before < 100 * 300);
-    // The record is the file that it was: nothing is said in it of calls.
+    // The record was not rewritten: calls are only in the journal.
     use std::os::unix::fs::MetadataExt as _;
     assert_eq!(std::fs::metadata(&record).unwrap().ino(), stands.ino());
-    // More than may be kept: nothing is written any more.
+    // Over the log limit: nothing more is written.
     made(&approvals, &run, "[]", &"x".repeat(2 << 20)).await;
     let full = length(&journal);
     made(&approvals, &run, "[1]", &"x".repeat(2 << 20)).await;
@@ -135,7 +135,7 @@ async fn a_call_costs_the_disk_its_own_bytes_and_not_those_of_the_whole_run() {
 }
 
 #[tokio::test]
-async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_it_is_used() {
+async fn approvals_expire_after_the_configured_time_wherever_they_are_used() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
@@ -147,7 +147,7 @@ async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_i
         .decide("A5", &ALL, UserDecision::Once)
         .await
         .unwrap();
-    // They are of two days ago.
+    // Make them two days old.
     for n in 1..=5 {
         let path = file(&home, &format!("call-{n}.json"));
         let mut record: Value =
@@ -157,7 +157,7 @@ async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_i
         std::fs::write(&path, record.to_string()).unwrap();
     }
     let approvals = open(&home);
-    // Nobody has said yet how long that is.
+    // The configuration was not read yet.
     assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
     let keep = |days: u64| {
         approvals.set_terms(ApprovalTerms {
@@ -173,14 +173,14 @@ async fn how_long_it_is_kept_is_what_the_configuration_says_and_holds_wherever_i
     assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
     let gone = approvals.find_resumable("A2", &ALL, |_| false).await;
     assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
-    // Neither is an answer good for longer.
+    // An expired answer is not used either.
     assert_eq!(ask(&approvals, 5, &caller, None).await, Err(Kind::Pending));
     assert_eq!((approvals.list().await.len(), records(&home)), (1, 1));
     assert!(!file(&home, "call-3.calls").exists());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_kept_long_enough_goes_though_nobody_looks() {
+async fn expired_approvals_are_removed_without_a_request() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
@@ -203,7 +203,7 @@ async fn what_was_kept_long_enough_goes_though_nobody_looks() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
+async fn failed_resume_restores_the_run_and_can_be_retried() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
@@ -214,7 +214,7 @@ async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
         Err(Kind::Pending)
     );
     approvals.end_run(&run, true).await;
-    // Something stands in the way.
+    // The journal cannot be created.
     std::fs::create_dir(file(&home, "r-2.calls")).unwrap();
     let first = resumed(&approvals, "A1").await;
     approvals.adopt(&first, "r-2").unwrap();
@@ -227,7 +227,7 @@ async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
     let refused = approvals.take_over_record(&second, "r-1").await;
     assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
     assert!(!file(&home, "r-2.json").exists());
-    // What was said meanwhile holds, in this life and the next.
+    // The answer given meanwhile is kept, in this process and the next.
     for approvals in [Arc::clone(&approvals), open(&home)] {
         let view = approvals.find("A1", &ALL).await.unwrap();
         assert_eq!(
@@ -247,7 +247,7 @@ async fn a_run_that_cannot_begin_again_is_as_before_and_can_be_tried_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_written_down_says_so() {
+async fn answer_that_cannot_be_saved_has_a_warning() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
@@ -263,17 +263,17 @@ async fn an_answer_that_is_not_written_down_says_so() {
         .await
         .unwrap();
     let warning = decided.warning.unwrap();
-    assert!(warning.contains("could not be written down"), "{warning}");
+    assert!(warning.contains("could not be saved"), "{warning}");
     let decided = approvals
         .decide("A2", &ALL, UserDecision::Session)
         .await
         .unwrap();
     let warning = decided.warning.unwrap();
-    assert!(warning.contains("nobody is connected"), "{warning}");
+    assert!(warning.contains("has ended"), "{warning}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn calls_that_are_cut_at_any_moment_leave_nothing_that_is_held() {
+async fn calls_aborted_at_any_moment_leave_no_held_approvals() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     let run = dossier("r-1", None);
@@ -282,7 +282,7 @@ async fn calls_that_are_cut_at_any_moment_leave_nothing_that_is_held() {
         let (of, caller) = (Arc::clone(&approvals), caller(None));
         let run = (n % 2 == 0).then(|| Arc::clone(&run));
         let call = tokio::spawn(async move { ask(&of, n, &caller, run.as_ref()).await });
-        // Some of them before they begin, some while they are entered, some later.
+        // Abort some before they begin, some while they are entered, some later.
         for _ in 0..n % 7 {
             tokio::task::yield_now().await;
         }
@@ -297,7 +297,7 @@ async fn calls_that_are_cut_at_any_moment_leave_nothing_that_is_held() {
     while records(&home) > 0 {
         tokio::task::yield_now().await;
     }
-    // A run that is over asks nothing more.
+    // A run that has ended asks nothing more.
     let late = ask(&approvals, 1, &caller(None), Some(&run)).await;
     assert_eq!(late, Err(Kind::Cancelled));
     assert!(approvals.list().await.is_empty());

@@ -1,6 +1,6 @@
-//! A new token for an old one.
+//! Refreshes a token.
 //!
-//! Invariant: what a refresh brings is put in the place of the very login that it was made with, or nowhere.
+//! Invariant: the result of a refresh replaces the login that it was made with, or is dropped.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
 };
 
 impl Account {
-    /// The token of the refresh that is on its way, of a new one, or of one that was quicker.
+    /// Returns the token of the refresh in flight, of a newer login, or of a new refresh.
     pub(super) async fn refreshed(
         self: &Arc<Self>,
         login: &Arc<LoginCredentials>,
@@ -32,7 +32,7 @@ impl Account {
                 }
                 (Some(now), _) if !Arc::ptr_eq(now, login) => {
                     let access = now.secrets.access.clone();
-                    return access.ok_or_else(|| AuthError::Required("nobody is signed in".into()));
+                    return access.ok_or_else(|| AuthError::Required("not signed in".into()));
                 }
                 _ => {
                     let (this, of) = (Arc::clone(self), Arc::clone(login));
@@ -48,12 +48,12 @@ impl Account {
         refreshing.await
     }
 
-    /// The one refresh.
+    /// Runs the refresh and saves its result.
     async fn refresh(&self, login: &Arc<LoginCredentials>) -> Result<Secret, AuthError> {
         let mut next = LoginCredentials::clone(login);
         let outcome = self.exchange_refresh_token(login, &mut next).await;
         if next != **login {
-            // Nothing is kept over a login or a logout that came meanwhile.
+            // A login or logout that came meanwhile is not overwritten.
             let current = self
                 .lock_state()
                 .is_current_login(login)
@@ -61,8 +61,8 @@ impl Account {
             if let Some(kept) = current
                 && let Err(error) = kept.await
             {
-                // The old one may be dead: what we have in our hand is better than nothing.
-                warn!(%error, "a refreshed token is not kept");
+                // The old token may be invalid: use the new one although it is not saved.
+                warn!(%error, "failed to save a refreshed token");
             }
         }
         let mut held = self.lock_state();
@@ -79,7 +79,7 @@ impl Account {
         outcome
     }
 
-    /// Changes the login into the next one; gives the token.
+    /// Updates `next` from the token response. Returns the new token.
     async fn exchange_refresh_token(
         &self,
         login: &LoginCredentials,
@@ -109,8 +109,7 @@ impl Account {
         }
     }
 
-    /// The authorization server no longer knows the client that we registered: the next login registers
-    /// another one.
+    /// Drops the registration of a client that the authorization server no longer knows: the next login registers anew.
     pub(crate) async fn unregister(&self, client_id: &str) {
         let kept = {
             let mut held = self.lock_state();
@@ -125,7 +124,7 @@ impl Account {
             kept
         };
         if let Err(error) = kept.await {
-            warn!(%error, "that a client is no longer known is not kept");
+            warn!(%error, "failed to save that a client is no longer registered");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Secrets that the configuration names: `${keyring:NAME}`.
+//! The store of named secrets: `${keyring:NAME}`.
 //!
-//! Invariant: whether one is kept stands in the file, and its value in the keyring or in the file, never in both.
-//! What the keyring has told is not asked for again until somebody wants it.
+//! Invariant: every named secret has an entry in the file; its value is either in the keyring or in the file. Values
+//! from the keyring are cached until [`CredentialStore::ask_again`].
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -19,9 +19,9 @@ use super::{CredentialBackend, CredentialStore, HashMap, MutexGuard, PoisonError
 /// Why a named secret has no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum SecretUnavailable {
-    /// Nobody has set it.
+    /// It was never set.
     Unset,
-    /// The keyring that has it does not answer, or has it no more.
+    /// The keyring that has it failed, or has it no more.
     Silent(String),
     /// The file is not used.
     Unread(String),
@@ -29,7 +29,7 @@ pub(crate) enum SecretUnavailable {
 
 impl CredentialStore {
     pub(crate) async fn named(&self, name: &str) -> Result<Secret, SecretUnavailable> {
-        // Another daemon may have set or removed one since.
+        // Another daemon may have set or removed a secret since.
         if self.problem().is_some() || self.disk.has_changed() {
             self.disk.read();
             self.disk.told().clear();
@@ -51,13 +51,13 @@ impl CredentialStore {
         }
     }
 
-    /// All that were set, without their values.
+    /// All named secrets in the file. Those in the keyring have no value.
     pub(crate) fn all_named(&self) -> Vec<SecretEntry> {
         let contents = self.disk.contents.load();
         contents.secrets.clone()
     }
 
-    /// The keyring is asked anew for each of them, whatever it did before.
+    /// Drops the cached values and makes the next request try the keyring again.
     pub(crate) fn ask_again(&self) {
         self.disk.keyring.reset_availability();
         self.disk.told().clear();
@@ -72,7 +72,7 @@ impl CredentialStore {
         self.ask(|done| StoreJob::Set(name, value, done))
     }
 
-    /// Whether there was one.
+    /// Removes a secret. Resolves to whether there was one.
     pub(crate) fn remove(
         &self,
         name: &str,
@@ -91,18 +91,18 @@ impl CredentialBackend {
             Ok(Some(text)) => text,
             Ok(None) => {
                 return Err(SecretUnavailable::Silent(
-                    "it has none of that name any more".into(),
+                    "it no longer has this secret".into(),
                 ));
             }
             Err(KeyringUnavailable) => {
                 let why = self.keyring.unavailable_reason();
                 return Err(SecretUnavailable::Silent(
-                    why.unwrap_or_else(|| "it refuses".into()),
+                    why.unwrap_or_else(|| "the request failed".into()),
                 ));
             }
         };
         let text = String::from_utf8(text)
-            .map_err(|_| SecretUnavailable::Silent("what it has is no UTF-8 text".into()))?;
+            .map_err(|_| SecretUnavailable::Silent("its value is not UTF-8 text".into()))?;
         let value = Secret::new(text);
         self.told().insert(name.to_owned(), value.clone());
         Ok(value)
@@ -117,7 +117,7 @@ impl CredentialBackend {
         let kept = self.uses_keyring.load(Ordering::Relaxed)
             && self.keyring.write_text(&id(&name), text).await;
         if !kept && self.holds(&name) {
-            // An older value must not outlive this one there.
+            // An older value must not stay in the keyring.
             self.keyring.forget(&id(&name)).await;
         }
         let named = SecretEntry {
@@ -154,7 +154,7 @@ impl CredentialBackend {
         Ok(known)
     }
 
-    /// Whether the keyring has it.
+    /// Whether the value of a secret is in the keyring.
     fn holds(&self, name: &str) -> bool {
         let contents = self.contents.load();
         let mut all = contents.secrets.iter();
@@ -166,7 +166,7 @@ impl CredentialBackend {
     }
 }
 
-/// No login's, which is made of digits and letters.
+/// The ID of a named secret in the keyring. IDs of logins have no colon.
 fn id(name: &str) -> String {
     format!("secret:{name}")
 }

@@ -1,4 +1,4 @@
-//! Logins over restarts, and a file that cannot be used.
+//! Logins and named secrets across restarts, and a file that cannot be used.
 
 use super::*;
 use crate::login_record::tests::record;
@@ -12,7 +12,7 @@ fn secrets(text: &str) -> LoginSecrets {
 }
 
 #[tokio::test]
-async fn a_login_is_found_again_by_its_server_and_replaced_by_the_next() {
+async fn login_survives_restart_and_is_replaced_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("credentials.json");
     let store = CredentialStore::open(path.clone(), false);
@@ -33,7 +33,7 @@ async fn a_login_is_found_again_by_its_server_and_replaced_by_the_next() {
 }
 
 #[tokio::test]
-async fn tokens_of_another_issuer_stand_beside_the_first_ones() {
+async fn logins_of_two_issuers_are_stored_separately() {
     let folder = tempfile::tempdir().unwrap();
     let store = CredentialStore::open(folder.path().join("credentials.json"), false);
     let first = record(Some(60), 100);
@@ -50,7 +50,7 @@ async fn tokens_of_another_issuer_stand_beside_the_first_ones() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_that_was_refused_is_not_written_over_and_is_read_once_it_is_mended() {
+async fn refused_file_is_not_overwritten_and_is_read_once_fixed() {
     use std::{fs, os::unix::fs::PermissionsExt};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("credentials.json");
@@ -69,7 +69,7 @@ async fn a_file_that_was_refused_is_not_written_over_and_is_read_once_it_is_mend
 }
 
 #[tokio::test]
-async fn named_secrets_outlive_the_daemon_and_stand_beside_logins() {
+async fn named_secrets_survive_restart_next_to_logins() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("credentials.json");
     let store = CredentialStore::open(path.clone(), false);

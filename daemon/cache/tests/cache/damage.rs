@@ -1,4 +1,4 @@
-//! Files that are not what was written.
+//! Damaged files.
 
 use std::{
     fs::{self, OpenOptions},
@@ -11,12 +11,12 @@ use crate::values::{
     HANG, SPACES, close, entries, has, key, open, quick_folder, store, value, works,
 };
 
-/// In each of four tests.
+/// The number of flips in each of the four tests.
 const FLIPS: u64 = 2_500;
-/// In the cache that is damaged.
+/// The number of values in the cache that is damaged.
 const VALUES: usize = 82;
 
-/// A cache with a few values that was closed well, and as many files as it can have.
+/// A cleanly closed cache with a few values and every kind of file.
 struct Original {
     home: tempfile::TempDir,
     files: Vec<PathBuf>,
@@ -25,7 +25,7 @@ struct Original {
 impl Original {
     async fn new() -> Self {
         let home = quick_folder();
-        // The second start writes a snapshot of what the first has left.
+        // The second start writes a snapshot of the first one's values.
         for part in 0..2 {
             let (cache, _) = open(home.path()).await;
             for number in (0..40).map(|number| number + part * 40) {
@@ -48,7 +48,7 @@ impl Original {
         Self { home, files }
     }
 
-    /// Another one like it.
+    /// Copies the cache to `to`.
     fn copy(&self, to: &Path) {
         for file in &self.files {
             let to = to.join(file);
@@ -57,7 +57,7 @@ impl Original {
         }
     }
 
-    /// Opens copies of it that are damaged, each in one place.
+    /// Opens copies of it, each with one damage.
     async fn survives(&self, damages: impl Iterator<Item = Damage>) -> Survived {
         let mut survived = Survived::default();
         let folder = quick_folder();
@@ -131,7 +131,7 @@ fn list(home: &Path, below: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// A quarter of all flips, half of them in the log, most of them where something stands.
+/// Tests a quarter of all flips: half of them in the log, most of them in used ranges.
 async fn flips(quarter: u64) {
     let original = Original::new().await;
     let lengths = original.files.iter().filter_map(|file| {
@@ -167,27 +167,27 @@ async fn flips(quarter: u64) {
 }
 
 #[tokio::test]
-async fn a_byte_that_flips_costs_at_most_what_was_kept_1() {
+async fn flipped_byte_loses_at_most_cached_values_1() {
     flips(0).await;
 }
 
 #[tokio::test]
-async fn a_byte_that_flips_costs_at_most_what_was_kept_2() {
+async fn flipped_byte_loses_at_most_cached_values_2() {
     flips(1).await;
 }
 
 #[tokio::test]
-async fn a_byte_that_flips_costs_at_most_what_was_kept_3() {
+async fn flipped_byte_loses_at_most_cached_values_3() {
     flips(2).await;
 }
 
 #[tokio::test]
-async fn a_byte_that_flips_costs_at_most_what_was_kept_4() {
+async fn flipped_byte_loses_at_most_cached_values_4() {
     flips(3).await;
 }
 
 #[tokio::test]
-async fn a_file_that_ends_too_early_costs_at_most_what_was_kept() {
+async fn truncated_file_loses_at_most_cached_values() {
     let original = Original::new().await;
     let cuts = original.files.iter().flat_map(|file| {
         let length = fs::metadata(original.home.path().join(file)).unwrap().len();
@@ -201,12 +201,12 @@ async fn a_file_that_ends_too_early_costs_at_most_what_was_kept() {
     assert!(survived.anew > 0 && survived.entries > 0, "{survived:?}");
 }
 
-/// To the directory of a store.
+/// Damages the directory of a store.
 type Done = fn(&Path);
 
-/// What somebody may do.
+/// Manual changes to the directories.
 #[tokio::test]
-async fn things_that_do_not_belong_there_cost_at_most_what_was_kept() {
+async fn foreign_files_lose_at_most_cached_values() {
     let cases: [(&str, Done); 9] = [
         ("an empty directory", |store| {
             fs::remove_dir_all(store).unwrap();
@@ -260,9 +260,9 @@ async fn things_that_do_not_belong_there_cost_at_most_what_was_kept() {
     }
 }
 
-/// While it is used, under what the store has not read yet.
+/// Overwrites the file while it is in use, before the store has read all of it.
 #[tokio::test]
-async fn a_file_that_is_overwritten_while_it_is_used_costs_at_most_what_was_kept() {
+async fn file_overwritten_in_use_loses_at_most_cached_values() {
     let home = quick_folder();
     {
         let (cache, _) = open(home.path()).await;

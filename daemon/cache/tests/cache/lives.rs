@@ -1,4 +1,4 @@
-//! Processes that end while they write.
+//! Processes that are killed while they write.
 
 use std::{
     env,
@@ -12,15 +12,15 @@ use std::{
 
 use crate::values::{HANG, SPACES, close, entries, has, key, open, value, works};
 
-/// Where the other process has its cache.
+/// The environment variable with the cache folder of the other process.
 const FOLDER: &str = "MUX_TEST_CACHE";
-/// In each of two tests.
+/// The number of processes in each of the two tests.
 const LIVES: u64 = 250;
-/// So many values in all, so that lives write what others have written before.
+/// The number of keys: few enough that processes overwrite values of earlier ones.
 const KEYS: u64 = 800;
 
-/// As the other process: opens, looks at everything, writes until it is killed. As a test: one short
-/// life that ends well, and what it wrote is there in the next.
+/// As the other process: opens the cache, checks all values, writes until it is killed. As a test: a process that ends
+/// cleanly, whose values are there in the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_life() {
     #[expect(
@@ -73,12 +73,12 @@ async fn live(folder: &Path) {
 }
 
 #[tokio::test]
-async fn five_hundred_lives_that_are_cut_short_leave_nothing_wrong_1() {
+async fn killed_processes_leave_no_wrong_values_1() {
     lives(0).await;
 }
 
 #[tokio::test]
-async fn five_hundred_lives_that_are_cut_short_leave_nothing_wrong_2() {
+async fn killed_processes_leave_no_wrong_values_2() {
     lives(LIVES).await;
 }
 
@@ -103,7 +103,7 @@ async fn lives(first: u64) {
         life.cut(number);
     }
     assert!(slowest < HANG, "{slowest:?}");
-    // They were lives of one cache, and not five hundred first ones.
+    // The processes shared one cache, rather than each starting with an empty one.
     assert!(found > 100, "at most {found} values, {anew} times anew");
     let (cache, _) = open(home.path()).await;
     assert_eq!(cache.status().problem, None);
@@ -159,7 +159,7 @@ impl Life {
         }
     }
 
-    /// It ends by itself only if something was wrong.
+    /// Lets it run for this time. It exits by itself only on a failure.
     fn go_on_for(&mut self, time: Duration) {
         let left = Instant::now() + time;
         loop {

@@ -1,4 +1,4 @@
-//! Whatever is done to it, it is the map that it seems to be, or has forgotten some of it.
+//! Model test: after any operations the cache is a map that may have lost some values.
 
 use std::{collections::HashMap, time::Instant};
 
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Each is another value; some are as long as a store does not like.
+/// A different value for each number. Some are longer than the store keeps inline.
 fn content(number: u16) -> Vec<u8> {
     let length = match number % 16 {
         0 => 150_000,
@@ -50,7 +50,7 @@ fn content(number: u16) -> Vec<u8> {
 }
 
 #[test]
-fn it_is_a_map_that_may_forget_and_never_errs() {
+fn cache_is_a_map_that_may_lose_values() {
     let mut runner = TestRunner::new(Config {
         cases: 150,
         failure_persistence: None,
@@ -113,7 +113,7 @@ async fn compare(
                 count += 1;
             }
         }
-        // It forgets only where something is wrong, and on a busy machine it may answer too late.
+        // Nothing is lost without a fault, but on a busy machine an answer may come too late.
         if count == model.len() {
             return Ok(());
         }

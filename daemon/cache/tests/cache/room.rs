@@ -1,4 +1,4 @@
-//! Directories that cannot be written, or that somebody else has.
+//! Directories that cannot be written, or that another process uses.
 
 use std::{fs, path::Path, process::Command};
 
@@ -6,11 +6,11 @@ use mux_cache::Cache;
 
 use crate::values::{SPACES, close, entries, has, key, open, store, value, works};
 
-/// What the other process is told.
+/// The environment variable with the cache folder of the other process.
 const FULL: &str = "MUX_TEST_FULL";
 
 #[tokio::test]
-async fn the_second_one_lives_in_memory_and_the_first_one_goes_on() {
+async fn second_process_uses_memory_and_does_not_disturb_the_first() {
     let home = tempfile::tempdir().unwrap();
     let (first, _) = open(home.path()).await;
     works(&first).await;
@@ -29,7 +29,7 @@ async fn the_second_one_lives_in_memory_and_the_first_one_goes_on() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_directory_there_is_memory() {
+async fn unusable_folder_leads_to_memory_cache() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     fs::write(&file, "a file").unwrap();
@@ -45,7 +45,7 @@ async fn where_there_is_no_directory_there_is_memory() {
 }
 
 #[tokio::test]
-async fn other_versions_go_unless_somebody_has_them() {
+async fn unused_other_versions_are_removed() {
     let home = tempfile::tempdir().unwrap();
     for version in ["v0-old", "v9-used"] {
         fs::create_dir(home.path().join(version)).unwrap();
@@ -61,7 +61,7 @@ async fn other_versions_go_unless_somebody_has_them() {
     assert!(home.path().join("notes").exists());
 }
 
-/// In a process of its own, where the disk is smaller than what is written to it.
+/// Runs in another process, on a disk that is smaller than what is written to it.
 #[tokio::test]
 async fn a_full_disk_costs_only_what_it_has_no_room_for() {
     #[expect(
@@ -72,7 +72,7 @@ async fn a_full_disk_costs_only_what_it_has_no_room_for() {
     if let Some(folder) = folder {
         return fill(folder.as_ref()).await;
     }
-    // Its own small disk where the system gives one, and otherwise short files.
+    // A small disk if the system can mount one, otherwise a limit on file sizes.
     let disk = "mount -t tmpfs -o size=6m none \"$0\" && exec \"$@\"";
     let short = "trap '' XFSZ && ulimit -f 6144 && exec \"$@\"";
     let disks = Command::new("unshare").args(["-rm", "true"]).status();
@@ -115,7 +115,7 @@ async fn fill(folder: &Path) {
     entries(&cache).await;
     works(&cache).await;
     close(cache, folder);
-    // What stands there was not moved, and is right as far as it can be read without room.
+    // The store was not moved, and can still be read.
     assert!(!folder.join("quarantine").exists());
     assert!(store(folder).is_dir());
     for _ in 0..3 {
@@ -127,8 +127,7 @@ async fn fill(folder: &Path) {
     }
 }
 
-/// Whoever is root may write everywhere: a disk that is mounted without the right to write is one that
-/// root cannot write either.
+/// Uses a read-only mount where possible, since root can write to read-only directories.
 #[tokio::test]
 async fn a_directory_that_cannot_be_written_is_left_as_it_is() {
     const READ_ONLY: &str = "MUX_TEST_READ_ONLY";
@@ -157,7 +156,7 @@ async fn a_directory_that_cannot_be_written_is_left_as_it_is() {
         command
     } else {
         if nix::unistd::geteuid().is_root() {
-            // Without mounts of its own there is no directory that root cannot write.
+            // Without a mount there is no directory that root cannot write.
             return;
         }
         let mut command = Command::new("sh");

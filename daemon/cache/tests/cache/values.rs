@@ -1,4 +1,4 @@
-//! Keys, and the values that belong to them.
+//! Keys with their expected values, and helpers.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ pub(crate) const SPACES: [CacheSpace; 4] = [
     CacheSpace::Shapes,
     CacheSpace::Verdicts,
 ];
-/// No start takes so long unless it hangs; it is meant to take 500 ms at most, on an idle machine.
+/// Longer than a start takes unless it hangs. The target is 500 ms on an idle machine.
 pub(crate) const HANG: Duration = Duration::from_secs(10);
 
 pub(crate) fn key(number: u64) -> DigestKey {
     *blake3::hash(&number.to_le_bytes()).as_bytes()
 }
 
-/// Up to 4 KiB long, and one in 64 is so long that the store gives it a file of its own.
+/// The value of a key: up to 4 KiB long, and one in 64 is so long that the store puts it into a separate file.
 pub(crate) fn value(space: CacheSpace, key: &DigestKey) -> Vec<u8> {
     let length = usize::from(u16::from_le_bytes([key[0], key[1]]));
     let length = match key[2] % 64 {
@@ -36,8 +36,7 @@ pub(crate) fn value(space: CacheSpace, key: &DigestKey) -> Vec<u8> {
     value
 }
 
-/// Opens it, and tells how long that took. What is slow, as everything is on a busy machine, is then
-/// waited for.
+/// Opens the cache and returns how long `Cache::open` took. Waits until a slow open has finished.
 pub(crate) async fn open(folder: &Path) -> (Cache, Duration) {
     let began = Instant::now();
     let cache = Cache::open(folder.to_path_buf()).await;
@@ -49,14 +48,14 @@ pub(crate) async fn open(folder: &Path) -> (Cache, Duration) {
     (cache, took)
 }
 
-/// Lets go of it, and waits until it is closed.
+/// Drops the cache and waits until it is closed.
 pub(crate) fn close(cache: Cache, folder: &Path) {
     drop(cache);
     let lock = store(folder).parent().unwrap().join("lock");
     fs::File::open(lock).unwrap().lock().unwrap();
 }
 
-/// How many values are there; each is what it must be.
+/// The number of values, after a check of each.
 pub(crate) async fn entries(cache: &Cache) -> usize {
     let mut count = 0;
     for space in SPACES {
@@ -68,7 +67,7 @@ pub(crate) async fn entries(cache: &Cache) -> usize {
     count
 }
 
-/// Asks until so many are there: on a busy machine an answer may come too late.
+/// Waits until there are `count` values: on a busy machine an answer may come too late.
 pub(crate) async fn has(cache: &Cache, count: usize) {
     let began = Instant::now();
     loop {
@@ -84,7 +83,7 @@ pub(crate) async fn has(cache: &Cache, count: usize) {
     }
 }
 
-/// What is put is there.
+/// Checks that values that are put can be read.
 pub(crate) async fn works(cache: &Cache) {
     let key = key(u64::MAX);
     for space in SPACES {
@@ -103,7 +102,7 @@ pub(crate) async fn works(cache: &Cache) {
     }
 }
 
-/// The directory of the store that is used.
+/// The directory of the store in use.
 pub(crate) fn store(folder: &Path) -> PathBuf {
     let versions = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let mut inside = versions
@@ -116,7 +115,7 @@ pub(crate) fn store(folder: &Path) -> PathBuf {
     store.unwrap()
 }
 
-/// A folder that waits for no disk where there is such a thing: these tests sync ten thousand times.
+/// A folder on a memory file system if there is one: these tests sync ten thousand times.
 pub(crate) fn quick_folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     match memory.is_dir() {

@@ -1,10 +1,10 @@
-//! What holds for every pool of tools and every budget.
+//! Properties for every pool of tools and every budget.
 
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-/// Servers of any number of tools, with names as they are and as they should not be.
+/// Servers with any number of tools, with ordinary and odd names.
 fn servers() -> impl Strategy<Value = Vec<InventoryServer>> {
     let name = prop_oneof![
         6 => "[a-z]{2,9}(_[a-z]{2,9}){0,3}",
@@ -45,7 +45,7 @@ fn of_all(servers: &[InventoryServer], unknown: &[String], budget: usize) -> Inv
     })
 }
 
-/// The tools of a server that a partial text names.
+/// The number of a server's tools that a partial text names.
 fn shown(text: &str, server: &InventoryServer) -> usize {
     let tools = count_with_noun(server.tools.len(), "tool");
     let head = format!("{} ({tools})", server.spelled);
@@ -63,7 +63,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_budget_is_kept_and_the_text_is_true(
+    fn text_fits_the_budget_and_states_correct_counts(
         servers in servers(),
         unknown in vec("[a-z]{1,8}", 0..3),
         budget in 0_usize..3_000,
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn every_server_is_named_and_none_has_more_than_one_tool_more(
+    fn every_server_is_named_and_tools_are_shared_evenly(
         sizes in vec(0_usize..60, 1..10),
         budget in 150_usize..1_500,
     ) {
@@ -123,14 +123,14 @@ proptest! {
     }
 
     #[test]
-    fn the_parts_never_count_less_than_the_whole(a in "\\PC{0,40}", b in "\\PC{0,40}") {
+    fn tokens_of_parts_are_never_fewer_than_of_the_whole(a in "\\PC{0,40}", b in "\\PC{0,40}") {
         let whole = [a.as_str(), b.as_str()].concat();
         prop_assert!(tokens(&whole) <= tokens(&a) + tokens(&b), "{whole}");
     }
 }
 
 #[test]
-fn a_budget_that_grows_says_more() {
+fn larger_budget_shows_more() {
     let server = |name: &str, tools: usize| InventoryServer {
         server: name.to_owned(),
         spelled: name.to_owned(),

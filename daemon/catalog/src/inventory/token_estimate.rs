@@ -1,27 +1,26 @@
-//! How many tokens a text takes in a model, without a tokenizer.
+//! Estimates how many tokens a text takes in a model, without a tokenizer.
 //!
-//! Tokenizers differ, and one of them takes megabytes. What is counted here was fitted to the two that are public
-//! (`o200k`, `cl100k`), on the names and signatures of real servers, with something to spare; `tests/it/discovery`
-//! holds it against them.
+//! Tokenizers differ, and one of them takes megabytes. The estimate was fitted to the two public ones (`o200k`,
+//! `cl100k`), on the names and signatures of real servers, with a margin; `tests/it/discovery` compares it with them.
 //!
 //! Invariant: the parts of a text never count less than the whole, so that a budget can be spent part by part.
 
-/// In hundredths of a token.
+/// The cost of a word. All costs are in hundredths of a token.
 const WORD_COST: usize = 100;
-/// Beyond so many letters a word is thought to be of several pieces.
+/// Longer words are assumed to consist of several tokens.
 const MAX_PIECE_LETTERS: usize = 7;
 const EXTRA_LETTER_COST: usize = 15;
-/// Consonants in a row, of which no word is made.
+/// A run of consonants this long is not part of an ordinary word.
 const MAX_CONSONANT_CLUSTER: usize = 4;
 const DIGITS_PER_TOKEN: usize = 3;
 const FIRST_SIGN_COST: usize = 70;
 const NEXT_SIGN_COST: usize = 50;
-/// What stands between words of a name is a token with the word after it, unless that is a number.
+/// An underscore forms one token with the word after it, but not with a number.
 const UNDERSCORE_COST: usize = 35;
 const NEWLINE_COST: usize = 50;
 const BLANK_COST: usize = 10;
 
-/// An upper bound for names, signatures and prose, as far as they are made of words.
+/// An upper bound of the tokens of names, signatures and prose, as far as they consist of words.
 pub fn tokens(text: &str) -> usize {
     hundredths(text).div_ceil(100)
 }
@@ -33,7 +32,7 @@ fn hundredths(text: &str) -> usize {
         let kind = ByteClass::of(*first);
         let same = rest.iter().take_while(|byte| ByteClass::of(**byte) == kind);
         let mut length = same.count();
-        // `PathName`: a capital begins a word and goes with what follows it.
+        // `PathName`: a capital starts a word and belongs to the lowercase letters after it.
         if kind == ByteClass::Upper
             && let Some(next) = rest.get(length)
             && ByteClass::of(*next) == ByteClass::Lower
@@ -65,7 +64,8 @@ fn hundredths(text: &str) -> usize {
     sum
 }
 
-/// A byte is never more than a token. Dashes, quotes and dots of print are seldom more than one together.
+/// The cost of other bytes: at most one token each. Typographic dashes, quotes and ellipses are rarely more than one
+/// token in total.
 fn strange(bytes: &[u8]) -> usize {
     let signs = bytes
         .windows(2)

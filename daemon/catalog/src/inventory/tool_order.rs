@@ -1,4 +1,4 @@
-//! For which tools of a server there should be room before others.
+//! Orders the tools of a server by how likely they are needed.
 //!
 //! Invariant: the order depends on names and levels of use alone, so that the same pool gives the same list.
 
@@ -6,16 +6,16 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use crate::search::word_splitting;
 
-/// What most work begins and ends with, the most usual first. Words as [`word_splitting::request_each`] gives them.
+/// The verbs that most work begins and ends with, the most common first. Words as [`word_splitting::each`] gives them.
 const COMMON_VERBS: &[&str] = &[
     "read", "list", "get", "search", "find", "query", "create", "write", "update", "add", "run",
     "send", "open", "fetch", "show", "describe", "delete",
 ];
-/// A server's own name, or that of what it works on, often stands before the verb.
+/// The verb may come after the server's name or the name of its subject.
 const MAX_VERB_POSITION: usize = 2;
 
-/// The places of the tools: those that were used most, then one of each usual verb in turn, the shortest names first,
-/// then the rest. `level` is how much the tool at a place was used.
+/// Indices of the tools: the most used first, then one tool of each common verb in turn, the shortest names first, then
+/// the rest. `level` is the usage level of the tool at an index.
 pub fn by_need(names: &[String], level: impl Fn(usize) -> u32) -> Vec<usize> {
     let mut places: Vec<usize> = (0..names.len()).collect();
     places.sort_by_key(|place| (names[*place].len(), &names[*place]));
@@ -34,7 +34,7 @@ pub fn by_need(names: &[String], level: impl Fn(usize) -> u32) -> Vec<usize> {
             (Reverse(level(place)), turn, verb, place)
         })
         .collect();
-    // Of what is alike otherwise the shortest comes first.
+    // A stable sort: among equals the shortest name comes first.
     ranked.sort_by_key(|(level, turn, verb, _)| (*level, *turn, *verb));
     ranked.into_iter().map(|(.., place)| place).collect()
 }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_comes_first_then_usual_verbs_in_turn() {
+    fn used_tools_come_first_then_common_verbs_in_turn() {
         let names = [
             "add_chart",
             "add_conditional_format",
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verb_is_found_behind_a_prefix_and_in_any_spelling() {
+    fn verb_is_found_after_a_prefix_and_in_any_spelling() {
         for name in [
             "notion_search",
             "pet.getOne",

@@ -1,16 +1,16 @@
-//! Where two definitions differ, in words of the first.
+//! Lists where two definitions differ, in terms of the first.
 //!
-//! Invariant: nothing that only the second holds is told, neither names nor values: whoever reads it may be a model, and
-//! nobody has accepted it.
+//! Invariant: nothing that only the second contains is reported, neither names nor values: the reader may be a model,
+//! and the user has not accepted it.
 
 use mux_text::canonical_json;
 use serde_json::Value;
 
-/// How many are told, and how deep they may stand.
+/// The maximum number of reported differences, and how deep they may be nested.
 const MAX_DIFFERENCES: usize = 20;
 const MAX_DIFFERENCE_DEPTH: usize = 12;
 
-/// Such as `inputSchema.properties.path.type`, and `… (more)` for what was added there.
+/// The paths of the differences, such as `inputSchema.properties.path.type`, and `… (more)` where members were added.
 pub(super) fn places(before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", before, now, MAX_DIFFERENCE_DEPTH, &mut found);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_places_are_told_and_nothing_new() {
+    fn diff_names_places_but_nothing_of_the_new_definition() {
         let before = json!({ "description": "d", "inputSchema": { "properties": { "a": { "type": "string" }, "b": {} } } });
         let now = json!({
             "description": "POISON",

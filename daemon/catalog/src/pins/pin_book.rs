@@ -1,6 +1,6 @@
-//! What is pinned of one server's tools.
+//! The pins of one server's tools.
 //!
-//! Invariant: a pin changes only when somebody has accepted the definition that he saw, by its digest.
+//! Invariant: a pin changes only when the user has accepted the definition that was shown, by its digest.
 
 use mux_text::canonical_json;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -13,16 +13,16 @@ use mux_files::gzip_text::GzipText;
 use mux_settings::OnChange;
 use mux_text::digest::DigestKey;
 
-/// The text that is kept of one definition, and of all of a server when they are packed: what is longer is known by its digest
-/// alone.
+/// The longest stored definition of a tool, and the most that all packed definitions of a server may take. Beyond that
+/// only digests are stored.
 pub(super) const MAX_DEFINITION_BYTES: usize = 256 << 10;
 const MAX_BOOK_DEFINITION_BYTES: usize = 4 << 20;
-/// The tools of one server that are pinned.
+/// The maximum number of pinned tools of one server.
 const MAX_PINS: usize = 20_000;
-/// Longer names are known by their digests.
+/// Longer names are stored as digests.
 const MAX_PIN_NAME_BYTES: usize = 128;
 
-/// What is pinned of one server's tools.
+/// The pins of one server's tools.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PinBook {
     pub(super) state: PinBookState,
@@ -31,36 +31,36 @@ pub(super) struct PinBook {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum PinBookState {
-    /// Nobody has seen this server before.
+    /// The server is new.
     #[default]
     Fresh,
     Known,
-    /// What was pinned cannot be read any more: a tool without a pin is not one that came later.
+    /// The pins cannot be read: a tool without a pin need not be new.
     Lost,
 }
 
-/// One tool as it was trusted.
+/// The trusted definition of one tool.
 #[derive(Clone, Debug)]
 pub(super) struct ToolPin {
     pub(super) digest: DigestKey,
     /// Seconds since 1970.
     pub(super) since: u64,
-    /// It came after its server was first trusted, and nobody has taken note.
+    /// The tool was added after its server was first trusted, and the user has not acknowledged it.
     pub(super) is_new: bool,
-    /// The canonical text of the definition, if it is kept. It is looked at when the tool is another one.
+    /// The canonical text of the definition, if it is stored. Needed when the tool changes.
     pub(super) definition: Option<GzipText>,
 }
 
-/// Why a definition is not accepted.
+/// Why a definition cannot be accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceptError {
     #[error("`{0}` is not among its tools")]
     Unknown(String),
     #[error("`{0}` has changed again since it was shown")]
     Other(String),
-    #[error("{MAX_PINS} tools of this server are pinned, and no more can be")]
+    #[error("{MAX_PINS} tools of this server are pinned, which is the maximum")]
     Full,
-    #[error("nothing is pinned of this server: the configuration says so")]
+    #[error("pins are turned off for this server in the configuration")]
     Off,
 }
 
@@ -68,12 +68,12 @@ pub enum AcceptError {
 pub(super) struct DigestedTool {
     pub(super) tool: ToolDescription,
     digest: DigestKey,
-    /// The canonical text of its definition, if it is short enough to be kept and was not kept before.
+    /// The canonical text of its definition, if it can be stored and is not stored yet.
     text: Option<GzipText>,
 }
 
 impl DigestedTool {
-    /// `whole` are the digests of what is kept.
+    /// `whole` are the digests of the stored definitions.
     pub(super) fn of(tool: ToolDescription, whole: &HashSet<DigestKey>) -> Self {
         let text = canonical_json::members_to_text(tool.members());
         let digest = canonical_json::digest_of_text(&text);
@@ -84,7 +84,7 @@ impl DigestedTool {
 }
 
 impl PinBook {
-    /// How each of these tools stands. The flag says whether something was pinned.
+    /// Compares a list with the pins and pins new tools. The flag tells whether any pin changed.
     pub(super) fn judge(
         &mut self,
         listed: Vec<DigestedTool>,
@@ -97,7 +97,7 @@ impl PinBook {
         for listed in listed {
             let key = key(&listed.tool.name);
             if let Some(pin) = self.pins.get_mut(&key) {
-                // There may have been no room for it when it was pinned.
+                // There may have been no room for the text when the tool was pinned.
                 if pin.digest == listed.digest && pin.definition.is_none() {
                     pin.definition = kept(listed.text.clone(), &mut room);
                     pinned |= pin.definition.is_some();
@@ -108,7 +108,7 @@ impl PinBook {
                 None if self.state == PinBookState::Lost && on_change == OnChange::Refuse => {
                     judged.push(stand(listed, None, on_change));
                 }
-                // Whatever is to become of changed tools: nobody could say whether this one is.
+                // Refused whatever the configuration: it is unknown whether this tool has changed.
                 None if self.pins.len() >= MAX_PINS => {
                     let mut tool = stand(listed, None, OnChange::Refuse);
                     if let PinStatus::Changed(change) = &mut tool.standing {
@@ -131,7 +131,7 @@ impl PinBook {
         (judged, pinned)
     }
 
-    /// The same for a list of the past: nothing is pinned.
+    /// Compares a remembered list with the pins; nothing is pinned.
     pub(super) fn recall(
         &self,
         listed: Vec<DigestedTool>,
@@ -144,7 +144,7 @@ impl PinBook {
         listed.into_iter().map(known).collect()
     }
 
-    /// Pins what the tools are now, if it is what somebody has seen. All or nothing.
+    /// Pins the current definitions, if they are those that the user has seen. All or nothing.
     pub(super) fn accept(
         &mut self,
         offered: &ToolSet,
@@ -186,8 +186,8 @@ impl PinBook {
         self.pins.get(&key(name))
     }
 
-    /// Makes place for a list: a tool that nobody has taken note of, and that is gone, is no loss. Whether
-    /// anything was given up.
+    /// Makes room for a list: drops pins of tools that are gone and were never acknowledged. Returns whether any was
+    /// dropped.
     fn shrink(&mut self, listed: &[DigestedTool]) -> bool {
         let names: BTreeSet<String> = listed.iter().map(|tool| key(&tool.tool.name)).collect();
         let new = names.iter().filter(|name| !self.pins.contains_key(*name));
@@ -205,7 +205,7 @@ impl PinBook {
         MAX_BOOK_DEFINITION_BYTES.saturating_sub(taken.map(|text| text.bytes().len()).sum())
     }
 
-    /// The digests of the definitions that are kept.
+    /// The digests of the stored definitions.
     pub(super) fn whole(&self) -> HashSet<DigestKey> {
         let kept = self.pins.values().filter(|pin| pin.definition.is_some());
         kept.map(|pin| pin.digest).collect()
@@ -222,7 +222,7 @@ impl ToolPin {
         }
     }
 
-    /// What was trusted, if it is kept whole.
+    /// The trusted definition, if its text is stored.
     pub(super) fn read(&self) -> Option<Value> {
         let text = self.definition.as_ref()?.read(MAX_DEFINITION_BYTES)?;
         let value = serde_json::from_str(&text).ok()?;
@@ -230,7 +230,7 @@ impl ToolPin {
     }
 }
 
-/// Packed, if it may be kept.
+/// Packs a text, if it is short enough to be stored.
 fn short(text: &str) -> Option<GzipText> {
     (text.len() <= MAX_DEFINITION_BYTES).then(|| GzipText::of(text))
 }
@@ -248,7 +248,7 @@ fn key(name: &str) -> String {
     }
 }
 
-/// The tool as it is offered, by what is pinned of it.
+/// The tool as it is offered, given its pin.
 fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> ToolDescription {
     let DigestedTool {
         mut tool, digest, ..
@@ -286,7 +286,7 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
     offered
 }
 
-/// A tool of which nothing is trusted but that it is there.
+/// A tool of which only the name is trusted.
 fn unknown(name: String) -> ToolDescription {
     ToolDescription {
         name,

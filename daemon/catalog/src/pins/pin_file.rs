@@ -1,7 +1,7 @@
-//! A server's pins on the disk: a line with the checksum of the rest, and JSON.
+//! A server's pins on disk: a line with the checksum of the rest, then JSON.
 //!
-//! Invariant: a file is whole and ours, or it is no file of pins; and one that is none is moved aside, so that its absence
-//! is never taken for a first meeting.
+//! Invariant: only a complete file of the right server counts as a pin file; any other is moved aside and keeps
+//! counting as damaged, so that the server is not taken for a new one.
 
 use std::{
     fs, io,
@@ -14,18 +14,18 @@ use serde::{Deserialize, Serialize};
 use super::pin_book::{MAX_DEFINITION_BYTES as LONGEST_DEFINITION, PinBook, PinBookState, ToolPin};
 use mux_files::{atomic_file, gzip_text::GzipText};
 
-/// Counts up when more of a tool is taken over: what was pinned without it must not count as changed then.
+/// The version increases when the digest covers more of a tool: older pins must not count as changed then.
 const PIN_FILE_MAGIC: &str = "mux-pins 1 ";
-/// Far more than the longest book.
+/// Far more than the longest pin file.
 const MAX_PIN_FILE_BYTES: u64 = 64 << 20;
-/// Of one server.
+/// The maximum number of pin files of one server.
 const MAX_FILES_PER_SERVER: usize = 16;
 
-/// Whose pins they are.
+/// The server that the pins belong to.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub(super) struct PinOwner {
     pub(super) server: String,
-    /// Names how the server is reached.
+    /// Identifies how the server is reached.
     pub(super) definition: String,
 }
 
@@ -35,11 +35,11 @@ impl PinOwner {
     }
 }
 
-/// What was found where a server's pins should be.
+/// The result of reading a server's pin file.
 pub(super) enum PinFile {
     Nothing,
     Book(PinBook),
-    /// Why there is nothing any more.
+    /// The pins are lost; the text says why.
     Damaged(String),
 }
 
@@ -47,7 +47,7 @@ pub(super) enum PinFile {
 struct StoredPins {
     #[serde(flatten)]
     owner: PinOwner,
-    /// Not all of its tools have been looked at since pins were lost.
+    /// Not all tools were accepted again since pins were lost.
     #[serde(default)]
     lost: bool,
     tools: Vec<StoredPin>,
@@ -60,16 +60,16 @@ struct StoredPin {
     since: u64,
     #[serde(default)]
     new: bool,
-    /// As earlier builds wrote it. They take a pin without one for one whose definition was too long.
+    /// The unpacked form of earlier builds. They treat a pin without it as one whose definition was too long.
     #[serde(default, skip_serializing)]
     definition: Option<String>,
-    /// Packed, in base64.
+    /// The packed definition, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packed: Option<String>,
 }
 
 impl StoredPin {
-    /// An error if there is one that is none.
+    /// The stored definition; an error if it is invalid.
     fn definition(&self) -> Result<Option<GzipText>, ()> {
         let plain = self.definition.as_ref();
         let plain = plain.filter(|text| text.len() <= LONGEST_DEFINITION);
@@ -98,7 +98,7 @@ pub(super) fn read(folder: &Path, owner: &PinOwner) -> PinFile {
     let aside = aside(&path);
     match fs::rename(&path, &aside) {
         Ok(()) => PinFile::Damaged(format!("{problem}; moved to {}", aside.display())),
-        Err(kept) => PinFile::Damaged(format!("{problem}; {} stays: {kept}", path.display())),
+        Err(kept) => PinFile::Damaged(format!("{problem}; cannot move {}: {kept}", path.display())),
     }
 }
 
@@ -111,7 +111,7 @@ fn parse(text: &str, owner: &PinOwner) -> io::Result<PinBook> {
     let (head, body) = text.split_once('\n').unwrap_or_default();
     let sum = head
         .strip_prefix(PIN_FILE_MAGIC)
-        .ok_or_else(|| damaged("it is no file of pins"))?;
+        .ok_or_else(|| damaged("it is not a pin file"))?;
     if blake3::hash(body.as_bytes()).to_hex().as_str() != sum {
         return Err(damaged("its checksum is wrong"));
     }
@@ -135,7 +135,7 @@ fn parse(text: &str, owner: &PinOwner) -> io::Result<PinBook> {
             true => PinBookState::Lost,
             false => PinBookState::Known,
         },
-        pins: pins.ok_or_else(|| damaged("a digest or a definition in it is none"))?,
+        pins: pins.ok_or_else(|| damaged("it has an invalid digest or definition"))?,
     })
 }
 
@@ -156,13 +156,13 @@ pub(super) fn encode(owner: &PinOwner, book: &PinBook) -> Vec<u8> {
         lost: book.state == PinBookState::Lost,
         tools: tools.collect(),
     };
-    // Plain data with names that are text.
+    // Plain data with string keys: this cannot fail.
     let body = serde_json::to_string(&stored).unwrap_or_default();
     let sum = blake3::hash(body.as_bytes()).to_hex();
     format!("{PIN_FILE_MAGIC}{sum}\n{body}").into_bytes()
 }
 
-/// On the disk when it returns. `whole` says that nothing is missing any more of what was damaged.
+/// Writes the file; it is on disk when this returns. `whole` means that nothing of a damaged file is missing any more.
 pub(super) fn write(folder: &Path, owner: &PinOwner, bytes: &[u8], whole: bool) -> io::Result<()> {
     let path = folder.join(owner.file());
     if !path.exists() {
@@ -175,7 +175,7 @@ pub(super) fn write(folder: &Path, owner: &PinOwner, bytes: &[u8], whole: bool) 
     Ok(())
 }
 
-/// A server that was reached in many ways keeps the pins of the last few.
+/// Removes the oldest pin files of a server that was reached in many ways.
 fn forget_older(folder: &Path, owner: &PinOwner) {
     let prefix = format!("{}.", owner.server);
     let Ok(entries) = fs::read_dir(folder) else {

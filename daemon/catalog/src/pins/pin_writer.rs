@@ -1,7 +1,7 @@
-//! The thread that writes pins down, in the order in which they were made.
+//! The thread that writes pin files, in the order of the requests.
 //!
-//! Invariant: who has been told that a pin is kept finds it after the machine has lost its power. Of one
-//! server's pins at most one book waits: the newest holds all that those before it held.
+//! Invariant: a pin that was reported as written survives a power failure. At most one version of a server's pins is
+//! queued: the newest includes the previous ones.
 
 use std::{
     collections::HashMap,
@@ -24,15 +24,15 @@ pub(super) struct PinWriter {
     shared: Arc<Mutex<PinWriterState>>,
 }
 
-/// Guarded for the thread.
+/// State shared with the thread.
 #[derive(Debug, Default)]
 struct PinWriterState {
     waiting: HashMap<PinOwner, EncodedPins>,
-    /// Whose last book could not be written, and why.
+    /// Servers whose last write failed, and why.
     problems: HashMap<PinOwner, String>,
 }
 
-/// As it is to be written.
+/// A queued pin file.
 #[derive(Debug)]
 struct EncodedPins {
     bytes: Vec<u8>,
@@ -41,9 +41,9 @@ struct EncodedPins {
 }
 
 enum PinWriterJob {
-    /// A book of theirs waits.
+    /// A file of this owner is queued.
     Write(PinOwner),
-    /// Only to know that everything before it is done.
+    /// Reports when everything before it is done.
     Tell(oneshot::Sender<()>),
 }
 
@@ -61,7 +61,7 @@ impl PinWriter {
                             write(&folder, owner, book, &theirs);
                         }
                     }
-                    // Whoever asked may have gone.
+                    // The receiver may have been dropped.
                     PinWriterJob::Tell(done) => drop(done.send(())),
                 }
             }
@@ -70,7 +70,7 @@ impl PinWriter {
         Ok(Self { jobs, shared })
     }
 
-    /// What is given later for the same server holds this, too.
+    /// Queues a pin file. A later one of the same server replaces it.
     pub(super) fn write(
         &self,
         owner: &PinOwner,
@@ -88,11 +88,11 @@ impl PinWriter {
         let book = EncodedPins { bytes, whole, done };
         shared.waiting.insert(owner.clone(), book);
         drop(shared);
-        // It ends with this value.
+        // The thread ends only when this value is dropped.
         drop(self.jobs.send(PinWriterJob::Write(owner.clone())));
     }
 
-    /// Resolves when everything that was given before is on the disk, or could not be.
+    /// Resolves when everything queued before is on disk, or has failed.
     pub(super) async fn settled(&self) {
         let (done, settled) = oneshot::channel();
         if self.jobs.send(PinWriterJob::Tell(done)).is_ok() {
@@ -101,7 +101,7 @@ impl PinWriter {
         }
     }
 
-    /// What could not be written, by server.
+    /// The failed writes, by server.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut problems: Vec<_> = locked(&self.shared).problems.values().cloned().collect();
         problems.sort_unstable();
@@ -126,7 +126,7 @@ fn write(folder: &Path, owner: PinOwner, book: EncodedPins, shared: &Mutex<PinWr
             Some((kind, error)) => Err(io::Error::new(*kind, error.clone())),
             None => Ok(()),
         };
-        // Whoever asked may have gone.
+        // The receiver may have been dropped.
         drop(done.send(outcome));
     }
 }

@@ -1,6 +1,6 @@
-//! The words of one server's tools, each with the tools that it stands in.
+//! The words of one server's tools, each with the tools that contain it.
 //!
-//! Invariant: a segment depends on its set of tools alone, and its tools stand in the order of their paths.
+//! Invariant: a segment depends on its tool set alone, and its tools are sorted by path.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::word_splitting::{self, fold};
 use crate::{Tool, ToolSet};
 
-/// What a word counts, by where it stands.
+/// The weight of a word by the field that contains it.
 const NAME_WEIGHT: f32 = 10.0;
 const TITLE_WEIGHT: f32 = 4.0;
 const SERVER_WEIGHT: f32 = 4.0;
@@ -19,14 +19,14 @@ const ARGUMENT_WEIGHT: f32 = 2.0;
 const DESCRIPTION_WEIGHT: f32 = 1.0;
 const ARGUMENT_DESCRIPTION_WEIGHT: f32 = 0.4;
 
-/// Words of a usual name and of a usual description. In a longer one each counts for less.
+/// The typical number of words in a name and in a description. In longer ones each word counts less.
 const USUAL_NAME_WORDS: f32 = 3.0;
 const USUAL_TEXT_WORDS: f32 = 15.0;
-/// How much the length counts.
+/// How strongly the length counts.
 const NAME_LENGTH_PENALTY: f32 = 0.4;
 const TEXT_LENGTH_PENALTY: f32 = 0.7;
 
-/// Texts and arguments beyond are not looked at.
+/// Longer texts and further arguments are not indexed.
 const MAX_INDEXED_TEXT_BYTES: usize = 4_096;
 const MAX_INDEXED_NOTE_BYTES: usize = 400;
 const MAX_INDEXED_ARGUMENTS: usize = 64;
@@ -34,26 +34,26 @@ const MAX_INDEXED_ARGUMENTS: usize = 64;
 #[derive(Debug)]
 pub(super) struct IndexSegment {
     pub(super) server: Arc<str>,
-    /// As a program spells it, with the dot.
+    /// The server's spelled name with the dot.
     pub(super) prefix: String,
     pub(super) tools: Arc<ToolSet>,
-    /// In the order of their paths.
+    /// The tools, sorted by path.
     pub(super) docs: Vec<Arc<Tool>>,
-    /// In the order of their texts.
+    /// The words, sorted.
     pub(super) terms: Vec<IndexTerm>,
-    /// By folded name.
+    /// Indices of tools by folded name.
     names: HashMap<String, Vec<u32>>,
 }
 
 #[derive(Debug)]
 pub(super) struct IndexTerm {
     pub(super) text: Box<str>,
-    /// Its letters, a bit each, by which most strangers are told apart.
+    /// A bit for each letter, which quickly rules out most other words.
     pub(super) letters: u32,
     pub(super) places: Box<[Posting]>,
 }
 
-/// A tool with a word.
+/// A tool that contains a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Posting {
     pub(super) doc: u32,
@@ -90,7 +90,7 @@ impl IndexSegment {
         }
     }
 
-    /// The tools of this name, however it is written.
+    /// The tools with this folded name.
     pub(super) fn named(&self, folded: &str) -> &[u32] {
         self.names.get(folded).map_or(&[], Vec::as_slice)
     }
@@ -100,7 +100,7 @@ impl IndexSegment {
         place.ok().map(|place| &self.terms[place])
     }
 
-    /// The words that go on after this one.
+    /// The words that start with this one and are longer.
     pub(super) fn longer<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a IndexTerm> {
         let from = self.terms.partition_point(|term| *term.text <= *word);
         let rest = self.terms[from..].iter();
@@ -108,7 +108,7 @@ impl IndexSegment {
     }
 }
 
-/// The bit of every letter outside of ASCII.
+/// The bit for all letters outside of ASCII.
 pub(super) const NON_ASCII_LETTER_BIT: u32 = 1 << 31;
 
 pub(super) fn letters(word: &str) -> u32 {
@@ -120,14 +120,14 @@ pub(super) fn letters(word: &str) -> u32 {
     word.bytes().fold(0, |all, byte| all | bit(byte))
 }
 
-/// What is looked at of a schema: most of a long one are its definitions.
+/// The indexed part of a schema; most of a long schema is definitions.
 #[derive(Deserialize)]
 struct InputProperties {
     #[serde(default)]
     properties: Map<String, Value>,
 }
 
-/// Words with the tools that they were found in so far.
+/// The words found so far, with their tools.
 #[derive(Default)]
 struct SegmentBuilder {
     words: HashMap<String, Vec<Posting>>,

@@ -1,6 +1,6 @@
-//! Where the next page of a search begins.
+//! The position of the next page of a search.
 //!
-//! Invariant: a cursor belongs to one query over one pool of tools. For another it is an error and never a page of
+//! Invariant: a cursor belongs to one query over one pool of tools. For any other it is an error, never a page of
 //! something else.
 
 use mux_wire::{Fault, Kind};
@@ -8,7 +8,7 @@ use mux_wire::{Fault, Kind};
 use super::{SearchIndex, SearchQuery};
 use mux_text::digest::Digest;
 
-/// Names query and pool.
+/// Identifies a query and a pool of tools.
 pub(super) struct SearchCursor {
     query: String,
     pool: String,
@@ -35,7 +35,7 @@ impl SearchCursor {
         format!("{}-{}-{offset}", self.query, self.pool)
     }
 
-    /// How many results stand on the pages before.
+    /// The number of results on the previous pages.
     pub(super) fn start(&self, cursor: Option<&str>) -> Result<usize, Fault> {
         let Some(cursor) = cursor else { return Ok(0) };
         let wrong = |what: &str| {
@@ -44,13 +44,13 @@ impl SearchCursor {
         let mut parts = cursor.splitn(3, '-');
         let (query, pool, offset) = (parts.next(), parts.next(), parts.next());
         let Some(offset) = offset.and_then(|offset| offset.parse().ok()) else {
-            return wrong("the cursor is none: it is `next` of the page before");
+            return wrong("the cursor is invalid: use `next` of the previous page");
         };
         if query != Some(&self.query) {
             return wrong("the cursor belongs to another query");
         }
         if pool != Some(&self.pool) {
-            return wrong("the tools have changed since the page before");
+            return wrong("the tools have changed since the previous page");
         }
         Ok(offset)
     }

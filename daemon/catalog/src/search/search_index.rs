@@ -1,7 +1,7 @@
-//! The words of all servers' tools, and how well each tool fits some of them.
+//! The index of all servers' tools, and the ranking of a query.
 //!
-//! Invariant: the order is total, so that pages never overlap: by how exactly the name was meant, by the number of
-//! words that match, by BM25, by path.
+//! Invariant: the order is total, so that pages never overlap: by exactness of the name, by the number of matching
+//! words, by BM25, by path.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -13,33 +13,33 @@ use super::{
 use crate::KnownServer;
 use mux_text::digest::{Digest, DigestKey};
 
-/// How soon more of the same word counts for nothing.
+/// How soon further occurrences of the same word stop counting.
 const TERM_SATURATION: f32 = 4.0;
-/// What the beginning of a word counts beside the whole of it, and what a misspelled one does.
+/// The weight of a matching prefix and of a misspelled word, relative to a whole word.
 const PREFIX_WEIGHT: f32 = 0.5;
 const MISSPELLING_WEIGHT: f32 = 0.5;
-/// A shorter beginning is none.
+/// Shorter words are not matched as prefixes.
 const MIN_PREFIX_LETTERS: usize = 2;
-/// From so many letters on one of them may be wrong, and from so many two.
+/// The shortest words that may have one or two wrong letters.
 const MIN_LETTERS_FOR_ONE_TYPO: usize = 4;
 const MIN_LETTERS_FOR_TWO_TYPOS: usize = 8;
-/// A longer word is no slip of anything.
+/// Longer words are not corrected.
 const MAX_TYPO_LETTERS: usize = 40;
-/// Words of a query beyond these are not looked for.
+/// Further words of a query are ignored.
 const MAX_QUERY_WORDS: usize = 64;
-/// Letters of one word times letters of another, over all words of a query that may be slips.
+/// The limit of compared letters (the product of two words' lengths), over all misspelled words of a query.
 const MAX_COMPARED_LETTERS: usize = 2_000_000;
-/// Places where words stand, over all words of a query.
+/// The limit of visited postings, over all words of a query.
 const MAX_POSTINGS: usize = 5_000_000;
 
 #[derive(Debug)]
 pub struct SearchIndex {
     segments: Vec<Arc<IndexSegment>>,
-    /// Of all tools and servers.
+    /// The digest of all servers and tools.
     key: DigestKey,
 }
 
-/// One tool among all.
+/// A tool in the index, with its score.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexHit {
     segment: usize,
@@ -53,7 +53,7 @@ pub(super) struct RankedHits {
 }
 
 impl SearchIndex {
-    /// Takes over from `old` what has not changed.
+    /// Builds an index, reusing unchanged segments of `old`.
     pub(super) fn build(servers: &[KnownServer], old: Option<&Self>) -> Self {
         let mut digest = Digest::new();
         let mut segments = Vec::with_capacity(servers.len());
@@ -76,7 +76,7 @@ impl SearchIndex {
         }
     }
 
-    /// Whether it was made of just these.
+    /// Whether the index was built from exactly these servers.
     pub(super) fn is_of(&self, servers: &[KnownServer]) -> bool {
         let listed = servers.iter().filter(|server| server.tools.is_some());
         listed.clone().count() == self.segments.len()
@@ -90,7 +90,7 @@ impl SearchIndex {
             })
     }
 
-    /// How many segments two indexes have in common.
+    /// The number of segments that two indexes share.
     #[cfg(test)]
     pub(super) fn shares_with(&self, other: &Self) -> usize {
         let mut shared = 0;
@@ -104,7 +104,7 @@ impl SearchIndex {
         shared
     }
 
-    /// The tools in it.
+    /// The number of tools.
     pub(super) fn len(&self) -> usize {
         self.segments.iter().map(|segment| segment.docs.len()).sum()
     }
@@ -122,7 +122,7 @@ impl SearchIndex {
         }
     }
 
-    /// The hits from `from` on, `limit` at most, and how many there are.
+    /// At most `limit` hits starting at `from`, and the total number.
     pub(super) fn rank(
         &self,
         query: &str,
@@ -148,7 +148,7 @@ impl SearchIndex {
             IndexHit {
                 segment: segments[place].0,
                 doc: doc - bases[place],
-                // What is shown is read by people.
+                // Rounded, because people read it.
                 score: (score * 1e4).round() / 1e4,
             }
         };
@@ -179,7 +179,7 @@ impl SearchIndex {
     }
 }
 
-/// Every tool that matches, with its score.
+/// Every matching tool, with its score.
 fn scored(
     query: &str,
     segments: &[(usize, &IndexSegment)],
@@ -191,7 +191,7 @@ fn scored(
     let (mut places, mut compared) = (MAX_POSTINGS, MAX_COMPARED_LETTERS);
     let mut sums = vec![0.0_f32; docs];
     let mut matched = vec![0_u16; docs];
-    // A query may be without words.
+    // The query may have no words.
     let mut most = f32::MIN_POSITIVE;
     let mut best = vec![0.0_f32; docs];
     let mut touched = Vec::new();
@@ -233,7 +233,7 @@ fn scored(
     scored
 }
 
-/// Tools whose whole name or path the query is: as it is written, or but for case and separators.
+/// Tools whose complete name or path is the query: literally, or ignoring case and separators.
 fn exact(query: &str, segments: &[(usize, &IndexSegment)], bases: &[usize]) -> Vec<(usize, f64)> {
     let query = query.trim();
     let query = query.strip_prefix("mux.").unwrap_or(query);
@@ -266,7 +266,7 @@ fn exact(query: &str, segments: &[(usize, &IndexSegment)], bases: &[usize]) -> V
     found
 }
 
-/// The words of the index that a word of a query may mean, with how much each counts.
+/// The index terms that a word of the query may mean, with their weights.
 fn meant<'a>(
     word: &'a str,
     segments: &[(usize, &'a IndexSegment)],
@@ -288,14 +288,14 @@ fn meant<'a>(
     meant
 }
 
-/// The nearest words of the index.
+/// The index terms closest to a misspelled word.
 fn misspelled<'a>(
     word: &str,
     segments: &[(usize, &'a IndexSegment)],
     bases: &[usize],
     left: &mut usize,
 ) -> Vec<(usize, &'a IndexTerm, f32)> {
-    // Of numbers the nearest is as wrong as any.
+    // Numbers are not corrected.
     if word.bytes().all(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
@@ -310,7 +310,7 @@ fn misspelled<'a>(
     let own = letters(word);
     for ((_, segment), base) in segments.iter().zip(bases) {
         for term in &segment.terms {
-            // A slip changes the length by one at most, by bytes of one letter, and two letters.
+            // Each typo changes the length by at most one letter (up to four bytes), and at most two letter bits.
             let differ = (term.letters ^ own).count_ones() as usize;
             let bytes = if (term.letters | own) & NON_ASCII_LETTER_BIT == 0 {
                 1

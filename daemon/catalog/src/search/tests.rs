@@ -1,11 +1,11 @@
-//! What people and models ask for, over a pool of tools as they have it.
+//! Typical queries of people and models, over a realistic pool of tools.
 
 use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::ToolDescription;
 
-/// `server`, then `name(arguments): description` of each of its tools.
+/// Servers, each with `name(arguments): description` of its tools.
 const POOL: &[(&str, &[&str])] = &[
     (
         "browser",
@@ -163,7 +163,7 @@ async fn first(finder: &ToolSearch, pool: &[KnownServer], text: &str) -> String 
 }
 
 #[tokio::test]
-async fn the_tool_that_is_meant_comes_first() {
+async fn intended_tool_is_the_first_hit() {
     let (finder, pool) = (ToolSearch::default(), pool());
     let mut wrong = Vec::new();
     for (text, expected) in [
@@ -178,7 +178,7 @@ async fn the_tool_that_is_meant_comes_first() {
         ("create_event", "calendar.createEvent"),
         ("git commit", "git.git_commit"),
         ("list issues", "github.list_issues"),
-        // Tasks in somebody's own words.
+        // Tasks in free text.
         (
             "send a message to a slack channel",
             "slack.slack_post_message",
@@ -214,11 +214,11 @@ async fn the_tool_that_is_meant_comes_first() {
         // Arguments.
         ("thread_ts", "slack.slack_reply_to_thread"),
         ("dryRun", "files.edit_file"),
-        // Beginnings and plurals.
+        // Prefixes and plurals.
         ("screensh", "browser.browser_take_screenshot"),
         ("repos fork", "github.fork_repository"),
         ("directories tree", "files.directory_tree"),
-        // Slips.
+        // Typos.
         ("screnshot", "browser.browser_take_screenshot"),
         ("comit", "git.git_commit"),
         ("isseu comment", "github.add_issue_comment"),
@@ -238,7 +238,7 @@ async fn the_tool_that_is_meant_comes_first() {
 }
 
 #[tokio::test]
-async fn more_words_come_before_better_ones() {
+async fn more_matching_words_rank_first() {
     let (finder, pool) = (ToolSearch::default(), pool());
     let page = finder
         .search(&pool, &query("pull request fork", 50))
@@ -253,7 +253,7 @@ async fn more_words_come_before_better_ones() {
 }
 
 #[tokio::test]
-async fn pages_are_the_whole_and_never_overlap() {
+async fn pages_cover_all_hits_without_overlap() {
     let (finder, pool) = (ToolSearch::default(), pool());
     for (text, server) in [
         ("file", None),
@@ -291,7 +291,7 @@ async fn pages_are_the_whole_and_never_overlap() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_something_else_is_refused() {
+async fn cursor_of_another_search_is_rejected() {
     let (finder, mut pool) = (ToolSearch::default(), pool());
     let next = finder.search(&pool, &query("file", 2)).await.unwrap().next;
     let with = |text: &str, cursor: Option<String>| SearchQuery {
@@ -300,20 +300,20 @@ async fn a_cursor_of_something_else_is_refused() {
     };
     for (text, cursor, part) in [
         ("files", next.clone(), "another query"),
-        ("file", Some("2".to_owned()), "none"),
-        ("file", Some("a-b-c".to_owned()), "none"),
-        ("file", Some(String::new()), "none"),
+        ("file", Some("2".to_owned()), "invalid"),
+        ("file", Some("a-b-c".to_owned()), "invalid"),
+        ("file", Some(String::new()), "invalid"),
         (
             "file",
             next.as_ref().map(|next| format!("{next}9-")),
-            "none",
+            "invalid",
         ),
     ] {
         let fault = finder.search(&pool, &with(text, cursor)).await.unwrap_err();
         assert_eq!(fault.kind, Kind::Validation);
         assert!(fault.message.contains(part), "{fault:?}");
     }
-    // The second page is there until a server has other tools.
+    // The second page exists until a server's tools change.
     let more = finder.search(&pool, &with("file", next.clone())).await;
     assert!(more.unwrap().total > 4);
     pool[8] = server("time", &["file_time(file): The time of a file"]);
@@ -334,7 +334,7 @@ async fn a_cursor_of_something_else_is_refused() {
 }
 
 #[tokio::test]
-async fn a_change_is_seen_at_once_and_the_rest_is_kept() {
+async fn changed_server_is_reindexed_and_others_are_reused() {
     let (finder, mut pool) = (ToolSearch::default(), pool());
     assert_eq!(first(&finder, &pool, "weather").await, "nothing");
     let before = finder.index(&pool).await.unwrap();
@@ -357,7 +357,7 @@ async fn a_change_is_seen_at_once_and_the_rest_is_kept() {
 }
 
 #[tokio::test]
-async fn rubbish_is_answered() {
+async fn odd_queries_are_answered() {
     let (finder, pool) = (ToolSearch::default(), pool());
     let long = "x".repeat(MAX_QUERY_BYTES + 1);
     let fault = finder.search(&pool, &query(&long, 1)).await.unwrap_err();

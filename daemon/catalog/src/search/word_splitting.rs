@@ -1,15 +1,15 @@
-//! Texts and names as words: by case and separators, in the singular.
+//! Splits texts and names into words, by case and separators, in the singular.
 //!
-//! Invariant: the same text gives the same words, whether it stands in a tool or in a query.
+//! Invariant: the same text gives the same words, in a tool and in a query.
 
-/// Words that say nothing about a tool, unless somebody asks for nothing else.
+/// Words that say nothing about a tool, ignored unless the query has no others.
 const STOP_WORDS: &[&str] = &[
     "a", "all", "an", "and", "any", "are", "as", "at", "be", "by", "can", "do", "for", "from",
     "how", "i", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "please", "some",
     "that", "the", "this", "to", "tool", "want", "what", "which", "with",
 ];
 
-/// Calls `each` with every word of the text, in its order.
+/// Calls `each` with every word of the text, in order.
 pub(crate) fn each(text: &str, mut each: impl FnMut(&str)) {
     let mut word = String::new();
     let mut last = ' ';
@@ -20,7 +20,7 @@ pub(crate) fn each(text: &str, mut each: impl FnMut(&str)) {
             last = letter;
             continue;
         }
-        // `readFile` and `HTTPServer`; a word may hold and end with digits.
+        // Splits `readFile` and `HTTPServer`; a word may contain and end with digits.
         let next_is_small = letters.peek().is_some_and(|next| next.is_lowercase());
         let begins = letter.is_uppercase()
             && (last.is_lowercase() || last.is_numeric() || (last.is_uppercase() && next_is_small));
@@ -44,7 +44,7 @@ fn flush(word: &mut String, each: &mut impl FnMut(&str)) {
     }
 }
 
-/// The distinct words of a query, without those that say nothing.
+/// The distinct words of a query, without stop words.
 pub(super) fn of_query(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     each(text, |word| {
@@ -62,13 +62,13 @@ fn is_empty(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// A name without case and separators.
+/// A name in lowercase without separators.
 pub(super) fn fold(name: &str) -> String {
     let letters = name.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Lightly, so that no two words become one that should not: a plural is what people vary most.
+/// Reduces plurals only, the most frequent variation, so that different words rarely collide.
 fn stem(word: &mut String) {
     let ends = |word: &str, endings: &[&str]| endings.iter().any(|ending| word.ends_with(ending));
     if !word.is_ascii() || word.len() < 4 {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_say_nothing_count_only_alone() {
+    fn stop_words_count_only_in_queries_without_others() {
         assert!(STOP_WORDS.is_sorted());
         assert_eq!(of_query("Show me all the files, FILE"), ["show", "file"]);
         assert_eq!(of_query("what is this"), ["what", "is", "this"]);

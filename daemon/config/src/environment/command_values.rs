@@ -1,7 +1,7 @@
-//! `${cmd:…}`: values that a command tells, such as one that asks a keyring.
+//! `${cmd:…}`: values printed by a command, for example a password manager.
 //!
-//! Invariant: what a command told is a secret. It stands in no error, no log and no message; what is
-//! named of a command that failed is its first word.
+//! Invariant: the output of a command is a secret that appears in no error, log or message. An error names only the
+//! first word of a command.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,14 +16,14 @@ use mux_secrets::Secret;
 use super::Environment;
 use mux_keeper::{ChildExit, SpawnSpec};
 
-/// How long one command may take.
+/// The time limit of a command.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much one may tell.
+/// The maximum output of a command.
 pub const MAX_COMMAND_OUTPUT_BYTES: usize = 64 << 10;
-/// Commands at the same moment.
+/// The maximum number of commands that run at once.
 const MAX_CONCURRENT_COMMANDS: usize = 8;
 
-/// What a program printed, and how it ended.
+/// The output of a command and its exit status.
 #[derive(Debug)]
 pub struct CommandOutput {
     pub printed: Vec<u8>,
@@ -33,15 +33,15 @@ pub struct CommandOutput {
 /// The value of a command, or why there is none.
 pub(super) type CommandValue = Result<Secret, String>;
 
-/// The answers of all commands that the configuration names.
+/// The values of all commands in the configuration.
 #[derive(Debug, Default)]
 pub struct CommandValues {
     known: BTreeMap<String, CommandValue>,
 }
 
 impl CommandValues {
-    /// Puts the answers of these commands into the environment. One that is known is not asked again,
-    /// unless all are to be asked `anew`; those that nobody names any more are forgotten.
+    /// Runs the `wanted` commands and puts their values into the environment. Known values are reused, unless `anew` is
+    /// set; values of other commands are dropped.
     pub async fn answer<F: Future<Output = Result<CommandOutput, String>> + Send>(
         &mut self,
         wanted: BTreeSet<String>,
@@ -74,7 +74,7 @@ impl CommandValues {
     }
 }
 
-/// It sees what a command in the user's terminal would see.
+/// The shell that runs a command, with the environment of the user's terminal.
 fn question(command: &str, environment: &Environment, home: &Path) -> SpawnSpec {
     SpawnSpec {
         program: "/bin/sh".into(),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_is_asked_once_and_again_only_when_that_is_wanted() {
+    async fn command_runs_once_and_again_only_on_request() {
         let asked = RefCell::new(Vec::new());
         let run = |spec: SpawnSpec| {
             let command = spec.args[1].clone().into_string().unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_line_end_is_cut_off() {
+    fn only_the_last_line_ending_is_removed() {
         assert_eq!(value("x", told("a \n\n", 0)).unwrap(), "a \n".into());
         assert_eq!(value("x", told("a\r\n", 0)).unwrap(), "a".into());
         for text in ["", "\n", "a\0b"] {

@@ -1,6 +1,6 @@
-//! A text of the configuration, taken apart into what stands for itself and what is replaced. Pure.
+//! Parses a value of the configuration into plain text and references. Pure.
 
-/// One piece of a text.
+/// A part of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum TextPart<'a> {
     Plain(&'a str),
@@ -9,16 +9,16 @@ pub(super) enum TextPart<'a> {
         name: &'a str,
         default: Option<&'a str>,
     },
-    /// `${cmd:…}`: what stands between, for a shell.
+    /// `${cmd:…}`: the shell command.
     Command(&'a str),
     /// `${keyring:NAME}`
     Secret(&'a str),
 }
 
-/// The longest name of a secret.
+/// The maximum length of the name of a secret.
 const MAX_SECRET_NAME_BYTES: usize = 128;
 
-/// Whether a secret may be called so.
+/// Whether this is a valid name of a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters
@@ -28,7 +28,7 @@ pub fn is_secret_name(name: &str) -> bool {
         && name.len() <= MAX_SECRET_NAME_BYTES
 }
 
-/// `$$` is a dollar sign, and so is one with nothing of ours behind it.
+/// Parses a value. `$$` is a dollar sign, and so is a `$` that starts no reference.
 pub(super) fn parts(text: &str) -> Result<Vec<TextPart<'_>>, String> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -52,7 +52,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<TextPart<'_>>, String> {
     Ok(parts)
 }
 
-/// What `inside` begins with, up to its brace, and what stands behind it.
+/// Parses the reference at the start of `inside`, and returns it with the text after its closing brace.
 fn reference(inside: &str) -> Result<(TextPart<'_>, &str), String> {
     if let Some(command) = inside.strip_prefix("cmd:") {
         let end = balanced(command)
@@ -69,7 +69,7 @@ fn reference(inside: &str) -> Result<(TextPart<'_>, &str), String> {
     if let Some(name) = inside[..end].strip_prefix("keyring:") {
         if !is_secret_name(name) {
             return Err(
-                "`${keyring:NAME}` wants a name of letters, digits, `_`, `-` and `.`".into(),
+                "`${keyring:NAME}` requires a name of letters, digits, `_`, `-` and `.`".into(),
             );
         }
         return Ok((TextPart::Secret(name), &inside[end + 1..]));
@@ -81,7 +81,7 @@ fn reference(inside: &str) -> Result<(TextPart<'_>, &str), String> {
     Ok((TextPart::Variable { name, default }, &inside[end + 1..]))
 }
 
-/// Where the brace stands that closes what was opened before the text.
+/// The position of the brace that closes the one before the text.
 fn balanced(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_end_at_their_own_brace() {
+    fn command_ends_at_its_own_brace() {
         for (text, command, behind) in [
             ("${cmd:pass show a}", "pass show a", None),
             (
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_named_and_nothing_else() {
+    fn secret_reference_takes_only_a_name() {
         let found = parts("Bearer ${keyring:github.token-2}!").unwrap();
         assert_eq!(found[1], TextPart::Secret("github.token-2"));
         for text in [

@@ -1,4 +1,4 @@
-//! What a rule says of a function holds for every other way to it.
+//! Rules on functions apply to every other way to reach them.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -10,7 +10,7 @@ use mux_config::Config;
 use mux_policy::PolicySet;
 use mux_sources::graphql_source;
 
-/// It gives its root types again wherever it can.
+/// A schema whose types lead back to its root types in many ways.
 const SCHEMA: &str = "
     schema { query: Query mutation: Mutation }
     interface Node { id: ID a: Int }
@@ -33,7 +33,7 @@ fn policies(rules: &str) -> PolicySet {
     policies
 }
 
-/// Who calls functions of a schema.
+/// A caller of a schema's functions, with rules.
 struct Pool {
     source: Arc<dyn Source>,
     tools: Arc<[Value]>,
@@ -52,7 +52,7 @@ impl Pool {
         }
     }
 
-    /// The same with other rules.
+    /// A pool of the same source with other rules.
     fn with(&self, rules: String, exclude: Vec<String>) -> Self {
         Self {
             source: Arc::clone(&self.source),
@@ -62,7 +62,7 @@ impl Pool {
         }
     }
 
-    /// As the gateway judges a call.
+    /// Decides on a call like the gateway does.
     fn judged(&self, function: &str, arguments: Value) -> Result<PolicyJudgment, Fault> {
         let tool = self.tools.iter().find(|tool| tool["name"] == function);
         let tool = tool.unwrap_or_else(|| panic!("there is no {function}"));
@@ -97,7 +97,7 @@ const DENY_A: &str = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n\
                       [[policy]]\nmatch = \"blog.*\"\naction = \"allow\"\n";
 
 #[test]
-fn function_is_denied_wherever_its_root_type_is_given_again() {
+fn denied_function_is_denied_on_every_route_to_its_root_type() {
     let pool = Pool::new(SCHEMA, DENY_A);
     for query in [
         "{ a }",
@@ -162,7 +162,7 @@ fn function_is_denied_wherever_its_root_type_is_given_again() {
 }
 
 #[test]
-fn root_types_of_any_name_are_known() {
+fn root_types_are_recognized_under_any_name() {
     let schema = SCHEMA.replace("Query", "Q").replace("Mutation", "M");
     let pool = Pool::new(&schema, DENY_A);
     let twice = json!({ "query": "{ query { a } }" });
@@ -182,7 +182,7 @@ fn root_types_of_any_name_are_known() {
 }
 
 #[test]
-fn what_cannot_be_decided_is_denied_where_rules_name_functions() {
+fn unknown_field_is_denied_if_rules_name_functions() {
     let named = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
     let elsewhere = "[[policy]]\nmatch = [\"blog.graphql\", \"other.*\"]\naction = \"ask\"\n\
                      [[policy]]\nmatch = \"*\"\nclient = \"other\"\naction = \"deny\"\n\
@@ -215,7 +215,7 @@ fn what_cannot_be_decided_is_denied_where_rules_name_functions() {
 }
 
 #[test]
-fn nothing_is_known_below_the_root_without_a_schema() {
+fn fields_below_the_root_are_denied_without_a_schema() {
     let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
     let asked = |path: &str| CallerQuestion::by_mux(policies(rules), path, ToolHints::default());
     let verdict = PolicyVerdict {
@@ -249,7 +249,7 @@ fn nothing_is_known_below_the_root_without_a_schema() {
 }
 
 #[test]
-fn group_of_mutations_is_as_destructive_as_what_is_selected_of_it() {
+fn mutation_group_is_as_destructive_as_its_selection() {
     let rule = "[[policy]]\nmatch = \"blog.mutation.*\"\nannotations = { destructive = true }\naction = \"deny\"\n\
                 [[policy]]\nmatch = \"blog.*\"\naction = \"allow\"\n";
     for (rules, expected) in [(rule, "deny"), ("", "ask")] {
@@ -278,16 +278,16 @@ fn group_of_mutations_is_as_destructive_as_what_is_selected_of_it() {
             assert_eq!(pool.action("mutation.user", arguments), "allow", "{select}");
         }
     }
-    // A rule that lets pass what destroys says nothing of what does not.
+    // A rule that allows destructive calls does not apply to others.
     let odd = "[[policy]]\nmatch = \"*\"\nannotations = { destructive = true }\naction = \"allow\"\n\
                [[policy]]\nmatch = \"blog.mutation.user\"\naction = \"deny\"\n";
     let query = json!({ "query": "mutation { user { delete } }" });
     assert_eq!(Pool::new(SCHEMA, odd).action("graphql", query), "deny");
 }
 
-/// The default asks only where somebody answers at once, so that it stands in nobody's way.
+/// The default asks only where a user can answer at once, so it would not stop other callers.
 #[test]
-fn rule_that_asks_counts_more_than_the_default_that_asks() {
+fn asking_rule_is_stricter_than_asking_default() {
     let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"ask\"\n";
     let judged = Pool::new(SCHEMA, rules)
         .judged("graphql", json!({ "query": "{ a }" }))
@@ -297,7 +297,7 @@ fn rule_that_asks_counts_more_than_the_default_that_asks() {
 }
 
 #[test]
-fn arguments_of_every_operation_count() {
+fn arguments_of_every_operation_are_checked() {
     let rules = "[[policy]]\nmatch = \"blog.query.b\"\narguments = { x = 1 }\naction = \"deny\"\n\
                  [[policy]]\nmatch = \"blog.*\"\naction = \"allow\"\n";
     let pool = Pool::new(SCHEMA, rules);
@@ -329,15 +329,15 @@ fn arguments_of_every_operation_count() {
 }
 
 #[test]
-fn denied_call_is_told_first_of_all() {
+fn denial_comes_before_the_document_limits() {
     let rules = "[[policy]]\nmatch = \"blog.query.a\"\naction = \"deny\"\n";
     let many: String = (0..30_000).map(|n| format!("f{n} ")).collect();
-    // What comes after it is not looked at.
+    // The fields after the denied one are not examined.
     let query = json!({ "query": format!("{{ a {many} }}") });
     assert_eq!(Pool::new(SCHEMA, rules).action("graphql", query), "deny");
 }
 
-/// The fields of a type that lead to others; `...T` is a condition.
+/// The fields of a type that lead to other types; `...T` is a type condition.
 fn ways(ty: &str) -> &'static [(&'static str, &'static str)] {
     match ty {
         "Query" => &[
@@ -356,7 +356,7 @@ fn ways(ty: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The next step to a root type.
+/// The next step toward a root type.
 fn step(ty: &str, root: &str) -> Option<(&'static str, &'static str)> {
     let name = match (ty, root) {
         _ if ty == root => return None,
@@ -371,7 +371,7 @@ fn step(ty: &str, root: &str) -> Option<(&'static str, &'static str)> {
     ways(ty).iter().find(|(way, _)| *way == name).copied()
 }
 
-/// One way to a function's field.
+/// One route to a function's field.
 #[derive(Clone, Debug)]
 struct Route {
     begins: &'static str,
@@ -423,7 +423,7 @@ fn route() -> impl Strategy<Value = Route> {
     )
 }
 
-/// How a document is written: for each step a manner, how the argument is given, and what else there is.
+/// How a document is written: a style for each step, how the argument is given, and whether there is another operation.
 type Manners = (Vec<u8>, u8, bool);
 
 impl Route {
@@ -477,7 +477,7 @@ impl Route {
         (text, fragments)
     }
 
-    /// As a document of one's own.
+    /// The route as a whole document.
     fn document(&self, (manners, given, beside): &Manners) -> Value {
         let x = self.x.unwrap_or_default();
         let (argument, declared, variables) = match given % 3 {
@@ -496,7 +496,7 @@ impl Route {
         })
     }
 
-    /// As the selection of the function that begins it, if one does.
+    /// The route as a selection of the function that begins it, if there is one.
     fn selected(&self, (manners, ..): &Manners) -> Option<(String, Value, Value)> {
         let ((first, _), steps) = self.steps.split_first()?;
         let leaf = self.leaf(&format!("(x: {})", self.x.unwrap_or_default()));
@@ -545,20 +545,20 @@ fn rules() -> impl Strategy<Value = String> {
     vec(rule, 0..4).prop_map(|rules| rules.concat())
 }
 
-/// The same schema with other names for its root types.
+/// Renames the root types in a schema or document.
 fn rename(text: &str) -> String {
     let text = text.replace("Query", "Q").replace("UserMutations", "UM");
     text.replace("Mutation", "M")
 }
 
-/// With the names that root types usually have, and with others.
+/// The schema with the usual names of root types, and with others.
 static POOLS: LazyLock<[Pool; 2]> =
     LazyLock::new(|| [Pool::new(SCHEMA, ""), Pool::new(&rename(SCHEMA), "")]);
 
 proptest! {
     /// However a function is reached, the decision is the one on the function, or a stricter one.
     #[test]
-    fn every_way_to_a_function_is_judged_as_the_function(
+    fn every_route_to_a_function_is_at_least_as_strict(
         route in route(),
         rules in rules(),
         excluded in prop::option::weighted(0.2, select(vec!["query.a", "mutation.*", "query_b"])),

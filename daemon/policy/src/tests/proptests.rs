@@ -1,4 +1,4 @@
-//! However a call is spelled, the decision on it is the same, or a stricter one.
+//! However a call is spelled, the decision on it is the same or a stricter one.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -6,7 +6,7 @@ use super::*;
 use mux_text::sanitize;
 use mux_typegen::names::{tool_paths, tool_spellings};
 
-/// Names of servers and tools that have several spellings, and some that have one.
+/// Server names with one and with several spellings.
 const SERVERS: &[&str] = &["files", "my-files"];
 const TOOLS: &[&str] = &[
     "read",
@@ -18,7 +18,7 @@ const TOOLS: &[&str] = &[
 ];
 const AGENTS: &[Option<&str>] = &[None, Some("small")];
 
-/// What a rule may want of an argument.
+/// Paths and tests of argument conditions.
 const TESTS: &[(&str, &str)] = &[
     ("n", "100"),
     ("n", "\"100\""),
@@ -42,7 +42,7 @@ const TESTS: &[(&str, &str)] = &[
     ("missing", "{ present = false }"),
 ];
 
-/// One value in several words, the plainest first.
+/// Groups of spellings of one value, the plainest first.
 const NUMBERS: &[&[&str]] = &[
     &["100", "100.0", "1e2", "1.0E+2", "0.1e3"],
     &["101", "101.0", "1.01e2"],
@@ -121,7 +121,7 @@ const URIS: &[&[&str]] = &[
     ],
 ];
 
-/// A value of each group, plain and in other words.
+/// The plainest spelling of a value and another one.
 fn words(groups: &'static [&'static [&'static str]]) -> impl Strategy<Value = [&'static str; 2]> {
     select(groups).prop_flat_map(|group| select(group).prop_map(move |other| [group[0], other]))
 }
@@ -130,7 +130,7 @@ fn tool() -> impl Strategy<Value = (&'static str, &'static str)> {
     (select(SERVERS), select(TOOLS))
 }
 
-/// A rule as the file has it. Its glob is one of the spellings of a tool, and perhaps cut off.
+/// A rule as TOML. Its glob is one of the spellings of a tool, perhaps cut off.
 fn rule() -> impl Strategy<Value = String> {
     let glob = tool().prop_flat_map(|(server, name)| {
         let all = tool_paths(server, name);
@@ -165,7 +165,7 @@ fn rules() -> impl Strategy<Value = PolicySet> {
     vec(rule(), 1..6).prop_map(|rules| policies(&rules.concat()).0)
 }
 
-/// The tool that somebody means who writes it so.
+/// The tool that this spelling refers to.
 fn tool_named(written: &str) -> &'static str {
     let is_meant = |name: &&&str| {
         sanitize::clean(name) == written || tool_spellings(name).contains(&written.into())
@@ -173,7 +173,7 @@ fn tool_named(written: &str) -> &'static str {
     TOOLS.iter().find(is_meant).unwrap()
 }
 
-/// What is decided of a call by the name as somebody wrote it.
+/// The action for a call whose tool is spelled this way.
 fn action(
     policies: &PolicySet,
     (server, written): (&str, &str),
@@ -204,9 +204,9 @@ fn strictness(action: RuleAction) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A number is the number that it is, members have no order, and of two of one name the last counts.
+    /// Numbers are compared by value, members have no order, and of duplicate members the last counts.
     #[test]
-    fn json_that_says_the_same_is_decided_the_same(
+    fn equivalent_json_gets_the_same_decision(
         policies in rules(), (server, name) in tool(), agent in select(AGENTS),
         [n, other_n] in words(NUMBERS), [path, _] in words(PATHS), [uri, _] in words(URIS),
         written in 0_usize..3,
@@ -221,9 +221,9 @@ proptest! {
         prop_assert_eq!(action(&policies, (server, written), agent, &other), expected);
     }
 
-    /// What a server may take for the same path, URL or number is never allowed where the plain word is not.
+    /// A spelling that a server may read as the same path, URL or number is never allowed where the plain one is not.
     #[test]
-    fn a_text_in_other_words_is_never_decided_laxer(
+    fn other_spelling_of_a_text_never_gets_a_laxer_decision(
         policies in rules(), (server, name) in tool(), agent in select(AGENTS),
         [n, other_n] in words(NUMBERS_AS_TEXT), [path, other_path] in words(PATHS),
         [uri, other_uri] in words(URIS),
@@ -236,9 +236,9 @@ proptest! {
         prop_assert!(strictness(other) >= strictness(plain), "{other:?}, and {plain:?} in plain words");
     }
 
-    /// A rule that denies or asks names a tool by any of its spellings.
+    /// A rule that denies or asks matches a tool by any of its spellings.
     #[test]
-    fn a_rule_may_spell_a_tool_as_it_likes(
+    fn rule_matches_a_tool_in_any_spelling(
         (server, name) in tool(), asks in any::<bool>(), which in any::<prop::sample::Index>(),
     ) {
         let written = which.get(&tool_paths(server, name)).clone();

@@ -1,9 +1,9 @@
-//! What a place in the arguments leads to where they have another shape, and what makes one rule of two.
+//! Conditions on arguments of an unexpected shape, and the identity of rules.
 
 use super::*;
 
 #[test]
-fn what_is_missing_or_of_another_shape_opens_nothing() {
+fn missing_or_misshapen_argument_is_never_allowed() {
     let below = "{ below = \"/home/me/notes\" }";
     for (test, files, allows, denies) in [
         (below, json!([{ "path": "/home/me/notes/a" }]), true, true),
@@ -71,7 +71,7 @@ fn what_is_missing_or_of_another_shape_opens_nothing() {
             );
         }
     }
-    // A member of what holds none is not absent.
+    // A member of a value that is not an object does not count as absent.
     let (policies, _) = policies(
         "[[policy]]\naction = \"allow\"\narguments = { \"options.force\" = { not = true } }\n\
          [[policy]]\naction = \"deny\"\n",
@@ -92,7 +92,7 @@ fn what_is_missing_or_of_another_shape_opens_nothing() {
 }
 
 #[test]
-fn two_rules_are_one_only_if_they_say_the_same_in_the_same_list() {
+fn rule_identity_is_its_list_and_its_text() {
     let rule = "[[policy]]\nmatch = \"a.*\"\naction = \"ask\"\n";
     let identity = |text: &str| {
         let (policies, _) = policies(text);
@@ -116,7 +116,7 @@ fn two_rules_are_one_only_if_they_say_the_same_in_the_same_list() {
 }
 
 #[test]
-fn a_rule_that_asks_in_doubt_leaves_the_last_word_to_one_that_denies() {
+fn later_deny_overrides_an_ask_in_doubt() {
     let (policies, problems) = policies(
         "[[policy]]\naction = \"ask\"\narguments = { path = { below = \"/srv\" } }\n\
          [[policy]]\naction = \"deny\"\narguments = { path = \"/etc/*\" }\n\

@@ -1,11 +1,11 @@
-//! The longest time for which a thread of the runtime computed without coming back to its scheduler: meanwhile
-//! it polls nothing else. Only for who looks for such work: a daemon is watched if its environment says so.
+//! Measures the longest time that a runtime thread computes without returning to its scheduler; meanwhile it polls
+//! nothing else. A diagnostic, enabled by the daemon's environment.
 //!
-//! What counts is the processor time of that thread, so that a busy machine makes no difference. The runtime tells of
-//! a worker that is back at its scheduler, and of a thread that parks, but not which thread is which worker: of
-//! all threads that have not parked while a worker was away, the one that computed least is taken.
+//! What counts is the thread's processor time, so load on the machine makes no difference. The runtime reports when a
+//! worker is back at its scheduler and when a thread parks, but not which thread is which worker: among the threads
+//! that have not parked while a worker was away, the one that computed least is taken.
 //!
-//! Invariant: what is told is never more than the longest poll, and less by some looks only.
+//! Invariant: the reported time is never more than the longest poll, and less by a few sampling intervals only.
 
 use std::{
     cell::RefCell,
@@ -24,29 +24,29 @@ use nix::{
 };
 use tokio::runtime::{Builder, Runtime, RuntimeMetrics};
 
-/// Between two looks at the threads.
+/// The sampling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Default)]
 pub(super) struct PollWatch {
     threads: Mutex<Vec<Arc<WorkerThread>>>,
-    /// Nanoseconds, since somebody asked.
+    /// Nanoseconds, since the last [`take_longest`](Self::take_longest).
     longest: AtomicU64,
 }
 
 #[derive(Debug)]
 struct WorkerThread {
     id: Pid,
-    /// How often it has parked, and how often it was woken: odd while it is parked.
+    /// Parks plus wake-ups: odd while the thread is parked.
     parks: AtomicU64,
 }
 
-/// A worker that was not at its scheduler since it was looked at first.
+/// A worker that has not returned to its scheduler since the first sample.
 struct AwayWorker {
-    /// What the runtime tells of its time and of its parks: both change when it is back.
+    /// The worker's busy time and park count as the runtime reports them; both change when it is back.
     busy: Duration,
     parks: u64,
-    /// The threads that may be it, with their processor time and parks then.
+    /// The threads that may be this worker, with their processor time and parks at the first sample.
     threads: Vec<(Arc<WorkerThread>, Duration, u64)>,
 }
 
@@ -55,19 +55,19 @@ thread_local! {
 }
 
 impl PollWatch {
-    /// Watches the threads of the runtime that will be built.
+    /// Registers the watch with the builder of a runtime.
     pub(super) fn on(builder: &mut Builder) -> Arc<Self> {
         let watch = Arc::new(Self::default());
         let (parking, woken) = (Arc::clone(&watch), Arc::clone(&watch));
         builder
-            // The runtime's figures of a worker are new after each poll.
+            // Updates the runtime's metrics of a worker after each poll.
             .event_interval(1)
             .on_thread_park(move || parking.count_park())
             .on_thread_unpark(move || woken.count_park());
         watch
     }
 
-    /// Starts the thread that looks.
+    /// Starts the sampling thread.
     pub(super) fn start(self: &Arc<Self>, runtime: &Runtime) -> io::Result<()> {
         let watch = Arc::downgrade(self);
         let metrics = runtime.metrics();
@@ -76,12 +76,12 @@ impl PollWatch {
             .map(drop)
     }
 
-    /// The longest since this was asked last.
+    /// The longest poll since the last call.
     pub(super) fn take_longest(&self) -> Duration {
         Duration::from_nanos(self.longest.swap(0, Ordering::Relaxed))
     }
 
-    /// This thread parks, or has been woken.
+    /// Called when the current thread parks or wakes up.
     fn count_park(&self) {
         CURRENT_THREAD.with_borrow_mut(|known| {
             let thread = known.get_or_insert_with(|| {
@@ -105,7 +105,7 @@ impl PollWatch {
             let busy = metrics.worker_total_busy_duration(worker);
             let parks = metrics.worker_park_unpark_count(worker);
             if !parks.is_multiple_of(2) {
-                // It is parked.
+                // The worker is parked.
                 *away = None;
                 continue;
             }
@@ -132,10 +132,10 @@ impl PollWatch {
 }
 
 impl WorkerThread {
-    /// With its processor time, if it is not parked.
+    /// The thread with its processor time and parks, unless it is parked.
     fn running(self: &Arc<Self>) -> Option<(Arc<Self>, Duration, u64)> {
         let parks = self.parks.load(Ordering::Relaxed);
-        // One that has ended has no clock.
+        // A thread that has ended has no clock.
         let time = self.cpu_time().filter(|_| parks.is_multiple_of(2))?;
         Some((Arc::clone(self), time, parks))
     }
@@ -146,7 +146,7 @@ impl WorkerThread {
 }
 
 impl AwayWorker {
-    /// For how long at least.
+    /// A lower bound of the current poll's time.
     fn min_poll_time(&self) -> Duration {
         let times = self.threads.iter().filter_map(|(thread, then, parks)| {
             let now = thread.cpu_time()?;
@@ -172,7 +172,7 @@ fn cpu_time(clock: ClockId) -> Option<Duration> {
 
 /// The clock of a thread's processor time, as `pthread_getcpuclockid` makes it.
 fn clock_of(thread: Pid) -> ClockId {
-    /// Of one thread, and by the scheduler's own count.
+    /// `CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED` select one thread's time, by the scheduler's own count.
     const CPUCLOCK_PERTHREAD: i32 = 4;
     const CPUCLOCK_SCHED: i32 = 2;
     ClockId::from_raw((!thread.as_raw()) << 3 | CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED)
@@ -198,7 +198,7 @@ mod tests {
         let watch = PollWatch::on(&mut builder);
         let runtime = builder.build().unwrap();
         watch.start(&runtime).unwrap();
-        // A thread is known once it has parked.
+        // A thread is registered when it parks for the first time.
         while watch.threads().len() < 2 {
             thread::yield_now();
         }
@@ -206,19 +206,19 @@ mod tests {
     }
 
     #[test]
-    fn one_long_poll_is_told_while_it_lasts_and_once() {
+    fn long_poll_is_reported_once_and_while_it_lasts() {
         let (runtime, watch) = watched();
         let long = Duration::from_millis(200);
         let watching = Arc::clone(&watch);
         let poll = async move {
-            // In one poll, until it is told.
+            // One long poll, until the watch has seen it.
             while watching.longest.load(Ordering::Relaxed) < 200_000_000 {
                 compute(Duration::from_millis(1));
             }
         };
         runtime.block_on(runtime.spawn(poll)).unwrap();
         assert!(watch.take_longest() >= long);
-        // What a look that had begun before has still to tell.
+        // A sample that was already running may still report the same poll.
         while watch.take_longest() >= long {}
         for _ in 0..20 {
             runtime.block_on(runtime.spawn(async {})).unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn many_short_polls_are_no_long_one() {
+    fn many_short_polls_do_not_count_as_a_long_one() {
         let (runtime, watch) = watched();
         let busy = |_| {
             runtime.spawn(async {

@@ -1,4 +1,4 @@
-//! References to steps that come later: what keeps a program from going on, and how to mend it.
+//! Reports references to later steps and circular references, with a fix for each.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -6,9 +6,9 @@ use super::ProgramReader;
 use crate::program_mistake::{short_text, step_label};
 
 impl ProgramReader {
-    /// References to steps that come later, when all that each step refers to is known.
+    /// Adds a mistake for each reference to a later step. Called when all references of all steps are known.
     pub(super) fn look_ahead(&mut self) {
-        /// To find a circle takes time; whoever has more of them has one cause for all.
+        /// Finding a cycle is expensive, and more of them most likely have the same cause.
         const MAX_EXAMINED_REFERENCES: usize = 20;
         let ahead = std::mem::take(&mut self.ahead);
         for (from, to, written) in ahead.into_iter().take(MAX_EXAMINED_REFERENCES) {
@@ -24,13 +24,13 @@ impl ProgramReader {
             let (message, hint) = if from == to {
                 (
                     format!("{place} refers to itself: {written}"),
-                    "a step can use what earlier steps gave".to_owned(),
+                    "a step can only use results of earlier steps".to_owned(),
                 )
             } else if let Some(circle) = self.circle(from, to) {
                 let circle: Vec<String> = circle.into_iter().map(name).collect();
                 (
                     format!("{place} waits for itself: {}", circle.join(" \u{2192} ")),
-                    format!("take one of these references out; this one is {written}"),
+                    format!("remove one of these references; this one is {written}"),
                 )
             } else {
                 (
@@ -45,7 +45,7 @@ impl ProgramReader {
         }
     }
 
-    /// The way from a step over another back to itself.
+    /// The cycle of references from step `from` through step `to` back to `from`.
     fn circle(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut came_from: HashMap<usize, usize> = HashMap::from([(to, from)]);
         let mut open = vec![to];

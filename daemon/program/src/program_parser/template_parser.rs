@@ -1,4 +1,4 @@
-//! Texts with references in them.
+//! Parses the references in arguments and in `return`.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ use crate::{
     template::{Template, TextPiece},
 };
 
-const ESCAPE_HINT: &str = "write `\\{{` (in JSON `\\\\{{`) for `{{` itself";
+const ESCAPE_HINT: &str = "write `\\{{` (in JSON `\\\\{{`) for a literal `{{`";
 
 impl ProgramReader {
-    /// A value with all references in it. `at` is how its place is spoken of.
+    /// Parses all references in `value`. `at` names its location in error messages.
     pub(super) fn template(&mut self, value: Value, at: &str) -> Template {
         match value {
             Value::String(text) => self.text(text, at),
@@ -103,7 +103,7 @@ impl ProgramReader {
         }
     }
 
-    /// What a reference means here.
+    /// Resolves a reference in the step that is being parsed. Records a mistake if it has no target.
     fn resolved(&mut self, parsed: ParsedReference, text: String) -> Option<ResolvedReference> {
         let ParsedReference { name, mut path, .. } = parsed;
         if name == INPUT_NAME {
@@ -135,7 +135,7 @@ impl ProgramReader {
 }
 
 enum ResolvedReference {
-    /// It is known from the beginning.
+    /// The path of the step's tool, known before the program runs.
     Tool(String),
     Value(ValueReference),
 }

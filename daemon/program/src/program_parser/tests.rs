@@ -1,4 +1,4 @@
-//! Programs, right and wrong, as they are read.
+//! Parsing of valid and invalid programs.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ fn told(program: Value) -> Vec<String> {
 }
 
 #[test]
-fn references_in_every_form_are_found() {
+fn references_of_every_form_are_parsed() {
     let program = json!({ "steps": [
         { "id": "a", "tool": "s.t" },
         { "id": "b", "tool": "s.t", "args": {
@@ -65,7 +65,7 @@ fn references_in_every_form_are_found() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_with_what_to_write() {
+fn all_mistakes_are_reported_at_once_with_hints() {
     let told = told(json!({ "steps": [
         { "id": "a", "tool": "s.t", "params": {} },
         { "id": "a", "tool": "st", "on_error": "ignore" },
@@ -80,13 +80,13 @@ fn all_mistakes_are_told_at_once_with_what_to_write() {
     let expected = [
         "step `a` (steps[0]) has no member `params` | did you mean `args`?",
         "step `a` (steps[1]) has the id of steps[0] | ",
-        "\"st\", the tool of step `a` (steps[1]), is no path of a tool | a tool is",
-        "the `on_error` of step `a` (steps[1]) is something else | it is \"abort\"",
+        "\"st\", the tool of step `a` (steps[1]), is not a tool path | a tool is",
+        "the `on_error` of step `a` (steps[1]) is an unknown value | `on_error` is",
         "steps[2] has no `id` | an id is",
         "steps[2]: there is no step `lost` | ",
         "steps[2]: '#' cannot begin a reference, in `args`: {{#each x}} | write `\\{{`",
         "the `args` of step `e` (steps[4]) are an array | ",
-        "the id of step `f g` (steps[5]) is no name | ",
+        "the id of step `f g` (steps[5]) is not valid | ",
         "the tool of step `f g` (steps[5]) holds a reference | a tool is fixed",
         "steps[8] is a number, not an object | ",
         "steps[8] has no `id` | ",
@@ -95,7 +95,7 @@ fn all_mistakes_are_told_at_once_with_what_to_write() {
         "step `d` (steps[3]) refers to `e`, which comes later: {{e}} | put `e` before it",
         "step `d` (steps[3]) refers to itself: {{d}} | ",
         "step `f g` (steps[5]) refers to `h`, which comes later: after h | put `h`",
-        "step `h` (steps[6]) waits for itself: `h` \u{2192} `i` \u{2192} `h` | take one",
+        "step `h` (steps[6]) waits for itself: `h` \u{2192} `i` \u{2192} `h` | remove one",
     ];
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for (told, expected) in told.iter().zip(expected) {
@@ -104,7 +104,7 @@ fn all_mistakes_are_told_at_once_with_what_to_write() {
 }
 
 #[test]
-fn what_is_no_program_says_what_one_is() {
+fn invalid_program_fault_shows_expected_shape() {
     for (text, said) in [
         ("", "not JSON"),
         ("{\n  steps: 1}", "not JSON: key must be a string"),
@@ -124,7 +124,7 @@ fn what_is_no_program_says_what_one_is() {
 }
 
 #[test]
-fn fences_and_wrappers_are_taken_off() {
+fn fences_and_wrappers_are_stripped() {
     let bare = r#"{"steps":[{"id":"a","tool":"s.t","args":"{{input}}"}]}"#;
     let plan = parse_program(bare, 1).unwrap();
     for wrapped in [

@@ -1,6 +1,6 @@
-//! `mux.search`, `mux.describe`, `mux.discover` and `mux.catalog`: a program finds its tools.
+//! `mux.search`, `mux.describe`, `mux.discover` and `mux.catalog`: tool discovery from within a program.
 //!
-//! Invariant: what is shown here is what the run's agent sees, and nothing beside it.
+//! Invariant: results contain only what the run's agent may see.
 
 use mux_wire::{Fault, Kind};
 use serde::Deserialize;
@@ -114,7 +114,7 @@ fn search_page_json(discovery: &ToolDiscovery<'_>, page: &SearchResults) -> Map<
     answer
 }
 
-/// A tool among others.
+/// A tool as an entry of a list.
 fn tool_json(discovery: &ToolDiscovery<'_>, tools: &ToolSet, tool: &Tool) -> Map<String, Value> {
     let mut shown = Map::new();
     shown.insert("path".into(), tools.path(tool).into());
@@ -143,7 +143,7 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
     let tools = described.iter().map(|found| {
         let tool = &found.tool;
         let mut shown = tool_json(&discovery, &found.tools, tool);
-        // All of it, since somebody asked for just this one.
+        // The whole description, since the caller asked for this tool.
         if let Some(description) = tool.whole_description() {
             shown.insert("description".into(), description.into());
         }
@@ -228,7 +228,7 @@ pub(super) fn list_namespaces(arguments: &str, reach: &RunContext) -> Result<Str
     Ok(json!({ "namespaces": namespaces }).to_string())
 }
 
-/// Without a query all of them, in the order of their paths.
+/// Without a query it lists all tools, sorted by path.
 pub(super) async fn list_catalog_tools(
     arguments: &str,
     reach: &RunContext,

@@ -1,4 +1,4 @@
-//! `mux.read`: values that were too long to be given whole.
+//! `mux.read`: reads stored values, which were too long to be passed inline.
 
 use mux_sandbox::limits::MOST_ANSWER;
 use mux_wire::Fault;
@@ -21,7 +21,7 @@ struct ReadArguments {
     length: Option<u64>,
 }
 
-/// The whole value, or a page of its JSON text if a range is asked for.
+/// Returns the whole value, or a page of its JSON text if the arguments have a range.
 pub(crate) async fn read(arguments: &str, handles: &StoredValues) -> Result<String, Fault> {
     let ReadArguments {
         handle,

@@ -1,6 +1,6 @@
-//! `mux.resources` and `mux.prompts`: what servers offer beside tools.
+//! `mux.resources` and `mux.prompts`: MCP resources and prompts of servers.
 //!
-//! Invariant: the way goes through the gateway like that of a call, and is told as one.
+//! Invariant: requests go through the gateway and are observed like tool calls.
 
 use std::{future::Future, sync::Arc};
 
@@ -19,7 +19,7 @@ use mux_upstream::{ContentRequest, ListKind};
 const RESOURCES_AND_PROMPTS_USAGE: &str =
     "mux.resources.server.read(uri), mux.prompts.server.get(name, { … })";
 
-/// Their names, as they stand after `mux.`, with the server between.
+/// Names without `mux.`. In programs the server's name is between the two parts.
 pub(super) const RESOURCE_AND_PROMPT_NAMES: &[&str] = &[
     "resources.list",
     "resources.templates",
@@ -50,7 +50,7 @@ struct GetPromptArguments {
     args: Map<String, Value>,
 }
 
-/// None if `name` is none of these.
+/// Calls the function `name`. `None` if it is not one of [`RESOURCE_AND_PROMPT_NAMES`].
 pub(super) async fn call(
     name: &str,
     arguments: &str,
@@ -116,7 +116,7 @@ async fn get(arguments: &str, reach: &RunContext) -> Result<String, Fault> {
     .await
 }
 
-/// As with a call: what had ended in the run with which this one goes on is answered from the record.
+/// Logs the request like a tool call: one that had ended in the resumed run is answered from its call log.
 async fn logged<F: Future<Output = Result<String, Fault>>>(
     name: &str,
     arguments: &str,

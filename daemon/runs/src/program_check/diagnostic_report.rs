@@ -1,6 +1,6 @@
-//! What the compiler says, in our words and with our tools.
+//! Turns compiler diagnostics into faults, with hints about the tools.
 //!
-//! Invariant: lines and columns are those of the program as its author wrote it.
+//! Invariant: lines and columns refer to the program as its author wrote it.
 
 use mux_wire::{Fault, Kind};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(super) fn add(
         .tool
         .as_ref()
         .and_then(|(server, tool)| advice(upstreams, scope, server, tool));
-    // What was spelled as it used to be is found all the same.
+    // A tool's former spelling still resolves at run time.
     let is_found = diagnostic.is_unknown && matches!(advice, Some(ToolAdvice::Found { .. }));
     let hint = diagnostic.hint.as_ref().filter(|_| !is_found);
     let told = advice.map(|advice| advice.words(is_found));
@@ -36,14 +36,14 @@ pub(super) fn add(
         Severity::Error if is_found => inspection.warnings.push(fault),
         Severity::Error => inspection.errors.push(fault),
         Severity::Warning => inspection.warnings.push(fault),
-        // The sandbox's own parser has the last word on those.
+        // The sandbox's parser decides about syntax.
         Severity::Syntax => {}
     }
 }
 
-/// What is said of a tool, or of a name that no tool has.
+/// Advice about a tool, or about a name that no tool has.
 enum ToolAdvice {
-    /// There is one.
+    /// The tool exists.
     Found {
         path: String,
         signature: String,
@@ -55,7 +55,7 @@ impl ToolAdvice {
     fn words(self, with_path: bool) -> String {
         match self {
             Self::Found { path, signature } if with_path => {
-                format!("it is found all the same; write `mux.{path}`\n{signature}")
+                format!("the call works under this spelling, too; write `mux.{path}`\n{signature}")
             }
             Self::Found { signature, .. } => signature,
             Self::Missing(hint) => hint,
@@ -63,7 +63,7 @@ impl ToolAdvice {
     }
 }
 
-/// How the tool is called, or which one may have been meant.
+/// The tool's signature, or a suggestion of similar names.
 fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Option<ToolAdvice> {
     let found = match upstreams.find_visible(server, scope) {
         Ok(server) => server,
@@ -82,7 +82,7 @@ fn advice(upstreams: &Upstreams, scope: &Scope, server: &str, tool: &str) -> Opt
     })
 }
 
-/// In the shape of every failure that has others beside it.
+/// The first error as a fault, with the others as JSON in its details.
 pub(super) fn refusal(errors: &[Fault]) -> Option<Fault> {
     let (first, rest) = errors.split_first()?;
     let mut fault = first.clone();

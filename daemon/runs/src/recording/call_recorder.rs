@@ -1,6 +1,6 @@
-//! A run while it is being recorded.
+//! Records the calls of a run.
 //!
-//! Invariant: a recording is whole or there is none. One that would be too long says so.
+//! Invariant: a recording is complete or there is none. One that would be too long fails with a fault.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -17,7 +17,7 @@ use super::{
 };
 use mux_approvals::call_fingerprint::spelled_tool;
 
-/// What a call takes beside its texts.
+/// The size of a recorded call beyond its texts.
 const CALL_OVERHEAD_BYTES: usize = 160;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct CallRecorder {
     state: Mutex<RecordedCalls>,
 }
 
-/// Guarded by `Tape::state`.
+/// Guarded by `CallRecorder::state`.
 #[derive(Debug, Default)]
 struct RecordedCalls {
     calls: Vec<RecordedCall>,
@@ -45,7 +45,7 @@ impl Default for CallRecorder {
 }
 
 impl CallRecorder {
-    /// Gives its place; `None` once there is no room.
+    /// Records the start of a call and returns its index; `None` if the recording is full.
     pub fn begin_call(&self, target: &Target, arguments: &str) -> Option<usize> {
         let (tool, is_raw) = spelled_tool(target);
         let mut state = self.state();
@@ -76,7 +76,7 @@ impl CallRecorder {
         }
     }
 
-    /// The whole as JSON text, with what is known to be secret struck out.
+    /// The recording as JSON text, with known secrets masked.
     pub fn into_recording_text(
         &self,
         script: RecordedProgram,
@@ -111,7 +111,7 @@ impl CallRecorder {
         let text = serde_json::to_string(&recording);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         text.map(|text| mask_recording(&text, known, &texts))
-            .map_err(|error| Fault::new(Kind::Internal, format!("no recording: {error}")))
+            .map_err(|error| Fault::new(Kind::Internal, format!("not recorded: {error}")))
     }
 
     fn state(&self) -> MutexGuard<'_, RecordedCalls> {
@@ -120,7 +120,7 @@ impl CallRecorder {
 }
 
 impl RecordedCalls {
-    /// False, for good, once it is more than a recording may have.
+    /// Returns false, now and from then on, once the recording would exceed [`MAX_RECORDING_BYTES`].
     fn reserve_bytes(&mut self, bytes: usize) -> bool {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MAX_RECORDING_BYTES {

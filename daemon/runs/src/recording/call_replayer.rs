@@ -1,7 +1,7 @@
-//! Answers a program from a recording.
+//! Answers the calls of a program from a recording.
 //!
-//! Invariant: nothing is sent to anybody. A call is known by its tool as it was spelled, its arguments, and how
-//! many such calls came before.
+//! Invariant: nothing is sent. A call is identified by its tool as spelled, its arguments, and how many such calls
+//! came before.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,9 +17,9 @@ use mux_text::digest::DigestKey;
 
 #[derive(Debug)]
 pub struct CallReplayer {
-    /// Those that nobody has asked for yet.
+    /// Recorded calls that have not been replayed yet.
     left: Mutex<HashMap<DigestKey, VecDeque<RecordedCall>>>,
-    /// What there is at all, for the error.
+    /// All recorded tools, for error messages.
     tools: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ impl CallReplayer {
         }
     }
 
-    /// What it was told then, and how long that took. `None`: nothing, since the run ended before the call did.
+    /// The recorded outcome of a call and how long it took. `None` if the recorded run ended before the call did.
     pub fn replay_call(
         &self,
         target: &Target,
@@ -68,8 +68,8 @@ impl CallReplayer {
             false => format!("the recording has no call of {tool}"),
         };
         Fault::new(Kind::NotFound, message).path(tool).hint(
-            "nothing is sent in a replay; what depends on time or chance, or on a value that was struck out as a \
-             secret, may not be as it was",
+            "nothing is sent in a replay; values that depend on time or randomness, or that were masked as \
+             secrets, may differ from the recorded run",
         )
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_answered_as_it_was_in_any_order_and_then_no_more() {
+    fn each_recorded_call_is_replayed_once_in_any_order() {
         let tape = CallRecorder::default();
         for (tool, arguments, result) in [
             ("s.a", r#"{"x":1,"y":2}"#, Ok("1")),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_struck_alike_so_that_the_replay_finds_its_calls() {
+    fn secrets_are_masked_consistently_so_that_calls_are_found() {
         let tape = CallRecorder::default();
         let place = tape.begin_call(&named("s.login"), r#"{"with":"t0k3n-of-mine"}"#);
         tape.end_call(place, &Ok(r#""known-to-the-daemon""#.into()));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_no_recording_says_so() {
+    fn oversized_and_invalid_recordings_are_rejected() {
         let tape = CallRecorder::default();
         let place = tape.begin_call(&named("s.a"), "{}");
         tape.end_call(place, &Ok("1".repeat(20 << 20)));

@@ -1,6 +1,6 @@
-//! What stands in the file.
+//! The file format of a recording.
 //!
-//! Invariant: a file of another version is refused and never half understood.
+//! Invariant: a file of another version is rejected, never partially read.
 
 use mux_wire::{Fault, Kind};
 use serde::{Deserialize, Serialize};
@@ -10,29 +10,29 @@ use mux_approvals::call_fingerprint::call_key;
 use mux_program::ProgramLanguage;
 use mux_text::digest::DigestKey;
 
-/// The only one so far.
+/// The current format version, and the only one so far.
 const RECORDING_VERSION: u32 = 1;
-/// A recording goes to the client in pages and comes back in one message, whose frame is 16 MiB.
+/// The maximum size of a recording. It comes back from the client in one message, whose frame is at most 16 MiB.
 pub(super) const MAX_RECORDING_BYTES: usize = 12 << 20;
 
-/// A run as it was.
+/// A recorded run.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct RunRecording {
     muxd_recording: u32,
     /// Milliseconds since the Unix epoch.
     pub recorded_ms: u64,
-    /// From its acceptance to its end.
+    /// Milliseconds from the acceptance of the run to its end.
     pub ms: u64,
     pub program: RecordedProgram,
     pub calls: Vec<RecordedCall>,
     pub outcome: RecordedOutcome,
 }
 
-/// What was run.
+/// The program of a recorded run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct RecordedProgram {
     pub source: String,
-    /// It is a program of steps.
+    /// Whether the source is a step program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steps: bool,
     #[serde(default)]
@@ -41,31 +41,31 @@ pub struct RecordedProgram {
     pub timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What `Object.keys(mux)` shows, in lines of JSON.
+    /// What `Object.keys(mux)` shows, as lines of JSON.
     pub names: String,
 }
 
-/// One call, of a tool or of a function of `mux`, in the order in which they were made.
+/// One recorded call, of a tool or of a function of `mux`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RecordedCall {
-    /// As the program spelled it; functions of `mux` as `mux.NAME`.
+    /// The tool as the program spelled it; functions of `mux` as `mux.NAME`.
     pub tool: String,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
     pub arguments: Box<RawValue>,
-    /// Since the program was accepted.
+    /// Milliseconds since the run was accepted.
     pub at_ms: f64,
     pub ms: f64,
     pub outcome: RecordedOutcome,
 }
 
-/// How a call or a run ended.
+/// The outcome of a call or a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedOutcome {
     Result(Box<RawValue>),
     Error(Fault),
-    /// It had not ended when the run did.
+    /// The call had not ended when the run did.
     Open,
 }
 
@@ -93,17 +93,17 @@ impl RunRecording {
             muxd_recording: Option<u32>,
         }
         let unfit = |what: String| {
-            Fault::new(Kind::Validation, what).hint("`mux run --record FILE` makes a recording")
+            Fault::new(Kind::Validation, what).hint("`mux run --record FILE` writes a recording")
         };
         let head: VersionHeader = serde_json::from_str(text)
-            .map_err(|error| unfit(format!("this is no recording of a run: {error}")))?;
+            .map_err(|error| unfit(format!("this is not a recording of a run: {error}")))?;
         match head.muxd_recording {
             Some(RECORDING_VERSION) => serde_json::from_str(text)
                 .map_err(|error| unfit(format!("the recording is damaged: {error}"))),
             Some(other) => Err(unfit(format!(
-                "the recording is of version {other}, and this muxd reads version {RECORDING_VERSION}"
+                "the recording has version {other}, and this muxd reads version {RECORDING_VERSION}"
             ))),
-            None => Err(unfit("this is no recording of a run".into())),
+            None => Err(unfit("this is not a recording of a run".into())),
         }
     }
 }
@@ -132,7 +132,7 @@ impl RecordedOutcome {
     }
 }
 
-/// JSON text as it is; what is none becomes a string.
+/// JSON text unchanged; a text that is not JSON becomes a JSON string.
 pub(super) fn raw_json(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned())
         .or_else(|_| serde_json::value::to_raw_value(text))

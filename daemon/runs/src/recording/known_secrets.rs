@@ -1,13 +1,13 @@
-//! The credentials that the daemon gives to servers and APIs.
+//! Collects the credentials that the daemon passes to servers and APIs.
 //!
-//! Invariant: they are compared with, and shown nowhere.
+//! Invariant: they are only compared against, never shown.
 
 use mux_secrets::KnownSecrets;
 
 use mux_settings::ServerEndpoint;
 use mux_upstream::Upstreams;
 
-/// Of all entries, whoever sees them.
+/// The credentials of all configured servers, whether or not the run can see them.
 pub fn collect_known_secrets(upstreams: &Upstreams) -> KnownSecrets {
     let mut found = KnownSecrets::new();
     for server in upstreams.all() {

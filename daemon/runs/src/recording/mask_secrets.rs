@@ -1,12 +1,13 @@
-//! Secrets, masked in a recording.
+//! Masks secrets in a recording.
 //!
-//! Known ones go wherever they stand, and so does what has a token's published format. Values of members whose names
-//! announce a secret go as well, whoever gave them.
-//! Invariant: the same value is masked in the same way everywhere in one recording, which stays JSON.
+//! Masked everywhere are known secrets, texts in a published token format, and values of members whose names announce
+//! a secret.
+//!
+//! Invariant: a value is masked the same way everywhere in a recording, which stays valid JSON.
 
 use mux_secrets::{KnownSecrets, Masker};
 
-/// The recording without what the daemon knows, and what members of these texts say by their names.
+/// Masks `known` in the recording, and the values of members in `texts` whose names announce a secret.
 pub(super) fn mask_recording(recording: &str, mut known: KnownSecrets, texts: &[&str]) -> String {
     for text in texts {
         if let Ok(value) = serde_json::from_str(text) {
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_values_and_those_of_members_named_so_are_masked_everywhere() {
+    fn known_values_and_secret_members_are_masked_everywhere() {
         let texts = [
             r#"{"user":"ada","password":"hunter22","nested":[{"api_key":"k9-abcdef123456"}]}"#,
             r#"{"key":"name","tokens":7,"secret":"abc"}"#,
@@ -42,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_masked_in_a_recording_leaves_it_json() {
+    fn masked_recording_stays_valid_json() {
         let half = format!("-----BEGIN {}-----", "PRIVATE KEY");
         let recording = serde_json::json!([
             half,

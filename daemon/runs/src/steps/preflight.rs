@@ -1,7 +1,7 @@
-//! What is wrong with a program that is known before its first call: tools that there are not, arguments
-//! that do not fit, and references that lead where no result was ever seen to lead.
+//! Checks a step program before its first call: unknown tools, invalid arguments, and references that do not match the
+//! known result types.
 //!
-//! Invariant: what refuses a program would have made one of its calls fail. What may be right is a warning.
+//! Invariant: an error is something that would have made a call fail. What may be right is a warning.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,12 +18,12 @@ use mux_catalog::{Scope, Tool};
 use mux_program::{PlanStep, StepOrder, StepPlan};
 use mux_upstream::Upstreams;
 
-/// A server that is not ready by then is not waited for: its steps do so themselves.
+/// How long the check waits for each server. Steps of a server that is not ready by then wait themselves.
 const STEP_LIST_TOOLS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is known of a program that may run.
+/// The findings about a program that may run.
 pub(super) struct PreflightReport {
-    /// Of each step, whether its tool says that it changes something.
+    /// For each step, whether its tool declares that it changes something.
     pub(super) changes: Vec<bool>,
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn run_preflight(
     checks: Option<(&ProgramChecker, Option<String>)>,
 ) -> Result<PreflightReport, Fault> {
     if reach.is_replay() {
-        // Nobody is there to be asked, and the order in which calls are answered changes nothing.
+        // A replay contacts no server, and the order of its calls does not matter.
         let changes = vec![false; plan.steps.len()];
         return Ok(PreflightReport { changes });
     }
@@ -53,7 +53,7 @@ pub(super) async fn run_preflight(
     for (index, step) in plan.steps.iter().enumerate() {
         let found = match answers[step_server(step)] {
             true => resolve_step_tool(step, reach).await,
-            // Its steps will say why.
+            // The steps of this server will report why.
             false => Ok(None),
         };
         let found = found.unwrap_or_else(|fault| {
@@ -89,7 +89,7 @@ pub(super) async fn run_preflight(
     Ok(PreflightReport { changes })
 }
 
-/// The same of what is known without asking anybody.
+/// For each step, whether its tool is known to change something, without contacting any server.
 pub(crate) fn known_changes(plan: &StepPlan, upstreams: &Upstreams, scope: &Scope) -> Vec<bool> {
     let known = |step: &PlanStep| {
         let (server, name) = step.tool.split_once('.')?;
@@ -102,7 +102,7 @@ pub(crate) fn known_changes(plan: &StepPlan, upstreams: &Upstreams, scope: &Scop
     steps.map(|step| known(step).unwrap_or(false)).collect()
 }
 
-/// A tool that says nothing of itself is thought to keep to itself: most only read.
+/// Whether a tool declares that it changes something. Without annotations it counts as read-only, as most tools are.
 fn is_mutating(tool: &Tool) -> bool {
     tool.read_only == Some(false) || tool.destructive == Some(true)
 }
@@ -122,7 +122,7 @@ fn step_server(step: &PlanStep) -> &str {
     step.tool.split('.').next().unwrap_or_default()
 }
 
-/// Nothing has happened yet, which the kind tells.
+/// The fault of a step before the program runs. Its kind is [`Kind::Type`]: nothing has been sent.
 fn step_fault(index: usize, step: &PlanStep, fault: Fault) -> Fault {
     Fault {
         kind: Kind::Type,
@@ -132,8 +132,8 @@ fn step_fault(index: usize, step: &PlanStep, fault: Fault) -> Fault {
     }
 }
 
-/// What the type checker says of the program that this one stands for. A step cannot ask whether something
-/// is there, as a program can, so that nothing of it is an error.
+/// The type checker's findings about the equivalent TypeScript program. All of them are warnings: a step cannot test
+/// whether a value exists, as a TypeScript program can.
 async fn type_warnings(
     plan: &StepPlan,
     changes: &[bool],
@@ -153,7 +153,7 @@ async fn type_warnings(
         let step = &plan.steps[index];
         Some(Fault {
             message: format!("step `{}`: {}", step.id, fault.message),
-            // It is about the tool of this step, and the mistake about that of another.
+            // Other hints describe the tool of this step, while the mistake concerns the result of another.
             hint: fault.hint.filter(|hint| hint.starts_with("did you mean")),
             line: None,
             column: None,

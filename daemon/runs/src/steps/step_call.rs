@@ -1,6 +1,6 @@
-//! One step: its arguments made, its tool called, what it gave made fit to be told.
+//! Executes one step: fills its arguments, calls its tool, and prepares its result for the summary.
 //!
-//! Invariant: a step calls its tool once or not at all, by the gateway's one way.
+//! Invariant: a step calls its tool at most once, through the gateway.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,22 +16,22 @@ use mux_program::{
     value_at_path,
 };
 
-/// So many bytes are read in less time than it takes to have another thread do it.
+/// Up to this size the arguments are filled on the current thread: switching threads would take longer.
 const MAX_INLINE_FILL_BYTES: usize = 256 << 10;
-/// The shape of a longer value is left out of an error.
+/// Error messages show the type of a value only up to this size.
 const MAX_OUTLINED_BYTES: usize = 4 << 20;
 
-/// A step that is about to go.
+/// A step that is about to start.
 pub(super) struct StepCall {
     pub(super) plan: Arc<StepPlan>,
     pub(super) index: usize,
     pub(super) values: TemplateInputs,
-    /// Bytes of its arguments.
+    /// The maximum size of the arguments, in bytes.
     pub(super) most: usize,
     pub(super) reach: RunContext,
 }
 
-/// What later steps can refer to, as JSON texts.
+/// The values of a step that later steps can refer to, as JSON text.
 #[derive(Clone)]
 pub(super) struct StepOutput {
     pub(super) args: Arc<str>,
@@ -52,14 +52,14 @@ impl StepOutput {
 }
 
 impl StepCall {
-    /// Goes until it has ended, or an earlier step has failed.
+    /// Runs until the step has ended, or `halt` is cancelled because an earlier step failed.
     pub(super) async fn run_until_halted(self, halt: CancellationToken) -> EndedStep {
         let (index, began) = (self.index, Instant::now());
         let outcome = tokio::select! {
             biased;
             () = halt.cancelled() => Err(Fault::new(
                 Kind::Cancelled,
-                "it was on its way when an earlier step failed, and was cancelled",
+                "the step was cancelled while running, because an earlier step failed",
             )
             .hint("it may or may not have happened; look before you call it again")),
             outcome = self.call() => outcome,
@@ -98,7 +98,7 @@ impl StepCall {
         })
     }
 
-    /// Its arguments as they are sent.
+    /// The arguments as they are sent.
     fn fill_arguments(self) -> Result<String, Fault> {
         let step = &self.plan.steps[self.index];
         step.args
@@ -123,14 +123,14 @@ impl StepCall {
 
 pub(super) fn scan_limit_fault(most: usize) -> Fault {
     let message = format!(
-        "to find what it refers to, more than {most} bytes of results would have to be read"
+        "resolving its references would require reading more than {most} bytes of step results"
     );
     Fault::new(Kind::Limit, message).hint(
         "this limit is fixed: refer to long results less often, or write a TypeScript program",
     )
 }
 
-/// The error of a reference to what is not there, with what there is.
+/// The fault of a reference to a missing value, with suggestions and the type of what exists.
 pub(super) fn missing_value_fault(
     plan: &StepPlan,
     who: &str,
@@ -178,7 +178,7 @@ pub(super) fn missing_value_fault(
     }
 }
 
-/// The type of a value, which says nothing of what is in it.
+/// The TypeScript type of a value, without its content.
 fn shape_outline(text: &str) -> Option<String> {
     let mut shape = Shape::new();
     shape.add(&serde_json::from_str(text).ok()?);

@@ -1,4 +1,4 @@
-//! What happens to a step, for whoever watches.
+//! Events of steps.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use mux_wire::Fault;
 use crate::RunEvent;
 use mux_program::{PlanStep, short_text};
 
-/// Something that happened to a step.
+/// An event of one step.
 #[derive(Clone, Debug)]
 pub struct StepEvent {
     pub step: String,
@@ -17,19 +17,19 @@ pub struct StepEvent {
 
 #[derive(Clone, Debug)]
 pub enum StepProgress {
-    /// Its call comes next.
+    /// The step starts; its call is next.
     Started { description: Option<String> },
-    /// With the length of its result.
+    /// The step has ended. A successful outcome is the length of its result in bytes.
     Ended {
         took: Duration,
         outcome: Result<usize, Fault>,
     },
-    /// It never begins.
+    /// The step never starts.
     Skipped { reason: String },
 }
 
 impl StepEvent {
-    /// About how much room its words take.
+    /// The approximate size of the event's texts.
     pub(crate) fn bytes(&self) -> usize {
         match &self.news {
             StepProgress::Started { description } => description.as_ref().map_or(0, String::len),
@@ -49,7 +49,7 @@ impl StepProgress {
         }
     }
 
-    /// The summary has the details.
+    /// The event of a step's end. The fault's details are only in the summary.
     pub(super) fn step_ended(took: Duration, outcome: Result<usize, &Fault>) -> Self {
         let outcome = outcome.map_err(|fault| Fault {
             details: None,

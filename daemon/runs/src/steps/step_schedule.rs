@@ -1,7 +1,7 @@
-//! How far the steps of a program are, and which may go next.
+//! Tracks the state of a program's steps, and decides which may start next.
 //!
-//! Invariant: a step goes once, when all before it have ended; behind a step that has failed for good
-//! none begins.
+//! Invariant: a step starts at most once, after all its predecessors have ended. After a step that aborts the program
+//! no later step starts.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use mux_program::{OnError, StepOrder, StepPlan};
 pub(super) enum StepState {
     Waiting,
     Running {
-        /// Ends it, because it was never to begin.
+        /// Cancels the step when an earlier one aborts the program.
         halt: CancellationToken,
         began: Instant,
     },
@@ -39,7 +39,7 @@ pub(super) enum StepState {
 }
 
 impl StepState {
-    /// As it is told when the program has ended.
+    /// The status in the summary, when the program has ended.
     fn status_word(&self) -> &'static str {
         match self {
             Self::Ok { .. } => "ok",
@@ -53,11 +53,11 @@ pub(super) struct StepSchedule {
     plan: Arc<StepPlan>,
     order: StepOrder,
     followers: Vec<Vec<usize>>,
-    /// Steps that have to end before each one.
+    /// For each step, how many predecessors have not ended.
     waits: Vec<usize>,
     ready: BTreeSet<usize>,
     standings: Vec<StepState>,
-    /// The first of those that failed for good.
+    /// The first step that aborts the program.
     stop: Option<usize>,
 }
 
@@ -76,7 +76,7 @@ impl StepSchedule {
         }
     }
 
-    /// The next step that may go, in the order of the program, and what ends it before its time.
+    /// The next step that may start, in program order, and the token that cancels it.
     pub(super) fn next_ready(&mut self) -> Option<(usize, CancellationToken)> {
         let index = *self.ready.first()?;
         if self.stop.is_some_and(|stop| index > stop) {
@@ -101,7 +101,7 @@ impl StepSchedule {
         StepProgress::step_ended(ended.took, outcome).into_run_event(&self.plan.steps[ended.index])
     }
 
-    /// Takes the end of a step. Gives those that never begin because of it.
+    /// Records the end of a step. Returns the steps that are skipped because of it.
     pub(super) fn finish_step(&mut self, ended: EndedStep) -> Vec<(usize, RunEvent)> {
         let EndedStep {
             index,
@@ -140,7 +140,7 @@ impl StepSchedule {
         skipped
     }
 
-    /// An earlier step has failed for good.
+    /// Whether an earlier step has aborted the program.
     fn is_behind(&self, index: usize) -> bool {
         self.stop.is_some_and(|stop| index > stop)
     }
@@ -154,7 +154,7 @@ impl StepSchedule {
         }
     }
 
-    /// Why a step cannot be made, if it cannot.
+    /// Why a step is skipped, if it is.
     fn skip_reason(&self, index: usize) -> Option<String> {
         let needs = &self.order.needs[index];
         needs.iter().find_map(|need| {
@@ -194,7 +194,7 @@ impl StepSchedule {
         (0..self.standings.len()).filter(is_running).collect()
     }
 
-    /// Why the program failed, by one of its steps.
+    /// The fault of the step that aborted the program.
     pub(super) fn failure(&self) -> Option<Fault> {
         let StepState::Failed { fault, .. } = &self.standings[self.stop?] else {
             return None;
@@ -208,7 +208,7 @@ impl StepSchedule {
         })
     }
 
-    /// Nothing begins any more, and what is on its way ends here.
+    /// Skips all waiting steps and marks all running ones as failed.
     pub(super) fn cancel_remaining(&mut self, why: Option<&Fault>) -> Vec<RunEvent> {
         let mut happened = Vec::new();
         for index in 0..self.standings.len() {
@@ -216,7 +216,7 @@ impl StepSchedule {
             match &self.standings[index] {
                 StepState::Running { began, .. } => {
                     let kind = why.map_or(Kind::Cancelled, |fault| fault.kind);
-                    let message = "it was on its way when the program ended, and was cancelled";
+                    let message = "the step was cancelled while running, because the program ended";
                     let fault = Fault::new(kind, message).path(&step.tool);
                     let took = began.elapsed();
                     happened.push(StepProgress::step_ended(took, Err(&fault)).into_run_event(step));
@@ -237,7 +237,7 @@ impl StepSchedule {
         happened
     }
 
-    /// Every step with what became of it, in the order of the program.
+    /// Every step with its outcome, in program order.
     pub(super) fn summary(&self) -> Vec<Value> {
         let steps = self.plan.steps.iter().zip(&self.standings);
         let told = steps.map(|(step, standing)| {
@@ -264,7 +264,7 @@ impl StepSchedule {
         told.collect()
     }
 
-    /// The failure of the program, with what its steps did in the details.
+    /// Adds the summary of the steps to the details of the program's fault.
     pub(super) fn with_step_details(&self, mut fault: Fault) -> Fault {
         let mut details = Map::new();
         if let Some(stop) = self.stop {

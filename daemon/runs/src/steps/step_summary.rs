@@ -1,4 +1,4 @@
-//! What is told of a program when it has ended: its result, and in few words each of its steps.
+//! The summary of an ended step program: its result, and each of its steps.
 //!
 //! ```text
 //! { "ok": true,
@@ -8,7 +8,7 @@
 //!   "result": … | "stored": { "handle", "bytes", "preview", "expires_ms" } }
 //! ```
 //!
-//! Invariant: nothing is cut without a handle under which all of it is kept, unless the disk refuses it.
+//! Invariant: a truncated value has a handle to the whole, unless it could not be stored.
 
 use std::time::{Duration, SystemTime};
 
@@ -17,14 +17,14 @@ use serde_json::{Map, Value, json};
 
 use mux_handles::{InlineOrStored, StoredValues, ValueHandle};
 
-/// A longer result of a step is kept, and told by its beginning.
+/// A longer result of a step is stored, and shown as a preview.
 const MAX_INLINE_STEP_RESULT_BYTES: usize = 1_000;
-/// How much of that, in characters.
+/// The length of the preview of a stored result, in characters.
 const STEP_PREVIEW_CHARS: usize = 200;
-/// Of what a step's failure says.
+/// The maximum length of a step's error message, hint and details.
 const MAX_STEP_FAULT_CHARS: usize = 1_000;
 
-/// The result of a step as it is told.
+/// The result of a step as the summary shows it.
 pub(super) struct StepResultView {
     bytes: usize,
     what: StepResultContent,
@@ -33,7 +33,7 @@ pub(super) struct StepResultView {
 enum StepResultContent {
     Value(Value),
     Stored(ValueHandle),
-    /// It could not be kept.
+    /// The beginning of a result that could not be stored.
     Lost(String),
 }
 
@@ -85,7 +85,7 @@ fn stored_handle_json(handle: &ValueHandle) -> Value {
     })
 }
 
-/// The failure of a step, without what its program's own has.
+/// The fault of a step as JSON, truncated.
 pub(super) fn step_fault_json(fault: &Fault) -> Value {
     let mut message: String = fault.message.chars().take(MAX_STEP_FAULT_CHARS).collect();
     if message.len() < fault.message.len() {
@@ -108,12 +108,12 @@ pub(super) fn step_fault_json(fault: &Fault) -> Value {
     told.into()
 }
 
-/// To a tenth of a millisecond.
+/// Milliseconds, rounded to a tenth.
 pub(super) fn millis_json(took: Duration) -> Value {
     json!((took.as_secs_f64() * 1e4).round() / 1e1)
 }
 
-/// The whole of a program that ended well.
+/// The summary document of a successful program.
 pub(super) async fn summary_document(
     steps: Vec<Value>,
     result: String,

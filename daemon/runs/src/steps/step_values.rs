@@ -1,6 +1,6 @@
-//! What steps gave, for as long as a later one needs it.
+//! Values of steps, kept as long as a later step needs them.
 //!
-//! Invariant: what is held together is bounded, and let go with the last step that needs it.
+//! Invariant: the total size is bounded, and a value is released after the last step that needs it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,20 +9,20 @@ use mux_wire::{Fault, Kind};
 use super::step_call::StepOutput;
 use mux_program::{ReferenceRoot, ReferenceValues, StepPart, StepPlan, Template, ValueReference};
 
-/// Bytes of all values that later steps still need: as much as the heap of a program has.
+/// The maximum size of all values that later steps still need: the heap size of a program.
 const MAX_KEPT_VALUE_BYTES: usize = 64 << 20;
 
-/// Values of a whole program.
+/// The kept values of a program.
 pub(super) struct KeptStepValues {
     input: Arc<str>,
     values: HashMap<usize, StepOutput>,
-    /// Who still needs what a step gave: the steps that refer to it, and the result.
+    /// For each step, how many later steps, and the result, still need its values.
     uses: Vec<usize>,
     last: usize,
     bytes: usize,
 }
 
-/// What one step is made from.
+/// The values that one template refers to.
 pub(super) struct TemplateInputs {
     input: Arc<str>,
     values: HashMap<usize, StepOutput>,
@@ -51,7 +51,7 @@ impl KeptStepValues {
         }
     }
 
-    /// What a step gave. It is refused where it would be too much.
+    /// Keeps the output of a step if a later one needs it. Fails if the total would exceed the limit.
     pub(super) fn keep_output(
         &mut self,
         index: usize,
@@ -65,7 +65,7 @@ impl KeptStepValues {
             return Err(Fault::new(
                 Kind::Limit,
                 format!(
-                    "what later steps need of the results so far is {bytes} bytes, over the limit of {MAX_KEPT_VALUE_BYTES}"
+                    "the results that later steps need are {bytes} bytes, over the limit of {MAX_KEPT_VALUE_BYTES}"
                 ),
             )
             .hint("this limit is fixed: ask the tools for less, or write a TypeScript program"));
@@ -75,7 +75,7 @@ impl KeptStepValues {
         Ok(given)
     }
 
-    /// A step that needed these does not need them any more.
+    /// Releases the values that `args` refers to, for one step.
     pub(super) fn release(&mut self, args: &Template) {
         for index in StepPlan::needed_steps(args) {
             self.uses[index] = self.uses[index].saturating_sub(1);
@@ -103,7 +103,7 @@ impl KeptStepValues {
 }
 
 impl TemplateInputs {
-    /// How much there is to read.
+    /// The total size of the values and the input.
     pub(super) fn bytes(&self) -> usize {
         self.values.values().map(StepOutput::bytes).sum::<usize>() + self.input.len()
     }

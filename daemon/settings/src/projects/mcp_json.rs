@@ -1,7 +1,7 @@
-//! `.mcp.json`, the format that Claude Code has for a project. Pure.
+//! Parses `.mcp.json`, the project file of Claude Code. No I/O.
 //!
-//! Invariant: a text means here what it means there. It knows `${NAME}` and `${NAME:-default}` and nothing
-//! else, so that no file written for it runs a command of `${cmd:…}` here.
+//! Invariant: a text means the same as in Claude Code, which expands only `${NAME}` and `${NAME:-default}`: no file
+//! written for it runs a command by `${cmd:…}`.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ struct McpJsonEntry {
     #[serde(default)]
     headers: BTreeMap<String, String>,
     oauth: Option<McpJsonOauth>,
-    /// Of one call, in milliseconds.
+    /// The timeout of one call, in milliseconds.
     timeout: Option<u64>,
     #[serde(flatten)]
     more: Map<String, Value>,
@@ -45,7 +45,7 @@ struct McpJsonOauth {
     scopes: Option<String>,
 }
 
-/// The entries, and what of them has no effect here.
+/// Parses a file. The second value has a note for each ignored key.
 pub(super) fn read_mcp_json(text: &str) -> Result<(ServerEntries, Vec<String>), String> {
     let document: McpJsonDocument =
         serde_json::from_str(text).map_err(|error| parse_errors::in_json(&error))?;
@@ -57,7 +57,7 @@ pub(super) fn read_mcp_json(text: &str) -> Result<(ServerEntries, Vec<String>), 
         let entry = entry.and_then(|entry: McpJsonEntry| {
             for key in entry.more.keys() {
                 notes.push(format!(
-                    "`{key}` of `{name}` is ignored: muxd does not know it"
+                    "`{key}` of `{name}` is ignored: muxd does not support it"
                 ));
             }
             to_server_entry(entry)
@@ -73,7 +73,7 @@ fn to_server_entry(entry: McpJsonEntry) -> Result<ServerEntry, String> {
         (None, Some(_)) => None,
         (Some("http" | "streamable-http" | "streamableHttp"), _) => Some("streamable-http".into()),
         (Some("sse"), _) => Some("sse".into()),
-        (Some(_), _) => return Err("`type` is none of stdio, http, sse".into()),
+        (Some(_), _) => return Err("`type` must be one of stdio, http, sse".into()),
     };
     let all = |pairs: BTreeMap<String, String>| {
         let pairs = pairs.into_iter();
@@ -103,7 +103,7 @@ fn to_server_entry(entry: McpJsonEntry) -> Result<ServerEntry, String> {
     })
 }
 
-/// The same text in our syntax: references stay, and every other dollar sign is one.
+/// Translates a text to the syntax of config.toml: keeps references, and escapes every other dollar sign.
 fn to_mux_syntax(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -126,7 +126,7 @@ fn leading_reference(text: &str) -> Option<&str> {
     let end = text.find('}')?;
     let inside = text[..end].strip_prefix("${")?;
     let name = inside.split_once(":-").map_or(inside, |(name, _)| name);
-    // `${cmd:…}` and `${keyring:…}` are ours, whatever they begin with.
+    // `${cmd:…}` and `${keyring:…}` are syntax of config.toml only.
     let is_command = inside.starts_with("cmd:") || inside.starts_with("keyring:");
     let is_name = !name.is_empty()
         && !is_command
@@ -141,7 +141,7 @@ mod tests {
     use mux_config::environment::Environment;
 
     #[test]
-    fn entries_are_read_as_their_own_program_reads_them() {
+    fn entries_are_read_as_claude_code_reads_them() {
         let (servers, notes) = read_mcp_json(
             r#"{
               "mcpServers": {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_stands_in_no_error() {
+    fn errors_do_not_repeat_secrets() {
         let text = r#"{"mcpServers": {
             "a": {"command": "x", "args": "sk-live-7"}, "b": {"type": "sk-live-7"}}}"#;
         let (servers, _) = read_mcp_json(text).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn dollar_signs_mean_themselves_but_in_references() {
+    fn dollar_signs_outside_references_are_literal() {
         let environment = Environment::of([("A".into(), "1".into())]);
         for (theirs, value) in [
             ("${A}", "1"),

@@ -1,7 +1,7 @@
-//! Which projects' files the user has approved, and what they said then.
+//! The project files that the user has approved, with their approved content.
 //!
-//! Invariant: an approval is of a content, by its digest, in one directory. It stands in a file of its own
-//! that is written whole or not at all; on any doubt about that file nothing is approved.
+//! Invariant: an approval applies to one content, by its digest, in one directory. Approvals are stored in a file that
+//! is written atomically; if that file is not trustworthy, nothing is approved.
 
 use std::{
     collections::BTreeMap,
@@ -18,19 +18,19 @@ use mux_config::PolicyEntry;
 use mux_files::atomic_file;
 
 const APPROVALS_FILE_VERSION: u32 = 1;
-/// Texts are short, and a user has not so many projects.
+/// The maximum size of the approvals file.
 const MAX_APPROVALS_FILE_BYTES: u64 = 64 << 20;
 
-/// One directory's.
+/// The approval of one directory.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ProjectApproval {
     pub digest: String,
-    /// What was approved: name and text of each file.
+    /// The approved content: name and text of each file.
     pub files: Vec<(String, String)>,
 }
 
 impl ProjectApproval {
-    /// What the approved text denies.
+    /// The denials of the approved content.
     pub fn denied(&self) -> Vec<PolicyEntry> {
         let files = self.files.iter().filter_map(|(name, text)| {
             let name = PROJECT_FILE_NAMES.into_iter().find(|known| known == name)?;
@@ -43,20 +43,20 @@ impl ProjectApproval {
     }
 }
 
-/// All of them.
+/// The approvals of all projects.
 #[derive(Debug)]
 pub struct ProjectApprovals {
     file: PathBuf,
-    /// By canonical path. Or why nothing is approved.
+    /// Approvals by canonical path, or why nothing is approved.
     approved: Result<BTreeMap<PathBuf, ProjectApproval>, ApprovalsFileError>,
 }
 
-/// Why the file is not believed.
+/// Why the approvals file is not trusted.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApprovalsFileError {
     #[error("cannot read {0}: {1}")]
     Read(PathBuf, io::Error),
-    #[error("{0} is not what muxd wrote ({1})")]
+    #[error("{0} is corrupt ({1})")]
     Corrupt(PathBuf, String),
     #[error("{0} {1}")]
     Foreign(PathBuf, &'static str),
@@ -69,13 +69,13 @@ struct ApprovalsDocument {
 }
 
 impl ProjectApprovals {
-    /// Reads the file. That there is none is no error.
+    /// Reads the file. A missing file is not an error.
     pub fn open(file: PathBuf) -> Self {
         let approved = read(&file);
         Self { file, approved }
     }
 
-    /// Another daemon may have written it since. Whether it says something else.
+    /// Reads the file again: another daemon may have written it. Returns whether it has changed.
     pub fn read_again(&mut self) -> bool {
         let before = std::mem::replace(&mut self.approved, read(&self.file));
         match (before, &self.approved) {
@@ -102,24 +102,24 @@ impl ProjectApprovals {
         all.map(|(root, approval)| (root.as_path(), approval))
     }
 
-    /// What a user has to know.
+    /// The problem with the file, for the user.
     pub fn problem(&self) -> Option<String> {
         let error = self.approved.as_ref().err()?;
         Some(format!(
-            "{error}; no project is approved, and the next approval puts a new file in its place"
+            "{error}; no project is approved, and the next approval replaces the file"
         ))
     }
 
-    /// From now on this is what was approved there; `None` takes it back.
+    /// Stores the approval of a directory; `None` revokes it.
     pub fn set(&mut self, root: &Path, approval: Option<ProjectApproval>) -> Result<(), String> {
         self.read_again();
         let mut next = match &self.approved {
             Ok(approved) => approved.clone(),
             Err(ApprovalsFileError::Foreign(..)) => {
                 let file = self.file.display();
-                return Err(format!("{file} is not muxd's own; move it away first"));
+                return Err(format!("{file} is not trustworthy; move it away first"));
             }
-            // What stands there may help somebody to see what happened.
+            // The corrupt file is kept for diagnosis.
             Err(_) => {
                 let aside = self.file.with_extension("json.broken");
                 fs::rename(&self.file, aside).map_err(|error| error.to_string())?;
@@ -153,29 +153,29 @@ fn read(file: &Path) -> Result<BTreeMap<PathBuf, ProjectApproval>, ApprovalsFile
     own(&found).map_err(|why| ApprovalsFileError::Foreign(file.to_owned(), why))?;
     let corrupt = |why: String| ApprovalsFileError::Corrupt(file.to_owned(), why);
     if found.len() > MAX_APPROVALS_FILE_BYTES {
-        return Err(corrupt("it is too long".into()));
+        return Err(corrupt("it is too large".into()));
     }
     let bytes = fs::read(file).map_err(failed)?;
     let document: ApprovalsDocument =
         serde_json::from_slice(&bytes).map_err(|error| corrupt(error.to_string()))?;
     if document.version != APPROVALS_FILE_VERSION {
-        return Err(corrupt(format!("version {}", document.version)));
+        return Err(corrupt(format!("unknown version {}", document.version)));
     }
     for (root, approval) in &document.projects {
         let files = approval.files.iter();
         if digest(files.map(|(name, text)| (name.as_str(), text.as_str()))) != approval.digest {
-            return Err(corrupt(format!("the digest of {}", root.display())));
+            return Err(corrupt(format!("wrong digest of {}", root.display())));
         }
     }
     Ok(document.projects)
 }
 
-/// Others must not have had a chance to approve anything.
+/// Checks that no other user could have written the file.
 #[cfg(unix)]
 fn own(found: &fs::Metadata) -> Result<(), &'static str> {
     use std::os::unix::fs::MetadataExt as _;
     if !found.is_file() {
-        return Err("is no file");
+        return Err("is not a file");
     }
     if found.uid() != nix::unistd::geteuid().as_raw() {
         return Err("belongs to another user");
@@ -188,7 +188,7 @@ fn own(found: &fs::Metadata) -> Result<(), &'static str> {
 
 #[cfg(not(unix))]
 fn own(found: &fs::Metadata) -> Result<(), &'static str> {
-    found.is_file().then_some(()).ok_or("is no file")
+    found.is_file().then_some(()).ok_or("is not a file")
 }
 
 #[cfg(test)]
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_approved_is_found_again_and_can_be_taken_back() {
+    fn approvals_are_stored_and_can_be_revoked() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("projects.json");
         let (one, two) = (Path::new("/one"), Path::new("/two"));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_doubt_approves_nothing() {
+    fn corrupt_file_approves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("projects.json");
         let root = Path::new("/one");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_could_have_written_is_neither_believed_nor_replaced() {
+    fn file_writable_by_others_is_neither_trusted_nor_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("projects.json");
         let root = Path::new("/one");

@@ -1,7 +1,6 @@
-//! What the files of a project define. Pure.
+//! Parses the files of a project. No I/O.
 //!
-//! Invariant: a project adds servers and forbids tools. Whatever else stands in its files has no effect, and
-//! is named.
+//! Invariant: a project adds servers and denies tools. Anything else in its files has no effect and is reported.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +17,11 @@ pub struct DefinedServer {
     pub entry: Result<ServerEntry, String>,
 }
 
-/// Everything in the files of a project.
+/// The content of a project's files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProjectContent {
     pub servers: BTreeMap<String, DefinedServer>,
-    /// What may not be called by those who work there.
+    /// What clients that work in the project may not call.
     pub denied: Vec<PolicyEntry>,
     pub problems: Vec<String>,
 }
@@ -53,7 +52,7 @@ impl ProjectContent {
         }
         for key in table.keys() {
             self.problems.push(format!(
-                "{file}: `{key}` is ignored: a project defines [servers] and denies by [[policy]]"
+                "{file}: `{key}` is ignored: a project may only define [servers] and deny by [[policy]]"
             ));
         }
         let config = Config::of(allowed)?;
@@ -64,7 +63,7 @@ impl ProjectContent {
                     rule.path_globs().join("\", \""),
                     rule.action
                 )),
-                // What nobody understands denies, too.
+                // An unknown action denies, too.
                 _ => self.denied.push(rule),
             }
         }
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_adds_servers_and_denies_and_nothing_else() {
+    fn project_only_adds_servers_and_denials() {
         let found = content(&[
             (
                 ".mux.toml",
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_parsed_costs_its_own_servers_only() {
+    fn unparsable_file_loses_only_its_own_servers() {
         let found = content(&[
             (".mux.toml", "[servers"),
             (".mcp.json", r#"{"mcpServers": {"web": {"command": "w"}}}"#),

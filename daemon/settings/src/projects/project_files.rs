@@ -1,27 +1,26 @@
-//! The files of a project that may define servers: where they stand, and what they say, as text.
+//! Finds and reads the files of a project that may define servers.
 //!
-//! Invariant: what is approved and what is parsed is the one text that was read here; nothing reads a file
-//! a second time in between.
+//! Invariant: approval and parsing use the same text, read once here; no file is read again in between.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// Ours, and Claude Code's. Where both define a name, the first has it.
+/// The project files of muxd and of Claude Code. If both define a name, the first one wins.
 pub(crate) const PROJECT_FILE_NAMES: [&str; 2] = [".mux.toml", ".mcp.json"];
-/// The longest that somebody would read before they approve.
+/// The maximum size of a project file: a user must be able to review it.
 const MAX_PROJECT_FILE_BYTES: u64 = 256 << 10;
 
 /// The files of one directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ProjectFiles {
-    /// Those that are there, by name, or why one cannot be read.
+    /// The existing files: name, and text or why it cannot be read.
     pub files: Vec<(&'static str, Result<String, String>)>,
 }
 
 impl ProjectFiles {
-    /// Those of a directory; `None` if it has none.
+    /// Reads the files of a directory; `None` if it has none.
     pub fn read(root: &Path) -> Option<Self> {
         let files: Vec<_> = PROJECT_FILE_NAMES
             .into_iter()
@@ -30,13 +29,13 @@ impl ProjectFiles {
         (!files.is_empty()).then_some(Self { files })
     }
 
-    /// What names them in an approval. `None` if one cannot be read: nobody can have seen it.
+    /// The digest that identifies the files in an approval. `None` if one cannot be read, and so not be reviewed.
     pub fn digest(&self) -> Option<String> {
         let texts = self.texts()?;
         Some(digest(texts.iter().map(|(name, text)| (*name, *text))))
     }
 
-    /// Their texts, if all can be read.
+    /// Names and texts of the files. `None` if one cannot be read.
     pub fn texts(&self) -> Option<Vec<(&'static str, &str)>> {
         let texts = self.files.iter();
         texts
@@ -45,7 +44,7 @@ impl ProjectFiles {
     }
 }
 
-/// Each name and text with its length, so that no two sets of files are one text.
+/// The digest of names and texts. Each is hashed with its length, so that different sets of files do not collide.
 pub(crate) fn digest<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("muxd 2026 project files");
     for (name, text) in files {
@@ -57,17 +56,17 @@ pub(crate) fn digest<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Str
     hasher.finalize().to_hex().to_string()
 }
 
-/// Where a workspace belongs, and every directory whose files could change that.
+/// The project of a workspace, and every directory whose files could change that.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ProjectLocation {
-    /// The directory without links, if it can be found.
+    /// The canonical path of the workspace, if it exists.
     pub workspace: Option<PathBuf>,
     pub root: Option<PathBuf>,
     pub looked_in: Vec<PathBuf>,
 }
 
-/// The nearest directory with such a file, from the workspace upwards to the root of its git repository,
-/// the home directory, or the top.
+/// Finds the nearest directory with a project file, from the workspace up to the root of its git repository, the home
+/// directory, or the file system root.
 pub fn find(workspace: &Path, home: &Path) -> ProjectLocation {
     let mut place = ProjectLocation::default();
     let Ok(workspace) = fs::canonicalize(workspace) else {
@@ -102,7 +101,7 @@ fn read(path: &Path) -> Option<Result<String, String>> {
         Ok(found) => found,
     };
     if !found.is_file() {
-        return Some(Err("it is no file".into()));
+        return Some(Err("it is not a file".into()));
     }
     if found.len() > MAX_PROJECT_FILE_BYTES {
         return Some(Err(format!(
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_directory_counts_and_none_above_a_repository_or_the_home() {
+    fn nearest_directory_is_found_but_not_above_repository_or_home() {
         let dir = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(dir.path()).unwrap();
         let home = top.join("home");
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_names_every_byte_and_which_file_it_is_in() {
+    fn digest_covers_every_byte_and_file_name() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(ProjectFiles::read(dir.path()), None);
         let write = |name: &str, text: &[u8]| fs::write(dir.path().join(name), text).unwrap();

@@ -1,6 +1,6 @@
-//! From what a project defines to servers, for those who work in it.
+//! Resolves the servers that a project defines.
 //!
-//! Invariant: nothing is expanded of a project that is not approved.
+//! Invariant: nothing in the files of an unapproved project is expanded.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,7 @@ use crate::{AskLimits, OnChange, ServerDefinition, ServerSettings, check_name};
 use mux_config::{ServerEntry, environment::Environment};
 use mux_policy::{Policy, ProjectText, RuleList};
 
-/// Texts that nobody has approved deny only if they are quickly read.
+/// The maximum size of unapproved files whose denials apply.
 const MAX_UNAPPROVED_BYTES: usize = 16 << 10;
 
 impl Project {
@@ -24,12 +24,12 @@ impl Project {
             .sum()
     }
 
-    /// Whether any value refers to a variable.
+    /// Whether any value of an enabled server refers to a variable.
     pub fn needs_environment(&self) -> bool {
         self.entries().any(ServerEntry::needs_environment)
     }
 
-    /// The commands whose answers its servers need, once it is approved.
+    /// The `${cmd:…}` commands that its servers need, once it is approved.
     pub fn commands(&self) -> impl Iterator<Item = String> {
         self.entries().flat_map(ServerEntry::commands)
     }
@@ -51,8 +51,8 @@ impl Project {
             .filter(|entry| entry.enabled != Some(false))
     }
 
-    /// Its servers, beside the user's own which have these names; and what those who work there see.
-    /// `home` stands for `~` in rules, `terms` are those of every server.
+    /// Resolves the view of the project's clients and its servers. `taken` are the names of the user's own servers,
+    /// `home` replaces `~` in rules, `terms` are the defaults of every server.
     pub fn resolve(
         &self,
         taken: &[String],
@@ -78,7 +78,7 @@ impl Project {
         let denied = match too_long && !self.content.denied.is_empty() {
             true => {
                 notes.push(format!(
-                    "what .mux.toml in {} denies now counts once you have approved it: the files have over {MAX_UNAPPROVED_BYTES} bytes",
+                    "the denials of .mux.toml in {} apply only once you have approved it: the files have over {MAX_UNAPPROVED_BYTES} bytes",
                     self.root.display()
                 ));
                 Policy::default()

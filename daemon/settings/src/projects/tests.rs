@@ -1,4 +1,4 @@
-//! Who sees which project, and what an approval is of.
+//! Which clients see which project, and what an approval covers.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ impl ProjectFixture {
         fs::canonicalize(root).unwrap()
     }
 
-    /// Whether there is anything new.
+    /// Adds a client. Returns whether there was a change that was not in force.
     fn arrive(&mut self, workspace: &Path) -> bool {
         let looked = scan_workspace(workspace, self.dir.path());
         self.projects.client_arrived(workspace);
@@ -44,7 +44,7 @@ const ONE: &str = r#"{"mcpServers": {"db": {"command": "one"}}}"#;
 const TWO: &str = r#"{"mcpServers": {"db": {"command": "two"}, "my-web": {"command": "w"}}}"#;
 
 #[test]
-fn an_approval_is_of_one_content_in_one_place() {
+fn approval_covers_one_content_in_one_directory() {
     let mut ground = ProjectFixture::new();
     let (one, two) = (ground.project("one", ONE), ground.project("two", ONE));
     assert!(ground.arrive(&one) && ground.arrive(&two));
@@ -70,7 +70,7 @@ fn an_approval_is_of_one_content_in_one_place() {
     assert!(ground.projects.is_stale());
     assert_eq!(ground.standing(&one), ApprovalStatus::Changed);
     let refused = ground.projects.approve(&one, &seen).unwrap_err();
-    assert!(refused.contains("others by now"), "{refused}");
+    assert!(refused.contains("have changed since"), "{refused}");
     ground.project("one", ONE);
     ground
         .projects
@@ -86,7 +86,7 @@ fn an_approval_is_of_one_content_in_one_place() {
 }
 
 #[test]
-fn a_project_is_that_of_its_own_directories() {
+fn project_covers_only_its_own_directories() {
     let mut ground = ProjectFixture::new();
     let one = ground.project("one", ONE);
     let (sub, beside) = (one.join("a/b"), ground.dir.path().join("beside"));
@@ -109,7 +109,7 @@ fn a_project_is_that_of_its_own_directories() {
 }
 
 #[test]
-fn the_users_own_names_are_theirs() {
+fn names_of_user_servers_have_precedence() {
     let mut ground = ProjectFixture::new();
     let one = ground.project("one", TWO);
     ground.arrive(&one);

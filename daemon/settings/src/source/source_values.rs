@@ -1,6 +1,6 @@
-//! Values of a source's entry, each checked by itself.
+//! Checks single values of a source's entry.
 //!
-//! Invariant: a value that may be a secret is not repeated in what is said of it.
+//! Invariant: an error never repeats a value that may be a secret.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,10 +9,10 @@ use mux_secrets::{Secret, may_be_generated};
 use super::RequestRate;
 use mux_config::environment::Environment;
 
-/// In the names of headers whose values are mixed of letters and digits and are no secrets.
+/// Words in the names of headers whose values look generated but are not secrets.
 const PLAIN_HEADER_WORDS: [&str; 5] = ["accept", "agent", "content", "version", "trace"];
 
-/// What is referred to, and what looks like a secret.
+/// The values of headers that refer to a secret or look like one.
 pub(super) fn secret_headers(
     headers: &BTreeMap<String, String>,
     environment: &Environment,
@@ -33,7 +33,7 @@ pub(super) fn secret_headers(
     Ok(secret)
 }
 
-/// As a browser spells them: whoever writes `https://Host:443/` means `https://host`.
+/// Normalizes origins as a browser does: `https://Host:443/` becomes `https://host`.
 pub(super) fn origins(
     written: &[String],
     environment: &Environment,
@@ -42,15 +42,15 @@ pub(super) fn origins(
         let text = environment.expand_without_workspace(written)?;
         let url = url::Url::parse(&text).ok().filter(|_| is_http(&text));
         let url = url.ok_or(
-            "`origins` are http:// or https:// and a host, such as \"https://uploads.example.com\"",
+            "`origins` must be http:// or https:// and a host, such as \"https://uploads.example.com\"",
         )?;
         let bare =
             matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
         match bare && url.username().is_empty() && url.password().is_none() {
             true => Ok(url.origin().ascii_serialization()),
-            // The rest is not repeated: it may hold a secret.
+            // The error does not repeat the rest, which may contain a secret.
             false => Err(format!(
-                "`origins` have neither a path nor a user: credentials go to all of {}",
+                "`origins` must have neither a path nor a user: credentials go to all of {}",
                 url.host_str().unwrap_or_default()
             )),
         }
@@ -58,21 +58,21 @@ pub(super) fn origins(
     written.iter().map(origin).collect()
 }
 
-/// They are sent with blanks between them.
+/// Checks scopes. Each must be one word, since they are sent separated by blanks.
 pub(super) fn scopes(written: &[String]) -> Result<Vec<String>, String> {
     let fits = |scope: &&String| {
         let mut letters = scope.chars();
         !scope.is_empty() && letters.all(|c| c.is_ascii_graphic() && !matches!(c, '"' | '\\'))
     };
     match written.iter().find(|scope| !fits(scope)) {
-        Some(scope) => Err(format!("scopes: {scope:?} is no scope: each is one word")),
+        Some(scope) => Err(format!("scopes: {scope:?} is invalid: each is one word")),
         None => Ok(written.to_vec()),
     }
 }
 
-/// `10/s`, `300/m`, `5000/h`.
+/// Parses a rate such as `10/s`, `300/m` or `5000/h`.
 pub(super) fn rate(text: &str) -> Result<RequestRate, String> {
-    let wrong = || format!("rate = {text:?} is not a number in a time, such as \"10/s\"");
+    let wrong = || format!("rate = {text:?} is not a number per time unit, such as \"10/s\"");
     let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
     let per = match unit.trim() {
         "s" | "sec" | "second" => 1,

@@ -1,7 +1,7 @@
-//! The folder of descriptions from elsewhere, one file each: a line of what is known of it, then its text.
+//! The folder of cached remote descriptions. A file is a line of metadata, then the text.
 //!
-//! Invariant: a file is replaced as a whole, and one that is not as it was written is none. Only its owner reads it:
-//! an API's description may be no public one.
+//! Invariant: a file is replaced atomically, a file whose digest does not match is ignored, and only the owner can read
+//! it: an API's description may be private.
 
 use std::{
     fs, io,
@@ -20,23 +20,23 @@ pub(crate) struct DescriptionCache {
     folder: PathBuf,
 }
 
-/// A description as it is kept.
+/// A cached description.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CachedDescription {
     pub(crate) text: String,
     pub(crate) version: HttpValidators,
-    /// When it was last known to be right.
+    /// When it was last known to be current.
     pub(crate) fetched: SystemTime,
-    /// Whether it came from a private network; `None`: an earlier version has not kept it.
+    /// Whether it came from a private network; `None` in files of versions that did not store it.
     pub(crate) private: Option<bool>,
 }
 
 #[derive(Deserialize, Serialize)]
 struct CacheFileHeader {
-    /// Of the text, in hexadecimal.
+    /// The hash of the text, in hexadecimal.
     digest: String,
     version: HttpValidators,
-    /// Seconds since 1970.
+    /// In seconds since the Unix epoch.
     fetched: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     private: Option<bool>,
@@ -59,7 +59,7 @@ impl DescriptionCache {
         })
     }
 
-    /// How old it is, without reading all of it.
+    /// When the description was last known to be current, without reading the text.
     pub(crate) fn fetched(&self, name: &str, address: &str) -> Option<SystemTime> {
         let file = fs::File::open(self.path(name, address)).ok()?;
         let mut head = String::new();
@@ -68,11 +68,11 @@ impl DescriptionCache {
         Some(SystemTime::UNIX_EPOCH + Duration::from_secs(head.fetched))
     }
 
-    /// Returns when the disk has it. A full disk costs the next start a request, and nothing else.
+    /// Returns once it is on disk. If that fails, the next start has to fetch the description again.
     pub(crate) fn keep(&self, name: &str, address: &str, kept: &CachedDescription) {
         if let Err(error) = self.replace(name, address, kept) {
             let folder = self.folder.display();
-            warn!(source = name, %error, %folder, "the description is not kept");
+            warn!(source = name, %error, %folder, "cannot cache the description");
         }
     }
 
@@ -90,7 +90,7 @@ impl DescriptionCache {
         atomic_file::write(&self.path(name, address), &bytes)
     }
 
-    /// The address may hold a secret, and is not found out from its hash.
+    /// The name is a hash, because the address may hold a secret.
     fn path(&self, name: &str, address: &str) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         hasher
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_kept_is_found_again_and_what_was_touched_is_not() {
+    fn cached_description_is_found_and_a_modified_file_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = DescriptionCache::new(folder.path().join("new"));
         let kept = CachedDescription {

@@ -1,4 +1,4 @@
-//! A description that is fetched from an address: only if it is another one than that which is kept.
+//! Fetches a description from a URL, conditionally if it is cached.
 
 use std::{
     net::SocketAddr,
@@ -28,7 +28,7 @@ use mux_http::address_policy::{
 use mux_settings::SourceDefinition;
 use mux_text::error_chain::{error_causes, fix_of};
 
-/// The whole of it.
+/// The limit for the request and the whole response.
 const DESCRIPTION_FETCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct DescriptionFetcher {
@@ -39,12 +39,12 @@ pub(crate) struct DescriptionFetcher {
     own_host: OwnHostResolver,
 }
 
-/// Resolves host names for a description: its own host to whatever the user's network says, others by the policy.
+/// Resolves host names for a description: its own host as the user's network does, others by the policy.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnHostResolver {
     policy: AddressPolicy,
     host: Arc<str>,
-    /// Whether all addresses that the host was last found to have are private.
+    /// Whether all addresses of the last lookup of the host are private.
     private: Arc<AtomicBool>,
 }
 
@@ -107,7 +107,7 @@ impl DescriptionFetcher {
     async fn get(&self, known: Option<&HttpValidators>) -> Result<FetchOutcome, String> {
         if class_of_url(&self.url) == Some(AddressClass::Never) {
             let why = AddressRefusal::Class(AddressClass::Never);
-            return Err(self.told(&format!("is not asked: it {why}")));
+            return Err(self.told(&format!("is not requested: it {why}")));
         }
         let mut headers = self.headers.clone();
         let accept = "application/json, application/yaml, text/yaml, */*;q=0.8";
@@ -153,8 +153,8 @@ impl DescriptionFetcher {
         }
     }
 
-    /// Its host's name leads into a private network, and so did the connection: not to a proxy there, and not to an
-    /// address of before or after.
+    /// Whether the host's name resolves to private addresses and the connection went to one. A proxy in a private
+    /// network does not count, nor do addresses of other lookups.
     fn is_private(&self, response: &Response) -> bool {
         let from = response.remote_addr();
         let from = from.map(|address| class_of(address.ip()));
@@ -181,7 +181,7 @@ impl DescriptionFetcher {
             if bytes.len() > MAX_DESCRIPTION_BYTES {
                 let most = MAX_DESCRIPTION_BYTES >> 20;
                 return Err(self.told(&format!(
-                    "gives more than {most} MiB, the longest description that is read"
+                    "returned more than {most} MiB, the limit for descriptions"
                 )));
             }
         }
@@ -191,7 +191,7 @@ impl DescriptionFetcher {
                 version,
                 private,
             }),
-            Err(_) => Err(self.told("gives no text in UTF-8")),
+            Err(_) => Err(self.told("did not return UTF-8 text")),
         }
     }
 
@@ -204,7 +204,7 @@ impl DescriptionFetcher {
     fn told(&self, what: &str) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
-        // Only an address without a host refuses.
+        // Fails only for an address without a host.
         _ = url.set_username("");
         _ = url.set_password(None);
         self.mask.words(&format!("{url} {what}"))
@@ -220,7 +220,7 @@ impl FetchDescription for DescriptionFetcher {
             match timeout(DESCRIPTION_FETCH_TIMEOUT, self.get(known)).await {
                 Ok(fetched) => fetched,
                 Err(_) => Err(self.told(&format!(
-                    "did not give the description within {DESCRIPTION_FETCH_TIMEOUT:?}"
+                    "did not return the description within {DESCRIPTION_FETCH_TIMEOUT:?}"
                 ))),
             }
         }

@@ -1,7 +1,7 @@
 //! The arguments of a field as JSON Schema.
 //!
-//! Invariant: a schema never takes much more than its room, however large the closure of inputs is: those that are
-//! furthest from the field are told by name only.
+//! Invariant: a schema does not take much more than its budget, however large the closure of its input types is: the
+//! types furthest from the field are described by name only.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -14,12 +14,12 @@ use super::{
     tool_list::ToolBudget,
 };
 
-/// The argument that says which fields come back.
+/// The argument that selects the fields of the result.
 pub(super) const SELECT_ARGUMENT: &str = "$select";
-/// An enumeration with more values is told by name only.
+/// An enum with more values is described by name only.
 const MAX_ARGUMENT_ENUM_VALUES: usize = 500;
 
-/// Of what can be called. With `selects` it takes a selection.
+/// The input schema of a function. With `selects` it has the argument [`SELECT_ARGUMENT`].
 pub(super) fn schema(
     schema: &GraphqlSchema,
     field: &SchemaField,
@@ -55,7 +55,7 @@ pub(super) fn schema(
     whole
 }
 
-/// The types that arguments are made of, the nearest first.
+/// Collects the types that arguments refer to, the nearest first.
 struct ArgumentSchemaBuilder<'a> {
     schema: &'a GraphqlSchema,
     room: &'a ToolBudget,
@@ -107,7 +107,7 @@ impl<'a> ArgumentSchemaBuilder<'a> {
         }
     }
 
-    /// Without null.
+    /// The schema of a type, without null.
     fn present(&mut self, ty: &'a TypeRef) -> Value {
         match ty {
             TypeRef::Required(inner) => self.present(inner),
@@ -133,7 +133,7 @@ impl<'a> ArgumentSchemaBuilder<'a> {
                 left -= length;
                 definition
             } else {
-                // What only it would have needed is not asked for.
+                // Types that only this one needs are not described.
                 for forgotten in self.open.drain(waiting..) {
                     self.asked.remove(forgotten);
                 }
@@ -190,7 +190,7 @@ pub(super) fn enumeration(values: &[super::schema_model::EnumValue]) -> Value {
     json!({ "type": "string", "enum": names })
 }
 
-/// That there is such a type, and no more.
+/// A placeholder for a type that does not fit: its kind and its name.
 fn unlisted(schema: &GraphqlSchema, name: &str) -> Value {
     let kind = match schema.shape(name) {
         Some(TypeShape::Enum(_)) => "string",
@@ -199,7 +199,7 @@ fn unlisted(schema: &GraphqlSchema, name: &str) -> Value {
     json!({ "type": kind, "description": format!("`{name}` of the schema; it is too large to be shown here") })
 }
 
-/// The same or null.
+/// Adds null to a schema.
 pub(super) fn or_null(mut schema: Value) -> Value {
     let null = || Value::from("null");
     let nullable = match schema.get("type") {
@@ -215,7 +215,7 @@ pub(super) fn or_null(mut schema: Value) -> Value {
         schema["type"] = nullable;
         return schema;
     }
-    // Of what nothing is known, null is a part.
+    // A schema without constraints already allows null.
     let says_nothing = |schema: &Map<String, Value>| schema.keys().all(|key| key == "title");
     match schema.as_object().is_some_and(says_nothing) {
         true => schema,

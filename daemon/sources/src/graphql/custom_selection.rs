@@ -1,8 +1,10 @@
-//! A selection that the caller writes: as GraphQL, `{ id author { name } }`, or the same as an object.
+//! A selection that the caller writes: as GraphQL, `{ id author { name } }`, or as an object, `{ id: true, author: {
+//! name: true } }`.
 //!
-//! Both are held against the schema, so that a slip is told with the names that there are.
-//! Invariant: what goes into a query is one selection of one field, spelled here from what was understood; the
-//! caller's own text never does.
+//! Both are checked against the schema, so that an error can suggest the known names.
+//!
+//! Invariant: the query holds one selection of one field, written here from the parsed input. The caller's text is
+//! never copied into it.
 
 use std::collections::HashMap;
 
@@ -18,18 +20,18 @@ use super::{
 };
 use mux_text::{did_you_mean::nearest_few, json_length};
 
-/// Of a selection as it is written, text or object, and of what is spelled out of it.
+/// The limit of a selection: of the caller's text or object, and of the GraphQL made of it.
 pub(super) const MAX_SELECTION_BYTES: usize = 64 << 10;
-/// In an object: the arguments of a field.
+/// The member of an object selection that holds the arguments of a field.
 const ARGUMENTS_KEY: &str = "$args";
 const FRAGMENT_PREFIX: &str = "... on ";
 const TYPENAME_FIELD: &str = "__typename";
-/// How many names are told.
+/// The number of names that an error lists.
 const MAX_SUGGESTED_NAMES: usize = 12;
-/// Leaves of a selection that shows how one is written.
+/// The number of leaves in the example selection of an error.
 const MAX_EXAMPLE_LEAVES: usize = 5;
 
-/// The selection of a field of this type as a query spells it.
+/// The selection of a field of type `ty`, as GraphQL. An error begins with the name of the argument.
 pub(super) fn spelled<'a>(
     schema: &'a GraphqlSchema,
     ty: &'a str,
@@ -46,11 +48,11 @@ pub(super) fn spelled<'a>(
         Value::Object(members) => chosen.whole(ty, members),
         Value::String(text) if text.len() > MAX_SELECTION_BYTES => Err(too_long("it")),
         Value::String(text) => match serde_json::from_str(text) {
-            // As it is typed into a shell.
+            // An object in JSON, as typed in a shell.
             Ok(Value::Object(members)) => chosen.whole(ty, &members),
             _ => chosen.text(ty, text),
         },
-        _ => Err("it must be a text or an object".to_owned()),
+        _ => Err("it must be a string or an object".to_owned()),
     };
     match written {
         Ok(()) => Ok(chosen.spelled),
@@ -62,14 +64,14 @@ struct SelectionWriter<'a> {
     schema: &'a GraphqlSchema,
     room: &'a ToolBudget,
     spelled: String,
-    /// What stands for all leaves of a type.
+    /// The selection of all leaves of a type.
     leaves: HashMap<&'a str, String>,
 }
 
 impl<'a> SelectionWriter<'a> {
     fn push(&mut self, text: &str) -> Result<(), String> {
         if self.spelled.len() + text.len() > MAX_SELECTION_BYTES {
-            return Err(too_long("what it stands for"));
+            return Err(too_long("its expansion"));
         }
         self.spelled.push_str(text);
         Ok(())
@@ -95,7 +97,7 @@ impl<'a> SelectionWriter<'a> {
             })?;
         let [ast::Definition::OperationDefinition(operation)] = parsed.definitions.as_slice()
         else {
-            return Err("it is one selection in braces, such as \"{ id name }\"".into());
+            return Err("it must be one selection in braces, such as \"{ id name }\"".into());
         };
         self.selections(ty, &operation.selection_set)
     }
@@ -128,7 +130,7 @@ impl<'a> SelectionWriter<'a> {
                 }
                 ast::Selection::FragmentSpread(spread) => {
                     return Err(format!(
-                        "a fragment cannot be named here: write the fields of ...{} where they are wanted",
+                        "named fragments are not supported here: write the fields of ...{} inline",
                         spread.fragment_name
                     ));
                 }
@@ -179,7 +181,7 @@ impl<'a> SelectionWriter<'a> {
         }
     }
 
-    /// An object that is the selection.
+    /// Writes an object that is the whole selection.
     fn whole(&mut self, ty: &'a str, members: &Map<String, Value>) -> Result<(), String> {
         match json_length::of(members, MAX_SELECTION_BYTES) {
             Some(_) => self.object(ty, members, 0),
@@ -210,7 +212,7 @@ impl<'a> SelectionWriter<'a> {
             self.push(" ")?;
             if let Some(on) = name.strip_prefix(FRAGMENT_PREFIX) {
                 let Value::Object(inner) = value else {
-                    return Err(format!("{name:?} is an object of fields"));
+                    return Err(format!("{name:?} must be an object of fields"));
                 };
                 let on = self.condition(on)?;
                 self.push(FRAGMENT_PREFIX)?;
@@ -226,7 +228,7 @@ impl<'a> SelectionWriter<'a> {
         self.push(" }")
     }
 
-    /// `true` of an object stands for its leaves.
+    /// Writes one member of an object selection. `true` for a composite type selects its leaves.
     fn member(
         &mut self,
         field: &'a SchemaField,
@@ -240,9 +242,7 @@ impl<'a> SelectionWriter<'a> {
             Value::Bool(_) => return Ok(()),
             Value::Object(members) => members,
             _ => {
-                return Err(format!(
-                    "`{name}` is `true`, or an object of what is wanted of it"
-                ));
+                return Err(format!("`{name}` must be `true` or an object of fields"));
             }
         };
         match members.get(ARGUMENTS_KEY) {
@@ -252,7 +252,7 @@ impl<'a> SelectionWriter<'a> {
                     let known = argument_of(field, name)?;
                     let value =
                         value_literal::spelled(self.schema, &known.ty, value).ok_or_else(|| {
-                            format!("`{name}` of `{}` cannot be written so", field.name)
+                            format!("`{name}` of `{}` cannot be written as GraphQL", field.name)
                         })?;
                     self.push(if place == 0 { "(" } else { ", " })?;
                     self.push(&format!("{name}: {value}"))?;
@@ -261,7 +261,7 @@ impl<'a> SelectionWriter<'a> {
                     self.push(")")?;
                 }
             }
-            Some(_) => return Err(format!("`{ARGUMENTS_KEY}` of `{name}` is an object")),
+            Some(_) => return Err(format!("`{ARGUMENTS_KEY}` of `{name}` must be an object")),
         }
         let wants_more = members.keys().any(|name| name != ARGUMENTS_KEY);
         match (self.is_composite(field), wants_more) {
@@ -291,7 +291,7 @@ impl<'a> SelectionWriter<'a> {
         })
     }
 
-    /// The type of a fragment's fields.
+    /// The type that a fragment's condition names.
     fn condition(&self, on: &str) -> Result<&'a str, String> {
         let known = self.schema.types.get_key_value(on);
         let known = known.filter(|_| is_name(on) && self.schema.is_composite(on));
@@ -308,12 +308,12 @@ impl<'a> SelectionWriter<'a> {
     fn wants_fields(&self, field: &SchemaField) -> String {
         let (name, ty) = (&field.name, field.ty.name());
         let leaves = self.example(ty);
-        format!("`{name}` is a {ty}: say what of it, such as {name} {leaves}")
+        format!("`{name}` is a {ty}: select fields of it, such as {name} {leaves}")
     }
 
     fn empty(&self, ty: &str) -> String {
         let leaves = self.example(ty);
-        format!("nothing of {ty} is chosen; such as {leaves}")
+        format!("no field of {ty} is selected: write, for example, {leaves}")
     }
 
     fn example(&self, ty: &str) -> String {
@@ -366,7 +366,7 @@ fn has_variable(value: &ast::Value) -> bool {
 }
 
 fn no_variables() -> String {
-    "variables cannot stand here: write the values, or use `graphql`".into()
+    "variables are not supported here: write the values, or use `graphql`".into()
 }
 
 fn has_no_fields(field: &SchemaField) -> String {
@@ -377,7 +377,7 @@ fn has_no_fields(field: &SchemaField) -> String {
     )
 }
 
-/// The nearest names, or else the first few.
+/// Suggests the most similar names, or else the first few.
 fn instead<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let quoted = |names: Vec<&str>| {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

@@ -1,10 +1,11 @@
-//! What is selected of a field where nobody says it: leaves, to a depth.
+//! The selection of a call without `$select`: leaves down to a depth.
 //!
-//! Level by level, the fields of an object are taken or left together, as long as there is room. Left out are fields
-//! that need arguments, deprecated ones, pages of connections (an API may refuse them without a size), and what leads
-//! back to a type that it came from, or to a root type.
-//! Invariant: the selection is valid for its schema, whatever it is cut to, and never empty; it has no field of a root
-//! type, each of which is a function of its own.
+//! Level by level, the leaves of an object are selected together or not at all, as long as there is room. Fields are
+//! omitted if they need arguments, are deprecated, are pages of connections (an API may reject them without a size), or
+//! lead back to an enclosing type or to a root type.
+//!
+//! Invariant: the selection is valid for its schema, however much is omitted, and never empty. It selects no field of a
+//! root type, because each of those is a function of its own.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -13,13 +14,13 @@ use super::{
     tool_list::{ToolBudget, destroys},
 };
 
-/// Members of a union that are looked at, and fields of each.
+/// The number of union members that are considered, and of fields of each.
 const MAX_UNION_MEMBERS: usize = 40;
 const MAX_SELECTED_TYPE_FIELDS: usize = 400;
-/// Arguments of a field that gives one page of many.
+/// Arguments of a field that returns one page of many.
 const PAGE_ARGUMENTS: &[&str] = &["first", "last"];
 
-/// A tree; the first node is the field itself.
+/// A selection as a tree. The first node is the field itself.
 #[derive(Debug)]
 pub(super) struct DefaultSelection<'a> {
     nodes: Vec<SelectionNode<'a>>,
@@ -30,39 +31,39 @@ struct SelectionNode<'a> {
     what: SelectionItem<'a>,
     parent: usize,
     children: Vec<usize>,
-    /// Of what fields are selected, and none of a leaf.
+    /// The type whose fields are selected; `None` for a leaf.
     ty: Option<&'a str>,
-    /// Whether it has come to hold a leaf.
+    /// Whether there is a leaf in this subtree.
     lives: bool,
 }
 
-/// What a selection has in one place.
+/// One item of a selection.
 #[derive(Debug)]
 pub(super) enum SelectionItem<'a> {
-    /// The field of which all this is selected.
+    /// The root of the tree: the field to which the selection belongs.
     Whole,
     TypeName,
-    /// With another name in the result, if there is one.
+    /// A field, with its alias in the result if there is one.
     Field(&'a SchemaField, Option<String>),
-    /// Fields of this member of a union.
+    /// An inline fragment on this member of a union.
     On(&'a str),
 }
 
-/// A type whose fields are to be looked at.
+/// A type whose fields are still to be selected.
 struct OpenType<'a> {
     node: usize,
     ty: &'a str,
     level: u32,
 }
 
-/// The fields of members of a union that differ in their types under one name.
+/// Fields of union members that have the same name and different types.
 struct FieldClashes<'a> {
     names: HashSet<&'a str>,
     clashing: HashSet<&'a str>,
 }
 
 impl<'a> DefaultSelection<'a> {
-    /// Of a field of this composite type.
+    /// The default selection of a field of this composite type.
     pub(super) fn of(
         schema: &'a GraphqlSchema,
         ty: &'a str,
@@ -72,7 +73,7 @@ impl<'a> DefaultSelection<'a> {
         Self::grown(schema, ty, (depth, room), false)
     }
 
-    /// The same without fields whose names say that they destroy something.
+    /// Like [`Self::of`], without fields whose names say that they destroy something.
     pub(super) fn of_group(
         schema: &'a GraphqlSchema,
         ty: &'a str,
@@ -117,7 +118,7 @@ impl<'a> DefaultSelection<'a> {
         selection
     }
 
-    /// `{ id author { name } }`
+    /// The selection as GraphQL: `{ id author { name } }`.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         self.write(0, &mut text);
@@ -159,7 +160,7 @@ impl<'a> DefaultSelection<'a> {
         &self.nodes[node].what
     }
 
-    /// Of what fields are selected there.
+    /// The type whose fields are selected at this node; `None` for a leaf.
     pub(super) fn ty(&self, node: usize) -> Option<&'a str> {
         self.nodes[node].ty
     }
@@ -201,10 +202,10 @@ impl<'a> DefaultSelection<'a> {
 
 struct SelectionBuilder<'a> {
     schema: &'a GraphqlSchema,
-    /// Nothing that destroys is selected.
+    /// Whether destructive fields are omitted.
     is_harmless: bool,
     depth: u32,
-    /// How many leaves there is room for.
+    /// The number of leaves that still fit.
     left: usize,
     open: VecDeque<OpenType<'a>>,
     selection: DefaultSelection<'a>,
@@ -217,7 +218,7 @@ impl<'a> SelectionBuilder<'a> {
             Some(TypeShape::Object(fields)) => self.fields(open, fields, None),
             Some(TypeShape::Interface(fields)) => {
                 self.type_name(open.node);
-                // Its object may be a root.
+                // An object behind it may be of a root type.
                 if self.schema.operations_at(open.ty).is_empty() {
                     self.fields(open, fields, None);
                 }
@@ -251,7 +252,7 @@ impl<'a> SelectionBuilder<'a> {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// All leaves, or none where there is no room for them; of the first level, as many as there is room for.
+    /// Selects all leaves, or none if they do not fit; on the first level, as many as fit.
     fn fields(
         &mut self,
         open: &OpenType<'a>,
@@ -285,7 +286,7 @@ impl<'a> SelectionBuilder<'a> {
         }
         for field in composite {
             let ty = field.ty.name();
-            // Between a connection and what it connects there is nothing of its own.
+            // An edge is not a level of its own.
             let is_edge = field.name == "edges" && self.schema.field(ty, "node").is_some();
             let level = if is_edge { open.level } else { open.level + 1 };
             let is_page = PAGE_ARGUMENTS.iter().any(|name| {
@@ -332,7 +333,7 @@ impl<'a> FieldClashes<'a> {
     }
 }
 
-/// The other name of a field, if it needs one. `None`: that is taken, too.
+/// The alias of a field, if it needs one. `None`: the alias is taken, too.
 fn alias(
     field: &SchemaField,
     ty: &str,

@@ -1,6 +1,6 @@
-//! What a schema says to its readers, no longer than there is room for.
+//! Shortens the descriptions of a schema to the room there is.
 
-/// The first sentences that fit into `most` bytes. Nothing is left of a text where there is no room.
+/// The first sentences that fit into `most` bytes; `None` for an empty text or without room.
 pub(super) fn brief(text: Option<&str>, most: usize) -> Option<String> {
     let text = text?.trim();
     if text.is_empty() || most == 0 {
@@ -22,7 +22,7 @@ pub(super) fn brief(text: Option<&str>, most: usize) -> Option<String> {
     })
 }
 
-/// A description, and that the thing is not to be used any more.
+/// A description, with a note if the item is deprecated.
 pub(super) fn with_warning(
     description: Option<&str>,
     deprecated: Option<&str>,
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_words_end_with_a_sentence_or_a_word() {
+    fn long_description_is_cut_at_a_sentence_or_a_word() {
         for (text, most, expected) in [
             ("Short.", 20, Some("Short.")),
             ("One thing. Another thing.", 15, Some("One thing.")),

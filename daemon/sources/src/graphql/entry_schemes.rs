@@ -1,7 +1,8 @@
-//! Credentials of an API whose schema says nothing of them: the entry's own words say how each is shown.
+//! Security schemes of a GraphQL API. The schema does not describe any, so the names in the entry's `auth` choose them.
 //!
-//! `bearer = "…"` and `basic = { username, password }` are what they say; any other name is a header.
-//! Invariant: all that the entry has goes with every request.
+//! `bearer = "…"` and `basic = { username, password }` are those schemes; any other name is a header.
+//!
+//! Invariant: all credentials of the entry are sent with every request.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use mux_settings::SourceCredential;
 const BEARER_ENTRY: &str = "bearer";
 const BASIC_ENTRY: &str = "basic";
 
-/// How each is shown, by its name in `auth`.
+/// The security scheme of each credential, by its name in `auth`.
 pub(super) fn schemes(
     credentials: &BTreeMap<String, SourceCredential>,
 ) -> Result<BTreeMap<String, SecurityScheme>, String> {
@@ -22,21 +23,21 @@ pub(super) fn schemes(
         let scheme = match (name.as_str(), credential) {
             (BEARER_ENTRY, SourceCredential::Text(_)) => SecurityScheme::Bearer,
             (BASIC_ENTRY, SourceCredential::Basic { .. }) => SecurityScheme::Basic,
-            (BEARER_ENTRY, _) => return Err("auth.bearer is a text: the token".into()),
+            (BEARER_ENTRY, _) => return Err("auth.bearer must be a string: the token".into()),
             (BASIC_ENTRY, _) => {
-                return Err("auth.basic is a table: { username = \"…\", password = \"…\" }".into());
+                return Err("auth.basic must be { username = \"…\", password = \"…\" }".into());
             }
             (header, SourceCredential::Text(_)) if HeaderName::try_from(header).is_ok() => {
                 SecurityScheme::Header(header.to_owned())
             }
             (header, SourceCredential::Text(_)) => {
                 return Err(format!(
-                    "auth.{header:?} is neither `bearer` nor `basic`, nor can a header be called so"
+                    "auth.{header:?} is neither `bearer` nor `basic`, nor a valid header name"
                 ));
             }
             (header, _) => {
                 return Err(format!(
-                    "auth.{header} goes as a header and is a text; a name with a password is `basic`"
+                    "auth.{header} is sent as a header and must be a string; for a username and a password use `basic`"
                 ));
             }
         };
@@ -55,7 +56,7 @@ pub(super) fn schemes(
     match several.len() {
         0 | 1 => Ok(schemes),
         _ => Err(format!(
-            "auth.{} would stand in the same header: keep one",
+            "auth.{} would use the same header: keep one",
             several.join(" and auth.")
         )),
     }
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_an_entry_says_how_it_is_shown() {
+    fn credential_name_selects_the_security_scheme() {
         assert_eq!(read(&[]).unwrap(), []);
         assert_eq!(
             read(&[("bearer", true), ("X-Key", true)]).unwrap(),

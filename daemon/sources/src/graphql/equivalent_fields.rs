@@ -1,11 +1,11 @@
-//! The fields of root types in a document: each does what the function of its name does, wherever it stands.
+//! Finds the fields of root types in a document. Each does what the function of its name does, wherever it is selected.
 //!
-//! A schema may give a root type again below the root (`{ node { query { a } } }`), so that fields are known by the type
-//! in which they stand, not by their depth.
+//! A schema may return a root type below the root (`{ node { query { a } } }`), so a field is recognized by the type it
+//! is selected on, not by its depth.
 //!
-//! Invariant: nothing that a document may run is left out: each of its operations counts, whichever is named, each field
-//! wherever a fragment hides it, skipped or not. What looking costs is bounded by the limits here, whatever the document,
-//! its variables and the schema are, and nothing of a variable is copied but arguments that a rule looks at.
+//! Invariant: nothing that a document may run is missed: all of its operations count, whichever is named, and all
+//! fields, also in fragments and with `@skip`. The limits below bound the cost, whatever the document, its variables
+//! and the schema are. Of a variable nothing is copied but arguments that a rule looks at.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,52 +28,53 @@ use super::{
 };
 use mux_text::json_length;
 
-/// Fields, fragments and inline fragments that are looked at.
+/// The number of fields, fragments and inline fragments that are visited.
 const MAX_VISITS: usize = 20_000;
-/// Fields of root types that differ, in themselves or in their arguments.
+/// The number of root fields that differ in name or arguments.
 const MAX_ROOT_FIELDS: usize = 1_000;
-/// Of all arguments at which rules look, as JSON.
+/// The size of all arguments that rules look at, as JSON.
 const MAX_ARGUMENT_BYTES: usize = 4 << 20;
-/// Of the processor, in all, with what policy makes of it: a busy machine refuses no document.
+/// CPU time for the whole document, with that of policy. Not wall time, so that a busy machine refuses no document.
 const MAX_JUDGING_TIME: Duration = Duration::from_secs(2);
 
 const TYPENAME_META_FIELD: &str = "__typename";
-/// Leads to types of the introspection, none of which is one of the schema.
+/// Fields that return introspection types, none of which is defined by the schema.
 const INTROSPECTION_FIELDS: [&str; 2] = ["__schema", "__type"];
 
-/// A field of a root type, as its own function would be called.
+/// A field of a root type, as a call of its function.
 pub struct EquivalentField<'a, 'd> {
-    /// `mutation.rename`
+    /// The name of the function, such as `mutation.rename`.
     pub function: &'a str,
-    /// What that function says of itself.
+    /// The MCP annotations of the function.
     pub annotations: &'a Value,
-    /// Whether another field of the document says by its name that it destroys something.
+    /// Whether another field of the document has a destructive name.
     pub may_destroy: bool,
     written: &'d [Node<ast::Argument>],
     defaults: &'a VariableDefaults<'d>,
     variables: &'a mut VariableValues<'d>,
 }
 
-/// Is given each field once for each of its arguments.
+/// Called once for each field with each set of arguments; `Break` stops the search.
 pub type FieldJudge<'j> = dyn FnMut(&mut EquivalentField<'_, '_>) -> ControlFlow<()> + 'j;
 
-/// What is to be known of a call beside its equivalent fields.
+/// Effects of a call besides its equivalent fields.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CallEffects {
-    /// Why there may be other fields of root types.
+    /// Why there may be further fields of root types.
     pub undecided: Option<String>,
-    /// Whether a call of a function selects what destroys.
+    /// Whether the selection of a function call has a field with a destructive name.
     pub may_destroy: bool,
 }
 
 impl EquivalentField<'_, '_> {
-    /// Of the document, with the values of its variables.
+    /// The arguments in the document, with the values of its variables.
     pub fn arguments(&mut self) -> Result<Value, DocumentError> {
         self.variables.arguments(self.written, self.defaults)
     }
 }
 
-/// What a document reaches. Without a schema it is known of the operations' own fields only.
+/// Reports the root fields that a document reaches to `judge`. Without a schema only the top-level fields of operations
+/// are known.
 pub(super) fn judge_document(
     schema: Option<&GraphqlSchema>,
     document: &QueryDocument,
@@ -103,7 +104,7 @@ pub(super) fn judge_document(
     Ok(walk.into_effects())
 }
 
-/// What is reached below the one field of a function's document, which is of this type.
+/// Reports the root fields below the field of a function's document. `ty` is the type of that field.
 pub(super) fn judge_function_document(
     schema: &GraphqlSchema,
     document: &QueryDocument,
@@ -131,25 +132,25 @@ pub(super) fn judge_function_document(
     })
 }
 
-/// The end of the time for a document that is read from now on, by this thread's clock.
+/// The deadline for a document whose check starts now, on this thread's CPU clock.
 pub(super) fn judging_deadline() -> Duration {
     thread_cpu_time().saturating_add(MAX_JUDGING_TIME)
 }
 
-/// What this thread has used of the processor.
+/// The CPU time that this thread has used.
 pub(super) fn thread_cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-/// Where a selection stands.
+/// Where a selection is in the document.
 #[derive(Clone, Copy)]
 struct SelectionScope<'d> {
-    /// Of an operation's own fields: that operation.
+    /// The operation, for the operation's own fields.
     root: Option<OperationKind>,
     parent: ParentType<'d>,
 }
 
-/// The type of which fields are selected.
+/// The type on which fields are selected.
 #[derive(Clone, Copy)]
 enum ParentType<'d> {
     Known(&'d str),
@@ -157,10 +158,10 @@ enum ParentType<'d> {
     Unknown,
 }
 
-/// Values of variables that are not given.
+/// Defaults of variables that are not given.
 #[derive(Clone, Default)]
 struct VariableDefaults<'d> {
-    /// The same for operations in which the same values hold.
+    /// Equal for operations with the same defaults.
     number: usize,
     values: HashMap<&'d str, &'d ast::Value>,
 }
@@ -172,14 +173,14 @@ struct DocumentWalker<'d, 'j> {
     variables: VariableValues<'d>,
     visits: usize,
     known: HashSet<(OperationKind, &'d str, Hash)>,
-    /// Fragments that were or will be walked, each by what else its fields depend on.
+    /// Fragments that were or will be walked, with everything else that their fields depend on.
     entered: HashSet<(&'d str, Option<OperationKind>, usize)>,
     waiting: Vec<(
         &'d FragmentDefinition,
         Option<OperationKind>,
         Rc<VariableDefaults<'d>>,
     )>,
-    /// By what they hold.
+    /// The numbers of defaults, by the hash of their values.
     defaults: HashMap<Hash, usize>,
     undecided: Option<String>,
     judge: &'j mut FieldJudge<'j>,
@@ -217,7 +218,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
         }
     }
 
-    /// Of an operation, as far as they are not given.
+    /// The defaults of an operation's variables that are not given.
     fn variable_defaults(
         &mut self,
         operation: &'d OperationDefinition,
@@ -252,7 +253,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
             self.visits += 1;
             if self.visits > MAX_VISITS {
                 return Err(DocumentError::limit(
-                    "`query` has too many fields, each fragment counted for every operation that needs it anew",
+                    "`query` has too many fields, with a fragment counted again for each set of variable defaults",
                     "max_visits",
                     MAX_VISITS,
                 ));
@@ -270,7 +271,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
                     let fragment = self.fragments.get(name).copied().ok_or_else(|| {
                         DocumentError::Invalid(format!("`query` has no fragment `{name}`"))
                     })?;
-                    // Once is enough, and a circle ends.
+                    // Each fragment once, so a cycle ends.
                     if self.entered.insert((name, scope.root, defaults.number)) {
                         self.waiting
                             .push((fragment, scope.root, Rc::clone(defaults)));
@@ -281,7 +282,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
         Ok(())
     }
 
-    /// Those that were spread. One after the other, since a chain of them may be long.
+    /// Walks the fragments that were spread. A loop, not a recursion, because a chain of them may be long.
     fn walk_fragments(&mut self) -> Result<(), DocumentError> {
         while let Some((fragment, root, defaults)) = self.waiting.pop() {
             let parent = self.parent_type(fragment.type_condition.as_str());
@@ -314,7 +315,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
             let is_unknown = matches!(scope.parent, ParentType::Unknown) && scope.root.is_none();
             if is_unknown && self.undecided.is_none() {
                 self.undecided = Some(format!(
-                    "the schema that is known does not say of which type the field `{name}` is selected"
+                    "the known schema does not tell on which type the field `{name}` is selected"
                 ));
             }
         }
@@ -340,7 +341,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
 
     fn parent_type(&self, ty: &'d str) -> ParentType<'d> {
         match self.schema {
-            // Kept for the introspection.
+            // Reserved for introspection.
             _ if ty.starts_with("__") => ParentType::Introspection,
             Some(schema) if schema.is_composite(ty) => ParentType::Known(ty),
             _ => ParentType::Unknown,
@@ -362,7 +363,7 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
         }
         if self.known.len() > MAX_ROOT_FIELDS {
             return Err(DocumentError::limit(
-                "`query` asks for too many fields of root types",
+                "`query` selects too many fields of root types",
                 "max_root_fields",
                 MAX_ROOT_FIELDS,
             ));
@@ -383,12 +384,12 @@ impl<'d, 'j> DocumentWalker<'d, 'j> {
     }
 }
 
-/// The values of a document's variables, and what may be spent on arguments.
+/// The values of a document's variables, and the budget for copying arguments.
 struct VariableValues<'d> {
     given: &'d Map<String, Value>,
-    /// Those that were looked at.
+    /// Variables that were hashed and measured.
     measured: HashMap<&'d str, MeasuredVariable>,
-    /// So many were copied.
+    /// The number of bytes copied so far.
     bytes: usize,
     deadline: Duration,
 }
@@ -396,7 +397,7 @@ struct VariableValues<'d> {
 #[derive(Clone, Copy)]
 struct MeasuredVariable {
     hash: Hash,
-    /// As JSON; none of one that is longer than all arguments may be.
+    /// The length as JSON; `None` if it exceeds [`MAX_ARGUMENT_BYTES`].
     bytes: Option<usize>,
 }
 
@@ -414,9 +415,9 @@ impl<'d> VariableValues<'d> {
         match thread_cpu_time() < self.deadline {
             true => Ok(()),
             false => Err(DocumentError::limit(
-                "it takes too long to judge what `query` does",
+                "`query` takes too long to check",
                 "max_judging_time",
-                format_args!("{MAX_JUDGING_TIME:?} of the processor"),
+                format_args!("{MAX_JUDGING_TIME:?} of CPU time"),
             )),
         }
     }
@@ -433,7 +434,7 @@ impl<'d> VariableValues<'d> {
         }
     }
 
-    /// Two of one hash are one value.
+    /// Hashes a value. Two values with one hash are equal.
     fn hash(
         &mut self,
         value: &'d ast::Value,
@@ -478,7 +479,7 @@ impl<'d> VariableValues<'d> {
                     hasher.update(b"v").update(measured.hash.as_bytes());
                 }
                 None => match defaults.values.get(name.as_str()) {
-                    // A default names no variable.
+                    // A default value has no variables.
                     Some(default) => self.hash(default, &VariableDefaults::default(), hasher),
                     None => drop(hasher.update(b"-")),
                 },
@@ -486,12 +487,12 @@ impl<'d> VariableValues<'d> {
         }
     }
 
-    /// Of a variable that is given.
+    /// The hash and the length of a variable; `None` if it is not given.
     fn measure_variable(&mut self, name: &'d str) -> Option<MeasuredVariable> {
         let value = self.given.get(name)?;
         let measured = self.measured.entry(name).or_insert_with(|| {
             let mut hasher = Hasher::new();
-            // It is taken by a hasher, which never fails.
+            // Writing to a hasher never fails.
             drop(serde_json::to_writer(&mut hasher, value));
             MeasuredVariable {
                 hash: hasher.finalize(),
@@ -517,7 +518,7 @@ impl<'d> VariableValues<'d> {
         Ok(Value::Object(all))
     }
 
-    /// As JSON. None of a variable without a value: the argument is not given then.
+    /// The value as JSON; `None` for a variable without a value, which omits the argument.
     fn value(
         &mut self,
         value: &'d ast::Value,
@@ -538,7 +539,7 @@ impl<'d> VariableValues<'d> {
                 self.count_bytes(Some(2))?;
                 let mut all = Vec::new();
                 for item in items {
-                    // Within a list what has no value is null.
+                    // In a list, a variable without a value is null.
                     all.push(self.value(item, defaults)?.unwrap_or_default());
                 }
                 Value::Array(all)
@@ -572,7 +573,7 @@ impl<'d> VariableValues<'d> {
         self.count_bytes(Some(bytes)).map(|()| value)
     }
 
-    /// Counts before anything is copied.
+    /// Adds to the budget, before anything is copied.
     fn count_bytes(&mut self, bytes: Option<usize>) -> Result<(), DocumentError> {
         let bytes = bytes.map(|bytes| self.bytes + bytes + 1);
         match bytes.filter(|bytes| *bytes <= MAX_ARGUMENT_BYTES) {
@@ -581,7 +582,7 @@ impl<'d> VariableValues<'d> {
                 Ok(())
             }
             None => Err(DocumentError::limit(
-                "the arguments at which rules look are too long, variables counted wherever they stand",
+                "the arguments that rules look at are too long, with a variable counted at each use",
                 "max_argument_bytes",
                 format_args!("{MAX_ARGUMENT_BYTES} bytes"),
             )),
@@ -594,7 +595,7 @@ fn hash_text(hasher: &mut Hasher, text: &str) {
     hasher.update(text.as_bytes());
 }
 
-/// However large it is, it is what the text says.
+/// A number of any size; as text if it is not a JSON number.
 fn json_number(text: &str) -> Value {
     let read = text.parse::<serde_json::Number>().ok();
     read.map_or_else(|| text.into(), Value::Number)

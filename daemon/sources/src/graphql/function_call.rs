@@ -1,6 +1,7 @@
-//! A function's arguments as a request.
+//! Makes the request of a function call.
 //!
-//! Invariant: values go as variables, never as text of a query; a query may be sent again, a mutation never.
+//! Invariant: argument values are sent as variables, never as text of the query. A query may be retried, a mutation may
+//! not.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -15,31 +16,31 @@ use super::{
     tool_list::{self, ANY_QUERY_TOOL, OFFERED_OPERATIONS, ToolBudget},
 };
 
-/// What an answer is to be written in; the first has its own meaning for status codes.
+/// The accepted media types. With the first one, a server uses status codes by its own rules.
 pub(super) const GRAPHQL_ACCEPT: &str = "application/graphql-response+json, application/json;q=0.9";
 
-/// What is to be sent, and what of the answer is the result.
+/// The request, and which part of the response is the result.
 #[derive(Debug)]
 pub(super) struct FunctionCall {
     pub(super) request: ApiRequest,
-    /// The field whose value it is; `None`: all of the answer.
+    /// The field whose value is the result; `None`: the whole response.
     pub(super) field: Option<String>,
 }
 
-/// Why there is nothing to be sent.
+/// Why no request can be made.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum FunctionCallError {
     Unknown,
-    /// What the caller should write instead.
+    /// The arguments are wrong; the text says what to write instead.
     Mistake(String),
 }
 
-/// How functions are called.
+/// Options that all calls of an endpoint share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallOptions<'a> {
     pub(super) depth: u32,
     pub(super) room: &'a ToolBudget,
-    /// Names of credentials, all of which are sent.
+    /// The names of the entry's credentials, all of which are sent.
     pub(super) credentials: &'a [String],
 }
 
@@ -53,7 +54,7 @@ pub(super) fn call(
         let query = document_of(&arguments)
             .map_err(|error| FunctionCallError::Mistake(error.to_string()))?;
         let document = QueryDocument::read(query);
-        // Policy has judged what was read of it: what cannot be read was not judged.
+        // Policy could not check a document that cannot be parsed, so it is not sent.
         let document = document.map_err(|error| FunctionCallError::Mistake(error.to_string()))?;
         let effect = document.effect(operation_name(&arguments));
         return any(arguments, effect, means);
@@ -79,12 +80,12 @@ pub(super) fn document_of(arguments: &Map<String, Value>) -> Result<&str, Docume
     query.ok_or_else(|| DocumentError::Invalid("`query` is missing".into()))
 }
 
-/// The operation of it that is meant.
+/// The name of the operation that the document is to run.
 pub(super) fn operation_name(arguments: &Map<String, Value>) -> Option<&str> {
     arguments.get("operationName").and_then(Value::as_str)
 }
 
-/// What a function's call reaches beside its own field: nothing where the default is selected.
+/// Reports what a function call reaches besides its own field: nothing with the default selection.
 pub(super) fn reached_by_selection(
     schema: &GraphqlSchema,
     tool: &str,
@@ -99,7 +100,7 @@ pub(super) fn reached_by_selection(
         return Ok(CallEffects::default());
     };
     let deadline = equivalent_fields::judging_deadline();
-    // It is what will be sent.
+    // The query that will be sent.
     let query =
         query(schema, operation, field, arguments, means).map_err(DocumentError::Invalid)?;
     let document = QueryDocument::read(&query)?;
@@ -111,7 +112,7 @@ pub(super) fn reached_by_selection(
     })
 }
 
-/// The query of each function with what it needs alone.
+/// The query of each function with its required arguments only.
 pub(super) fn queries(
     schema: &GraphqlSchema,
     depth: u32,
@@ -146,8 +147,8 @@ fn function<'a>(schema: &'a GraphqlSchema, tool: &str) -> Option<(OperationKind,
     Some((operation, fields.find(|field| field.name == name)?))
 }
 
-/// `query user($id: ID!) { user(id: $id) { name } }`. It names only what is given, so that an API that has lost an
-/// optional argument still answers.
+/// The query of a call: `query user($id: ID!) { user(id: $id) { name } }`. It names only the given arguments, so that a
+/// call still works after the API has removed an optional one.
 fn query(
     schema: &GraphqlSchema,
     operation: OperationKind,
@@ -188,14 +189,14 @@ fn query(
     ))
 }
 
-/// A document of the caller's own.
+/// The call of [`ANY_QUERY_TOOL`] with the caller's document.
 pub(super) fn any(
     arguments: Map<String, Value>,
     effect: DocumentEffect,
     means: CallOptions<'_>,
 ) -> Result<FunctionCall, FunctionCallError> {
     if effect == DocumentEffect::Subscribes {
-        let why = "a subscription has no end: only queries and mutations can be sent";
+        let why = "subscriptions are not supported: only queries and mutations can be sent";
         return Err(FunctionCallError::Mistake(why.into()));
     }
     Ok(FunctionCall {
@@ -208,7 +209,7 @@ pub(super) fn any(
     })
 }
 
-/// To the endpoint itself.
+/// A request to the endpoint. `safe`: it may be retried.
 pub(super) fn request(body: Value, safe: bool, means: CallOptions<'_>) -> ApiRequest {
     let security = match means.credentials.is_empty() {
         true => Vec::new(),

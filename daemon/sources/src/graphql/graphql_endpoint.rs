@@ -1,7 +1,7 @@
-//! A schema with the endpoint that answers for it: what is offered, and how each function is called.
+//! A GraphQL endpoint as a source: the functions of its schema, and their calls.
 //!
-//! Invariant: an answer is an answer whatever its status, unless the API says with it that it did not look at the
-//! query: not signed in, too often, broken.
+//! Invariant: a GraphQL response counts as a result whatever its status is, unless the status says that the query was
+//! not processed: unauthorized, rate limited, or a server error.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -26,9 +26,9 @@ use crate::{
 };
 use mux_process::blocking_pool;
 
-/// Documents that were judged and not yet sent, of which it is remembered what they do.
+/// The number of checked documents that are remembered until they are sent.
 const MAX_JUDGED_DOCUMENTS: usize = 64;
-/// By which an endpoint says that it follows the rules for status codes.
+/// The media type of an endpoint that follows the status code rules of GraphQL over HTTP.
 const GRAPHQL_RESPONSE_MEDIA_TYPE: &str = "application/graphql-response+json";
 
 #[derive(Debug)]
@@ -37,18 +37,18 @@ pub(super) struct GraphqlEndpoint {
     schema: GraphqlSchema,
     host: String,
     depth: u32,
-    /// The same for the list of functions and for their calls.
+    /// The budget of the tools, also used for calls.
     room: ToolBudget,
-    /// By their names in the entry; all are sent.
+    /// The names of the entry's credentials, all of which are sent.
     credentials: Vec<String>,
     notes: Vec<String>,
-    /// Made with the room; the first list takes them.
+    /// Built together with `room`; the first [`Source::tools`] takes them.
     tools: Mutex<Option<Vec<Value>>>,
     functions: usize,
     judged: JudgedDocuments,
 }
 
-/// What documents do that policy has just read, so that none is read twice for one call.
+/// The effects of documents that policy has just checked, so that a call does not parse its document twice.
 #[derive(Debug, Default)]
 struct JudgedDocuments(Mutex<VecDeque<(blake3::Hash, DocumentEffect)>>);
 
@@ -73,7 +73,7 @@ impl JudgedDocuments {
     }
 }
 
-/// Of a document, and of the operation of it that is meant.
+/// The key of a document and its operation.
 fn document_key(query: &str, operation: Option<&str>) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher
@@ -86,7 +86,7 @@ fn document_key(query: &str, operation: Option<&str>) -> blake3::Hash {
 }
 
 impl GraphqlEndpoint {
-    /// Takes as long as it takes to make the functions.
+    /// Takes as long as it takes to generate the tools.
     pub(super) fn new(
         api: ApiClient,
         schema: GraphqlSchema,
@@ -98,13 +98,13 @@ impl GraphqlEndpoint {
         if let Some(events) = &schema.subscription {
             let count = schema.fields(events).map_or(0, <[_]>::len);
             notes.push(format!(
-                "subscriptions are not offered ({count}): they have no end"
+                "subscriptions are not offered ({count}): only queries and mutations are"
             ));
         }
         if left_out > 0 {
             notes.push(format!(
-                "{left_out} names of the schema are left out: they are none of GraphQL, are kept for GraphQL \
-                 itself, or are of types that are not there"
+                "{left_out} names of the schema are left out: they are not valid GraphQL names, are reserved, or \
+                 refer to types that are not defined"
             ));
         }
         if !made.complete {
@@ -143,7 +143,7 @@ impl GraphqlEndpoint {
         arguments: Map<String, Value>,
         telling: &CallProgress,
     ) -> Result<Value, CallFailure> {
-        // How long it takes is up to the caller and the schema.
+        // CPU-bound: its time depends on the arguments and the schema.
         let this = Arc::clone(&self);
         let call = blocking_pool::run(move || this.request(tool, arguments)).await?;
         let reply = self.api.send(&call.request, telling).await?;
@@ -179,7 +179,7 @@ impl GraphqlEndpoint {
                 graphql_response::result(answer, call.field.as_deref(), reply.status.as_u16())
             }
             None if reply.status.is_success() => graphql_response::refused(&format!(
-                "{} answered with {}, which is no answer of GraphQL: is its address right?",
+                "{} answered with {}, which is not a GraphQL response: is its address right?",
                 self.host,
                 match reply.media().as_str() {
                     "" => "something",
@@ -261,7 +261,7 @@ impl Source for GraphqlEndpoint {
     }
 }
 
-/// A gateway may say the same in JSON that looks like an answer.
+/// Whether the endpoint processed the query. A gateway may send an error status with JSON that looks like a response.
 pub(super) fn was_looked_at(reply: &ApiResponse) -> bool {
     let refuses = matches!(
         reply.status,

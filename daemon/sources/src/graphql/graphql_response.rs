@@ -1,15 +1,16 @@
-//! An answer of GraphQL as the result of a call.
+//! A GraphQL response as the result of a call.
 //!
-//! A field's own value is the result of its function. Errors make the call of a function fail, even where there is
-//! data beside them: a program must not take half an answer for the whole; its details hold both.
-//! Invariant: whatever the status is, a body that is an answer of GraphQL counts as one.
+//! The result of a function is the value of its field. With errors the call fails, even if there is partial data, so
+//! that a program does not take it for the whole; the details hold both.
+//!
+//! Invariant: a body that is a GraphQL response counts as one, whatever its status is.
 
 use serde_json::{Map, Value, json};
 
-/// How many errors a message tells.
+/// The number of errors in a message.
 const MAX_REPORTED_ERRORS: usize = 3;
 
-/// `data`, `errors` and `extensions` of a body, if it is an answer of GraphQL.
+/// `data`, `errors` and `extensions` of a body, if it is a GraphQL response.
 pub(super) fn read(body: &[u8]) -> Option<Map<String, Value>> {
     let Ok(Value::Object(mut body)) = serde_json::from_slice(body) else {
         return None;
@@ -27,7 +28,7 @@ pub(super) fn read(body: &[u8]) -> Option<Map<String, Value>> {
     (has_errors || has_data).then_some(body)
 }
 
-/// MCP's `CallToolResult`: of a field its value, without one all of the answer.
+/// An MCP `CallToolResult` with the value of `field`; `None`: with the whole response.
 pub(super) fn result(mut answer: Map<String, Value>, field: Option<&str>, status: u16) -> Value {
     let data = answer.shift_remove("data").unwrap_or(Value::Null);
     let Some(field) = field else {
@@ -41,32 +42,32 @@ pub(super) fn result(mut answer: Map<String, Value>, field: Option<&str>, status
         (Some(errors), data) => failed(errors, data, status),
         (None, Value::Object(mut data)) => match data.shift_remove(field) {
             Some(value) => told(value, status),
-            None => refused(&format!("the answer holds no `{field}`")),
+            None => refused(&format!("the response has no `{field}`")),
         },
-        (None, _) => refused("the answer holds neither data nor an error"),
+        (None, _) => refused("the response has neither data nor errors"),
     }
 }
 
-/// With the text for those who read no structured content.
+/// A successful result, with text content for clients that do not read structured content.
 fn told(value: Value, status: u16) -> Value {
     let content = json!([{ "type": "text" }]);
     let mut result = json!({ "content": content, "_meta": { "status": status } });
-    // Moved, where `json!` would copy: it may be long.
+    // Moved, because `json!` would copy it and it may be long.
     result["content"][0]["text"] = value.to_string().into();
     result["structuredContent"] = value;
     result
 }
 
-/// A result that says in words what the caller should do.
+/// An error result with a message for the caller.
 pub(super) fn refused(why: &str) -> Value {
     json!({ "isError": true, "content": [{ "type": "text", "text": why }] })
 }
 
-/// The status is what makes details of what is beside it.
+/// An error result with details. Its `_meta` status marks the structured content as the details of the error.
 fn failed(errors: Value, data: Value, status: u16) -> Value {
     let message = message(&errors);
     let mut details = json!({ "errors": null, "data": null, "status": status });
-    // Moved, as above.
+    // Moved, because `json!` would copy it.
     details["errors"] = errors;
     details["data"] = data;
     let mut result = json!({
@@ -78,14 +79,14 @@ fn failed(errors: Value, data: Value, status: u16) -> Value {
     result
 }
 
-/// The first few errors: what is wrong, and where.
+/// The first few errors, each with its path.
 pub(super) fn message(errors: &Value) -> String {
     let errors = errors.as_array().map(Vec::as_slice).unwrap_or_default();
     let told = errors.iter().take(MAX_REPORTED_ERRORS).map(|error| {
         let text = error.get("message").and_then(Value::as_str);
         let mut text = text.unwrap_or("an error without a message").to_owned();
         let path = error.get("path").and_then(Value::as_array);
-        // The first step is the function's own field.
+        // The first segment is the function's own field.
         if let Some(path) = path.filter(|path| path.len() > 1) {
             let steps = path.iter().map(|step| match step {
                 Value::String(name) => name.clone(),
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_gives_its_field_and_any_query_gives_all() {
+    fn function_result_is_its_field_and_a_document_result_is_the_whole_response() {
         let body = json!({ "data": { "user": { "id": "1" } }, "extensions": { "cost": 1 } });
         let user = outcome(body.clone(), Some("user"));
         assert_eq!(user["structuredContent"], json!({ "id": "1" }));
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_fail_a_function_with_the_data_beside_them_and_never_a_query() {
+    fn errors_fail_a_function_call_but_not_a_document_call() {
         let errors = json!([
             { "message": "no such user", "path": ["user"], "extensions": { "code": "NOT_FOUND" } },
             { "message": "hidden", "path": ["user", "posts", 0, "title"] },
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_not_read_as_one() {
+    fn body_that_is_not_a_graphql_response_is_rejected() {
         for body in [
             "",
             "<html>",

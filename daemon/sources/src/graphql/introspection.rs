@@ -1,7 +1,7 @@
-//! The schema of an endpoint that is asked for it, and the answer.
+//! The introspection query, and its result as a schema.
 //!
-//! Invariant: servers of every age are asked what they know, newest first, and a name in an answer is believed only
-//! if it is one.
+//! Invariant: each generation of servers gets a query that it understands, newest first. A name in the result is used
+//! only if it is a valid GraphQL name.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,7 +16,7 @@ use super::{
     value_literal,
 };
 
-/// What servers learned to tell, one after the other; each is left out where one is too old for it.
+/// What servers of each generation can report, newest first.
 const SERVER_GENERATIONS: &[ServerGeneration] = &[
     ServerGeneration {
         one_of: true,
@@ -32,16 +32,16 @@ const SERVER_GENERATIONS: &[ServerGeneration] = &[
     },
 ];
 
-/// Lists and marks around one type, as many as the tools of others ask for.
+/// The depth of lists and non-null wrappers that is queried, as in other tools.
 const MAX_TYPE_WRAPPERS: usize = 9;
 
 struct ServerGeneration {
     one_of: bool,
-    /// Arguments and fields of inputs may be deprecated.
+    /// Whether arguments and input fields may be deprecated.
     old_arguments: bool,
 }
 
-/// The questions, in the order in which they are tried.
+/// The introspection queries, in the order in which they are tried.
 pub(super) fn introspection_queries() -> impl Iterator<Item = String> {
     SERVER_GENERATIONS.iter().map(|age| {
         let one_of = if age.one_of { " isOneOf" } else { "" };
@@ -66,14 +66,13 @@ pub(super) fn introspection_queries() -> impl Iterator<Item = String> {
     })
 }
 
-/// An answer, or what stands under its `data`.
+/// Parses a response, or the value of its `data`.
 pub(super) fn read(answer: &Value) -> Result<GraphqlSchema, String> {
     let data = answer.get("data").unwrap_or(answer);
     let schema = data.get("__schema").filter(|schema| !schema.is_null());
-    let schema =
-        schema.ok_or("it is no answer to an introspection: there is no `__schema` in it")?;
+    let schema = schema.ok_or("it is not an introspection result: it has no `__schema`")?;
     let told = IntrospectedSchema::deserialize(schema)
-        .map_err(|error| format!("the answer to the introspection cannot be read: {error}"))?;
+        .map_err(|error| format!("the introspection result cannot be parsed: {error}"))?;
     Ok(told.into())
 }
 
@@ -173,7 +172,7 @@ impl From<IntrospectedSchema> for GraphqlSchema {
         };
         schema.roots = schema.find_roots(|root, interface| match possible.get(interface) {
             Some(types) => types.contains(root),
-            // The answer does not say.
+            // The result does not say, so the fields decide.
             None => schema.has_fields_of(root, interface),
         });
         schema
@@ -204,7 +203,7 @@ impl From<IntrospectedType> for SchemaType {
                     one_of: told.is_one_of == Some(true),
                 }
             }
-            // Of what GraphQL does not have yet nothing is known.
+            // A kind that GraphQL does not have yet is an unknown scalar.
             _ => TypeShape::Scalar,
         };
         Self {
@@ -259,7 +258,7 @@ impl From<IntrospectedTypeRef> for TypeRef {
                 inner => TypeRef::Required(Box::new(inner)),
             },
             ("LIST", Some(inner)) => TypeRef::List(Box::new(Self::from(*inner))),
-            // What is wrapped deeper than was asked for has no name, and no type that is known.
+            // A type that is wrapped more deeply than the query asks has no name, and is unknown.
             _ => TypeRef::Named(told.name.unwrap_or_default()),
         }
     }

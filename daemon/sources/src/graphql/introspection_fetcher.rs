@@ -1,6 +1,6 @@
-//! The schema of an endpoint, asked for as a description is fetched.
+//! Fetches the schema of an endpoint by introspection, as a description.
 //!
-//! Invariant: an error tells what to write where the endpoint keeps its schema to itself.
+//! Invariant: if the endpoint does not allow introspection, the error says what to write instead.
 
 use std::time::Duration;
 
@@ -21,16 +21,16 @@ use crate::{
     source_config::SourceConfig,
 };
 
-/// For one question.
+/// The limit for one introspection query.
 const INTROSPECTION_TIMEOUT: Duration = Duration::from_secs(60);
-/// Beside `graphql`, where an endpoint does not tell.
-const SCHEMA_REMEDY: &str = "write `schema = \"schema.graphql\"` beside `graphql`: a file or an address with SDL, or with \
-                       the answer to an introspection";
+/// What to write if an endpoint does not allow introspection.
+const SCHEMA_REMEDY: &str = "write `schema = \"schema.graphql\"` next to `graphql`: a file or a URL with SDL, or with \
+                       the result of an introspection query";
 
 struct IntrospectionFetcher {
     api: ApiClient,
     name: String,
-    /// The endpoint, for the eye.
+    /// The endpoint, for display.
     shown: String,
     credentials: Vec<String>,
 }
@@ -62,7 +62,7 @@ impl IntrospectionFetcher {
                 return Err(self.told(&self.strange(&reply)));
             };
             match (answer.shift_remove("errors"), answer.shift_remove("data")) {
-                // An older server takes the whole question amiss for one word.
+                // An older server rejects the whole query for one unknown field.
                 (Some(errors), _) => refusal = graphql_response::message(&errors),
                 (None, Some(data)) if data.get("__schema").is_some_and(Value::is_object) => {
                     return Ok(FetchOutcome::New {
@@ -71,16 +71,16 @@ impl IntrospectionFetcher {
                         private: false,
                     });
                 }
-                (None, _) => "the answer holds no schema".clone_into(&mut refusal),
+                (None, _) => "the response has no schema".clone_into(&mut refusal),
             }
         }
         Err(self.told(&format!(
-            "does not tell its schema ({refusal}); {SCHEMA_REMEDY}"
+            "does not disclose its schema ({refusal}); {SCHEMA_REMEDY}"
         )))
     }
 
     async fn reply(&self, query: String) -> Result<ApiResponse, String> {
-        // Of functions, which are not there yet.
+        // A budget for functions, of which there are none yet.
         let room = ToolBudget::default();
         let means = CallOptions {
             depth: 1,
@@ -98,22 +98,22 @@ impl IntrospectionFetcher {
             }
             Ok(Err(failure)) => Err(self.api.mask().words(&failure.to_string())),
             Err(_) => Err(self.told(&format!(
-                "did not tell its schema within {INTROSPECTION_TIMEOUT:?}"
+                "did not return its schema within {INTROSPECTION_TIMEOUT:?}"
             ))),
         }
     }
 
-    /// What is wrong with what is no answer of GraphQL.
+    /// Describes a response that is not a GraphQL response.
     fn strange(&self, reply: &ApiResponse) -> String {
         match reply.status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => format!(
-                "answers HTTP {}: it wants another credential; in [sources.{}] of config.toml: \
+                "answers HTTP {}: it requires another credential; in [sources.{}] of config.toml: \
                  auth = {{ bearer = \"${{TOKEN}}\" }}, auth = {{ basic = {{ username = \"…\", password = \"…\" }} }} \
                  or a header by its name",
                 reply.status, self.name
             ),
             status if status.is_success() => {
-                "does not answer as GraphQL does: is the address right?".into()
+                "does not answer with a GraphQL response: is the address right?".into()
             }
             status => format!("answers HTTP {status}: is the address right?"),
         }
@@ -125,7 +125,7 @@ impl IntrospectionFetcher {
 }
 
 impl FetchDescription for IntrospectionFetcher {
-    /// No server says whether its schema is still the same.
+    /// Always fetches: introspection has no validators.
     fn fetch<'a>(
         &'a self,
         _known: Option<&'a HttpValidators>,

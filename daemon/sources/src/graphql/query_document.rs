@@ -1,7 +1,7 @@
-//! A document that a caller wrote, read within limits.
+//! A document that a caller wrote, parsed within limits.
 //!
-//! Invariant: a document in which two things have one name is refused, since servers differ in which of them they take;
-//! and what reading costs is bounded by the limits here, before any of it is looked at.
+//! Invariant: a document that defines a name twice is rejected, because servers differ in which definition they use.
+//! The limits here bound the cost of parsing, before anything of the document is checked.
 
 use std::{collections::HashSet, fmt::Display};
 
@@ -13,29 +13,29 @@ use apollo_compiler::{
 use super::tool_list::destroys;
 
 pub(super) const MAX_DOCUMENT_BYTES: usize = 256 << 10;
-/// Words, signs, and the space between them.
+/// The number of tokens, including whitespace.
 pub(super) const MAX_DOCUMENT_TOKENS: usize = 100_000;
 pub(super) const MAX_OPERATIONS: usize = 100;
-/// Of selections and values in each other.
+/// The nesting of selections and of values.
 pub(super) const MAX_NESTING: usize = 128;
 
-/// Why a document is not looked at to its end, and so is not sent.
+/// Why a document was not checked completely, and is not sent.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DocumentError {
-    /// What the caller should write instead.
+    /// The document is wrong; the text says what to write instead.
     #[error("{0}")]
     Invalid(String),
-    /// It goes over a limit.
+    /// The document exceeds a limit.
     #[error("{what}: the limit `{name}` is {value}")]
     Limit {
         what: &'static str,
         name: &'static str,
         value: String,
-        /// The way to do more.
+        /// What to do instead.
         remedy: &'static str,
     },
-    /// Whoever judges it wants to see no more.
-    #[error("it was not looked at to its end")]
+    /// The judge stopped the check.
+    #[error("the document was not checked completely")]
     Stopped,
 }
 
@@ -52,15 +52,15 @@ impl DocumentError {
     }
 }
 
-/// One that was read.
+/// A document that was parsed and checked.
 #[derive(Debug)]
 pub(super) struct QueryDocument {
     ast: ast::Document,
-    /// Whether any field of it says by its name that it destroys something.
+    /// Whether a field of it has a destructive name.
     pub(super) destroys: bool,
 }
 
-/// What a request with a document does.
+/// The effect of a request with a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum DocumentEffect {
     Reads,
@@ -84,7 +84,7 @@ impl QueryDocument {
         let parsed = parser.parse_ast(query, "query");
         if parser.tokens_reached() > MAX_DOCUMENT_TOKENS {
             return Err(DocumentError::limit(
-                "`query` has too many words and signs",
+                "`query` has too many tokens",
                 "max_document_tokens",
                 MAX_DOCUMENT_TOKENS,
             ));
@@ -98,7 +98,7 @@ impl QueryDocument {
             });
             let why = first.map(|error| error.error.to_string());
             DocumentError::Invalid(format!(
-                "`query` is no document of GraphQL, and is not sent: {}{}",
+                "`query` is not a valid GraphQL document, and is not sent: {}{}",
                 why.unwrap_or_default(),
                 place.unwrap_or_default()
             ))
@@ -109,7 +109,7 @@ impl QueryDocument {
             ast,
         };
         match read.operations().count() {
-            0 => Err(DocumentError::Invalid("`query` holds no operation".into())),
+            0 => Err(DocumentError::Invalid("`query` has no operation".into())),
             1..=MAX_OPERATIONS => Ok(read),
             _ => Err(DocumentError::limit(
                 "`query` has too many operations",
@@ -135,7 +135,7 @@ impl QueryDocument {
         })
     }
 
-    /// Of the operation of this name, or of any.
+    /// The effect of the operation with this name, or of all operations.
     pub(super) fn effect(&self, name: Option<&str>) -> DocumentEffect {
         let is_meant = |operation: &&OperationDefinition| {
             let own = operation.name.as_ref().map(|own| own.as_str());
@@ -146,7 +146,7 @@ impl QueryDocument {
         if types.contains(&OperationType::Subscription) {
             return DocumentEffect::Subscribes;
         }
-        // What is not there may be anything.
+        // An operation that is not in the document may do anything.
         match !types.is_empty() && types.iter().all(|one| *one == OperationType::Query) {
             true => DocumentEffect::Reads,
             false => DocumentEffect::Changes,
@@ -154,14 +154,14 @@ impl QueryDocument {
     }
 }
 
-/// Looks at everything in a document once.
+/// Visits every part of a document once.
 #[derive(Default)]
 struct DocumentChecker {
     destroys: bool,
 }
 
 impl DocumentChecker {
-    /// Whether anything in it destroys.
+    /// Returns whether a field has a destructive name.
     fn document(&mut self, document: &ast::Document) -> Result<bool, DocumentError> {
         let (mut fragments, mut operations) = (HashSet::new(), HashSet::new());
         for definition in &document.definitions {
@@ -251,7 +251,7 @@ fn unique<'a>(
     match known.insert(name) {
         true => Ok(()),
         false => Err(DocumentError::Invalid(format!(
-            "`query` has two {what} named `{name}`, and is not sent: servers differ in which of them they take"
+            "`query` has two {what} named `{name}`, and is not sent: servers differ in which one they use"
         ))),
     }
 }

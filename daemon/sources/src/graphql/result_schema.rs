@@ -1,7 +1,7 @@
-//! What a selection gives, as JSON Schema.
+//! The result of a selection as JSON Schema.
 //!
-//! Invariant: nothing is promised that the schema does not: what may be null says so, and what was not selected is
-//! not there.
+//! Invariant: the result promises no more than the GraphQL schema does. What may be null says so, and what is not
+//! selected is missing.
 
 use serde_json::{Map, Value, json};
 
@@ -14,13 +14,14 @@ use super::{
     tool_list::ToolBudget,
 };
 
-/// An enumeration with more values is text.
+/// An enum with more values is a plain string.
 const MAX_RESULT_ENUM_VALUES: usize = 60;
-/// Beside `anyOf`: the argument without which the first alternative holds. Types are made of it.
+/// The keyword next to `anyOf` that names the argument without which the first alternative applies. `mux-typegen` reads
+/// it.
 const UNLESS_KEYWORD: &str = mux_typegen::UNLESS;
 
-/// Of a field's own value. Enumerations stand in `$defs`. Where a selection may be given another thing may come back:
-/// then only the first alternative says what does without one.
+/// The output schema of a function, with enums in `$defs`. If the function takes a selection, the result may be
+/// anything, and only the first alternative describes the result without one.
 pub(super) fn schema(
     schema: &GraphqlSchema,
     field: &SchemaField,
@@ -53,7 +54,7 @@ struct ResultSchemaBuilder<'a> {
 }
 
 impl<'a> ResultSchemaBuilder<'a> {
-    /// Lists and null around what `inner` gives.
+    /// Adds lists and null around the schema that `inner` returns.
     fn wrapped(&mut self, ty: &TypeRef, inner: &mut impl FnMut(&mut Self) -> Value) -> Value {
         match ty {
             ty if ty.is_deep() => json!({}),
@@ -89,7 +90,7 @@ impl<'a> ResultSchemaBuilder<'a> {
         }
     }
 
-    /// What is selected of an object, an interface or a union.
+    /// The selected fields of an object, an interface or a union.
     fn object(&mut self, selection: &DefaultSelection<'_>, node: usize) -> Value {
         let ty = selection.ty(node).unwrap_or_default();
         let Some(TypeShape::Union(members)) = self.schema.shape(ty) else {

@@ -1,11 +1,11 @@
-//! What JSON a scalar is.
+//! The JSON types of scalars.
 //!
-//! Invariant: a scalar that an API made up is believed to be text or a number only if everybody who uses its name
-//! means that; otherwise nothing is known of it.
+//! Invariant: a custom scalar counts as text or a number only if its name means that in every API; otherwise its type
+//! is unknown.
 
 use serde_json::{Value, json};
 
-/// Text wherever they are met.
+/// Custom scalars that are text in every API.
 const TEXT_SCALARS: &[&str] = &[
     "Base64",
     "Base64String",
@@ -44,7 +44,7 @@ const TEXT_SCALARS: &[&str] = &[
     "X509Certificate",
 ];
 
-/// The same, with the name that JSON Schema has for the form.
+/// Custom scalars that are text with a `format` of JSON Schema.
 const FORMATTED_SCALARS: &[(&str, &str)] = &[
     ("Date", "date"),
     ("DateTime", "date-time"),
@@ -83,7 +83,7 @@ const NUMBER_SCALARS: &[&str] = &[
     "UnsignedFloat",
 ];
 
-/// Numbers that do not fit one of JSON everywhere: some servers write them as text.
+/// Numbers that may exceed those of JSON; some servers send them as text.
 const LARGE_NUMBER_SCALARS: &[&str] = &[
     "BigDecimal",
     "BigInt",
@@ -96,19 +96,19 @@ const LARGE_NUMBER_SCALARS: &[&str] = &[
     "UInt64",
 ];
 
-/// Which way a value goes.
+/// Whether a value is an argument or a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ValueDirection {
     In,
     Out,
 }
 
-/// JSON Schema of a scalar that is not null.
+/// The JSON Schema of a scalar, without null.
 pub(super) fn schema(name: &str, way: ValueDirection) -> Value {
     let format = FORMATTED_SCALARS.iter().find(|(scalar, _)| *scalar == name);
     match name {
         "String" => json!({ "type": "string" }),
-        // A number will do where an id is asked for; what comes back is always text.
+        // An integer is accepted as an ID argument; in a result an ID is always text.
         "ID" if way == ValueDirection::In => json!({ "type": ["string", "integer"] }),
         "ID" => json!({ "type": "string" }),
         "Int" => json!({ "type": "integer" }),

@@ -1,7 +1,7 @@
-//! A GraphQL schema, as far as functions are made of it: the same whether it was written down or asked for.
+//! A GraphQL schema, as far as functions need it. It is the same from SDL and from introspection.
 //!
-//! Invariant: every name in it is one of GraphQL, so that it may stand in a query, and every type that is
-//! mentioned is there or built in.
+//! Invariant: after [`GraphqlSchema::settle`] every name in it is a valid GraphQL name, which can be written into a
+//! query, and every type that it mentions is defined or built in.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The scalars that no schema defines.
 const BUILT_IN_SCALARS: &[&str] = &["Int", "Float", "String", "Boolean", "ID"];
 
-/// In each other.
+/// The number of lists around a type; a type with more is unknown.
 const MAX_LIST_DEPTH: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,12 +23,12 @@ pub(super) struct GraphqlSchema {
     pub(super) mutation: Option<String>,
     pub(super) subscription: Option<String>,
     pub(super) types: BTreeMap<String, SchemaType>,
-    /// Types of which a root type is one: the root types themselves, unions that hold one, interfaces that one
-    /// implements. Each with the operations that begin there.
+    /// The types whose objects may be of a root type, with the operations of that root: the root types themselves,
+    /// unions that contain one, and interfaces that one implements.
     pub(super) roots: BTreeMap<String, Vec<OperationKind>>,
 }
 
-/// What a document asks for.
+/// The kind of an operation in a document.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum OperationKind {
     Query,
@@ -47,12 +47,12 @@ pub(super) enum TypeShape {
     Scalar,
     Object(Vec<SchemaField>),
     Interface(Vec<SchemaField>),
-    /// Its members.
+    /// The names of its members.
     Union(Vec<String>),
     Enum(Vec<EnumValue>),
     Input {
         fields: Vec<SchemaArgument>,
-        /// Exactly one of the fields is to be given.
+        /// Exactly one of the fields must be given.
         one_of: bool,
     },
 }
@@ -63,11 +63,11 @@ pub(super) struct SchemaField {
     pub(super) description: Option<String>,
     pub(super) arguments: Vec<SchemaArgument>,
     pub(super) ty: TypeRef,
-    /// Why, if it is.
+    /// The reason, if it is deprecated.
     pub(super) deprecated: Option<String>,
 }
 
-/// Of a field, or a field of an input object.
+/// An argument of a field, or a field of an input object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SchemaArgument {
     pub(super) name: String,
@@ -88,14 +88,14 @@ pub(super) struct EnumValue {
 pub(super) enum TypeRef {
     Named(String),
     List(Box<TypeRef>),
-    /// It is never null.
+    /// A type that is never null.
     Required(Box<TypeRef>),
 }
 
 impl OperationKind {
     pub(super) const ALL: [Self; 3] = [Self::Query, Self::Mutation, Self::Subscription];
 
-    /// In the names of functions, and in documents.
+    /// The keyword in documents, and the prefix in the names of functions.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -116,7 +116,7 @@ impl GraphqlSchema {
         root.as_deref()
     }
 
-    /// The operations whose root an object of this type may be.
+    /// The operations whose root type an object of this type may have.
     pub(super) fn operations_at(&self, ty: &str) -> &[OperationKind] {
         self.roots.get(ty).map_or(&[], Vec::as_slice)
     }
@@ -126,7 +126,8 @@ impl GraphqlSchema {
         all.any(|operation| self.root(operation) == Some(ty))
     }
 
-    /// What `roots` holds. `implements` says whether a root type implements an interface.
+    /// Computes [`GraphqlSchema::roots`]. `implements(root, interface)` says whether a root type implements an
+    /// interface.
     pub(super) fn find_roots(
         &self,
         implements: impl Fn(&str, &str) -> bool,
@@ -171,7 +172,7 @@ impl GraphqlSchema {
         self.fields(ty)?.iter().find(|field| field.name == name)
     }
 
-    /// Whether fields are selected of it.
+    /// Whether a field of this type needs a selection.
     pub(super) fn is_composite(&self, name: &str) -> bool {
         matches!(
             self.shape(name),
@@ -179,8 +180,8 @@ impl GraphqlSchema {
         )
     }
 
-    /// Takes out what cannot be called: names that are none or are reserved, and what is of a type that is not
-    /// there. Gives how many things that were.
+    /// Removes what cannot be called: invalid and reserved names, and anything of an undefined type. Returns the number
+    /// of removed items.
     pub(super) fn settle(&mut self) -> usize {
         let before = self.types.len();
         self.types.retain(|name, _| is_name(name));
@@ -236,7 +237,7 @@ impl GraphqlSchema {
 }
 
 impl SchemaField {
-    /// Whether it can be selected without a word more.
+    /// Whether it has required arguments.
     pub(super) fn needs_arguments(&self) -> bool {
         self.arguments.iter().any(SchemaArgument::is_required)
     }
@@ -249,7 +250,7 @@ impl SchemaArgument {
 }
 
 impl TypeRef {
-    /// Whether it is a list of lists of lists …, too deep for a type that anybody reads.
+    /// Whether it has more nested lists than [`MAX_LIST_DEPTH`].
     pub(super) fn is_deep(&self) -> bool {
         let (mut ty, mut lists) = (self, 0);
         loop {
@@ -264,7 +265,7 @@ impl TypeRef {
         }
     }
 
-    /// Of the type, without lists around it.
+    /// The name of the type, without lists around it.
     pub(super) fn name(&self) -> &str {
         match self {
             TypeRef::Named(name) => name,
@@ -273,7 +274,7 @@ impl TypeRef {
     }
 }
 
-/// As a query spells it.
+/// Writes the type as in a query.
 impl fmt::Display for TypeRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -288,7 +289,7 @@ pub(super) fn is_built_in(name: &str) -> bool {
     BUILT_IN_SCALARS.contains(&name)
 }
 
-/// What GraphQL lets an API call something. Two underscores are kept for GraphQL itself.
+/// Whether GraphQL allows an API to use this name. Two leading underscores are reserved.
 pub(super) fn is_name(text: &str) -> bool {
     let mut letters = text.bytes();
     letters

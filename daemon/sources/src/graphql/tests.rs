@@ -1,4 +1,4 @@
-//! Schemas that are small enough to be looked at, and such as nobody should write.
+//! Small schemas of every kind, and hostile ones.
 
 mod hostile;
 mod judging;
@@ -86,7 +86,7 @@ fn called(tool: &str, arguments: Value) -> Result<FunctionCall, FunctionCallErro
     function_call::call(&schema, tool, arguments, means())
 }
 
-/// The query and the variables.
+/// The query and the variables that a call sends.
 fn sent(tool: &str, arguments: Value) -> (String, Value) {
     let call = called(tool, arguments).unwrap();
     let Some(RequestBody::Json(mut body)) = call.request.body else {
@@ -96,7 +96,7 @@ fn sent(tool: &str, arguments: Value) -> (String, Value) {
     (query, body["variables"].take())
 }
 
-/// What the selection of `query.user` becomes, or why it is none.
+/// The selection that `query.user` sends for `$select`, or the error.
 fn selected(select: Value) -> Result<String, String> {
     match called("query.user", json!({ "id": 1, "$select": select })) {
         Ok(call) => {
@@ -115,7 +115,7 @@ fn selected(select: Value) -> Result<String, String> {
 }
 
 #[test]
-fn values_are_variables_and_only_what_is_given_is_named() {
+fn values_are_sent_as_variables_and_only_given_arguments_are_named() {
     let (query, variables) = sent("query.user", json!({ "id": "1", "as": "SHORT" }));
     assert_eq!(
         query,
@@ -154,7 +154,7 @@ fn values_are_variables_and_only_what_is_given_is_named() {
 }
 
 #[test]
-fn a_default_selection_has_leaves_and_neither_pages_nor_ways_back() {
+fn default_selection_has_leaves_without_pages_and_cycles() {
     for (field, arguments, selection) in [
         (
             "found",
@@ -176,7 +176,7 @@ fn a_default_selection_has_leaves_and_neither_pages_nor_ways_back() {
 }
 
 #[test]
-fn a_selection_is_written_in_either_form() {
+fn selection_is_accepted_as_text_and_as_object() {
     for (select, expected) in [
         (json!("{ id name }"), "{ id name }"),
         (json!("id name"), "{ id name }"),
@@ -212,12 +212,12 @@ fn a_selection_is_written_in_either_form() {
 }
 
 #[test]
-fn a_selection_that_cannot_be_says_what_could() {
+fn invalid_selection_error_suggests_a_valid_one() {
     for (select, part) in [
         (json!("{ nmae }"), "did you mean `name`?"),
         (
             json!("{ posts }"),
-            "`posts` is a Post: say what of it, such as posts { id title size }",
+            "`posts` is a Post: select fields of it, such as posts { id title size }",
         ),
         (json!("{ name { first } }"), "has no fields"),
         (json!("{ posts { title(x: 1) } }"), "takes no argument `x`"),
@@ -227,7 +227,7 @@ fn a_selection_that_cannot_be_says_what_could() {
         (json!("{ ... on Nobody { id } }"), "no type \"Nobody\""),
         (json!("{ id"), "syntax error"),
         (json!(""), "syntax error"),
-        (json!({}), "nothing of User"),
+        (json!({}), "no field of User"),
         (json!({ "posts": { "title": { "x": true } } }), "no fields"),
         (json!({ "posts": 1 }), "`true`"),
         (json!({ "nmae": true }), "`name`"),
@@ -237,7 +237,7 @@ fn a_selection_that_cannot_be_says_what_could() {
             "cannot be written",
         ),
         (json!({ "... on No": { "id": true } }), "no type"),
-        (json!(7), "a text or an object"),
+        (json!(7), "a string or an object"),
     ] {
         let why = selected(select.clone()).unwrap_err();
         assert!(why.contains(part), "{select}: {why}");
@@ -246,7 +246,7 @@ fn a_selection_that_cannot_be_says_what_could() {
 }
 
 #[test]
-fn a_selection_cannot_leave_its_field() {
+fn selection_cannot_escape_its_field() {
     for select in [
         "{ id } version",
         "{ id } } query x { version",
@@ -267,7 +267,7 @@ fn a_selection_cannot_leave_its_field() {
 }
 
 #[test]
-fn any_query_may_be_sent_again_if_it_only_reads() {
+fn document_is_retried_only_if_it_only_reads() {
     for (query, name, safe) in [
         ("{ version }", None, true),
         (
@@ -301,7 +301,7 @@ fn any_query_may_be_sent_again_if_it_only_reads() {
 }
 
 #[test]
-fn both_forms_of_a_schema_are_one() {
+fn sdl_and_introspection_give_the_same_schema() {
     let written = sdl::read(SHOP, "s").unwrap();
     let answer: Value = serde_json::from_str(include_str!("tests/shop.json")).unwrap();
     let asked = introspection::read(&answer).unwrap();
@@ -313,7 +313,7 @@ fn both_forms_of_a_schema_are_one() {
 }
 
 #[test]
-fn every_age_of_servers_is_asked_what_it_knows() {
+fn introspection_query_exists_for_each_generation_of_servers() {
     let queries: Vec<String> = introspection::introspection_queries().collect();
     assert!(queries[0].contains("isOneOf") && !queries[1].contains("isOneOf"));
     assert!(queries[1].contains("args(includeDeprecated: true)"));
@@ -327,7 +327,7 @@ fn every_age_of_servers_is_asked_what_it_knows() {
 }
 
 #[test]
-fn mistakes_in_a_schema_say_where() {
+fn schema_errors_name_the_position() {
     for (text, part) in [
         ("type Query { a: Nope }", "s:1:17: "),
         ("type Query {\n  a: Int\n  b: }", "s:3:6: syntax error"),
@@ -343,7 +343,7 @@ fn mistakes_in_a_schema_say_where() {
 }
 
 #[test]
-fn what_stands_twice_in_a_schema_counts_once() {
+fn duplicate_definitions_in_a_schema_count_once() {
     let text = "type Query { a: Int b: Int a: Int } enum E { A A } union U = Query | Query";
     let (schema, _) = parse_schema(text, "s").unwrap();
     assert_eq!(schema.fields("Query").unwrap().len(), 2);

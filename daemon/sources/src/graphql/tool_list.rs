@@ -1,6 +1,6 @@
-//! What there is to call: a function for each field of the root types, and one for any query.
+//! The tools of a schema: one for each field of the root types, and one that takes any document.
 //!
-//! Invariant: the same schema makes the same functions, and their list has room where lists of tools are read.
+//! Invariant: the same schema gives the same tools, and the list is within the limits for tool lists.
 
 use serde_json::{Value, json};
 
@@ -12,25 +12,25 @@ use super::{
     schema_model::{GraphqlSchema, OperationKind, SchemaField},
 };
 
-/// Takes any query.
+/// The function that takes any document.
 pub(super) const ANY_QUERY_TOOL: &str = "graphql";
-/// As text, of all functions together; more than that is not read of a list.
+/// The size of all tools together as JSON text, within what is read of a tool list.
 const MAX_TOOL_LIST_BYTES: usize = 6 << 20;
-/// The same for their number.
+/// The number of tools, within what is read of a tool list.
 const MAX_LISTED_TOOLS: usize = 9_000;
-/// Of a selection that is told, in bytes.
+/// The length of the selection that a description shows.
 const MAX_SHOWN_SELECTION_BYTES: usize = 700;
 
-/// How much there is of a function. Schemas that are too large for the first get the next.
+/// How much of the schema a tool carries. A schema that is too large for one budget gets the next smaller one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ToolBudget {
-    /// For the types of arguments, in bytes.
+    /// Bytes for the types of arguments.
     pub(super) arguments: usize,
-    /// In a selection.
+    /// Leaves in the default selection.
     pub(super) leaves: usize,
-    /// For a description, in bytes.
+    /// Bytes for a description.
     pub(super) words: usize,
-    /// For one in a result.
+    /// Bytes for a description in the result.
     pub(super) result_words: usize,
 }
 
@@ -68,9 +68,9 @@ pub(super) const OFFERED_OPERATIONS: [OperationKind; 2] =
 /// The tools of a schema.
 pub(super) struct GeneratedTools {
     pub(super) tools: Vec<Value>,
-    /// That each was given.
+    /// The budget of each tool.
     pub(super) room: ToolBudget,
-    /// Whether that are all.
+    /// Whether every field has a tool.
     pub(super) complete: bool,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn all(schema: &GraphqlSchema, depth: u32) -> GeneratedTools {
     made
 }
 
-/// As many as fit into a list. The function that takes any query comes first.
+/// As many tools as fit into the list. The one that takes any document comes first.
 fn in_room(schema: &GraphqlSchema, depth: u32, room: ToolBudget) -> GeneratedTools {
     let mut made = GeneratedTools {
         tools: vec![any(schema)],
@@ -149,10 +149,10 @@ fn cut(mut text: String, most: usize) -> String {
     text
 }
 
-/// What is selected of a field where nobody says it; nothing of a leaf.
+/// The selection of a function without `$select`; `None` for a leaf.
 ///
-/// A mutation without arguments may be a group of others (`mutation { user { purge } }`), so that to select a field is
-/// to carry it out.
+/// A mutation without arguments may be a group of others (`mutation { user { purge } }`), where selecting a field
+/// executes it.
 pub(super) fn default<'a>(
     schema: &'a GraphqlSchema,
     operation: OperationKind,
@@ -219,7 +219,7 @@ impl OperationKind {
         fields.unwrap_or_default()
     }
 
-    /// What a function says of itself.
+    /// The MCP annotations of the function of this field.
     pub(super) fn annotations(self, field: &str) -> Value {
         match self {
             OperationKind::Query => json!({ "readOnlyHint": true }),
@@ -228,13 +228,13 @@ impl OperationKind {
                 "destructiveHint": destroys(field),
                 "idempotentHint": false,
             }),
-            // It is no function.
+            // Subscriptions are not functions.
             OperationKind::Subscription => Value::Null,
         }
     }
 }
 
-/// Words that begin what cannot be undone.
+/// Verbs in names of fields that delete or disable something.
 const DESTRUCTIVE_WORDS: &[&str] = &[
     "clear",
     "delete",
@@ -250,7 +250,7 @@ const DESTRUCTIVE_WORDS: &[&str] = &[
     "wipe",
 ];
 
-/// Whether a field's name says that it destroys something.
+/// Whether a field has a destructive name.
 pub(super) fn destroys(name: &str) -> bool {
     let mut words = String::new();
     let mut before = '_';
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_destroys_says_so_in_its_name() {
+    fn destructive_names_are_recognized() {
         for (name, expected) in [
             ("deleteUser", true),
             ("user_delete", true),

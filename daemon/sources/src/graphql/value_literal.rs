@@ -1,16 +1,16 @@
-//! Values as a query spells them, from JSON and to JSON.
+//! Converts values between JSON and GraphQL literals.
 //!
-//! Invariant: what is spelled here is one value, whatever the texts in it hold.
+//! Invariant: what is written here is one value, whatever its strings contain.
 
 use apollo_compiler::{ast, parser::Parser};
 use serde_json::{Map, Number, Value};
 
 use super::schema_model::{GraphqlSchema, TypeRef, TypeShape, is_name};
 
-/// How deep values and selections may nest in a text.
+/// The nesting of values and selections in a text.
 pub(super) const MAX_LITERAL_NESTING: usize = 64;
 
-/// A default, which has no variables.
+/// A default value as JSON. It has no variables.
 pub(super) fn json(value: &ast::Value) -> Value {
     match value {
         ast::Value::Null | ast::Value::Variable(_) => Value::Null,
@@ -32,7 +32,7 @@ fn number_of(text: &str) -> Value {
     number.map_or(Value::Null, Value::Number)
 }
 
-/// A default as introspection has it: as text.
+/// A default value in an introspection result, where it is text.
 pub(super) fn of_text(text: &str) -> Option<Value> {
     let query = format!("{{ field(argument: {text}) }}");
     let parsed = Parser::new()
@@ -51,7 +51,7 @@ pub(super) fn of_text(text: &str) -> Option<Value> {
         .map(|argument| json(&argument.value))
 }
 
-/// JSON as a query spells a value of this type: names of enums without quotes. `None`: it has no spelling.
+/// Writes JSON as a value of this type, with enum values unquoted. `None`: the value cannot be written.
 pub(super) fn spelled(schema: &GraphqlSchema, ty: &TypeRef, value: &Value) -> Option<String> {
     let ty = match ty {
         TypeRef::Required(inner) => inner,
@@ -82,7 +82,7 @@ pub(super) fn spelled(schema: &GraphqlSchema, ty: &TypeRef, value: &Value) -> Op
     }
 }
 
-/// Of a type that nobody knows.
+/// Writes a value of an unknown type.
 fn untyped(value: &Value) -> Option<String> {
     match value {
         Value::Array(items) => {
@@ -90,7 +90,7 @@ fn untyped(value: &Value) -> Option<String> {
             Some(format!("[{}]", items.join(", ")))
         }
         Value::Object(members) => object(members, |_, value| untyped(value)),
-        // JSON's escapes are GraphQL's.
+        // JSON's escapes are valid in GraphQL.
         plain => Some(plain.to_string()),
     }
 }

@@ -1,10 +1,10 @@
-//! Where functions may be called, and where the credentials of an entry may go: its headers, its `auth`, and what is
-//! fetched with them.
+//! The origins at which functions may be called, and to which an entry's credentials may go: its headers, its `auth`,
+//! and tokens fetched with them.
 //!
-//! A description says where functions are called and where tokens come from, and whoever writes it may say something
-//! else tomorrow. So credentials go to what the user has named, and to what was named when he took the description.
+//! A description names these origins, and its author may name others later. So credentials go only to origins that the
+//! entry names, or that the description named when it was first read.
 //!
-//! Invariant: what a description says later adds nothing to this.
+//! Invariant: a later description adds nothing to this.
 
 use std::collections::BTreeSet;
 
@@ -14,21 +14,21 @@ use crate::CallFailure;
 use mux_http::address_policy::{AddressClass, AddressRefusal};
 use mux_settings::SourceDefinition;
 
-/// Each as `https://host`, with a port where it is no usual one.
+/// Origins such as `https://host`, with a port if it is not the default one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllowedOrigins {
     source: String,
-    /// Those that the entry lists, for the line to write.
+    /// The origins that the entry lists, for the configuration line that an error proposes.
     listed: Vec<String>,
     calls: BTreeSet<String>,
-    /// Only for calls without credentials.
+    /// Origins for calls without credentials.
     bare_calls: BTreeSet<String>,
-    /// Only for what tokens are fetched with.
+    /// Origins to which client credentials go for tokens.
     tokens: BTreeSet<String>,
 }
 
 impl AllowedOrigins {
-    /// Those that the entry itself lists.
+    /// The origins that the entry itself lists.
     pub(crate) fn listed(source: &str, settings: &SourceDefinition) -> Self {
         Self {
             source: source.to_owned(),
@@ -39,7 +39,7 @@ impl AllowedOrigins {
         }
     }
 
-    /// Where functions may be called, though no credential goes there.
+    /// Adds origins at which functions may be called without credentials.
     pub(crate) fn with_bare_calls(mut self, origins: impl IntoIterator<Item = String>) -> Self {
         self.bare_calls.extend(origins);
         self
@@ -55,7 +55,7 @@ impl AllowedOrigins {
         self
     }
 
-    /// Whether anything may be called there.
+    /// Whether functions may be called there, with or without credentials.
     pub(super) fn may_be_called(&self, url: &Url) -> bool {
         self.have(url) || self.bare_calls.contains(&spelled(url))
     }
@@ -68,19 +68,19 @@ impl AllowedOrigins {
         self.have(url) || self.tokens.contains(&spelled(url))
     }
 
-    /// Why nothing is sent there.
+    /// The error for credentials that may not go there.
     pub(super) fn withheld(&self, url: &Url) -> CallFailure {
         let origin = spelled(url);
         CallFailure::Credential {
             why: format!(
-                "credentials of `{}` do not go to {origin}, which its description names and its entry does not",
+                "credentials of `{}` are not sent to {origin}, which its description names but its entry does not",
                 self.source
             ),
             fix: self.line(&origin),
         }
     }
 
-    /// Why nothing is called there.
+    /// The error for a call that may not go there.
     pub(super) fn forbidden(&self, url: &Url, why: &str) -> CallFailure {
         let origin = spelled(url);
         CallFailure::Forbidden {
@@ -89,10 +89,10 @@ impl AllowedOrigins {
         }
     }
 
-    /// The same for a class of network.
+    /// The error for an address that the policy refuses.
     pub(super) fn refused(&self, url: &Url, refused: AddressRefusal) -> CallFailure {
         match (self.forbidden(url, &refused.to_string()), refused) {
-            // No line would help.
+            // Listing the origin would not help.
             (CallFailure::Forbidden { why, .. }, AddressRefusal::Class(AddressClass::Never)) => {
                 let fix = format!(
                     "if the API is elsewhere, write in [sources.{}] of config.toml: base_url = \"https://…\"",
@@ -104,7 +104,7 @@ impl AllowedOrigins {
         }
     }
 
-    /// What a user writes who trusts it.
+    /// The configuration line that allows `origin`.
     pub(crate) fn line(&self, origin: &str) -> String {
         let all = self.listed.iter().map(String::as_str).chain([origin]);
         let all: Vec<String> = all.map(|origin| format!("\"{origin}\"")).collect();
@@ -116,7 +116,7 @@ impl AllowedOrigins {
     }
 }
 
-/// Of an address that is http:// or https:// and has a host.
+/// The origin of an `http` or `https` URL with a host.
 pub(crate) fn of(address: &str) -> Option<String> {
     let url = Url::parse(address).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

@@ -1,4 +1,4 @@
-//! An API at its address: requests go out here, and nowhere else.
+//! An API at its address. All requests to it are sent here.
 
 use std::{
     collections::BTreeMap,
@@ -36,29 +36,29 @@ use mux_text::error_chain::error_causes;
 
 const MAX_REDIRECTS: usize = 5;
 
-/// Makes a client that goes by a user's proxies and certificates.
+/// Makes a client builder with the user's proxies and certificates.
 pub(crate) type HttpClientFactory =
     fn(&NetworkSettings, Option<&Path>) -> Result<ClientBuilder, String>;
 
-/// Where functions of one source are called; cheap to clone.
+/// The client for the functions of one source at one base URL; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ApiClient {
     pub(super) shared: Arc<ApiShared>,
     pub(super) base: Arc<str>,
 }
 
-/// What is one however many addresses there are.
+/// What the clients of a source share, whatever their base URL is.
 pub(super) struct ApiShared {
     pub(super) source: String,
-    /// Where the address stands in the configuration.
+    /// The configuration key of the address.
     pub(super) key: &'static str,
     pub(super) client: Client,
-    /// The entry's own.
+    /// The entry's own headers.
     pub(super) headers: HeaderMap,
     pub(super) keys: CredentialSet,
-    /// Where both may go, and where functions may be called.
+    /// The origins for credentials and calls.
     pub(super) origins: AllowedOrigins,
-    /// Which addresses the description may name.
+    /// The addresses that the description may name.
     pub(super) policy: AddressPolicy,
     pub(super) rate: Option<Arc<SourceRateLimiter>>,
     pub(super) mask: Arc<SecretMask>,
@@ -66,8 +66,7 @@ pub(super) struct ApiShared {
 }
 
 impl ApiClient {
-    /// `base` is where its functions are called, unless one has an address of its own; to `origins` credentials may
-    /// go.
+    /// `base` is the URL of functions without an address of their own; `origins` are those to which credentials may go.
     pub(crate) fn new(
         name: &str,
         settings: &SourceDefinition,
@@ -88,7 +87,7 @@ impl ApiClient {
         let mut headers = HeaderMap::new();
         for (header, value) in &settings.headers {
             let header = HeaderName::try_from(header)
-                .map_err(|_| format!("headers: {header:?} is no name of a header"))?;
+                .map_err(|_| format!("headers: {header:?} is not a header name"))?;
             let mut value = HeaderValue::from_str(value.expose())
                 .map_err(|_| format!("headers: the value of {header} cannot be sent"))?;
             value.set_sensitive(true);
@@ -97,12 +96,12 @@ impl ApiClient {
         let policy = lasting.policy.clone();
         let client = make(&settings.network, None)?
             .redirect(redirect::Policy::custom(same_origin))
-            // A name that leads elsewhere by the time it is called is judged by where it leads then.
+            // A name is judged by the addresses to which it resolves at the time of the call.
             .dns_resolver(Arc::new(policy.clone()))
             .build()
             .map_err(|error| {
                 let why = error_causes(&error.without_url());
-                format!("the HTTP client cannot be made: {why}")
+                format!("cannot create the HTTP client: {why}")
             })?;
         let mask = lasting.mask(base, || SecretMask::of(settings, base));
         let fetch = |url: &str, scopes: &[String], login: (&str, &str)| {
@@ -132,7 +131,7 @@ impl ApiClient {
         })
     }
 
-    /// The same API at another address that its description names.
+    /// The same API at another URL that its description names.
     pub(crate) fn at(&self, base: &str) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -140,7 +139,7 @@ impl ApiClient {
         }
     }
 
-    /// The security schemes for which a credential is missing, of what functions need.
+    /// The security schemes that functions need and that have no credential.
     pub(crate) fn wanting<'a>(
         &self,
         securities: impl Iterator<Item = &'a [Vec<String>]>,
@@ -148,7 +147,7 @@ impl ApiClient {
         self.shared.keys.wanting(securities)
     }
 
-    /// What a user should look at.
+    /// Problems with the entry's credentials.
     pub(crate) fn notes(&self) -> Vec<SourceNote> {
         let keys = &self.shared.keys;
         let notes = keys.idle().into_iter().chain(keys.withheld());
@@ -159,7 +158,7 @@ impl ApiClient {
         notes.map(masked).collect()
     }
 
-    /// The origin of its functions, and what to write, if they have credentials to send that may not go there.
+    /// The origin of the functions and the line to write, if they have credentials that may not go there.
     pub(crate) fn withheld(&self) -> Option<(String, String)> {
         let shared = &self.shared;
         let url = Url::parse(&self.base).ok()?;
@@ -171,7 +170,7 @@ impl ApiClient {
         })
     }
 
-    /// Why its functions cannot be called at all, and what to write, if it is known before a call.
+    /// Why the functions cannot be called, and the line to write, if that is known before a call.
     pub(crate) fn forbidden(&self) -> Option<(String, String)> {
         let url = Url::parse(&self.base).ok()?;
         match self.allowed(&url) {
@@ -182,7 +181,7 @@ impl ApiClient {
         }
     }
 
-    /// Whether something may be sent there, by who names the address and by which network it is in.
+    /// Checks the origin and the network of a URL before something is sent there.
     pub(super) fn allowed(&self, url: &Url) -> Result<(), CallFailure> {
         let shared = &self.shared;
         if !shared.origins.may_be_called(url) {
@@ -193,7 +192,7 @@ impl ApiClient {
         verdict.map_err(|why| shared.origins.refused(url, why))
     }
 
-    /// Requests that were sent.
+    /// The number of requests that were sent.
     pub(crate) fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
@@ -202,7 +201,7 @@ impl ApiClient {
         &self.shared.mask
     }
 
-    /// One call: MCP's `CallToolResult`.
+    /// Calls a function. Returns an MCP `CallToolResult`.
     pub(crate) async fn call(
         &self,
         request: &ApiRequest,
@@ -212,7 +211,7 @@ impl ApiClient {
         Ok(self.result(request, &reply))
     }
 
-    /// What a call gives for such an answer.
+    /// The result of a call with this response.
     pub(crate) fn result(&self, request: &ApiRequest, reply: &ApiResponse) -> Value {
         let asked = self.asked(request);
         match reply.status.is_success() {
@@ -240,7 +239,7 @@ impl ApiClient {
             }
             429 | 503 => {
                 let wait = retry_policy::wait(&reply.headers, std::time::SystemTime::now())?;
-                Some(format!("it wants to be left alone for {wait:?}"))
+                Some(format!("it asks to retry after {wait:?}"))
             }
             _ => None,
         }
@@ -262,13 +261,13 @@ impl ApiClient {
         }
     }
 
-    /// Its address without a user, a password or a query.
+    /// The base URL without user, password and query, for display.
     pub(super) fn shown(&self) -> String {
         let Ok(mut url) = Url::parse(&self.base) else {
             return self.shared.source.clone();
         };
         url.set_query(None);
-        // Only an address without a host refuses.
+        // Fails only for an address without a host.
         _ = url.set_username("");
         _ = url.set_password(None);
         url.as_str().trim_end_matches('/').to_owned()
@@ -284,7 +283,7 @@ impl fmt::Debug for ApiClient {
     }
 }
 
-/// Never to where the credentials are not meant to go.
+/// Follows redirects within the origin only, because the request carries credentials.
 fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let from = attempt.previous().first().map(Url::origin);
     let stays = from.as_ref() == Some(&attempt.url().origin());

@@ -1,7 +1,7 @@
-//! An answer, read to its end.
+//! A response, read completely.
 //!
-//! Invariant: no more of one is kept than [`LONGEST_ANSWER`], none that is JSON holds more than [`MOST_VALUES`], and
-//! nothing of one is left out silently.
+//! Invariant: a response is at most [`MAX_RESPONSE_BYTES`] long, JSON in it holds at most [`MAX_RESPONSE_VALUES`]
+//! values, and nothing is cut silently.
 
 use encoding_rs::{Encoding, UTF_8};
 use futures::StreamExt as _;
@@ -13,13 +13,13 @@ use serde::de::IgnoredAny;
 
 use crate::weight;
 
-/// As long as what a frame carries to a program.
+/// The size of the largest frame to a program.
 pub(crate) const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
-/// In an answer that is JSON, by their weight: a few megabytes can be as many values as take a gigabyte.
+/// In `json_weight` values, for JSON: a few megabytes of it can hold so many values that they take a gigabyte.
 pub(crate) const MAX_RESPONSE_VALUES: usize = 1_000_000;
 
-/// What an API says to a request.
+/// The response of an API to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiResponse {
     pub(crate) status: StatusCode,
@@ -27,14 +27,14 @@ pub(crate) struct ApiResponse {
     pub(crate) body: Vec<u8>,
 }
 
-/// Why there is none, though the API began to say it.
+/// Why a response could not be read.
 pub(super) enum ResponseReadError {
     TooLong,
     TooMany,
     Broken(reqwest::Error),
 }
 
-/// What a body is, by its media type.
+/// The kind of a body, by its media type.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MediaKind {
     Json,
@@ -71,7 +71,7 @@ impl ApiResponse {
         }
     }
 
-    /// Of values, if anybody reads it as JSON, whatever it calls itself.
+    /// Whether the body holds too many JSON values, whatever its media type is.
     fn is_heavy(&self) -> bool {
         let start = self.body.trim_ascii_start();
         if !start.starts_with(b"[") && !start.starts_with(b"{")
@@ -79,7 +79,7 @@ impl ApiResponse {
         {
             return false;
         }
-        // Lines of JSON are not read as one value.
+        // Newline-delimited JSON is not parsed as one value.
         let mut values = serde_json::Deserializer::from_slice(start).into_iter::<IgnoredAny>();
         match values.next() {
             Some(Ok(_)) => {
@@ -89,7 +89,7 @@ impl ApiResponse {
         }
     }
 
-    /// Without its parameters, in small letters.
+    /// The media type, without parameters, in lowercase.
     pub(crate) fn media(&self) -> String {
         let said = self.headers.get(CONTENT_TYPE);
         let said = said.and_then(|said| said.to_str().ok()).unwrap_or("");
@@ -119,15 +119,14 @@ impl ApiResponse {
             ) => MediaKind::Text,
             ("image", _) => MediaKind::Image,
             ("audio", _) => MediaKind::Audio,
-            // Nothing was said: it is what it looks like.
+            // Without a media type, the content decides.
             ("", _) if serde_json::from_slice::<IgnoredAny>(&self.body).is_ok() => MediaKind::Json,
             ("", _) if std::str::from_utf8(&self.body).is_ok() => MediaKind::Text,
             _ => MediaKind::Other,
         }
     }
 
-    /// The body as text in the encoding that its byte order mark or its `charset` names, otherwise UTF-8. Bytes that
-    /// are no characters are replaced.
+    /// The body as text. The character set is Latin-1 if the header says so, otherwise UTF-8.
     pub(crate) fn text(&self) -> String {
         let content_type = self.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());

@@ -1,8 +1,8 @@
-//! What a request carries, as it goes over the wire.
+//! Encodes request bodies for the wire.
 
 use super::{FormPart, RequestBody};
 
-/// The body with its media type.
+/// The media type and the encoded body.
 pub(super) fn encoded(body: &RequestBody) -> Result<(String, Vec<u8>), String> {
     Ok(match body {
         RequestBody::Json(value) => {
@@ -26,7 +26,7 @@ pub(super) fn encoded(body: &RequestBody) -> Result<(String, Vec<u8>), String> {
     })
 }
 
-/// A text that stands in none of them: their hash.
+/// A text that occurs in none of the parts: a hash of them.
 fn boundary(parts: &[FormPart]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -60,7 +60,7 @@ fn multipart(parts: &[FormPart], boundary: &str) -> Vec<u8> {
     text
 }
 
-/// As browsers write it.
+/// Escapes a name as browsers do.
 fn quoted(name: &str) -> String {
     let name = name.replace('\r', "%0D").replace('\n', "%0A");
     name.replace('"', "%22")
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_framed_and_no_name_breaks_out() {
+    fn multipart_names_are_escaped() {
         let part = |name: &str, file: Option<&str>, bytes: &[u8]| FormPart {
             name: name.into(),
             file_name: file.map(str::to_owned),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_joined_and_not_encoded_twice() {
+    fn form_pairs_are_joined_without_encoding_them_again() {
         let pairs = [("a", "1%202"), ("b", "")];
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let (media, body) = encoded(&RequestBody::Form(pairs.into())).unwrap();

@@ -1,8 +1,8 @@
-//! From an answer to MCP's `CallToolResult`.
+//! Converts a response into an MCP `CallToolResult`.
 //!
-//! JSON is structured content, whatever its root; text is text; images and audio are their parts; other bytes are
-//! an embedded resource; an empty body is null. A status from 300 on is an error: its structured content is
-//! `{ status, headers, body }`. `_meta` holds the status, and the headers that say something to a caller.
+//! JSON becomes structured content of any type, text becomes text content, images and audio become their content types,
+//! other bytes an embedded resource, an empty body null. A status of 300 or more is an error with `{ status, headers,
+//! body }` as structured content. `_meta` holds the status and the headers that matter to a caller.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reqwest::{
@@ -17,9 +17,9 @@ use super::{
     secret_mask::SecretMask,
 };
 
-/// Of an error's body, in bytes; more than that is no reason.
+/// The limit of an error's body in its details, in bytes.
 const MAX_ERROR_BODY_BYTES: usize = 256 << 10;
-/// Headers that a caller may want, beside all that speak of a rate.
+/// Headers in `_meta`, in addition to those about rate limits.
 const REPORTED_HEADERS: &[&str] = &[
     "content-disposition",
     "content-language",
@@ -41,18 +41,18 @@ const REPORTED_HEADERS: &[&str] = &[
     "x-total-pages",
 ];
 
-/// What was asked, for the eye: method and path, and the address without a query.
+/// The request, for display: method and path, and the URL without its query.
 pub(super) struct RequestInfo<'a> {
     pub(super) what: String,
     pub(super) url: String,
     pub(super) mask: &'a SecretMask,
 }
 
-/// A part of a result, and its structured content.
+/// The result of a successful response.
 pub(super) fn success(reply: &ApiResponse, asked: &RequestInfo<'_>) -> Value {
     let meta = meta(reply, asked.mask);
     if reply.body.is_empty() {
-        // Nothing is null, where a schema says that there may be nothing.
+        // Null, as the output schema of an empty response says.
         return json!({ "content": [], "structuredContent": null, "_meta": meta });
     }
     let media = reply.media();
@@ -91,8 +91,8 @@ pub(super) fn success(reply: &ApiResponse, asked: &RequestInfo<'_>) -> Value {
     part([("content", vec![content].into()), ("_meta", meta)])
 }
 
-/// With the text for those who read no structured content. A scalar is that alone: as text it would be no number
-/// any more.
+/// The result of a JSON response. Text content is added for clients that do not read structured content, except for a
+/// scalar, which would be a string there.
 pub(super) fn json_result(text: String, value: Value, meta: Value) -> Value {
     let content = match value.is_object() || value.is_array() {
         true => vec![text_part(text)],
@@ -105,7 +105,7 @@ pub(super) fn json_result(text: String, value: Value, meta: Value) -> Value {
     ])
 }
 
-/// `hint` says what to do about it.
+/// The result of an error response. `hint` is a remedy.
 pub(super) fn failure(reply: &ApiResponse, asked: &RequestInfo<'_>, hint: Option<&str>) -> Value {
     let cut = reply.body.len() > MAX_ERROR_BODY_BYTES;
     let text = match reply.kind() {
@@ -140,7 +140,7 @@ pub(super) fn failure(reply: &ApiResponse, asked: &RequestInfo<'_>, hint: Option
     if cut {
         let length = reply.body.len();
         details["note"] =
-            format!("`body` is the beginning, {MAX_ERROR_BODY_BYTES} of {length} bytes").into();
+            format!("`body` is cut to {MAX_ERROR_BODY_BYTES} of {length} bytes").into();
     }
     json!({
         "isError": true,
@@ -150,7 +150,7 @@ pub(super) fn failure(reply: &ApiResponse, asked: &RequestInfo<'_>, hint: Option
     })
 }
 
-/// What goes with every result.
+/// The `_meta` of a result.
 pub(super) fn meta(reply: &ApiResponse, mask: &SecretMask) -> Value {
     json!({ "status": reply.status.as_u16(), "headers": headers(&reply.headers, mask) })
 }
@@ -179,10 +179,10 @@ fn headers(all: &HeaderMap, mask: &SecretMask) -> Value {
 
 fn redirected(headers: &HeaderMap, mask: &SecretMask) -> Option<String> {
     let to = headers.get(LOCATION)?.to_str().ok()?;
-    // Its query may hold anything, and the whole of it stands beside.
+    // The query may hold a secret; the masked header has all of it.
     let to = mask.words(to.split(['?', '#']).next().unwrap_or(to));
     Some(format!(
-        "it leads to {to}, which is not followed: credentials go to one origin only"
+        "it redirects to {to}, which is not followed: credentials go to one origin only"
     ))
 }
 
@@ -190,7 +190,7 @@ fn text_part(text: String) -> Value {
     part([("type", "text".into()), ("text", text.into())])
 }
 
-/// Of values that are moved into it; `json!` would copy them, and an answer may be long.
+/// An object of moved values; `json!` would copy them, and a response may be long.
 fn part<const N: usize>(members: [(&str, Value); N]) -> Value {
     let owned = members.map(|(name, value)| (name.to_owned(), value));
     Value::Object(owned.into_iter().collect())

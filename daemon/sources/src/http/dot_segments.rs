@@ -1,14 +1,14 @@
-//! Steps from one folder to another within a path.
+//! Detects `.` and `..` segments in a path.
 //!
-//! Invariant: whoever reads the path, and however often he decodes it, finds no step in what is said to have none.
+//! Invariant: a path without dot segments here has none for any server, however often the server decodes it.
 
 use percent_encoding::percent_decode_str;
 
-/// What is decoded more often than this is not what it looks like.
+/// A path that still changes after this many decodings is treated as one with dot segments.
 const MAX_DECODE_ROUNDS: usize = 4;
 
-/// Whether `.` or `..` is a whole segment of it, encoded or not: it would make another function of the path. Some
-/// take `\` for a slash, and what follows a `;` for no part of the segment.
+/// Whether a segment is `.` or `..`, encoded or not, so that the path would lead to another function. Some servers take
+/// `\` for a slash, and ignore what follows a `;` in a segment.
 pub(crate) fn has_steps(path: &str) -> bool {
     let is_step = |segment: &str| {
         let name = segment.split(';').next().unwrap_or(segment);
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_found_in_every_spelling_and_dots_elsewhere_are_none() {
+    fn dot_segments_are_found_in_every_encoding() {
         for (path, expected) in [
             ("..", true),
             ("a/../b", true),

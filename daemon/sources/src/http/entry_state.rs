@@ -1,7 +1,7 @@
-//! What of an entry lasts when its description is read again, or its session is opened again: the line in which its
-//! requests wait, the tokens that were fetched, and how many requests there were.
+//! The state of an entry that survives a new description or session: its rate limiter, its tokens and its request
+//! count.
 //!
-//! Invariant: a token is shown only where it was fetched for, and is hidden by the same mask for as long as it is held.
+//! Invariant: a token is sent only to the API that it was fetched for, and is masked as long as it is held.
 
 use std::{
     collections::HashMap,
@@ -20,25 +20,25 @@ use mux_settings::DescriptionLocation;
 pub(crate) struct EntryState {
     pub(super) rate: Option<Arc<SourceRateLimiter>>,
     pub(super) requests: Arc<AtomicU64>,
-    /// What the description may name.
+    /// The addresses that the description may name.
     pub(crate) policy: AddressPolicy,
     held: Mutex<TokenCache>,
 }
 
-/// Guarded by `Lasting::held`.
+/// Tokens of the entry, and the mask that hides them. Guarded by `EntryState::held`.
 #[derive(Debug, Default)]
 struct TokenCache {
-    /// Where the API is called; at another address nothing of this counts.
+    /// The URL of the API. At another one the tokens are discarded.
     base: String,
     mask: Option<Arc<SecretMask>>,
     tokens: HashMap<TokenCacheKey, Arc<TokenFetcher>>,
 }
 
-/// Token URL, scopes, id and secret.
+/// Token URL, scopes, client ID and client secret.
 type TokenCacheKey = (String, Vec<String>, String, String);
 
-/// A description names public addresses, those of the class of its own address, and what the entry names itself. A file
-/// lies on this machine, where the user has put it: it may name local addresses.
+/// The address policy of a description: public addresses, addresses of the class of its own, and those that the entry
+/// names. A file is on this machine because the user put it there, so it may name local addresses.
 fn policy(settings: &mux_settings::SourceDefinition) -> AddressPolicy {
     let mut policy = AddressPolicy::public(settings.network.proxies().collect());
     let url = |text: &str| Url::parse(text).ok();
@@ -71,7 +71,7 @@ impl EntryState {
         }
     }
 
-    /// Of what is secret where the API is called.
+    /// The mask for the API at `base`.
     pub(super) fn mask(&self, base: &str, make: impl FnOnce() -> SecretMask) -> Arc<SecretMask> {
         let mut held = self.held();
         if held.base != base {
@@ -83,7 +83,7 @@ impl EntryState {
         Arc::clone(held.mask.get_or_insert_with(|| Arc::new(make())))
     }
 
-    /// Those of this login at the address that [`Self::mask`] was told last.
+    /// The tokens of this client at the API that [`Self::mask`] was last called with.
     pub(super) fn tokens(
         &self,
         (url, scopes, (id, secret)): (&str, &[String], (&str, &str)),

@@ -1,16 +1,16 @@
-//! What an API says of its refusal, in one sentence. Pure.
+//! Extracts the reason for an error from a response body, in one sentence. Pure.
 //!
-//! There are as many shapes as APIs; those of RFC 9457, JSON:API, OAuth, Google, GitHub, Stripe, FastAPI and their
-//! like are known, and what is not known says nothing.
+//! The formats of RFC 9457, JSON:API, OAuth, Google, GitHub, Stripe, FastAPI and similar ones are known; others give no
+//! reason.
 
 use serde_json::Value;
 
 use mux_text::error_chain::excerpt;
 
-/// Of a list of errors.
+/// The number of errors in a list that are named.
 const MAX_LISTED_ERRORS: usize = 3;
 
-/// Of the parsed body, or of its text where that is no JSON.
+/// The reason in the parsed body, or in its text if it is not JSON.
 pub(super) fn reason(json: Option<&Value>, text: &str, is_page: bool) -> Option<String> {
     let said = match json {
         Some(body) => of_json(body)?,
@@ -27,7 +27,7 @@ fn of_json(body: &Value) -> Option<String> {
         Value::Array(errors) => listed(errors),
         Value::Object(members) => {
             let text = |name: &str| members.get(name)?.as_str().filter(|text| !text.is_empty());
-            // RFC 9457: the one says what is wrong in general, the other what it is here.
+            // RFC 9457: `title` is the kind of the problem, `detail` is this occurrence.
             if let (Some(title), Some(detail)) = (text("title"), text("detail")) {
                 return Some(joined(title, detail));
             }
@@ -41,7 +41,7 @@ fn of_json(body: &Value) -> Option<String> {
             .find_map(|name| text(name));
             let listed = members.get("errors").and_then(|errors| match errors {
                 Value::Array(errors) => listed(errors),
-                // By the names of fields.
+                // An object with field names as keys.
                 Value::Object(fields) => {
                     let fields =
                         fields
@@ -92,7 +92,7 @@ fn listed(errors: &[Value]) -> Option<String> {
     }
 }
 
-/// One of several: with the place that it is about.
+/// One error of a list, with the field that it is about.
 fn one(error: &Value) -> Option<String> {
     let said = of_json(error)?;
     let place = ["field", "loc", "path", "pointer", "location", "param"]
@@ -124,9 +124,9 @@ fn joined(first: &str, second: &str) -> String {
     }
 }
 
-/// Of a page for browsers.
+/// The title of an HTML page.
 fn title(page: &str) -> Option<&str> {
-    // Its length stays the same.
+    // Lowercasing ASCII keeps the length.
     let small = page.to_ascii_lowercase();
     let start = small.find("<title")?;
     let start = start + small[start..].find('>')? + 1;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_is_found_in_every_usual_shape() {
+    fn reason_is_found_in_common_error_formats() {
         for (body, expected) in [
             (
                 json!({ "title": "Out of credit.", "detail": "30 < 50", "status": 403 }),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_its_title_and_a_text_its_beginning() {
+    fn reason_of_a_page_is_its_title_and_of_a_text_its_beginning() {
         let page = "<HTML><head><title lang=en> 502 Bad\nGateway</TITLE></head>";
         assert_eq!(reason(None, page, true).as_deref(), Some("502 Bad Gateway"));
         assert_eq!(reason(None, "<p>x", true), None);

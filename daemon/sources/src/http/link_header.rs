@@ -1,10 +1,10 @@
-//! The header `Link`, by RFC 8288.
+//! Parses the `Link` header (RFC 8288).
 //!
-//! Invariant: what cannot be read leads nowhere.
+//! Invariant: a header that cannot be parsed has no next page.
 
 use reqwest::header::{HeaderMap, LINK};
 
-/// The target of `rel="next"`, or none.
+/// The target of `rel="next"`.
 pub(super) fn linked(headers: &HeaderMap) -> Option<String> {
     let values = headers
         .get_all(LINK)
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_next_page_is_found_in_a_header() {
+    fn next_page_is_found_in_the_link_header() {
         for (header, expected) in [
             (
                 "<https://h/x?page=2>; rel=\"next\", <https://h/x?page=9>; rel=\"last\"",

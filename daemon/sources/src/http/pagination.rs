@@ -1,7 +1,7 @@
-//! Several pages of one list as one: the first page's answer, with the items of all.
+//! Joins several pages of a list: the first page's response, with the items of all.
 //!
-//! Invariant: what is joined is whole up to the page at which it ends. A page that fails, or that does not fit,
-//! fails the call; that there is more is said in `_meta`, and by what the last page says of itself.
+//! Invariant: the joined list is complete up to its last page. A page that fails or exceeds a limit fails the call.
+//! `_meta` says whether there are more pages, and the other members are those of the last page.
 
 use std::mem;
 
@@ -19,18 +19,19 @@ use super::{
 };
 use crate::{CallFailure, call_progress::CallProgress, weight};
 
-/// Of one call.
+/// The number of pages in one call.
 pub(crate) const MAX_PAGES: usize = 100;
 
-/// How a function's answers go on.
+/// How the pages of a function continue.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PaginationPlan {
     pub(crate) by: PaginationStyle,
-    /// The members that lead to the list; none: the answer is the list.
+    /// The path of members to the list; empty if the response itself is the list.
     pub(crate) items: Vec<String>,
 }
 
-/// Parameters are of the query, by their names as they are sent. Whatever is known, a `Link` header counts more.
+/// How the next page is requested. Parameters are in the query, by their encoded names. A `Link` header in a response
+/// takes precedence.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum PaginationStyle {
     /// `Link: <…>; rel="next"`.
@@ -46,7 +47,7 @@ pub(crate) enum PaginationStyle {
         parameter: String,
         size: Option<PageSize>,
     },
-    /// The answer holds what leads to the next page: a text or a number for the parameter, or an address.
+    /// The response holds the parameter of the next page, a string or a number, or its URL.
     Cursor {
         parameter: String,
         field: Vec<String>,
@@ -55,26 +56,26 @@ pub(crate) enum PaginationStyle {
     After {
         parameter: String,
         id: String,
-        /// Where the answer says whether there is more.
+        /// The path of the member that says whether there are more pages.
         more: Option<Vec<String>>,
     },
 }
 
-/// How many items a page has.
+/// The number of items on a page.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct PageSize {
     pub(crate) parameter: String,
     pub(crate) default: Option<u64>,
 }
 
-/// Where the next page is.
+/// The location of the next page.
 enum NextPage {
     Query(String, String),
     Address(Url),
 }
 
 impl ApiClient {
-    /// Up to `most` pages, MCP's `CallToolResult`.
+    /// Fetches up to `most` pages and joins them to one MCP `CallToolResult`.
     pub(crate) async fn pages(
         &self,
         request: &ApiRequest,
@@ -97,11 +98,11 @@ impl ApiClient {
                 body.filter(|body| at(body, &paged.items).is_some_and(Value::is_array))
             else {
                 return match (joined, reply.status.is_success()) {
-                    // It is no list: as without paging.
+                    // The response is not a list, so it is the result.
                     (None, _) => Ok(self.result(&request, &reply)),
                     (Some(joined), false) => Ok(joined.broken(self.result(&request, &reply), page)),
                     (Some(_), true) => Err(CallFailure::Declined(format!(
-                        "page {page} is no list as those before it; nothing of them is used"
+                        "page {page} is not a list like the pages before it; no page is used"
                     ))),
                 };
             };
@@ -159,7 +160,7 @@ impl ApiClient {
             let pair = request.query.iter().find(|(known, _)| known == name);
             pair.map(|(_, value)| value.as_str())
         };
-        // A page that is not full is the last.
+        // A page that is not full is the last one.
         let full = |size: &Option<PageSize>| {
             let size = size.as_ref().and_then(|size| {
                 let said = sent(&size.parameter).and_then(|said| said.parse().ok());
@@ -225,7 +226,7 @@ impl ApiClient {
         }
     }
 
-    /// One that stays where it is would never end.
+    /// A page whose parameter does not change would repeat forever.
     fn advance(
         &self,
         parameter: &str,
@@ -240,12 +241,12 @@ impl ApiClient {
         }
     }
 
-    /// Credentials go along: it must be where they belong.
+    /// Only within the origin, because the request carries credentials.
     fn leads(&self, from: &Url, to: &str) -> Result<NextPage, CallFailure> {
         match from.join(to) {
             Ok(to) if to.origin() == from.origin() => Ok(NextPage::Address(to)),
             Ok(to) => Err(CallFailure::Declined(format!(
-                "the next page lies elsewhere, at {}, and credentials go to one origin only; nothing is used",
+                "the next page is at another origin, {}, and credentials go to one origin only; no page is used",
                 to.host_str().unwrap_or_default()
             ))),
             Err(_) => Err(CallFailure::Declined(
@@ -255,12 +256,12 @@ impl ApiClient {
     }
 }
 
-/// The pages so far.
+/// The pages fetched so far.
 #[derive(Default)]
 struct JoinedPages {
     body: Value,
     bytes: usize,
-    /// By their weight.
+    /// In `json_weight` values.
     values: usize,
 }
 
@@ -273,7 +274,7 @@ impl JoinedPages {
         }
     }
 
-    /// The members beside the list are those of the last page.
+    /// Appends the items of a page. The other members are replaced by those of this page.
     fn add(
         &mut self,
         mut body: Value,
@@ -313,7 +314,7 @@ impl JoinedPages {
         call_result::json_result(self.body.to_string(), self.body, meta)
     }
 
-    /// A page in the middle was refused.
+    /// The error result of a page that the API refused.
     fn broken(self, mut failure: Value, page: usize) -> Value {
         let before = page - 1;
         failure["structuredContent"]["page"] = json!(page);

@@ -1,6 +1,6 @@
-//! Which credentials go with a request, and how each is shown to the API.
+//! The credentials of a request, and how they are sent.
 //!
-//! Invariant: a request that needs a credential which nobody has given is not sent.
+//! Invariant: a request whose credential is missing is not sent.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,28 +13,28 @@ use super::{SecurityScheme, token_fetcher::TokenFetcher};
 use crate::{CallFailure, SourceNote};
 use mux_settings::SourceCredential;
 
-/// What the entry gives for the schemes of the description.
+/// The entry's credentials, by the security schemes of the description.
 #[derive(Debug)]
 pub(super) struct CredentialSet {
     source: String,
     schemes: BTreeMap<String, SecurityScheme>,
     credentials: BTreeMap<String, SourceCredential>,
-    /// Of the schemes whose tokens are fetched.
+    /// For schemes whose tokens are fetched.
     tokens: BTreeMap<String, Arc<TokenFetcher>>,
     /// The entry's own headers, one of which may be the credential.
     own: HeaderMap,
 }
 
-/// Credentials in their places.
+/// The credentials of one request, ready to be added to it.
 #[derive(Debug, Default)]
 pub(super) struct AppliedCredentials {
     pub(super) headers: HeaderMap,
-    /// Encoded.
+    /// Names and values, percent-encoded.
     pub(super) query: Vec<(String, String)>,
     pub(super) cookies: Vec<(String, String)>,
-    /// Those that were fetched, which may have become stale.
+    /// Fetched tokens in use, which may have become stale.
     pub(super) fetched: Vec<(Arc<TokenFetcher>, Secret)>,
-    /// Any went with it.
+    /// Whether any credential was added.
     pub(super) any: bool,
 }
 
@@ -65,7 +65,7 @@ impl CredentialSet {
         })
     }
 
-    /// The first alternative for which everything is given. One that needs nothing counts last.
+    /// The first alternative whose credentials are all given. An alternative without credentials comes last.
     pub(super) fn pick<'a>(
         &self,
         security: &'a [Vec<String>],
@@ -82,7 +82,7 @@ impl CredentialSet {
         }
     }
 
-    /// The schemes for which a credential is missing, of what functions need.
+    /// The security schemes that functions need and that have no credential.
     pub(super) fn wanting<'a>(
         &self,
         securities: impl Iterator<Item = &'a [Vec<String>]>,
@@ -99,13 +99,13 @@ impl CredentialSet {
         names
     }
 
-    /// Entries of `auth` that nothing uses, each with the reason.
+    /// Entries of `auth` that no security scheme uses, each with the reason.
     pub(super) fn idle(&self) -> Vec<SourceNote> {
         let known: Vec<&str> = self.schemes.keys().map(String::as_str).collect();
         let names = self.credentials.keys();
         let idle = names.filter_map(|name| match self.schemes.get(name) {
             None if known.is_empty() => Some(SourceNote::with_fix(
-                format!("auth.{name} is sent with nothing: the API describes no security scheme"),
+                format!("auth.{name} is not used: the API describes no security scheme"),
                 format!(
                     "write the header that it wants into [sources.{}] of config.toml, such as headers = {{ Authorization = \
                      \"Bearer ${{{}}}\" }}",
@@ -115,7 +115,7 @@ impl CredentialSet {
             )),
             None => Some(SourceNote::with_fix(
                 format!(
-                    "auth.{name} is sent with nothing: the API's security schemes are {}",
+                    "auth.{name} is not used: the API's security schemes are {}",
                     known.join(", ")
                 ),
                 format!(
@@ -126,14 +126,14 @@ impl CredentialSet {
             Some(_) if self.has(name) => None,
             Some(scheme) => {
                 let must = format!("auth.{name} must be {}", shape(scheme));
-                let fix = format!("write so in [sources.{}] of config.toml", self.source);
+                let fix = format!("correct it in [sources.{}] of config.toml", self.source);
                 Some(SourceNote::with_fix(must, fix))
             }
         });
         idle.collect()
     }
 
-    /// Those whose tokens are fetched where nothing of the entry may go.
+    /// Notes on credentials whose token URL is at an origin that is not allowed.
     pub(super) fn withheld(&self) -> Vec<SourceNote> {
         let tokens = self.tokens.iter();
         let withheld = tokens.filter_map(|(name, tokens)| {
@@ -150,7 +150,7 @@ impl CredentialSet {
         !self.credentials.is_empty()
     }
 
-    /// Puts them where they belong. Waits for tokens that have to be fetched.
+    /// Makes the headers, query and cookies of these schemes. Waits for tokens that have to be fetched.
     pub(super) async fn show(&self, names: &[String]) -> Result<AppliedCredentials, CallFailure> {
         let mut shown = AppliedCredentials::default();
         for name in names {
@@ -158,7 +158,7 @@ impl CredentialSet {
                 continue;
             };
             let Some(credential) = self.credentials.get(name) else {
-                // One of the entry's headers is it.
+                // One of the entry's headers is the credential.
                 continue;
             };
             shown.any = true;
@@ -166,7 +166,7 @@ impl CredentialSet {
                 (SecurityScheme::Header(header), SourceCredential::Text(text)) => {
                     let header = HeaderName::try_from(header.as_str()).map_err(|_| {
                         let why =
-                            format!("the scheme `{name}` names {header:?}, which is no header");
+                            format!("the scheme `{name}` names {header:?}, which is not a header");
                         CallFailure::Declined(why)
                     })?;
                     shown
@@ -215,7 +215,7 @@ impl CredentialSet {
         Ok(shown)
     }
 
-    /// Where one would look if the API refuses what was given.
+    /// The configuration keys to check if the API refuses the credentials.
     pub(super) fn places(&self, names: &[String]) -> String {
         let given = names
             .iter()
@@ -227,7 +227,7 @@ impl CredentialSet {
         }
     }
 
-    /// Whether the scheme can be served.
+    /// Whether the scheme has a credential.
     fn has(&self, name: &str) -> bool {
         let Some(scheme) = self.schemes.get(name) else {
             return false;
@@ -262,7 +262,7 @@ impl CredentialSet {
             .collect();
         CallFailure::Credential {
             why: format!(
-                "the API wants the credential {}, and it is not given",
+                "the API requires the credential {}, which is not configured",
                 all.join(" or ")
             ),
             fix: format!(
@@ -273,7 +273,7 @@ impl CredentialSet {
         }
     }
 
-    /// One that a user could have.
+    /// The name of an environment variable for an example.
     fn variable(&self, name: &str) -> String {
         let words = format!("{}_{name}", self.source);
         let letters = words.chars().map(|c| match c.is_ascii_alphanumeric() {
@@ -298,7 +298,7 @@ impl CredentialSet {
 
     fn value(&self, name: &str, text: &str) -> Result<HeaderValue, CallFailure> {
         let mut value = HeaderValue::from_str(text).map_err(|_| CallFailure::Credential {
-            why: format!("the credential `{name}` cannot be sent: it holds a line end or the like"),
+            why: format!("the credential `{name}` cannot be sent: it contains a line break or control character"),
             fix: format!("check {}", self.places(&[name.to_owned()])),
         })?;
         value.set_sensitive(true);
@@ -312,7 +312,7 @@ fn shape(scheme: &SecurityScheme) -> &'static str {
         SecurityScheme::ClientCredentials { .. } => {
             "a token, or { username = \"CLIENT-ID\", password = \"…\" }"
         }
-        _ => "a text: the key or the token",
+        _ => "a string: the key or the token",
     }
 }
 

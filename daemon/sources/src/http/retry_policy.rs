@@ -1,4 +1,4 @@
-//! When a request that was answered goes out again: the API says that it has not taken it, and when to come back.
+//! Whether and when an answered request is retried: only if the API says that it was not accepted.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,22 +7,22 @@ use reqwest::{
     header::{HeaderMap, RETRY_AFTER},
 };
 
-/// After the first.
+/// The number of attempts after the first.
 pub(super) const MAX_RETRIES: u32 = 3;
-/// Where nothing is said, doubled each time.
+/// The delay without `Retry-After`, doubled each time.
 const INITIAL_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What is to be done after an answer.
+/// What to do with a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RetryDecision {
-    /// It is the answer.
+    /// Return the response.
     No,
     After(Duration),
-    /// The API wants to be left alone for longer than the call may wait.
+    /// The API asks for a longer delay than the call may wait.
     TooLate(Duration),
 }
 
-/// After the answer to the attempt of this number, from 0.
+/// The decision on the response to attempt `attempt`, counted from 0.
 pub(super) fn after(
     (status, headers): (StatusCode, &HeaderMap),
     (safe, attempt): (bool, u32),
@@ -30,9 +30,9 @@ pub(super) fn after(
 ) -> RetryDecision {
     let said = wait(headers, SystemTime::now());
     let taken = match status.as_u16() {
-        // Whatever it was, it was too many.
+        // A request over the rate limit was not processed.
         429 => false,
-        // It may have been begun: only what does no harm goes out again.
+        // It may have been processed in part, so only an idempotent request is retried.
         503 | 403 => !(safe && said.is_some()),
         _ => true,
     };
@@ -47,7 +47,7 @@ pub(super) fn after(
     }
 }
 
-/// `Retry-After`: seconds, or a date.
+/// The delay of `Retry-After`, given in seconds or as a date.
 pub(super) fn wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let said = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = said.parse::<u64>() {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_not_taken_goes_out_again() {
+    fn only_requests_that_were_not_accepted_are_retried() {
         const SECOND: Duration = Duration::from_secs(1);
         for (status, said, safe, attempt, expected) in [
             (429, Some("2"), false, 0, RetryDecision::After(SECOND * 2)),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_a_time_from_now_and_one_that_is_over_is_none() {
+    fn retry_after_date_is_a_delay_from_now() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
         let at = |said| wait(&headers(Some(said)), now);
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";

@@ -1,23 +1,23 @@
-//! What an entry keeps secret, masked in what is told or handed on.
+//! Masks the secrets of an entry in texts and results.
 //!
-//! Invariant: what went through [`SecretMask::words`] holds nothing that the entry keeps secret; what went through
-//! [`SecretMask::content`] holds no credential, and is otherwise as it was.
+//! Invariant: a text from [`SecretMask::words`] holds none of the entry's secrets. A text from [`SecretMask::content`]
+//! holds no credential, and is otherwise unchanged.
 
 use mux_secrets::{KnownSecrets, RecentTokens, Suspicion, suspicion};
 
 use mux_settings::{SourceCredential, SourceDefinition};
 
-/// What must not be seen, tokens that were fetched among it.
+/// The secrets of an entry, with the tokens that were fetched.
 #[derive(Debug)]
 pub(crate) struct SecretMask {
-    /// Nobody else says these by chance.
+    /// Values that occur nowhere else by chance.
     credentials: RecentTokens,
-    /// They, and what else the entry holds; an API may say the same for reasons of its own.
+    /// The credentials and the other values of the entry, which may also occur in responses.
     all: RecentTokens,
 }
 
 impl SecretMask {
-    /// Of an entry, and of the address at which it is called.
+    /// The mask for an entry whose API is called at `address`.
     pub(crate) fn of(source: &SourceDefinition, address: &str) -> Self {
         let credentials = credentials(source, address);
         let mut all = credentials.clone();
@@ -33,29 +33,29 @@ impl SecretMask {
         }
     }
 
-    /// One that came later.
+    /// Adds a fetched token.
     pub(super) fn remember(&self, token: &str) {
         self.credentials.remember(token);
         self.all.remember(token);
     }
 
-    /// For an error, a log, a status.
+    /// Masks an error, a log message or a status.
     pub(crate) fn words(&self, text: &str) -> String {
         self.all.masker().text(text)
     }
 
-    /// The same of a JSON text, which stays one.
+    /// Masks a JSON text, which stays valid JSON.
     pub(super) fn json_words(&self, text: &str) -> String {
         self.all.masker().json(text)
     }
 
-    /// For a result.
+    /// Masks a result.
     pub(crate) fn content(&self, text: &str) -> String {
         self.credentials.masker().known_values(text)
     }
 }
 
-/// What no other than its owner may read.
+/// The credentials of an entry, which must not be in any result.
 pub(super) fn credentials(source: &SourceDefinition, address: &str) -> KnownSecrets {
     let mut known = KnownSecrets::new();
     for credential in source.credentials.values() {

@@ -1,6 +1,6 @@
-//! A request on its way: written down, sent in its turn, and again only if the API has not taken it.
+//! Sends a request: encoded, within the rate, and retried only if the API did not accept it.
 //!
-//! Invariant: what has left us and was not answered is lost, and is never sent again here.
+//! Invariant: a request that left the daemon and was not answered is lost, and is never sent again here.
 
 use std::sync::atomic::Ordering;
 
@@ -23,7 +23,7 @@ use mux_http::address_policy::refusal_in;
 use mux_telemetry::trace::TraceContext;
 use mux_text::error_chain::{error_causes, fix_of};
 
-/// A request that is written down, but for what may change from one attempt to the next.
+/// An encoded request, without what may change between attempts.
 struct RequestDraft<'a> {
     request: &'a ApiRequest,
     url: Url,
@@ -33,15 +33,15 @@ struct RequestDraft<'a> {
     trace: Option<&'a TraceContext>,
 }
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 enum AttemptOutcome {
     Answered(Box<(ApiResponse, AppliedCredentials)>),
-    /// Nothing of it has left us.
+    /// Nothing was sent.
     Unsent(String),
 }
 
 impl ApiClient {
-    /// Any answer, whatever its status: the last one, where the API wanted it to be tried again.
+    /// Sends a request, with retries. Returns the last response, whatever its status is.
     pub(crate) async fn send(
         &self,
         request: &ApiRequest,
@@ -51,7 +51,7 @@ impl ApiClient {
         self.send_to(request, url, telling).await
     }
 
-    /// The same at an address that the API itself has given.
+    /// Sends a request to a URL that the API itself has given.
     pub(super) async fn send_to(
         &self,
         request: &ApiRequest,
@@ -86,14 +86,14 @@ impl ApiClient {
             }
             let (reply, shown) = match self.attempt(&draft).await? {
                 AttemptOutcome::Answered(answered) => *answered,
-                // Once, on another connection.
+                // Retried once, on a new connection.
                 AttemptOutcome::Unsent(_) if !unsent => {
                     unsent = true;
                     continue;
                 }
                 AttemptOutcome::Unsent(why) => return Err(CallFailure::Declined(why)),
             };
-            // It has not been taken for want of a token that lives.
+            // The token is no longer valid, so the request was not processed.
             if reply.status == StatusCode::UNAUTHORIZED && !renewed && !shown.fetched.is_empty() {
                 renewed = true;
                 for (tokens, token) in shown.fetched {
@@ -109,15 +109,12 @@ impl ApiClient {
                     drop(reply);
                     attempt += 1;
                     let source = &self.shared.source;
-                    debug!(source, status, attempt, ?wait, "not taken; tried again");
+                    debug!(source, status, attempt, ?wait, "not accepted, retrying");
                     telling.note(&format!(
-                        "HTTP {status}: {source} wants to be asked again in {wait:?}"
+                        "HTTP {status} from {source}: retrying in {wait:?}"
                     ));
                     tokio::time::sleep(wait).await;
-                    telling.note(&format!(
-                        "asked again, {attempt} of {}",
-                        retry_policy::MAX_RETRIES
-                    ));
+                    telling.note(&format!("retry {attempt} of {}", retry_policy::MAX_RETRIES));
                 }
             }
         }
@@ -144,7 +141,7 @@ impl ApiClient {
         match ApiResponse::read(response).await {
             Ok(reply) => Ok(AttemptOutcome::Answered(Box::new((reply, shown)))),
             Err(ResponseReadError::Broken(error)) => {
-                // The API has answered, so it was sent, whatever the error is.
+                // The API has answered, so the request was sent, whatever the error is.
                 let why = error_causes(&error.without_url());
                 Err(CallFailure::Lost(shared.mask.words(&format!(
                     "the connection to {} broke in the middle of the answer: {why}",
@@ -152,19 +149,19 @@ impl ApiClient {
                 ))))
             }
             Err(ResponseReadError::TooMany) => Err(CallFailure::TooMuch(format!(
-                "the answer holds more than {MAX_RESPONSE_VALUES} JSON values, {}; it was sent, and nothing of the answer \
-                 is used: ask for less, such as a smaller page, a range or fewer fields",
+                "the response holds more than {MAX_RESPONSE_VALUES} JSON values, {}; the request was sent, and no part \
+                 of the response is used: ask for less, such as a smaller page, a range or fewer fields",
                 weight::WEIGHT_RULE_TEXT
             ))),
             Err(ResponseReadError::TooLong) => Err(CallFailure::TooMuch(format!(
-                "the answer is longer than {} MiB; it was sent, and nothing of the answer is used: ask for less, \
-                 such as a smaller page, a range or fewer fields",
+                "the response is longer than {} MiB; the request was sent, and no part of the response is used: ask \
+                 for less, such as a smaller page, a range or fewer fields",
                 MAX_RESPONSE_BYTES >> 20
             ))),
         }
     }
 
-    /// The user's word counts more than a program's, and a credential more than both.
+    /// The request's headers. Those of the entry override those of the call, and credentials override both.
     fn headers(
         &self,
         draft: &RequestDraft<'_>,
@@ -175,15 +172,15 @@ impl ApiClient {
         headers.insert(ACCEPT, default);
         for (name, value) in &draft.request.headers {
             let header = HeaderName::try_from(name);
-            let header = header
-                .map_err(|_| CallFailure::Unfit(format!("{name:?} is no name of a header")))?;
+            let header =
+                header.map_err(|_| CallFailure::Unfit(format!("{name:?} is not a header name")))?;
             let value = HeaderValue::from_str(value).map_err(|_| {
                 CallFailure::Unfit(format!("the value of the header {name} cannot be sent"))
             })?;
             headers.insert(header, value);
         }
         for (name, value) in draft.trace.iter().flat_map(|context| context.headers()) {
-            // An API may have a parameter of this name.
+            // The API may have a header parameter of this name.
             headers.entry(name).or_insert(value);
         }
         if let Some(media) = &draft.media
@@ -229,7 +226,7 @@ impl ApiClient {
         let at = Url::parse(base).map_err(|_| unreadable())?;
         if leads_elsewhere(&request.path) || url.origin() != at.origin() {
             return Err(CallFailure::Unfit(
-                "a part of its path is `.` or `..` or leads elsewhere; nothing was sent".into(),
+                "the path has a segment `.` or `..`, or leads elsewhere; nothing was sent".into(),
             ));
         }
         let pairs = request
@@ -241,7 +238,7 @@ impl ApiClient {
         Ok(url)
     }
 
-    /// What a failure says of the request: not sent, with the words for it, or lost.
+    /// Whether a failed request was sent. Returns the error text if it was not.
     fn failed(&self, error: reqwest::Error) -> Result<String, CallFailure> {
         let shared = &self.shared;
         let (connecting, building) = (error.is_connect(), error.is_builder());
@@ -252,7 +249,7 @@ impl ApiClient {
         let why = error_causes(&error.without_url());
         let told = |text: String| shared.mask.words(&text);
         if building {
-            let text = format!("the request cannot be made: {why}");
+            let text = format!("cannot build the request: {why}");
             return Err(CallFailure::Declined(told(text)));
         }
         let shown = self.shown();
@@ -265,13 +262,13 @@ impl ApiClient {
     }
 }
 
-/// A value of `..` would make another function of a path, and so would the end of it.
+/// Whether the path would lead to another function: by dot segments, or because it does not end where it should.
 fn leads_elsewhere(path: &str) -> bool {
     let ends = |c: char| matches!(c, '?' | '#' | '\\') || c.is_ascii_control();
     (!path.is_empty() && !path.starts_with('/')) || path.contains(ends) || has_steps(path)
 }
 
-/// A query that has them already keeps its own place for them.
+/// Appends credentials to a query, in place of pairs with the same names.
 fn with_credentials(query: Option<&str>, credentials: &[(String, String)]) -> String {
     let is_one = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default();

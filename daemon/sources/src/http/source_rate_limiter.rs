@@ -1,7 +1,7 @@
-//! The line in which requests wait that the entry's `rate` does not let out yet.
+//! The queue of requests that wait for the entry's `rate`.
 //!
-//! Invariant: in no time as long as the entry's go out more requests than it says; who comes first goes first; and time
-//! in the line is nobody's: the call's clock stands still.
+//! Invariant: in no period of the length of the entry's are more requests sent than it allows; requests are sent in the
+//! order of arrival; and the call's clock is paused while a request waits.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -13,17 +13,17 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use super::super::call_progress::CallProgress;
 
-/// The longest that a request stands in line.
+/// The longest time that a request waits.
 const RATE_QUEUE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// Requests that go out at once after a rest.
+/// The number of requests that are sent at once after a pause.
 const MAX_BURST_REQUESTS: u32 = 100;
-/// In a time that is no longer, few go out at once: the next one is soon there.
+/// A period up to this length has a small burst, because the next request waits only briefly.
 const MAX_SHORT_RATE_PERIOD: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct SourceRateLimiter {
     limiter: DefaultDirectRateLimiter,
-    /// Of one place: whoever has it is the next.
+    /// One permit: its holder is the next request.
     first: Semaphore,
     shown: String,
 }
@@ -44,27 +44,27 @@ impl SourceRateLimiter {
         }
     }
 
-    /// Waits for a turn. An error says that it would take too long.
+    /// Waits for permission to send a request. An error says that it would take too long.
     pub(super) async fn turn(&self, telling: &CallProgress) -> Result<(), String> {
-        // Nobody waits who need not.
+        // A request that need not wait takes no part in the queue.
         if let Ok(_first) = self.first.try_acquire()
             && self.limiter.check().is_ok()
         {
             return Ok(());
         }
         let _stands = telling.hold();
-        telling.note(&format!("waits for its turn: rate = \"{}\"", self.shown));
+        telling.note(&format!("rate limited: rate = \"{}\"", self.shown));
         match timeout(RATE_QUEUE_TIMEOUT, self.in_line()).await {
             Ok(()) => Ok(()),
             Err(_) => Err(format!(
-                "rate = \"{}\" left no turn within {RATE_QUEUE_TIMEOUT:?}; nothing was sent",
+                "rate = \"{}\" allowed no request within {RATE_QUEUE_TIMEOUT:?}; nothing was sent",
                 self.shown
             )),
         }
     }
 
     async fn in_line(&self) {
-        // Never closed: it cannot fail.
+        // Never closed, so this cannot fail.
         let _first = self.first.acquire().await;
         while let Err(early) = self.limiter.check() {
             let wait = early.wait_time_from(DefaultClock::default().now());
@@ -73,7 +73,7 @@ impl SourceRateLimiter {
     }
 }
 
-/// What goes out at once is taken from what follows, or the first hour would see both.
+/// The burst is subtracted from the steady rate, or the first period would have more requests than `rate` allows.
 fn quota(settings: mux_settings::RequestRate) -> Quota {
     let count = settings.count.get();
     let share = match settings.per <= MAX_SHORT_RATE_PERIOD {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_time_sees_more_than_the_entry_says() {
+    fn no_period_has_more_requests_than_the_rate() {
         for (count, per, at_once) in [
             (5_000, 3_600, 100),
             (10, 3_600, 5),
@@ -112,7 +112,7 @@ mod tests {
             let out = || (0..=count).take_while(|_| limiter.check().is_ok()).count();
             let first = out();
             assert_eq!(first, at_once, "{count} in {per:?}");
-            // Whoever asks all the time gets the most that there is.
+            // A caller that always has requests gets nearly the whole rate.
             let step = per / (count * 4);
             let mut all = first;
             for _ in 1..count * 4 {

@@ -1,4 +1,4 @@
-//! An API against real servers on this machine.
+//! The HTTP client against real servers on this machine.
 
 mod answers;
 mod failures;
@@ -28,7 +28,7 @@ use crate::{CallFailure, call_progress::CallProgress};
 use mux_http::http_client;
 use mux_settings::{DescriptionLocation, SourceCredential, SourceDefinition, SourceKind};
 
-/// What a server was asked.
+/// A request that a server received.
 #[derive(Clone, Debug)]
 struct RecordedRequest {
     method: String,
@@ -45,7 +45,7 @@ impl RecordedRequest {
 
 type RequestLog = Arc<Mutex<Vec<RecordedRequest>>>;
 
-/// A server on a free port: its address, and what it was asked.
+/// Starts a server on a free port. Returns its URL and the requests that it received.
 async fn serve<R: IntoResponse>(
     answer: impl Fn(&RecordedRequest, usize) -> R + Clone + Send + Sync + 'static,
 ) -> (String, RequestLog) {
@@ -146,7 +146,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Of a result that is an error.
+/// The message and the details of an error result.
 fn refusal(result: &Value) -> (&str, &Value) {
     assert_eq!(result["isError"], true, "{result}");
     (

@@ -1,7 +1,7 @@
-//! Tokens that are fetched with a client's id and secret.
+//! Fetches tokens with the OAuth 2 client credentials grant.
 //!
-//! Invariant: one request for a token is on its way at a time, however many wait for it; whoever goes leaves it to
-//! the others.
+//! Invariant: at most one token request is in flight, however many calls wait for it; it continues if one of them is
+//! cancelled.
 
 use std::{
     fmt,
@@ -28,15 +28,15 @@ use mux_http::address_policy::{AddressPolicy, AddressRefusal, refusal_in};
 use mux_secrets::Secret;
 use mux_text::error_chain::{error_causes, excerpt};
 
-/// One request for a token.
+/// The limit for one token request.
 const TOKEN_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// A token that does not say how long it lives.
+/// The lifetime of a token without `expires_in`.
 const DEFAULT_TOKEN_LIFETIME: Duration = Duration::from_secs(5 * 60);
-/// So long before its end it counts as over.
+/// How long before its end a token counts as expired.
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 const MAX_TOKEN_RESPONSE_BYTES: usize = 1 << 20;
 const INVALID_SCOPE: &str = "invalid_scope";
-/// Why a token is refused.
+/// The error codes of RFC 6749.
 const OAUTH_ERROR_CODES: [&str; 6] = [
     INVALID_SCOPE,
     "invalid_request",
@@ -46,14 +46,14 @@ const OAUTH_ERROR_CODES: [&str; 6] = [
     "unsupported_grant_type",
 ];
 
-/// Of one client at one address.
+/// The tokens of one client at one token URL.
 pub(super) struct TokenFetcher {
     client: Client,
     url: Url,
-    /// Why nothing may be sent there.
+    /// Why nothing may be sent to the token URL.
     withheld: Option<CallFailure>,
     policy: AddressPolicy,
-    /// For the line that a user writes.
+    /// For the configuration line that an error proposes.
     origins: AllowedOrigins,
     scope: String,
     id: String,
@@ -64,7 +64,7 @@ pub(super) struct TokenFetcher {
 
 type SharedTokenFetch = Shared<BoxFuture<'static, Result<Secret, TokenError>>>;
 
-/// Guarded by `Tokens::held`.
+/// The current token, and the request for the next one. Guarded by `TokenFetcher::held`.
 #[derive(Default)]
 struct TokenState {
     token: Option<(Secret, Instant)>,
@@ -76,7 +76,7 @@ struct TokenState {
 pub(super) enum TokenError {
     #[error("{0}")]
     Refused(String),
-    /// It says so, of these.
+    /// The server refused these scopes.
     #[error("{0}")]
     Scopes(String),
     #[error("{0}")]
@@ -85,7 +85,7 @@ pub(super) enum TokenError {
     Unreachable(String),
 }
 
-/// With the reason, if it is one of those that are known.
+/// The status and the OAuth error code, or an empty text for any other.
 type TokenRefusal = (StatusCode, &'static str);
 
 #[derive(Deserialize)]
@@ -107,7 +107,7 @@ impl TokenError {
                 why: format!("there is no token for `{scheme}`: {why}"),
                 fix: format!(
                     "in [sources.{source}] of config.toml: scopes = [\"…\"] with those that this client may have, or [] \
-                     for its usual ones"
+                     for its default ones"
                 ),
             },
             Self::Elsewhere(failure) => failure,
@@ -119,7 +119,7 @@ impl TokenError {
 }
 
 impl TokenFetcher {
-    /// The secret goes to that address, which must be as safe as the API's own.
+    /// The token URL must be https if the API's own URL is, because the secret is sent there.
     pub(super) fn new(
         (client, policy): (Client, AddressPolicy),
         (base, url, origins): (&Url, &str, &AllowedOrigins),
@@ -147,7 +147,7 @@ impl TokenFetcher {
         }))
     }
 
-    /// One that lives, fetched now if need be.
+    /// A token that has not expired, fetched if necessary.
     pub(super) async fn current(self: &Arc<Self>) -> Result<Secret, TokenError> {
         if let Some(failure) = &self.withheld {
             return Err(TokenError::Elsewhere(failure.clone()));
@@ -181,12 +181,12 @@ impl TokenFetcher {
         TokenError::Elsewhere(self.origins.refused(&self.url, why))
     }
 
-    /// Why there will be none.
+    /// Why no token can be fetched.
     pub(super) fn withheld(&self) -> Option<&CallFailure> {
         self.withheld.as_ref()
     }
 
-    /// The API does not take this one any more.
+    /// Discards this token, because the API has refused it.
     pub(super) fn stale(&self, token: &str) {
         let mut held = self.held();
         if held
@@ -221,7 +221,7 @@ impl TokenFetcher {
         Ok(granted.access_token)
     }
 
-    /// With the client's secret as most want it, and then as the others do.
+    /// Requests a token with the secret in the `Authorization` header, and if that fails in the form.
     async fn ask(&self) -> Result<TokenResponse, TokenError> {
         let mut form = vec![("grant_type", "client_credentials")];
         if !self.scope.is_empty() {
@@ -294,9 +294,12 @@ impl TokenFetcher {
         if !status.is_success() {
             return Ok(Err((status, reason(&answer))));
         }
-        // Its text may hold the token: no word of it is repeated.
+        // The response may hold the token, so nothing of it is repeated.
         let granted: TokenResponse = serde_json::from_slice(&answer).map_err(|_| {
-            TokenError::Refused(format!("{} gives an answer without a token", self.shown()))
+            TokenError::Refused(format!(
+                "{} returned a response without a token",
+                self.shown()
+            ))
         })?;
         Ok(Ok(granted))
     }
@@ -315,7 +318,7 @@ impl TokenFetcher {
     }
 }
 
-/// By RFC 6749. Another word is not repeated: it may be the secret.
+/// The error code of RFC 6749 in a response. Any other text is not repeated, because it may hold the secret.
 fn reason(answer: &[u8]) -> &'static str {
     #[derive(Deserialize)]
     struct OAuthErrorBody {

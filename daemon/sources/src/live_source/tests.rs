@@ -1,4 +1,4 @@
-//! Descriptions that change, go away and come back. A line of one is a function.
+//! Descriptions that change, disappear and come back. Each line of one is a function.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -102,7 +102,7 @@ fn names(source: &watch::Receiver<Arc<dyn Source>>) -> Vec<String> {
         .collect()
 }
 
-/// What the server gives, and what it was asked with: `If-None-Match`, and the entry's header.
+/// The text that the server returns, and for each request its `If-None-Match` and whether it had the entry's header.
 #[derive(Clone, Default)]
 struct DescriptionServer(Arc<Mutex<(String, Vec<ReceivedRequest>)>>);
 
@@ -145,7 +145,7 @@ impl DescriptionServer {
 }
 
 #[tokio::test]
-async fn a_file_is_read_again_and_what_cannot_be_read_changes_nothing() {
+async fn file_is_reread_and_an_unreadable_one_keeps_the_current_source() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("api");
     fs::write(&file, "a\nb").unwrap();
@@ -185,7 +185,7 @@ async fn a_file_is_read_again_and_what_cannot_be_read_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_address_is_asked_once_and_then_only_whether_it_has_changed() {
+async fn remote_description_is_fetched_once_and_then_revalidated() {
     let folder = tempfile::tempdir().unwrap();
     let page = DescriptionServer::default();
     page.set("a");
@@ -199,7 +199,7 @@ async fn an_address_is_asked_once_and_then_only_whether_it_has_changed() {
     let (_, source) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a"]);
     drop(source);
-    // From here on it is kept, and young enough.
+    // From here on it is cached and fresh.
     let (standing, source) = opened(place(), folder.path()).await.unwrap();
     assert_eq!(names(&source), ["a"]);
     assert_eq!(page.asked().len(), 1);
@@ -211,7 +211,7 @@ async fn an_address_is_asked_once_and_then_only_whether_it_has_changed() {
         page.asked(),
         [(None, false), known("\"1\""), known("\"1\"")]
     );
-    // What cannot be read is not kept either.
+    // A broken description is not cached either.
     page.set("broken");
     assert!(standing.refresh().await.is_err());
     let (_, again) = opened(place(), folder.path()).await.unwrap();
@@ -220,7 +220,7 @@ async fn an_address_is_asked_once_and_then_only_whether_it_has_changed() {
 }
 
 #[tokio::test]
-async fn one_that_is_kept_is_used_when_nobody_answers_and_says_so() {
+async fn cached_description_is_used_with_a_problem_while_the_server_fails() {
     let folder = tempfile::tempdir().unwrap();
     let page = DescriptionServer::default();
     let base = page.serve().await;
@@ -252,7 +252,7 @@ async fn one_that_is_kept_is_used_when_nobody_answers_and_says_so() {
 }
 
 #[tokio::test]
-async fn one_that_is_old_is_used_at_once_and_asked_for_meanwhile() {
+async fn stale_description_is_used_at_once_and_refreshed_in_background() {
     let folder = tempfile::tempdir().unwrap();
     let page = DescriptionServer::default();
     page.set("new");
@@ -274,7 +274,7 @@ async fn one_that_is_old_is_used_at_once_and_asked_for_meanwhile() {
 }
 
 #[tokio::test]
-async fn headers_go_along_to_their_own_origin_only() {
+async fn headers_are_sent_only_to_the_origin_of_the_base_url() {
     let page = DescriptionServer::default();
     page.set("a");
     let base = page.serve().await;
@@ -294,7 +294,7 @@ async fn headers_go_along_to_their_own_origin_only() {
 }
 
 #[tokio::test]
-async fn a_description_that_takes_too_long_is_not_waited_for() {
+async fn opening_times_out_while_a_description_is_being_read() {
     static READ: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
     fn endless(_: &SourceConfig, _: &DescriptionDocument) -> Result<Arc<dyn Source>, String> {
         while !READ.load(std::sync::atomic::Ordering::Acquire) {

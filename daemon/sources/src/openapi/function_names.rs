@@ -1,21 +1,21 @@
-//! What an operation is called: `group.operation`.
+//! Derives the names of functions: `group.operation`.
 //!
-//! Invariant: a name depends on the operation alone, unless another one wants the same; then neither has it, so that
-//! no name ever passes from one operation to another.
+//! Invariant: a name depends on the operation alone, unless another operation has the same one. Then neither gets it,
+//! so that a name never passes from one operation to another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a name is made of.
+/// The parts of an operation from which its name is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OperationNameParts<'a> {
     pub(super) verb: &'a str,
     pub(super) path: &'a str,
-    /// The first one.
+    /// The first tag.
     pub(super) tag: Option<&'a str>,
     pub(super) id: Option<&'a str>,
 }
 
-/// The names of all operations, in their order, and what a person should know of them.
+/// The names of all operations, in order, and notes for the user.
 pub(super) fn names(operations: &[OperationNameParts<'_>]) -> (Vec<String>, Vec<String>) {
     let mut names: Vec<String> = operations.iter().map(OperationNameParts::name).collect();
     let mut wanted: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -42,7 +42,7 @@ pub(super) fn names(operations: &[OperationNameParts<'_>]) -> (Vec<String>, Vec<
             names[place] = other;
         }
         said.push(format!(
-            "several operations would be called `{name}`; they are {}",
+            "several operations would be named `{name}`; they are {}",
             instead.join(", ")
         ));
     }
@@ -68,7 +68,7 @@ impl OperationNameParts<'_> {
             .unwrap_or_else(|| "root".into())
     }
 
-    /// `getPetsByPetId`.
+    /// The name made of verb and path: `getPetsByPetId`.
     fn by_path(&self) -> String {
         let mut operation = self.verb.to_ascii_lowercase();
         let mut by = false;
@@ -84,20 +84,21 @@ impl OperationNameParts<'_> {
     }
 }
 
-/// The segments of a path that hold no parameter.
+/// The segments of a path without parameters.
 fn fixed(path: &str) -> impl Iterator<Item = &str> {
     let segments = path.split('/');
     segments.filter(|segment| !segment.is_empty() && !segment.contains('{'))
 }
 
-/// `v1`, `v2.1`, `api`: what stands before everything tells nothing apart.
+/// Whether a segment is a prefix of all paths, such as `v1`, `v2.1` or `api`.
 fn is_version(segment: &str) -> bool {
     let number = segment.strip_prefix('v').unwrap_or_default();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     segment == "api" || segment == "rest" || number.split('.').all(digits)
 }
 
-/// `repos/list-for-org` of `repos` is `list-for-org`. Only what a separator ends is taken for a repetition.
+/// Removes the tag from an operation ID: `repos/list-for-org` of the tag `repos` becomes `list-for-org`. The tag must
+/// be followed by a separator.
 fn without_group<'a>(id: &'a str, tag: &str) -> &'a str {
     let letters = |text: &str| -> String {
         let letters = text.chars().filter(char::is_ascii_alphanumeric);
@@ -110,7 +111,7 @@ fn without_group<'a>(id: &'a str, tag: &str) -> &'a str {
     for (end, separator) in ends {
         if letters(&id[..end]) == group {
             let rest = &id[end + separator.len_utf8()..];
-            // `_2` would name nothing.
+            // `_2` is not a useful name.
             let names_something = camel(rest).is_some_and(|name| !name.starts_with('_'));
             return if names_something { rest } else { id };
         }
@@ -118,7 +119,7 @@ fn without_group<'a>(id: &'a str, tag: &str) -> &'a str {
     id
 }
 
-/// The letters and digits of a text as one identifier; `None` if there are none.
+/// Joins the letters and digits of a text to a camel case identifier; `None` if there are none.
 pub(super) fn camel(text: &str) -> Option<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let mut name = String::new();
@@ -142,7 +143,7 @@ fn capital(word: &str) -> String {
     word
 }
 
-/// `DescriptionFetcher` is `get`, `ACLList` is `aclList`, `ACL` is `acl`.
+/// Lowercases the leading capitals: `Get` becomes `get`, `ACLList` becomes `aclList`, `ACL` becomes `acl`.
 fn small(word: &str) -> String {
     let capitals = word.bytes().take_while(u8::is_ascii_uppercase).count();
     let followed = word[capitals..].starts_with(|c: char| c.is_ascii_lowercase());
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_short_and_identifiers() {
+    fn names_are_short_identifiers() {
         for (tag, id, expected) in [
             (
                 Some("repos"),
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_the_same_name_gets_another() {
+    fn operations_with_the_same_name_get_other_names() {
         let of = |path, verb| OperationNameParts {
             verb,
             path,

@@ -1,9 +1,10 @@
-//! The media type that a body is sent as: the usual one, or that which a caller asks for.
+//! Chooses the media type of a body: the default one, or one that the caller asks for.
 //!
-//! Many operations take one schema as several media types, which are not the same to the API: a patch of Kubernetes
-//! is merged by one, by rules of its own by another, and a list of steps to a third.
+//! Many operations accept one schema as several media types with different meanings: a patch of Kubernetes is a merge
+//! patch, a strategic merge patch or a JSON Patch.
 //!
-//! Invariant: a caller can ask only for what the description offers with the same schema, and what JSON can be sent as.
+//! Invariant: a caller can choose only media types that the description offers with the same schema, and that JSON can
+//! be sent as.
 
 use serde_json::{Map, Value, json};
 
@@ -13,14 +14,14 @@ use super::{
 };
 use crate::http;
 
-/// Which of several a caller wants.
+/// The argument that chooses one of several media types.
 pub(super) const CONTENT_TYPE_ARGUMENT: &str = "$contentType";
-/// RFC 6902: a list of steps, whatever a description says.
+/// RFC 6902: always a list of operations, whatever a description says.
 const JSON_PATCH_MEDIA_TYPE: &str = "application/json-patch+json";
-/// To choose from.
+/// The number of media types to choose from.
 const MAX_BODY_MEDIA_TYPES: usize = 16;
 
-/// JSON before forms, forms before files, files before what is no structure.
+/// The preferred media type of a body and its content: JSON before forms, forms before files, files before the rest.
 pub(super) fn chosen<'a>(
     document: &'a OpenApiDocument,
     body: &'a Value,
@@ -32,7 +33,7 @@ pub(super) fn chosen<'a>(
         let rank = match essence(media).as_str() {
             "application/json" => 0,
             "*/*" | "application/*" if is_file(document, schema) => 7,
-            // An object is no list of steps.
+            // A JSON Patch is a list, so an object is not one.
             JSON_PATCH_MEDIA_TYPE if !is_list(document, schema) => 2,
             media if is_json(media) => 1,
             "multipart/form-data" if holds_files(document, schema) => 3,
@@ -48,17 +49,17 @@ pub(super) fn chosen<'a>(
     Ok(best.map(|(_, media, content)| (media, content)))
 }
 
-/// The media types between which a caller can choose.
+/// The media types among which a caller can choose.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MediaChoice {
-    /// The usual one first; none if there is only one.
+    /// The default one first; empty if there is only one.
     media: Vec<String>,
-    /// Whether a list of steps is one, where other bodies are objects.
+    /// Whether a list is sent as a JSON Patch, where other bodies are objects.
     patch: bool,
 }
 
 impl MediaChoice {
-    /// `whole`: the body is one argument, which can be a list, too.
+    /// `whole`: the body is one argument, which can also be a list.
     pub(super) fn of(
         document: &OpenApiDocument,
         body: &Value,
@@ -111,7 +112,7 @@ impl MediaChoice {
     }
 }
 
-/// The steps of a JSON Patch.
+/// The schema of a JSON Patch.
 pub(super) fn json_patch() -> Value {
     json!({
         "type": "array",
@@ -129,7 +130,7 @@ pub(super) fn json_patch() -> Value {
     })
 }
 
-/// What a call asks for, taken out of its arguments; none: the usual one.
+/// Takes the media type that a call asks for out of its arguments; `None`: the default one.
 pub(super) fn asked(body: &OperationBody, arguments: &mut Map<String, Value>) -> Option<String> {
     let choice = &body.choice;
     if !choice.media.is_empty()
@@ -167,7 +168,7 @@ fn is_list(document: &OpenApiDocument, schema: &Value) -> bool {
             .any(|it| text(it, "type") == Some("array"))
 }
 
-/// Without its parameters, in small letters.
+/// The media type, without parameters, in lowercase.
 pub(super) fn essence(media: &str) -> String {
     let plain = media.split(';').next().unwrap_or_default();
     plain.trim().to_ascii_lowercase()
@@ -180,7 +181,7 @@ pub(super) fn is_json(media: &str) -> bool {
         || media.ends_with("+json")
 }
 
-/// JSON is YAML.
+/// Whether it is a YAML type, as which JSON can be sent.
 fn is_yaml(plain: &str) -> bool {
     plain.ends_with("/yaml") || plain.ends_with("+yaml")
 }

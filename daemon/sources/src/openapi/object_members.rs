@@ -1,7 +1,7 @@
-//! An object that is made of others, as one list of members.
+//! Flattens an object that is composed of others to one list of members.
 //!
-//! Invariant: what is joined says what its parts say together; what cannot be joined so is not, and neither is what
-//! is made of more than a number of parts: a few objects that are made of each other are as many as one likes.
+//! Invariant: the flattened object means the same as its parts together. An object that cannot be flattened so, or that
+//! has too many parts, is not flattened: a few objects that refer to each other can have any number of parts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use super::openapi_document::{OpenApiDocument, UnresolvedReference, is_true, items, members};
 
-/// Objects in objects that are joined to one.
+/// The nesting of objects that are flattened.
 const MAX_JOINED_DEPTH: usize = 16;
-/// Objects, members and limits of one.
+/// The number of objects, members and limits of one object.
 const MAX_OBJECT_PARTS: usize = 10_000;
 
 /// An object as one list of members.
@@ -23,7 +23,7 @@ pub(super) struct FlatObject<'a> {
     pub(super) closed: bool,
 }
 
-/// Each name once, at its first place and with its last schema.
+/// Members without duplicates: each is at its first position, with its last schema.
 #[derive(Debug, Default)]
 pub(super) struct MemberList<'a> {
     list: Vec<(&'a str, &'a Value)>,
@@ -56,7 +56,7 @@ impl<'a> FlatObject<'a> {
         self.properties.iter().map(owned).collect()
     }
 
-    /// Without the members that only an answer has.
+    /// Removes the `readOnly` members, which only a response has.
     pub(super) fn asked(mut self, document: &OpenApiDocument) -> Self {
         let mut left_out = HashSet::new();
         self.properties.list.retain(|(name, member)| {
@@ -75,7 +75,7 @@ impl<'a> FlatObject<'a> {
     }
 }
 
-/// An object whose members can stand beside others; `None` if it is none, or not simply one.
+/// Flattens an object; `None` if it is not an object, or too complex.
 pub(super) fn flat<'a>(
     document: &'a OpenApiDocument,
     schema: &'a Value,
@@ -91,7 +91,7 @@ pub(super) fn flat<'a>(
     Ok(joined?.then_some(joining.flat))
 }
 
-/// The members of an object, with those of the objects of which it is made.
+/// The members of an object and of the objects that it is composed of.
 pub(super) fn members_of<'a>(
     document: &'a OpenApiDocument,
     schema: &'a Value,
@@ -99,18 +99,18 @@ pub(super) fn members_of<'a>(
     Some(flat(document, schema).ok()??.properties)
 }
 
-/// An object on its way.
+/// The state of flattening one object.
 struct ObjectFlattener<'a> {
     document: &'a OpenApiDocument,
     flat: FlatObject<'a>,
-    /// Those of `flat`, to find them.
+    /// The names in `flat.required`, for lookups.
     required: HashSet<&'a str>,
-    /// Parts that may still be joined.
+    /// The number of parts that may still be added.
     left: usize,
 }
 
 impl<'a> ObjectFlattener<'a> {
-    /// Whether it could be.
+    /// Adds a schema to the object; `false` if that is not possible.
     fn join(&mut self, schema: &'a Value, depth: usize) -> Result<bool, UnresolvedReference> {
         let schema = self.document.resolve(schema)?;
         let Value::Object(map) = schema else {
@@ -177,7 +177,7 @@ impl<'a> ObjectFlattener<'a> {
     }
 }
 
-/// The names of an alternative that says nothing but which members it needs.
+/// The required names of an alternative without other constraints.
 fn only_requires(alternative: &Value) -> Option<&Vec<Value>> {
     let known = ["required", "type", "title", "description"];
     let map = alternative.as_object()?;
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_stand_once_where_they_were_met_first() {
+    fn members_are_listed_once_at_their_first_position() {
         let document = OpenApiDocument::read(
             &json!({
                 "openapi": "3.1.0",

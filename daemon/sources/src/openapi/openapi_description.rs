@@ -1,11 +1,10 @@
-//! A whole description as functions.
+//! Reads a whole description as functions.
 //!
-//! The text is read as JSON values and not into types of its own: schemas must stay the JSON Schema that they are, and
-//! real descriptions are wrong in a place or two. One operation that is broken is left out and named, and all others
-//! are functions.
+//! The text is parsed to JSON values and not to types: schemas must stay JSON Schema, and real descriptions contain
+//! mistakes. A broken operation is skipped and named; all others become functions.
 //!
-//! Invariant: total and deterministic. Any JSON is a description or an error, in a time and in memory that have limits,
-//! and the same text gives the same functions.
+//! Invariant: total and deterministic. Any JSON is a description or an error, within limits of time and memory, and the
+//! same text gives the same functions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,23 +22,24 @@ use super::{
 use crate::{first_seen_origins::DescribedOrigins as Origins, http::SecurityScheme};
 use mux_text::json_length;
 
-/// As many as a server may list tools.
+/// The number of operations, as many as the tools that a server may list.
 const MAX_DESCRIBED_OPERATIONS: usize = 10_000;
-/// Of all functions together, as JSON text. Those of Kubernetes take 8 MiB.
+/// The size of all functions together as JSON text; those of Kubernetes take 8 MiB.
 const MAX_FUNCTION_LIST_BYTES: usize = 24 << 20;
-/// For what arguments of an operation refer to, in bytes. A description that is too large for the first gets the next.
+/// Bytes for the schemas that an operation's arguments refer to. A description that is too large for one budget gets
+/// the next smaller one.
 const ARGUMENT_BUDGETS_BYTES: [usize; 4] = [256 << 10, 24 << 10, 3 << 10, 0];
 const HTTP_VERBS: [&str; 8] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
 ];
 
-/// What a description says, ready to be listed and called.
+/// A description that was read, ready to be listed and called.
 #[derive(Debug)]
 pub struct OpenApiDescription {
     title: String,
     version: String,
     address: ServerAddress,
-    /// Where it is called and where its tokens come from, in its own words.
+    /// The origins of its functions and tokens, as written in the description.
     pub(super) origins: Origins,
     tools: Vec<Value>,
     pub(super) operations: HashMap<String, OpenApiOperation>,
@@ -48,16 +48,16 @@ pub struct OpenApiDescription {
     left_out: Vec<SkippedOperation>,
 }
 
-/// An operation that is no function.
+/// An operation that did not become a function.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SkippedOperation {
-    /// `GET /pets`
+    /// Verb and path, such as `GET /pets`.
     pub operation: String,
     pub why: String,
 }
 
 impl OpenApiDescription {
-    /// An error tells a person what to do.
+    /// Reads the text of a description. An error tells the user what to do.
     pub fn read(text: &str, entry: &ServerOverrides) -> Result<Self, String> {
         Self::of(
             &OpenApiDocument::read(text)?,
@@ -66,7 +66,7 @@ impl OpenApiDescription {
         )
     }
 
-    /// With a list of at most so many bytes.
+    /// Reads a description. `longest` is the size of all functions, in bytes of JSON.
     pub(super) fn of(
         document: &OpenApiDocument,
         entry: &ServerOverrides,
@@ -132,24 +132,24 @@ impl OpenApiDescription {
         })
     }
 
-    /// What it calls itself, with its version.
+    /// The title and the version in `info`.
     pub fn identity(&self) -> (&str, &str) {
         (&self.title, &self.version)
     }
 
-    /// Where it is called.
+    /// The URL at which functions without an address of their own are called.
     pub fn base(&self) -> &str {
         &self.address.url
     }
 
-    /// All to which something is sent because it says so.
+    /// All origins of functions and tokens that the description names.
     pub(super) fn told_origins(&self) -> BTreeSet<String> {
         let named = self.origins.calls.iter().chain(&self.origins.tokens);
         let own = self.operations.values().filter_map(|it| it.origin.as_ref());
         named.chain(own).cloned().collect()
     }
 
-    /// MCP's `Tool`s, in the order of the description.
+    /// MCP tools, in the order of the description.
     pub fn tools(&self) -> &[Value] {
         &self.tools
     }
@@ -158,13 +158,13 @@ impl OpenApiDescription {
         std::mem::take(&mut self.tools)
     }
 
-    /// Writes what is kept anew, for whoever has another place for it than that in which the text was read.
+    /// Reallocates what is kept, in the memory of the calling thread.
     pub(super) fn settle(&mut self) {
         let operations = self.operations.clone();
         self.operations = operations;
     }
 
-    /// What a person should know.
+    /// Notes for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -174,7 +174,7 @@ impl OpenApiDescription {
     }
 }
 
-/// What operations became.
+/// The functions that operations became.
 #[derive(Default)]
 struct DescribedFunctions {
     tools: Vec<Value>,
@@ -183,7 +183,7 @@ struct DescribedFunctions {
 }
 
 impl DescribedFunctions {
-    /// Whether there was room for all of them. Those for which there is none in the least room are left out.
+    /// Reads all operations; `false` if they do not fit. With the smallest budget, those that do not fit are skipped.
     fn read(
         &mut self,
         context: &OperationContext<'_>,
@@ -265,7 +265,7 @@ fn unknown_variables(root: &Value, entry: &ServerOverrides) -> Option<String> {
         .filter(|name| !known.contains(&name.as_str()));
     let name = unknown.next()?;
     Some(format!(
-        "`variables.{name}` is for nothing: {}",
+        "`variables.{name}` is not used: {}",
         match known.is_empty() {
             true => "the address of the API has no variables".to_owned(),
             false => format!("the variables are {}", known.join(", ")),

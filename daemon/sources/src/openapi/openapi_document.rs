@@ -1,8 +1,8 @@
-//! The text of a description as JSON, and what its references stand for.
+//! Parses the text of a description to JSON, and resolves its references.
 //!
-//! Invariant: no reference leaves the text, none is followed for ever, no text becomes more than a few times its
-//! length, and whoever looks at parts of it does so a limited number of times: a few thousand letters can refer to
-//! each other in more ways than there is time for.
+//! Invariant: references stay within the text, and none is followed forever. The parsed text takes at most a few times
+//! its length. The number of steps of reading is limited, because a few thousand letters can refer to each other in
+//! more ways than there is time for.
 
 use std::{borrow::Cow, cell::Cell};
 
@@ -10,46 +10,46 @@ use serde_json::{Map, Value};
 
 use crate::weight;
 
-/// Of the text. GitHub's takes 13 MiB, Microsoft Graph's 20.
+/// The size of the text. GitHub's description has 13 MiB, that of Microsoft Graph 20.
 const MAX_OPENAPI_BYTES: usize = 64 << 20;
-/// Levels of YAML; serde_json stops at 128 by itself.
+/// The nesting of YAML; serde_json itself stops at 128.
 const MAX_YAML_DEPTH: usize = 128;
-/// Nodes of YAML.
+/// The number of YAML nodes.
 const MAX_YAML_NODES: usize = 4_000_000;
-/// What JSON may weigh. GitHub's weighs half a million.
+/// The limit of JSON, in `json_weight` values. GitHub's description has half a million.
 const MAX_JSON_WEIGHT: usize = 4_000_000;
-/// Looks at parts of a description, all in all. That of Kubernetes takes 300,000.
+/// The number of steps for a whole description. That of Kubernetes takes 300,000.
 const MAX_READ_STEPS: usize = 10_000_000;
-/// Letters of a reference that are looked at in one step.
+/// The length of a reference that is resolved in one step.
 const REFERENCE_BYTES_PER_STEP: usize = 64;
-/// Nodes that YAML's aliases may repeat, all in all.
+/// The number of YAML nodes that aliases may repeat in total.
 const MAX_YAML_ALIAS_NODES: usize = 200_000;
-/// References that lead from one to the next.
+/// The number of references in a chain.
 const MAX_REFERENCE_HOPS: usize = 32;
 
-/// A description as it was written, with the differences between versions still in it.
+/// A description as it was written, before the differences between versions are removed.
 #[derive(Debug)]
 pub(super) struct OpenApiDocument {
     root: Value,
     pub(super) version: OpenApiVersion,
-    /// Steps that are left.
+    /// The number of steps left.
     left: Cell<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum OpenApiVersion {
-    /// Schemas are a dialect of their own.
+    /// Schemas are a dialect of JSON Schema.
     V3_0,
     /// Schemas are JSON Schema 2020-12.
     V3_1,
 }
 
-/// Why a reference stands for nothing.
+/// Why a reference cannot be resolved.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum UnresolvedReference {
     #[error("it needs {0:?}, which is in another document")]
     Elsewhere(String),
-    #[error("it refers to {0:?}, where nothing is")]
+    #[error("it refers to {0:?}, which does not exist")]
     Nothing(String),
     #[error("its reference {0:?} leads back to itself")]
     Circle(String),
@@ -60,7 +60,7 @@ pub(super) enum UnresolvedReference {
 }
 
 impl OpenApiDocument {
-    /// An error tells a person what to do.
+    /// An error tells the user what to do.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         if text.len() > MAX_OPENAPI_BYTES {
             return Err(format!(
@@ -76,7 +76,7 @@ impl OpenApiDocument {
         })
     }
 
-    /// Whoever looks at so many parts asks before.
+    /// Takes `count` steps, before as many parts are read.
     pub(super) fn steps(&self, count: usize) -> Result<(), UnresolvedReference> {
         let left = self.left.get().checked_sub(count);
         self.left.set(left.unwrap_or(0));
@@ -84,7 +84,7 @@ impl OpenApiDocument {
             .ok_or(UnresolvedReference::TooMuch(MAX_READ_STEPS))
     }
 
-    /// An error from here on for everything that takes a step.
+    /// Fails once no steps are left.
     pub(super) fn has_steps(&self) -> Result<(), UnresolvedReference> {
         match self.left.get() {
             0 => Err(UnresolvedReference::TooMuch(MAX_READ_STEPS)),
@@ -101,7 +101,7 @@ impl OpenApiDocument {
         &self.root
     }
 
-    /// What is meant: the value itself, or that to which it refers.
+    /// Follows the references of a value.
     pub(super) fn resolve<'a>(
         &'a self,
         value: &'a Value,
@@ -134,12 +134,12 @@ pub(super) fn pointer_of(reference: &str) -> Result<Cow<'_, str>, UnresolvedRefe
     }
 }
 
-/// A member that is text.
+/// A string member.
 pub(super) fn text<'a>(value: &'a Value, member: &str) -> Option<&'a str> {
     value.get(member)?.as_str()
 }
 
-/// The members of a member that is an object.
+/// The members of an object member.
 pub(super) fn members<'a>(
     value: &'a Value,
     member: &str,
@@ -148,7 +148,7 @@ pub(super) fn members<'a>(
     members.into_iter().flat_map(Map::iter)
 }
 
-/// The items of a member that is a list.
+/// The items of an array member.
 pub(super) fn items<'a>(value: &'a Value, member: &str) -> impl Iterator<Item = &'a Value> {
     let items = value.get(member).and_then(Value::as_array);
     items.into_iter().flatten()
@@ -169,9 +169,9 @@ fn parsed(text: &str) -> Result<Value, String> {
         }
         match serde_json::from_str(text) {
             Ok(root) => return Ok(root),
-            // YAML may begin so, too.
+            // YAML in flow style begins with a brace, too.
             Err(error) if text.len() > 1 << 20 => {
-                return Err(format!("the description is no JSON: {error}"));
+                return Err(format!("the description is not JSON: {error}"));
             }
             Err(error) => {
                 return yaml(text)
@@ -190,7 +190,7 @@ fn yaml(text: &str) -> Result<Value, String> {
     let mut options = serde_saphyr::Options::default();
     options.budget = Some(budget);
     options.alias_limits.max_total_replayed_events = MAX_YAML_ALIAS_NODES;
-    // `no` is a country and `on` a word, as JSON would have them.
+    // YAML 1.1 reads `no` and `on` as booleans; here they are strings.
     options.strict_booleans = true;
     options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::LastWins;
     options.with_snippet = false;
@@ -204,22 +204,22 @@ fn version(root: &Value) -> Result<OpenApiVersion, String> {
     };
     if let Some(old) = root.get("swagger") {
         return Err(format!(
-            "this is a Swagger {} description, and those of OpenAPI 3.0 and 3.1 are understood: convert it, for \
+            "this is a Swagger {} description, and only OpenAPI 3.0 and 3.1 are supported: convert it, for \
              example with `npx swagger2openapi --outfile openapi.json FILE`, and name the new file",
             said(old)
         ));
     }
     match root.get("openapi").map(said) {
-        None => Err("this is no OpenAPI description: it has no member `openapi`".into()),
+        None => Err("this is not an OpenAPI description: it has no member `openapi`".into()),
         Some(version) if version == "3" || version.starts_with("3.0") => Ok(OpenApiVersion::V3_0),
         Some(version) if version.starts_with("3.") => Ok(OpenApiVersion::V3_1),
         Some(version) => Err(format!(
-            "OpenAPI {version:?} is not understood: 3.0 and 3.1 are"
+            "OpenAPI {version:?} is not supported: 3.0 and 3.1 are"
         )),
     }
 }
 
-/// What does not decode is taken as it stands.
+/// Decodes percent-encoding. What cannot be decoded stays as it is.
 fn percent_decoded(fragment: &str) -> Cow<'_, str> {
     if !fragment.contains('%') {
         return Cow::Borrowed(fragment);
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_and_yaml_say_the_same() {
+    fn json_and_yaml_are_parsed_to_the_same_document() {
         let yaml = "openapi: 3.1.0\ninfo: {title: T, version: 1}\npaths:\n  /a:\n    get:\n      responses:\n        \
                     200: &ok {description: no}\n        201: *ok\n";
         let document = OpenApiDocument::read(yaml).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_description_names_the_way_out() {
+    fn error_for_other_formats_names_a_remedy() {
         for (text, part) in [
             ("swagger: '2.0'\n", "swagger2openapi"),
             ("{\"swagger\": \"2.0\"}", "Swagger 2.0"),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_of_aliases_is_refused() {
+    fn yaml_alias_bomb_is_refused() {
         let mut text = "openapi: 3.0.0\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let before = format!("*a{}", level - 1);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn json_of_nothing_but_values_is_refused_before_it_is_one() {
+    fn json_with_too_many_values_is_refused_before_it_is_parsed() {
         let text = format!(
             "{{\"openapi\": \"3.0.0\", \"x\": [{}1]}}",
             "1,".repeat(MAX_JSON_WEIGHT)
@@ -319,7 +319,7 @@ mod tests {
         };
         assert_eq!(resolve("#/a~1b/c%20d").unwrap(), json!(7));
         for (reference, part) in [
-            ("#/nowhere", "nothing"),
+            ("#/nowhere", "does not exist"),
             ("other.yaml#/a", "another document"),
             ("#/loop", "itself"),
         ] {

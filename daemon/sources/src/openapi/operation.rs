@@ -1,6 +1,6 @@
-//! One operation: the tool that it is, and what a call of it needs.
+//! One operation: its tool, and what a call of it needs.
 //!
-//! Invariant: whatever is wrong with an operation costs that operation only.
+//! Invariant: whatever is wrong with an operation affects that operation only.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -18,18 +18,18 @@ use super::{
 };
 use crate::http::{MAX_PAGES, PaginationPlan};
 
-/// Of a description, in letters.
+/// The length of a description, in characters.
 const MAX_TOOL_DESCRIPTION_CHARS: usize = 2_000;
 
-/// What of an operation is kept for its calls.
+/// What is kept of an operation for its calls.
 #[derive(Clone, Debug)]
 pub(super) struct OpenApiOperation {
     pub(super) method: Method,
-    /// As the description has it, with parameters in braces.
+    /// The path in the description, with parameters in braces.
     pub(super) path: String,
-    /// Where it is called, if that is not where all others are.
+    /// The URL at which it is called, if it has one of its own.
     pub(super) base: Option<String>,
-    /// Of that, in the description's words.
+    /// The origin of `base`, as written in the description.
     pub(super) origin: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) parameters: Vec<OperationParameter>,
@@ -39,7 +39,7 @@ pub(super) struct OpenApiOperation {
     pub(super) paged: Option<PaginationPlan>,
 }
 
-/// Where an operation stands.
+/// An operation at its place in the description.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundOperation<'a> {
     pub(super) verb: &'a str,
@@ -48,20 +48,20 @@ pub(super) struct FoundOperation<'a> {
     pub(super) operation: &'a Value,
 }
 
-/// Why an operation is no function.
+/// Why an operation is not a function.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UnusableOperation {
     #[error(transparent)]
     Unresolved(#[from] UnresolvedReference),
     #[error("{0}")]
     NoAddress(String),
-    #[error("it is no object")]
+    #[error("it is not an object")]
     NoObject,
     #[error("its path does not begin with `/`")]
     NoPath,
     #[error("the description has more than {0} operations")]
     TooMany(usize),
-    #[error("all functions together take more than {0} bytes, and there is no room for it")]
+    #[error("all functions together take more than {0} bytes, so there is no room for this one")]
     NoRoom(usize),
 }
 
@@ -69,15 +69,15 @@ pub(super) enum UnusableOperation {
 pub(super) struct OperationContext<'a> {
     pub(super) closures: SchemaClosures<'a>,
     pub(super) security: &'a SecurityRequirements,
-    /// Where operations are called that say nothing else.
+    /// The address of operations without one of their own.
     pub(super) address: &'a ServerAddress,
     pub(super) entry: &'a ServerOverrides,
-    /// For what arguments of an operation refer to, in bytes.
+    /// Bytes for the schemas that an operation's arguments refer to.
     pub(super) room: usize,
 }
 
 impl OperationContext<'_> {
-    /// MCP's `Tool`, and how it is called.
+    /// The MCP tool of an operation, and what a call of it needs.
     pub(super) fn read_operation(
         &self,
         found: &FoundOperation<'_>,
@@ -93,7 +93,7 @@ impl OperationContext<'_> {
         if !operation.is_object() {
             return Err(UnusableOperation::NoObject);
         }
-        // It would go on where the host ends.
+        // Such a path would continue the host name.
         if !path.starts_with('/') {
             return Err(UnusableOperation::NoPath);
         }
@@ -135,7 +135,7 @@ impl OperationContext<'_> {
         let mut call = Map::new();
         call.insert("method".into(), method.as_str().into());
         call.insert("path".into(), path.into());
-        // Whoever trusts the function trusts where its arguments and credentials go.
+        // Part of the pin: trusting a function includes where its arguments and credentials go.
         let at = own.as_ref().unwrap_or(self.address).told.as_deref();
         call.extend(at.map(|at| ("at".to_owned(), at.into())));
         let credentials = self.security.told(&security);
@@ -158,7 +158,7 @@ impl OperationContext<'_> {
         Ok((Value::Object(tool), operation))
     }
 
-    /// One object with parameters and body.
+    /// One object schema with parameters and body.
     fn input_schema(
         &self,
         parameters: &[parameters::DescribedParameter],
@@ -196,7 +196,7 @@ impl OperationContext<'_> {
         self.closures.arguments(&Value::Object(schema), self.room)
     }
 
-    /// None where nothing would be said: then it is learned from results.
+    /// The output schema; `None` if it would say nothing, and is learned from results.
     fn output_schema(&self, answers: &SuccessResponses) -> Option<Value> {
         let told = self.closures.result(answers.schema.as_ref()?);
         let silent = ["description", "$defs", "title"];
@@ -207,7 +207,7 @@ impl OperationContext<'_> {
         says.then_some(told)
     }
 
-    /// If it is not where all others are called.
+    /// The operation's own address, if it has one.
     fn own_address(
         &self,
         item: &Value,
@@ -225,7 +225,7 @@ impl OperationContext<'_> {
     }
 }
 
-/// Summary and description, without what both say.
+/// Summary and description, without repetition.
 fn operation_description(operation: &Value) -> Option<String> {
     let of = |member| text(operation, member).unwrap_or_default().trim();
     let (summary, description) = (of("summary"), of("description"));

@@ -1,9 +1,9 @@
 //! The body of an operation, and the arguments that make it.
 //!
-//! The members of an object stand beside the parameters, where no name is in the way; any other body is one argument,
-//! `body`. A file is base64 text, or that with a name and a type.
+//! The members of an object body are arguments next to the parameters, unless a name is taken; any other body is one
+//! argument, `body`. A file is base64 text, or an object with name, type and base64 text.
 //!
-//! Invariant: arguments that are no parameter are members of the body, or there are none.
+//! Invariant: arguments that are not parameters are members of the body, or the call has none.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use super::{
 
 #[derive(Clone, Debug)]
 pub(super) struct OperationBody {
-    /// As it is announced.
+    /// The media type that is sent.
     pub(super) media: String,
-    /// Of its media type.
+    /// The media types among which a caller can choose.
     pub(super) choice: MediaChoice,
     pub(super) kind: BodyKind,
     pub(super) given: BodyArguments,
@@ -30,7 +30,7 @@ pub(super) struct OperationBody {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum BodyKind {
     Json,
-    /// With how members are written about which something is said.
+    /// A form, with the encoding of the members for which the description has one.
     Form(BTreeMap<String, ParameterEncoding>),
     Multipart(BTreeMap<String, MultipartField>),
     Text,
@@ -46,22 +46,22 @@ pub(super) struct MultipartField {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum BodyArguments {
-    /// As one argument of this name.
+    /// The body is one argument of this name.
     Whole(String),
-    /// Its members are arguments.
+    /// The members of the body are arguments.
     Members,
 }
 
-/// A body with what a program is told of it.
+/// A body, with the schema of its arguments.
 #[derive(Debug)]
 pub(super) struct DescribedBody {
     pub(super) body: OperationBody,
-    /// As members of one object.
+    /// The arguments, as properties of the input schema.
     pub(super) properties: Map<String, Value>,
     pub(super) required: Vec<String>,
-    /// Which of them must be there together.
+    /// Constraints on which of the arguments are required together.
     pub(super) limits: Vec<Value>,
-    /// Whether there may be members that nobody describes.
+    /// Whether members that are not described are allowed.
     pub(super) open: bool,
 }
 
@@ -180,7 +180,7 @@ fn kind(document: &OpenApiDocument, media: &str, schema: &Value, content: &Value
     }
 }
 
-/// How a member of a form is written, if something is said of it.
+/// The encoding of a form member; `None` without `style` and `explode`.
 fn writing(encoding: &Value) -> Option<ParameterEncoding> {
     let style = text(encoding, "style").and_then(ParameterStyle::of);
     let said = encoding.get("explode").and_then(Value::as_bool);
@@ -228,7 +228,7 @@ pub(super) fn holds_files(document: &OpenApiDocument, schema: &Value) -> bool {
     parts.values().any(|part| part.file)
 }
 
-/// Bytes: `format: binary` in 3.0, a media type without an encoding in 3.1.
+/// Whether a value is a file: `format: binary` in OpenAPI 3.0, a media type without an encoding in 3.1.
 pub(super) fn is_file(document: &OpenApiDocument, schema: &Value) -> bool {
     let Ok(schema) = document.resolve(schema) else {
         return false;
@@ -243,7 +243,7 @@ fn file_text() -> Value {
     json!({ "type": "string", "contentEncoding": "base64" })
 }
 
-/// What a file is, as an argument.
+/// Replaces the schemas of files by that of a file argument.
 fn files(properties: &mut Map<String, Value>, parts: &BTreeMap<String, MultipartField>) {
     for (name, member) in properties {
         if !parts.get(name).is_some_and(|part| part.file) {

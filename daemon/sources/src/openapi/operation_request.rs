@@ -1,7 +1,7 @@
-//! Arguments as a request.
+//! Makes a request of arguments.
 //!
-//! Invariant: pure. What an argument holds changes the value in its place and nothing else: not the path's segments,
-//! not another header.
+//! Invariant: pure. An argument changes only the value in its place, not other segments of the path and not other
+//! headers.
 
 use base64::{
     Engine, alphabet,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::http::{ApiRequest, FormPart, RequestBody, has_steps};
 
-/// Arguments that fit their schema, and no request.
+/// Arguments that are valid by their schema but make no request.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(super) enum ArgumentError {
     #[error("`{0}` is a part of the path and must not be empty")]
@@ -74,7 +74,7 @@ pub(super) fn request(
             }
         }
     }
-    // Some descriptions tell operations apart by their queries.
+    // Some descriptions distinguish operations by a query in the path.
     if let Some((before, query)) = path.clone().split_once('?') {
         path = before.to_owned();
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
@@ -168,7 +168,7 @@ fn body(
     }))
 }
 
-/// Lists are repeated, objects are JSON, unless something else is said.
+/// Encodes a form member. By default a list is repeated and an object is JSON.
 fn form(name: &str, value: &Value, said: Option<&ParameterEncoding>) -> Vec<EncodedPair> {
     let usual = ParameterEncoding {
         style: ParameterStyle::Form,
@@ -230,7 +230,7 @@ fn multipart(
     Ok(())
 }
 
-/// Of base64 text, of an object with it, or of a `data:` URL.
+/// The bytes of a file: of base64 text, of an object with it, or of a `data:` URL.
 fn bytes(name: &str, value: &Value) -> Result<Vec<u8>, ArgumentError> {
     let text = value.as_str().or_else(|| value.get("base64")?.as_str());
     let text = text.ok_or_else(|| ArgumentError::NoFile(name.to_owned()))?;

@@ -1,6 +1,6 @@
-//! What an operation answers: the type of its result, and what it is asked to be sent as.
+//! The responses of an operation: the type of the result, and the `Accept` header.
 //!
-//! Invariant: a type is promised only where the description promises it for every success that has a body.
+//! Invariant: a type is promised only if the description promises it for every success response with a body.
 
 use serde_json::{Value, json};
 
@@ -9,21 +9,21 @@ use super::{
     openapi_document::{OpenApiDocument, members},
 };
 
-/// Media types of one operation that are asked for.
+/// The number of media types of one operation in `Accept`.
 const MAX_RESPONSE_MEDIA_TYPES: usize = 16;
 
-/// The successes of an operation.
+/// The success responses of an operation.
 #[derive(Debug, Default)]
 pub(super) struct SuccessResponses {
-    /// Of the JSON, as the description has it; of nothing at all `{"type": "null"}`.
+    /// The schema of the JSON bodies, as in the description; `{"type": "null"}` if all are empty.
     pub(super) schema: Option<Value>,
-    /// For the header `Accept`.
+    /// The header `Accept`.
     pub(super) accept: String,
-    /// Whether a `Link` leads to further pages.
+    /// Whether the responses have a `Link` header, for paging.
     pub(super) links: bool,
 }
 
-/// What cannot be resolved promises nothing.
+/// Reads the success responses. One whose reference cannot be resolved has an unknown body.
 pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) -> SuccessResponses {
     let mut found: Vec<(&String, &Value)> = members(operation, "responses")
         .filter(|(status, _)| status.starts_with('2'))
@@ -59,16 +59,16 @@ pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) ->
             }
         }
         match members(response, "content").next() {
-            // JSON is what is asked for, and another body comes where there is none.
+            // JSON is preferred in `Accept`, so another body means that there is no JSON.
             Some(_) => promised.unknown |= !typed,
             None if matches!(status.as_str(), "204" | "205") => promised.empty = true,
-            // Many leave out what they give.
+            // Many descriptions omit the body.
             None => promised.unsaid |= status != "202",
         }
     }
     SuccessResponses {
         schema: match verb {
-            // Whatever its description says.
+            // A HEAD response has no body, whatever the description says.
             "head" => Some(json!({ "type": "null" })),
             _ => promised.schema(),
         },
@@ -84,16 +84,16 @@ pub(super) fn read(document: &OpenApiDocument, verb: &str, operation: &Value) ->
     }
 }
 
-/// What all successes together say of a body.
+/// What all success responses together say of a body.
 #[derive(Debug, Default)]
 struct PromisedBody<'a> {
-    /// Each once.
+    /// The schemas, without duplicates.
     schemas: Vec<&'a Value>,
-    /// One has no body.
+    /// A response has no body.
     empty: bool,
-    /// One says nothing of a body.
+    /// A response does not describe a body.
     unsaid: bool,
-    /// One has a body of which nothing is known.
+    /// A response has a body of unknown type.
     unknown: bool,
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_successes_give_is_the_result() {
+    fn result_schema_covers_all_success_responses() {
         let document = OpenApiDocument::read("{\"openapi\": \"3.1.0\"}").unwrap();
         let json = |kind: &str| json!({ "content": { "application/json": { "schema": { "type": kind } } } });
         let text = json!({ "content": { "text/csv": {} } });
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_has_no_body_whatever_is_said_of_it() {
+    fn head_has_no_body_whatever_its_description_says() {
         let document = OpenApiDocument::read("{\"openapi\": \"3.1.0\"}").unwrap();
         let content = json!({ "application/json": { "schema": { "type": "object" } } });
         let head = json!({ "responses": { "200": { "content": content } } });

@@ -1,9 +1,9 @@
-//! Whether an operation gives a list page by page, and how its next page is asked for.
+//! Detects whether an operation returns a list in pages, and how the next page is requested.
 //!
-//! Descriptions do not say it: it is taken from the names that parameters and members have in most APIs. Who is not
-//! recognised is called as it is; nothing is lost but the convenience.
+//! Descriptions do not say so; the names of parameters and members in most APIs do. An operation that is not recognized
+//! is called without paging.
 //!
-//! Invariant: an operation pages only if it is a GET whose result has one list.
+//! Invariant: only a GET whose result has one list is paged.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::http::{PageSize, PaginationPlan, PaginationStyle};
 
-/// Where a list stands among other members.
+/// Names of the member that holds the list.
 const LIST_MEMBER_NAMES: [&str; 9] = [
     "data", "items", "results", "values", "value", "records", "entries", "list", "objects",
 ];
@@ -48,7 +48,7 @@ const CURSOR_PARAMETER_NAMES: [&str; 11] = [
     "nextcursor",
     "offset",
 ];
-/// Members of an answer that lead on, as letters only, from the outermost to the innermost.
+/// Members that lead to the next page: letters and digits in lowercase; `a.b` is the member `b` in `a`.
 const CURSOR_MEMBER_NAMES: [&str; 14] = [
     "nextcursor",
     "nextpagetoken",
@@ -65,7 +65,7 @@ const CURSOR_MEMBER_NAMES: [&str; 14] = [
     "next.cursor",
     "cursor.next",
 ];
-/// Members in members.
+/// The nesting of members that are searched.
 const MAX_MEMBER_DEPTH: usize = 3;
 
 pub(super) fn read(
@@ -141,7 +141,7 @@ pub(super) fn read(
     Some(PaginationPlan { by, items: list })
 }
 
-/// `per_page`, `perPage` and `page[number]` are words alike.
+/// Normalizes a name: `per_page` and `perPage` become `perpage`, `page[number]` becomes `pagenumber`.
 fn letters(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
@@ -153,7 +153,7 @@ fn number(document: &OpenApiDocument, schema: &Value, member: &str) -> Option<u6
     found?.as_u64()
 }
 
-/// The members that lead to the one list.
+/// The path of members to the list.
 fn list(document: &OpenApiDocument, schema: &Value) -> Option<Vec<String>> {
     let schema = present(document, schema)?;
     if is_list(schema) {
@@ -175,7 +175,7 @@ fn list(document: &OpenApiDocument, schema: &Value) -> Option<Vec<String>> {
     }
 }
 
-/// What is there where an answer may also be empty.
+/// The alternative that is not null, if there is exactly one.
 fn present<'a>(document: &'a OpenApiDocument, schema: &'a Value) -> Option<&'a Value> {
     let schema = document.resolve(schema).ok()?;
     let mut some = items(schema, "anyOf").filter(|it| text(it, "type") != Some("null"));
@@ -189,8 +189,8 @@ fn is_list(schema: &Value) -> bool {
     text(schema, "type") == Some("array") || schema.get("items").is_some()
 }
 
-/// The member of an answer with one of these names, the outermost first. What was looked at under a name is not
-/// looked at under the same name again: it is the same further in.
+/// The path to the member with one of these names, the outermost first. A schema is searched once under each name:
+/// further in, it would be the same.
 fn lead(document: &OpenApiDocument, schema: &Value, names: &[&str]) -> Option<Vec<String>> {
     let mut level: Vec<(Vec<&str>, &Value)> = vec![(Vec::new(), present(document, schema)?)];
     let mut known = HashSet::new();

@@ -1,11 +1,10 @@
-//! How the value of a parameter is written: RFC 6570 as OpenAPI uses it.
+//! Encodes parameter values by RFC 6570, as OpenAPI uses it.
 //!
-//! Invariant: whatever a value holds, it stays within its place: it ends no segment of a path, no pair of a query and no
-//! header.
+//! Invariant: a value stays in its place. It does not end a path segment, a pair of a query or a header.
 
 use serde_json::Value;
 
-/// Where a parameter goes.
+/// Where a parameter is sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ParameterLocation {
     Path,
@@ -25,16 +24,16 @@ pub(super) enum ParameterStyle {
     Deep,
 }
 
-/// Which letters stand for themselves.
+/// The characters that are not percent-encoded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum AllowedCharacters {
-    /// Only those that mean nothing anywhere.
+    /// Only unreserved characters.
     Unreserved,
-    /// Also those that mean something elsewhere in an address.
+    /// Also reserved characters, except those that end a value.
     Reserved,
-    /// Also what divides the segments of a path.
+    /// Also `/`.
     Segments,
-    /// All: the value is no part of an address, or is encoded later.
+    /// All characters: the value is not part of a URL, or is encoded later.
     Any,
 }
 
@@ -62,7 +61,7 @@ impl ParameterStyle {
         })
     }
 
-    /// What a place has where nothing is said.
+    /// The default style of a location.
     pub(super) fn usual(place: ParameterLocation) -> Self {
         match place {
             ParameterLocation::Path | ParameterLocation::Header => Self::Simple,
@@ -72,7 +71,7 @@ impl ParameterStyle {
 }
 
 impl ParameterEncoding {
-    /// As a segment of a path, or the value of a header.
+    /// Encodes a path segment or a header value.
     pub(super) fn segment(self, name: &str, value: &Value) -> String {
         let (prefix, between) = match (self.style, self.explode) {
             (ParameterStyle::Label, true) => (".", "."),
@@ -105,7 +104,7 @@ impl ParameterEncoding {
         format!("{prefix}{text}")
     }
 
-    /// As pairs of a query, a form or cookies. Null is not sent.
+    /// Encodes pairs of a query, a form or cookies. Null is omitted.
     pub(super) fn pairs(self, name: &str, value: &Value) -> Vec<EncodedPair> {
         let own = self.encoded(name);
         let between = match (self.style, self.letters) {
@@ -140,7 +139,7 @@ impl ParameterEncoding {
         }
     }
 
-    /// `name[a][0][b]=…`, as deep as the value is.
+    /// Encodes `name[a][0][b]=…`, as deeply as the value is nested.
     fn deep(self, name: &str, value: &Value, pairs: &mut Vec<EncodedPair>) {
         match value {
             Value::Null => {}
@@ -179,7 +178,7 @@ impl ParameterEncoding {
     }
 }
 
-/// A value as text; what has no text of its own as JSON.
+/// A scalar as text, without quotes; a list or an object as JSON.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -188,7 +187,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// Percent-encoded. `#`, `&` and `+` never stand for themselves: a value must not end its place.
+/// Percent-encodes a text. `#`, `&` and `+` are always encoded, so that a value cannot end its place.
 pub(super) fn encoded(text: &str, letters: AllowedCharacters) -> String {
     const RESERVED: &[u8] = b":/?[]@!$'()*,;=";
     if letters == AllowedCharacters::Any {
@@ -217,9 +216,9 @@ mod tests {
 
     use super::*;
 
-    /// The table of the specification.
+    /// The table in the OpenAPI specification.
     #[test]
-    fn every_style_is_written_as_the_specification_shows() {
+    fn styles_are_encoded_as_in_the_specification() {
         let (list, object) = (
             json!(["blue", "black", "brown"]),
             json!({ "R": 100, "G": 200, "B": 150 }),
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_in_its_place() {
+    fn value_cannot_end_its_place() {
         let of = |letters| ParameterEncoding {
             style: ParameterStyle::Form,
             explode: true,

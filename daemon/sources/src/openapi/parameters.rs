@@ -1,6 +1,6 @@
-//! The parameters of an operation, and the arguments that stand for them.
+//! The parameters of an operation, and their arguments.
 //!
-//! Invariant: no two arguments of an operation have one name.
+//! Invariant: the arguments of an operation have different names.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use super::{
     parameter_style::{AllowedCharacters, ParameterEncoding, ParameterLocation, ParameterStyle},
 };
 
-/// Of a value whose place holds no JSON.
+/// How the value of a parameter is written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ParameterFormat {
     Styled(ParameterEncoding),
-    /// As JSON text, or as it is.
+    /// As JSON text, or as plain text.
     Content {
         json: bool,
     },
@@ -23,24 +23,24 @@ pub(super) enum ParameterFormat {
 
 #[derive(Clone, Debug)]
 pub(super) struct OperationParameter {
-    /// As the API calls it.
+    /// The name in the API.
     pub(super) name: String,
-    /// As a program calls it.
+    /// The name of the argument.
     pub(super) argument: String,
     pub(super) place: ParameterLocation,
     pub(super) written: ParameterFormat,
 }
 
-/// A parameter with what a program is told of it.
+/// A parameter, with the schema of its argument.
 #[derive(Debug)]
 pub(super) struct DescribedParameter {
     pub(super) parameter: OperationParameter,
     pub(super) required: bool,
-    /// As the description has it.
+    /// The schema in the description.
     pub(super) schema: Value,
 }
 
-/// What the request itself says, or who it is from, and what decides where it goes and where it ends.
+/// Headers that the request sets itself, that carry credentials, or that control the connection.
 const RESERVED_HEADERS: [&str; 16] = [
     "accept",
     "content-type",
@@ -60,7 +60,7 @@ const RESERVED_HEADERS: [&str; 16] = [
     "http2-settings",
 ];
 
-/// Those of the path item, unless the operation says otherwise, then its own.
+/// The parameters of an operation: those of the path item, which the operation can override, then its own.
 pub(super) fn read_parameters(
     document: &OpenApiDocument,
     item: &Value,
@@ -79,7 +79,7 @@ pub(super) fn read_parameters(
             None => found.push(described),
         }
     }
-    // What the path needs and nobody describes.
+    // Parameters of the path that the description omits.
     for name in path_parameter_names(path) {
         let known = |it: &DescribedParameter| {
             it.parameter.place == ParameterLocation::Path && it.parameter.name == name
@@ -144,7 +144,7 @@ fn parameter_encoding(parameter: &Value, place: ParameterLocation) -> ParameterE
     let style = style.unwrap_or_else(|| ParameterStyle::usual(place));
     let explode = match parameter.get("explode") {
         Some(Value::Bool(said)) => *said,
-        // One cookie has one value.
+        // A cookie has one value.
         _ => style == ParameterStyle::Form && place == ParameterLocation::Query,
     };
     let letters = match place {
@@ -152,7 +152,7 @@ fn parameter_encoding(parameter: &Value, place: ParameterLocation) -> ParameterE
         ParameterLocation::Path if is_true(parameter, "x-multi-segment") => {
             AllowedCharacters::Segments
         }
-        // A cookie ends where a reserved letter stands.
+        // Not for cookies, which a reserved character would end.
         ParameterLocation::Path | ParameterLocation::Query
             if is_true(parameter, "allowReserved") =>
         {
@@ -167,7 +167,7 @@ fn parameter_encoding(parameter: &Value, place: ParameterLocation) -> ParameterE
     }
 }
 
-/// What is said of the parameter is said of its schema.
+/// Adds the parameter's description and example to its schema.
 fn annotate_schema(parameter: &Value, schema: &mut Value, document: &OpenApiDocument) {
     let mut words = text(parameter, "description").map(str::to_owned);
     if is_true(parameter, "deprecated") {
@@ -187,8 +187,8 @@ fn annotate_schema(parameter: &Value, schema: &mut Value, document: &OpenApiDocu
     schema.extend(example.map(|example| ("example".to_owned(), example)));
 }
 
-/// A name that two places have is the argument of the first: path, query, header, cookie. In the others the place is
-/// added: `id_header`.
+/// Names the arguments. If locations share a name, it belongs to the first of path, query, header and cookie; the
+/// others get the location as a suffix: `id_header`.
 fn assign_argument_names(found: &mut [DescribedParameter]) {
     let order = [
         ParameterLocation::Path,
@@ -220,7 +220,7 @@ fn location_word(place: ParameterLocation) -> &'static str {
     }
 }
 
-/// As members of one object: `(properties, required)`.
+/// The arguments as members of an object schema: `(properties, required)`.
 pub(super) fn parameters_schema(
     parameters: &[DescribedParameter],
 ) -> (Map<String, Value>, Vec<String>) {

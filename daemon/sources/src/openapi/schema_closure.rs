@@ -1,14 +1,14 @@
-//! A schema with all that it refers to, as one document: what one tool carries.
+//! A schema with all that it refers to, as one document that a tool carries.
 //!
-//! Parts that many operations share are said anew once and copied into each that reaches them. What reaches far
-//! reaches everything: a charge of Stripe's leads to nine hundred other things. So a result is told in full up to a
-//! number of bytes and steps, the nearest first, and whatever is further away says nothing. Arguments lose words where
-//! they are long, and only what does not fit in the room that there is for each operation is told by its name alone.
-//! An object of which a part of a result is not told says nothing at all: its other members would look like all that
-//! there are.
+//! Schemas that many operations share are translated once and copied into each tool that reaches them. The closure of a
+//! schema may be the whole description: a charge of Stripe's refers to nine hundred other types. A result is described
+//! up to a number of bytes and references, the nearest first; anything further away is unknown. Long arguments lose
+//! their descriptions, and what does not fit the budget of an operation is described by name only. In a result, an
+//! object that is composed of a part that is not described becomes unknown as a whole: its other members would look
+//! like all of them.
 //!
-//! Invariant: what an operation's schema becomes does not depend on its neighbours, but for the names of parts that
-//! are called alike.
+//! Invariant: the schema of one operation does not depend on other operations, except for the names of definitions that
+//! would be called alike.
 
 use std::{
     cell::RefCell,
@@ -24,21 +24,21 @@ use super::{
     schema_walk::{bases, each, open, silence, silence_below},
 };
 
-/// Of a result's schema, as JSON text. What is held of it takes several times as much, for each of a thousand tools.
+/// The size of a result's schema as JSON text. In memory it takes several times as much, for each of a thousand tools.
 const MAX_RESULT_SCHEMA_BYTES: usize = 6 << 10;
-/// References from a result's schema to a part of it.
+/// The number of references from a result's schema to a definition.
 const MAX_RESULT_REF_DEPTH: usize = 5;
-/// Arguments that are longer lose the words below their first level.
+/// Arguments that are longer lose the descriptions below their first level.
 const MAX_WORDY_ARGUMENTS_BYTES: usize = 12 << 10;
-/// Bytes that are put together in one step of reading a description.
+/// Bytes that are copied in one step of reading a description.
 const SCHEMA_BYTES_PER_STEP: usize = 32;
 
-/// All schemas of a description.
+/// The schemas of a description, with the definitions that they share.
 #[derive(Debug)]
 pub(super) struct SchemaClosures<'a> {
     pub(super) dialect: SchemaDialect<'a>,
     parts: RefCell<HashMap<(SchemaDirection, String), Rc<ClosurePart>>>,
-    /// What parts are called in `$defs`, by their pointers.
+    /// The names of definitions in `$defs`, by their pointers.
     names: RefCell<DefinitionNames>,
 }
 
@@ -46,16 +46,16 @@ pub(super) struct SchemaClosures<'a> {
 struct DefinitionNames {
     by_pointer: HashMap<String, Rc<str>>,
     taken: HashSet<Rc<str>>,
-    /// How often each was wanted.
+    /// How often each name was requested.
     wanted: HashMap<String, u32>,
 }
 
 #[derive(Debug)]
 struct ClosurePart {
     said: TranslatedSchema,
-    /// As JSON text.
+    /// The length as JSON text.
     bytes: usize,
-    /// The same without words.
+    /// The length without descriptions.
     silent: usize,
 }
 
@@ -68,8 +68,7 @@ impl<'a> SchemaClosures<'a> {
         }
     }
 
-    /// Arguments: what stands right in them, and of what that refers to as much as there is room for, the nearest
-    /// first.
+    /// The schema of arguments, with as many of the definitions that it refers to as fit `room`, the nearest first.
     pub(super) fn arguments(
         &self,
         schema: &Value,
@@ -116,7 +115,7 @@ impl<'a> SchemaClosures<'a> {
         Ok(self.document(schema, defs))
     }
 
-    /// A result, as far as it is told.
+    /// The schema of a result, as far as it is described.
     pub(super) fn result(&self, schema: &Value) -> Value {
         let nothing = || TranslatedSchema {
             schema: json!({}),
@@ -159,7 +158,7 @@ impl<'a> SchemaClosures<'a> {
             let bases = bases(&mut schema);
             for need in &part.said.needs {
                 if known.insert(need.clone()) {
-                    // An object is nothing without those of which it is made.
+                    // An object is useless without the parts that it is composed of.
                     match bases.contains(need) {
                         true => next.push_front((need.clone(), steps)),
                         false => next.push_back((need.clone(), steps + 1)),
@@ -168,7 +167,7 @@ impl<'a> SchemaClosures<'a> {
             }
             parts.push((pointer, schema));
         }
-        // What is opened may be a part of another.
+        // A definition that became unknown may be a part of another one.
         let mut opened = true;
         while opened {
             opened = false;
@@ -220,7 +219,7 @@ impl<'a> SchemaClosures<'a> {
         Ok(part)
     }
 
-    /// The last segment of the pointer, if it is free.
+    /// The name of a definition: the last segment of its pointer, numbered if it is taken.
     fn name(&self, pointer: &str) -> Rc<str> {
         let names = &mut *self.names.borrow_mut();
         if let Some(name) = names.by_pointer.get(pointer) {
@@ -230,7 +229,7 @@ impl<'a> SchemaClosures<'a> {
         let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
         let plain = last.replace("~1", "/").replace("~0", "~");
         let plain = plain.replace(|c| !fit(c), "_");
-        // Thousands may be called alike.
+        // Continues the count, because thousands of definitions may have one name.
         let wanted = names.wanted.entry(plain.clone()).or_insert(0);
         let mut numbered = std::iter::from_fn(|| {
             *wanted += 1;
@@ -265,7 +264,7 @@ impl<'a> SchemaClosures<'a> {
         schema
     }
 
-    /// References from the description's pointers to names in `$defs`.
+    /// Changes references from pointers in the description to names in `$defs`.
     fn point(&self, schema: &mut Value) {
         each(schema, &mut |schema| {
             if let Some(Value::String(reference)) = schema.get_mut("$ref") {
@@ -279,7 +278,7 @@ fn length(schema: &Value) -> usize {
     mux_text::json_length::of(schema, usize::MAX).unwrap_or(usize::MAX)
 }
 
-/// That there is such a thing, and no more.
+/// A placeholder for a definition that does not fit: its type and its name.
 fn by_name(name: &str, schema: &Value) -> Value {
     let mut told = Map::new();
     let kind = schema.get("type").cloned();
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_carries_what_it_reaches() {
+    fn closure_holds_all_reachable_definitions() {
         let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
         let document = document(&json!({
             "Pet": { "type": "object", "properties": { "owner": to("Owner"), "odd": to("a~1b%20c") } },
@@ -320,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_told_with_all_its_parts_or_not_at_all() {
+    fn composed_object_is_unknown_if_one_of_its_parts_is() {
         let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
         let long: Map<String, Value> = (0..600)
             .map(|number| (format!("member{number}"), json!({ "type": "string" })))
@@ -342,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_reaches_far_is_told_up_to_a_limit() {
+    fn result_closure_is_limited() {
         let mut schemas = Map::new();
         for number in 0..400 {
             let next = format!("#/components/schemas/S{}", number + 1);
@@ -367,7 +366,7 @@ mod tests {
         assert_eq!(asked["$defs"].as_object().unwrap().len(), 401);
     }
     #[test]
-    fn arguments_are_told_as_far_as_there_is_room() {
+    fn argument_definitions_are_included_as_far_as_they_fit() {
         let to = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
         let document = document(&json!({
             "Near": { "type": "object", "properties": { "far": to("Far"), "id": { "type": "string" } } },
@@ -394,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn many_of_one_name_are_numbered() {
+    fn definitions_of_one_name_are_numbered() {
         let document = document(&json!({}));
         let closures = SchemaClosures::new(SchemaDialect::new(&document));
         let name = |pointer: &str| closures.name(pointer).to_string();

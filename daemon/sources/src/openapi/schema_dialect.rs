@@ -1,10 +1,10 @@
-//! A schema of OpenAPI as JSON Schema 2020-12, for one direction.
+//! Translates a schema of OpenAPI to JSON Schema 2020-12, for one direction.
 //!
-//! What OpenAPI 3.0 says otherwise is said anew, what has no meaning outside of a description is left out, and a
-//! keyword whose value is none is left out, too: real descriptions hold `"required": true` and `"minimum": "1"`, and
-//! one of them must not cost its operation the check of all other arguments.
+//! Keywords of OpenAPI 3.0 are translated. Keywords without a meaning outside of the description are omitted, and so
+//! are invalid ones: real descriptions hold `"required": true` and `"minimum": "1"`, which must not prevent the check
+//! of all other arguments.
 //!
-//! Invariant: what comes out can be compiled, and accepts at least what the description accepts.
+//! Invariant: the translated schema compiles, and accepts at least what the description accepts.
 
 use std::{
     cell::RefCell,
@@ -19,38 +19,38 @@ use super::{
     schema_keywords::{cut, is_schema, or_null, types},
 };
 
-/// Levels within one schema; what is below says nothing.
+/// The nesting in one schema; anything deeper is unconstrained.
 const MAX_SCHEMA_DEPTH: usize = 60;
-/// Of a description inside a schema, in letters.
+/// The length of a description in an argument's schema, in characters.
 const MAX_ARGUMENT_DESCRIPTION_CHARS: usize = 600;
-/// The same in results, which are read when somebody wonders, and not with every program.
+/// The length of a description in a result's schema, in characters. Descriptions of results are read less often.
 const MAX_RESULT_DESCRIPTION_CHARS: usize = 120;
 
-/// To compile as much of a pattern takes as long as a step.
+/// The length of a pattern that is compiled in one step.
 const PATTERN_BYTES_PER_STEP: usize = 64;
 
-/// Which way a value goes.
+/// The direction of a value.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum SchemaDirection {
-    /// Asked for: a caller gives no `readOnly` member, and all constraints count.
+    /// From the caller: `readOnly` members are omitted, and all constraints count.
     Arguments,
-    /// Promised: the API gives no `writeOnly` member, and only what makes the type counts.
+    /// From the API: `writeOnly` members are omitted, and only constraints that affect the type count.
     Results,
 }
 
-/// What all schemas of a description have in common.
+/// What the schemas of a description share.
 #[derive(Debug)]
 pub(super) struct SchemaDialect<'a> {
     pub(super) document: &'a OpenApiDocument,
-    /// Whether they can be compiled.
+    /// The patterns that were tried, and whether they compile.
     patterns: RefCell<HashMap<String, bool>>,
 }
 
-/// A schema, said anew, and what it refers to.
+/// A translated schema, and the definitions that it refers to.
 #[derive(Debug)]
 pub(super) struct TranslatedSchema {
     pub(super) schema: Value,
-    /// Pointers, each once, in the order in which they are met. The schema says `{"$ref": POINTER}` of each.
+    /// Pointers without duplicates, in the order of their first use. The schema refers to each as `{"$ref": POINTER}`.
     pub(super) needs: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> SchemaDialect<'a> {
         }
     }
 
-    /// In a result a reference that stands for nothing says nothing.
+    /// Translates a schema. In a result, a reference that cannot be resolved is unconstrained.
     pub(super) fn say(
         &self,
         schema: &Value,
@@ -82,7 +82,7 @@ impl<'a> SchemaDialect<'a> {
         })
     }
 
-    /// Whether a member is only for the other direction. It may say so behind references.
+    /// Whether a member belongs to the other direction only. References are followed.
     pub(super) fn is_left_out(&self, member: &Value, direction: SchemaDirection) -> bool {
         let mark = match direction {
             SchemaDirection::Arguments => "readOnly",
@@ -95,7 +95,7 @@ impl<'a> SchemaDialect<'a> {
                 .is_ok_and(|found| is_true(found, mark))
     }
 
-    /// The names of such members, of an object and those of which it is made.
+    /// The names of such members, in an object and in those that it is composed of.
     fn left_out(&self, schema: &Value, direction: SchemaDirection) -> Vec<String> {
         let members = members_of(self.document, schema).unwrap_or_default();
         let left_out = members
@@ -104,7 +104,7 @@ impl<'a> SchemaDialect<'a> {
         left_out.map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// Whether a pattern can be compiled, which takes steps of the description.
+    /// Whether a pattern compiles. Compiling takes steps.
     pub(super) fn compiles(&self, pattern: &str) -> bool {
         let mut patterns = self.patterns.borrow_mut();
         if let Some(known) = patterns.get(pattern) {
@@ -114,21 +114,21 @@ impl<'a> SchemaDialect<'a> {
             return false;
         }
         let (compiles, bytes) = mux_schema::try_pattern(pattern);
-        // Whatever is looked at next says that there are none left.
+        // If too few steps are left, the next caller gets the error.
         let _enough = self.document.steps(bytes / PATTERN_BYTES_PER_STEP);
         patterns.insert(pattern.to_owned(), compiles);
         compiles
     }
 }
 
-/// One schema on its way.
+/// The state of translating one schema.
 pub(super) struct SchemaTranslator<'a> {
     pub(super) dialect: &'a SchemaDialect<'a>,
     direction: SchemaDirection,
-    /// Members that are not for this direction, of the objects of which this one is a part.
+    /// Members of the enclosing objects that are not for this direction.
     absent: Vec<String>,
     needs: Vec<String>,
-    /// The same, to find them.
+    /// The elements of `needs`, for lookups.
     needed: HashSet<String>,
 }
 
@@ -160,7 +160,7 @@ impl SchemaTranslator<'_> {
         }
         let alone = refers.is_some() && self.dialect.document.version == OpenApiVersion::V3_0;
         for (keyword, value) in map {
-            // Beside a reference nothing counts in 3.0, and words are harmless.
+            // In 3.0 a reference has no siblings, but a description does no harm.
             if !alone || keyword == "description" {
                 self.keyword(keyword, value, map, &mut said, depth)?;
             }
@@ -195,7 +195,7 @@ impl SchemaTranslator<'_> {
     ) -> Result<(), UnresolvedReference> {
         let asked = self.direction == SchemaDirection::Arguments;
         if matches!(keyword, "enum" | "const" | "default") {
-            // They are copied, however long they are.
+            // They are copied, so their length counts.
             self.dialect.document.steps(parts(value))?;
         }
         let kept = match keyword {
@@ -214,10 +214,10 @@ impl SchemaTranslator<'_> {
                 }
                 _ => None,
             },
-            // That there are no others today is no promise.
+            // A result may get further members later.
             "additionalProperties" if !asked && *value == Value::Bool(false) => None,
             "items" | "additionalProperties" => Some(self.schema(value, depth + 1)?),
-            // What fits two alternatives fits the API; it must not be refused here.
+            // A value that matches two alternatives may be valid for the API, so it must not be refused here.
             "oneOf" if !map.contains_key("anyOf") => {
                 let alternatives = self.several(value, depth)?;
                 said.extend(alternatives.map(|several| ("anyOf".to_owned(), several)));
@@ -294,7 +294,7 @@ impl SchemaTranslator<'_> {
         Some(cut(value.as_str()?, most).into())
     }
 
-    /// `required`, without the members that are not for this direction.
+    /// Adds `required`, without the members that are not for this direction.
     fn without_members(
         &self,
         map: &Map<String, Value>,
@@ -324,7 +324,7 @@ impl SchemaTranslator<'_> {
     }
 }
 
-/// Values in a value.
+/// The number of values in a value, with itself.
 fn parts(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(parts).sum(),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_3_0_says_otherwise_is_said_anew() {
+    fn openapi_3_0_keywords_are_translated() {
         for (schema, expected) in [
             (
                 json!({ "type": "string", "nullable": true, "enum": ["a"], "example": "a", "xml": {} }),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_for_one_direction_or_for_both() {
+    fn read_only_and_write_only_members_are_for_one_direction() {
         let schema = json!({
             "type": "object",
             "required": ["id", "key", "name"],
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_needs_no_member_that_another_part_does_not_ask_for() {
+    fn required_omits_members_that_another_part_leaves_out() {
         let schema = json!({ "allOf": [
             { "type": "object", "properties": { "id": { "$ref": "#/components/schemas/Id" } } },
             { "required": ["id", "name"] },
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_elsewhere_costs_arguments_their_operation_and_results_a_type() {
+    fn external_reference_is_an_error_in_arguments_and_unconstrained_in_results() {
         let schema = json!({ "type": "array", "items": { "$ref": "other.json#/a" } });
         assert_eq!(
             said("3.1.0", SchemaDirection::Arguments, schema.clone()),

@@ -1,12 +1,12 @@
-//! Keywords of a schema, one by one: what each may hold, and what only arguments keep of it.
+//! Translates single keywords of a schema: the values that each may have, and the constraints that only arguments keep.
 //!
-//! Invariant: a keyword is kept only with a value that it may have.
+//! Invariant: a keyword is kept only with a valid value.
 
 use serde_json::{Map, Value, json};
 
 use super::{openapi_document::UnresolvedReference, schema_dialect::SchemaTranslator};
 
-/// Of an example, in letters of JSON.
+/// The length of an example as JSON.
 const MAX_EXAMPLE_BYTES: usize = 120;
 
 const SCHEMA_TYPES: [&str; 7] = [
@@ -14,7 +14,7 @@ const SCHEMA_TYPES: [&str; 7] = [
 ];
 
 impl SchemaTranslator<'_> {
-    /// What counts for arguments only.
+    /// Translates a keyword that only arguments keep.
     pub(super) fn constraint(
         &mut self,
         keyword: &str,
@@ -66,7 +66,7 @@ impl SchemaTranslator<'_> {
     }
 }
 
-/// The beginning of words, up to a sentence's end if there is one.
+/// The first `most` characters of a text, up to the end of a sentence if there is one.
 pub(super) fn cut(text: &str, most: usize) -> String {
     let text = text.trim();
     let Some((end, _)) = text.char_indices().nth(most) else {
@@ -91,7 +91,7 @@ fn is_true_in(map: &Map<String, Value>, member: &str) -> bool {
     map.get(member) == Some(&Value::Bool(true))
 }
 
-/// One of the seven, or several; a word that is none of them says nothing.
+/// The value of `type`, without duplicates; `None` if it has an unknown type.
 pub(super) fn types(value: &Value) -> Option<Value> {
     let is_type = |value: &&Value| {
         value
@@ -113,7 +113,7 @@ pub(super) fn types(value: &Value) -> Option<Value> {
     }
 }
 
-/// Also null.
+/// Adds null to a schema.
 pub(super) fn or_null(mut said: Map<String, Value>) -> Value {
     let composed = ["$ref", "allOf", "anyOf", "not", "const"];
     if composed.iter().any(|keyword| said.contains_key(*keyword)) {

@@ -1,12 +1,12 @@
-//! What stands in a schema, and what it is without a part of it.
+//! Visits and changes the schemas within a schema.
 //!
-//! Invariant: only schemas are looked at, never what they hold as values: a member may be called like a keyword.
+//! Invariant: only schemas are visited, not values in them: a member may have the name of a keyword.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The pointers of what a schema, or a schema in it, is made of.
+/// The pointers of the schemas that a schema, or a schema within it, is composed of.
 pub(super) fn bases(schema: &mut Value) -> HashSet<String> {
     let to = |schema: &Value| Some(schema.get("$ref")?.as_str()?.to_owned());
     let mut found: HashSet<String> = to(schema).into_iter().collect();
@@ -17,7 +17,7 @@ pub(super) fn bases(schema: &mut Value) -> HashSet<String> {
     found
 }
 
-/// Schemas of which a part is not told say nothing.
+/// Removes all constraints from schemas that are composed of one in `untold`.
 pub(super) fn open(schema: &mut Value, untold: &HashSet<String>) {
     below(schema, &mut |schema| open(schema, untold));
     let Value::Object(map) = schema else { return };
@@ -37,12 +37,12 @@ pub(super) fn open(schema: &mut Value, untold: &HashSet<String>) {
     }
 }
 
-/// Without words for readers.
+/// Removes descriptions, titles and examples.
 pub(super) fn silence(schema: &mut Value) {
     silence_below(schema, 0);
 }
 
-/// The same for what is so many schemas deep.
+/// Removes descriptions, titles and examples from schemas that are at least so many levels deep.
 pub(super) fn silence_below(schema: &mut Value, levels: usize) {
     if let (Value::Object(map), 0) = (&mut *schema, levels) {
         for words in ["description", "title", "examples"] {
@@ -61,7 +61,7 @@ pub(super) fn each(schema: &mut Value, change: &mut dyn FnMut(&mut Map<String, V
     below(schema, &mut |schema| each(schema, change));
 }
 
-/// The schemas that stand right in a schema.
+/// Visits the direct subschemas of a schema.
 fn below(schema: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     let Value::Object(map) = schema else { return };
     for (keyword, value) in map.iter_mut() {

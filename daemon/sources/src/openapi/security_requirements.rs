@@ -1,7 +1,7 @@
-//! What proves who calls, as a description says it.
+//! The security schemes of a description, and which of them its operations need.
 //!
-//! Invariant: a credential goes only where the description asks for it; where it never asks, to every operation that
-//! does not refuse.
+//! Invariant: a credential is sent only to operations for which the description requires it. If the description
+//! requires none anywhere, it is sent to every operation that does not exclude it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ const OPERATION_METHODS: [&str; 8] = [
 #[derive(Debug)]
 pub(super) struct SecurityRequirements {
     pub(super) schemes: BTreeMap<String, SecurityScheme>,
-    /// What an operation needs that says nothing.
+    /// The requirements of an operation that has none of its own.
     usual: Vec<Vec<String>>,
-    /// What a person should know.
+    /// Notes for the user.
     pub(super) notes: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl SecurityRequirements {
             match read(scheme, &scopes(root, name)) {
                 Some(scheme) => drop(schemes.insert(name.clone(), scheme)),
                 None => notes.push(format!(
-                    "the security scheme `{name}` is of a kind that is not understood: give what it needs in `headers`"
+                    "the security scheme `{name}` has a type that is not supported: set what it needs in `headers`"
                 )),
             }
         }
@@ -56,7 +56,7 @@ impl SecurityRequirements {
         this
     }
 
-    /// Any one of these will do.
+    /// The alternatives of an operation, each a list of schemes that are needed together.
     pub(super) fn of(&self, operation: &Value) -> Vec<Vec<String>> {
         match operation.get("security") {
             Some(_) => self.alternatives(operation),
@@ -64,7 +64,7 @@ impl SecurityRequirements {
         }
     }
 
-    /// How each of these is shown to the API, and where its tokens come from: whoever trusts a function trusts that.
+    /// How the credential of each scheme is sent, and where its tokens come from. It is part of the pin of a function.
     pub(super) fn told(&self, needs: &[Vec<String>]) -> Map<String, Value> {
         let names: BTreeSet<&String> = needs.iter().flatten().collect();
         let told = |name: &String| {
@@ -85,7 +85,7 @@ impl SecurityRequirements {
         names.into_iter().filter_map(told).collect()
     }
 
-    /// The origins, other than the API's own, to which a client's secret goes for a token.
+    /// The origins, other than the API's own, to which a client secret is sent for a token.
     pub(super) fn token_origins(&self) -> BTreeSet<String> {
         let schemes = self.schemes.values();
         let urls = schemes.filter_map(|scheme| match scheme {
@@ -95,7 +95,7 @@ impl SecurityRequirements {
         urls.filter_map(|url| allowed_origins::of(url)).collect()
     }
 
-    /// What is needed and not understood cannot be asked for.
+    /// The alternatives in `security`. Schemes that are not supported are omitted.
     fn alternatives(&self, owner: &Value) -> Vec<Vec<String>> {
         let requirements = items(owner, "security").filter_map(Value::as_object);
         let mut alternatives: Vec<Vec<String>> = requirements
@@ -127,7 +127,7 @@ fn read(scheme: &Value, scopes: &[String]) -> Option<SecurityScheme> {
         "http" => match text(scheme, "scheme")?.to_ascii_lowercase().as_str() {
             "basic" => SecurityScheme::Basic,
             "bearer" => SecurityScheme::Bearer,
-            // Whoever has such a thing knows how it is written.
+            // The user writes the whole header for other schemes.
             _ => SecurityScheme::Header("Authorization".into()),
         },
         "oauth2" => {
@@ -147,12 +147,12 @@ fn read(scheme: &Value, scopes: &[String]) -> Option<SecurityScheme> {
     })
 }
 
-/// Whether anything says what it needs.
+/// Whether anything in the description has `security`.
 fn asks(root: &Value) -> bool {
     root.get("security").is_some() || operations(root).any(|it| it.get("security").is_some())
 }
 
-/// Those that operations need of a scheme.
+/// The scopes that operations need for a scheme.
 fn scopes(root: &Value, scheme: &str) -> Vec<String> {
     let owners = operations(root).chain([root]);
     let requirements = owners.flat_map(|owner| items(owner, "security"));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_of_every_kind_are_read() {
+    fn security_schemes_of_each_type_are_read() {
         let flow = json!({ "tokenUrl": "/token", "scopes": { "a": "", "b": "" } });
         let security = security(json!({
             "components": { "securitySchemes": {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_and_where_tokens_come_from_is_told() {
+    fn credential_placement_and_token_origins_are_reported() {
         let flow = |url: &str| json!({ "type": "oauth2", "flows": { "clientCredentials": { "tokenUrl": url } } });
         let security = security(json!({ "components": { "securitySchemes": {
             "key": { "type": "apiKey", "in": "query", "name": "k" },
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_that_never_asks_takes_what_is_given() {
+    fn schemes_are_optional_if_the_description_requires_none() {
         let schemes = json!({ "a": { "type": "http", "scheme": "bearer" } });
         let components = json!({ "securitySchemes": schemes });
         let silent = security(json!({ "components": components }));

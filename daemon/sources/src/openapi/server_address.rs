@@ -1,6 +1,6 @@
-//! Where an API is called.
+//! Determines the address of an API.
 //!
-//! Invariant: what the entry says of the address counts more than what the description says.
+//! Invariant: the entry takes precedence over the description.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use url::Url;
 
 use super::openapi_document::{items, members, text};
 
-/// What of an entry changes how a description is read.
+/// What an entry overrides in a description.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOverrides {
-    /// In place of all addresses of the description.
+    /// Replaces all addresses of the description.
     pub base_url: Option<String>,
-    /// Of those addresses.
+    /// Values for variables in those addresses.
     pub variables: BTreeMap<String, String>,
-    /// Where the description comes from, if it is an address.
+    /// The URL of the description, if it has one.
     pub at: Option<Url>,
 }
 
-/// Where functions are called.
+/// An address at which functions are called.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct ServerAddress {
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     pub(super) url: String,
-    /// What the description says of it: values that the entry gives stand there by their names, in braces, for they are
-    /// no word of the description's and may be secrets. `None`: the entry says all of it.
+    /// The address as the description has it, with the names of variables in braces in place of values from the entry,
+    /// which may be secrets. `None`: the entry gives the whole address.
     pub(super) told: Option<String>,
 }
 
 impl ServerAddress {
-    /// Of what is told.
+    /// The origin of `told`.
     pub(super) fn origin(&self) -> Option<&str> {
         let told = self.told.as_deref()?;
         let host = told.find("://").map_or(0, |at| at + 3);
@@ -40,7 +40,7 @@ impl ServerAddress {
     }
 }
 
-/// The address of the first server of a list. An error tells a person what to do.
+/// The address of the first server in `owner`. An error tells the user what to do.
 pub(super) fn address(owner: &Value, entry: &ServerOverrides) -> Result<ServerAddress, String> {
     if let Some(base) = &entry.base_url {
         return Ok(ServerAddress {
@@ -60,7 +60,7 @@ pub(super) fn address(owner: &Value, entry: &ServerOverrides) -> Result<ServerAd
         }),
         None => Err(match server {
             Some(_) => format!(
-                "the description gives {url:?} as the address of the API, which leads nowhere from here: write \
+                "the description gives {url:?} as the address of the API, which is not an http or https URL: write \
                  `base_url = \"https://…\"`"
             ),
             None => "the description names no address of the API: write `base_url = \"https://…\"`"
@@ -69,7 +69,7 @@ pub(super) fn address(owner: &Value, entry: &ServerOverrides) -> Result<ServerAd
     }
 }
 
-/// The names of all variables of a description's servers.
+/// The names of the variables of all servers.
 pub(super) fn variables(root: &Value) -> impl Iterator<Item = &str> {
     let servers = items(root, "servers");
     servers.flat_map(|server| members(server, "variables").map(|(name, _)| name.as_str()))
@@ -85,8 +85,9 @@ fn placed(url: &str, entry: &ServerOverrides) -> Option<Url> {
     found.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-/// Without a user, a password or a query. Words stand for what the entry gives while the address is taken apart, by the
-/// same rules as that which is called: no text of a description looks like an address that it is not.
+/// The address for [`ServerAddress::told`], without user, password and query. Placeholders replace the entry's values
+/// before the URL is parsed by the rules for the URL that is called, so that no text in a description can look like
+/// another address.
 fn told(found: Url, server: Option<&Value>, entry: &ServerOverrides) -> String {
     let written = server.map_or_else(String::new, |server| server.to_string().to_lowercase());
     let unused = (0..).map(|number: u32| format!("mux{number}x"));
@@ -108,7 +109,7 @@ fn told(found: Url, server: Option<&Value>, entry: &ServerOverrides) -> String {
     let mut url = veiled_url.unwrap_or(found);
     url.set_query(None);
     url.set_fragment(None);
-    // Only an address without a host refuses.
+    // Fails only for an address without a host.
     _ = url.set_username("");
     _ = url.set_password(None);
     let told = url.as_str().trim_end_matches('/').to_owned();
@@ -134,7 +135,7 @@ fn filled(server: &Value, entry: &ServerOverrides) -> Result<String, String> {
     }
 }
 
-/// The values of variables in their places, as far as there are any.
+/// Replaces variables that have a value. `fits` checks a value against the `enum` of its variable.
 fn put_in(
     server: &Value,
     entry: &ServerOverrides,
@@ -145,10 +146,10 @@ fn put_in(
         let allowed: Vec<&str> = items(variable, "enum").filter_map(Value::as_str).collect();
         let value = match entry.variables.get(name) {
             Some(given) if fits(given, &allowed) => given,
-            // The value is not repeated: it may be a secret.
+            // The value is not repeated, because it may be a secret.
             Some(_) => {
                 return Err(format!(
-                    "`variables.{name}` is not one of those that the description knows: {}",
+                    "`variables.{name}` must be one of the values in the description: {}",
                     allowed.join(", ")
                 ));
             }
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_made_of_description_and_entry() {
+    fn address_combines_description_and_entry() {
         let variables = json!({
             "region": { "default": "eu", "enum": ["eu", "us"] },
             "tenant": { "description": "yours" },
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_entry_gives_is_no_word_of_the_description() {
+    fn values_of_the_entry_are_replaced_by_their_names() {
         let variables = json!({ "region": { "default": "eu", "enum": ["eu", "us"] }, "host": { "default": "a.h" } });
         let entry = ServerOverrides {
             variables: [("region", "us"), ("tenant", "s3cret")]

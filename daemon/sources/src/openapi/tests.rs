@@ -1,4 +1,4 @@
-//! Arguments as requests, and what holds for any description.
+//! Arguments as requests, paging detection, and properties of every description.
 
 mod hostile;
 mod patches;
@@ -26,7 +26,7 @@ fn asked(function: &str, arguments: &Value) -> Result<ApiRequest, String> {
     request(operation, arguments).map_err(|misfit| misfit.to_string())
 }
 
-/// The parts of a request on lines, as they go out.
+/// A request as text, as it is sent.
 fn written(request: &ApiRequest) -> String {
     let pairs = |pairs: &[(String, String)], between: &str| {
         let pairs = pairs.iter().map(|(name, value)| format!("{name}={value}"));
@@ -204,7 +204,7 @@ fn arguments_become_requests() {
 }
 
 #[test]
-fn pages_are_recognised_by_their_names() {
+fn paging_is_detected_by_names() {
     let list = json!({ "type": "array", "items": { "type": "object" } });
     let of = |members: Value| json!({ "type": "object", "properties": members });
     for (parameters, schema, expected) in [
@@ -265,7 +265,7 @@ fn pages_are_recognised_by_their_names() {
     }
 }
 
-/// Values that look like parts of a description.
+/// Values that resemble parts of a description.
 fn anything() -> impl Strategy<Value = Value> {
     const KEYS: &[&str] = &[
         "paths",

@@ -1,6 +1,6 @@
-//! One call, from the moment somebody asks for it to its end.
+//! Meters one call, from its request to its end.
 //!
-//! Invariant: it is counted once, also if whoever waited for the call has gone.
+//! Invariant: a call is counted exactly once, also if its caller is gone.
 
 use std::{sync::Arc, time::Instant};
 
@@ -11,7 +11,7 @@ use super::server_meters::{ServerMeters, ToolMeters};
 #[must_use]
 pub struct CallMeter {
     server: Arc<ServerMeters>,
-    /// Once it is known that the server has such a tool: what a caller makes up is no label.
+    /// Set once the server is known to have the tool: a name that a caller made up must not become a label.
     tool: Option<ToolMeters>,
     sent: Option<Instant>,
     counted: bool,
@@ -27,24 +27,24 @@ impl CallMeter {
         }
     }
 
-    /// There is such a server.
+    /// Sets the server of the call.
     pub fn at(&mut self, server: &Arc<ServerMeters>) {
         self.server = Arc::clone(server);
     }
 
-    /// It has such a tool.
+    /// Sets the tool of the call.
     pub fn of_tool(&mut self, name: &str) {
         self.tool = Some(self.server.tool(name));
     }
 
-    /// It goes out.
+    /// Marks the call as sent.
     pub fn sent(&mut self) {
         if self.sent.replace(Instant::now()).is_none() {
             self.server.in_flight.inc();
         }
     }
 
-    /// `None`: well.
+    /// Counts the call. `kind` is `None` on success.
     pub fn ended(mut self, kind: Option<Kind>) {
         self.count(kind);
     }

@@ -1,8 +1,8 @@
-//! The port on which a Prometheus may read the metrics: off unless the configuration names one, on the loopback interface
-//! only, and for nobody without the token.
+//! The HTTP port that serves metrics to Prometheus: off by default, only on the loopback interface, and only with the
+//! token.
 //!
-//! Invariant: whatever goes wrong with it is told in `problem` and tried again; it never ends anything else. A page of
-//! another site cannot read it, also not under a name that was made to lead here.
+//! Invariant: failures are reported in `problem` and retried, and affect nothing else. A web page of another site
+//! cannot read the metrics, not even by DNS rebinding.
 
 use std::{
     convert::Infallible,
@@ -32,24 +32,24 @@ use tracing::{debug, info, warn};
 use super::{metrics_token, text_format::TextFormat};
 
 const METRICS_PATH: &str = "/metrics";
-/// One visitor, from his first byte to his last.
+/// The timeout of one request, from its first byte to the last byte of the response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Visitors at once. More are sent away.
+/// The maximum number of connections at once. More are closed.
 const MAX_CONNECTIONS: usize = 16;
-/// A port that is taken is tried again so often.
+/// The interval between attempts to bind a port that is in use.
 const BIND_RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// At first it is tried in short steps, and nobody is told.
+/// The first attempts follow each other quickly, and their failures are not reported.
 const QUICK_BIND_ATTEMPTS: u32 = 8;
 const QUICK_BIND_RETRY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Writes the page.
+/// Renders the metrics.
 type PageWriter = Arc<dyn Fn(TextFormat) -> BoxFuture<'static, String> + Send + Sync>;
 
 #[derive(Debug)]
 pub struct MetricsPort {
     token: PathBuf,
     wanted: watch::Sender<Option<SocketAddr>>,
-    /// Why it cannot be read there. Guarded for its own sake.
+    /// Why metrics are not served.
     problem: Mutex<Option<String>>,
 }
 
@@ -62,7 +62,7 @@ impl MetricsPort {
         }
     }
 
-    /// `None` switches it off. One that stands where it stood goes on.
+    /// Sets the address; `None` switches the port off. An unchanged address has no effect.
     pub fn listen(&self, address: Option<SocketAddr>) {
         self.wanted.send_if_modified(|wanted| {
             let differs = *wanted != address;
@@ -75,7 +75,7 @@ impl MetricsPort {
         self.locked().clone()
     }
 
-    /// Follows what is wanted, for as long as it is polled.
+    /// Serves the configured address, and follows its changes, as long as it is polled.
     pub async fn serve(&self, writer: PageWriter) {
         let mut wanted = self.wanted.subscribe();
         loop {
@@ -99,10 +99,10 @@ impl MetricsPort {
             match self.open(address).await {
                 Ok(listener) => {
                     self.tells(None);
-                    info!(%address, "metrics are served");
+                    info!(%address, "serving metrics");
                     return self.accept(&listener, writer).await;
                 }
-                // The daemon before us may still have it, for a moment.
+                // The previous daemon may still have the port for a moment.
                 Err(_) if tries < QUICK_BIND_ATTEMPTS => {
                     tries += 1;
                     sleep(QUICK_BIND_RETRY_INTERVAL).await;
@@ -116,12 +116,12 @@ impl MetricsPort {
     }
 
     async fn open(&self, address: SocketAddr) -> Result<TcpListener, String> {
-        // Whoever is to read needs it before.
+        // Creates the token before the first reader needs it.
         self.token().await?;
         let listener = TcpListener::bind(address).await;
         listener.map_err(|error| {
             format!(
-                "metrics are not served: {address} cannot be had ({error}); free it, or name another in [metrics] listen"
+                "metrics are not served: cannot listen on {address} ({error}); free it, or set another in [metrics] listen"
             )
         })
     }
@@ -135,13 +135,13 @@ impl MetricsPort {
             };
             match stream {
                 Ok(_) if visitors.len() >= MAX_CONNECTIONS => {
-                    debug!("too many read metrics at once")
+                    debug!("too many connections to the metrics port")
                 }
                 Ok((stream, _)) => {
                     let visit = visit(stream, self.token.clone(), Arc::clone(writer));
                     visitors.spawn(async move { drop(timeout(REQUEST_TIMEOUT, visit).await) });
                 }
-                // Out of descriptors, for example.
+                // Out of file descriptors, for example.
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
@@ -157,7 +157,7 @@ impl MetricsPort {
         if let Some(problem) = &problem
             && told.as_ref() != Some(problem)
         {
-            warn!(problem, "metrics");
+            warn!(problem, "metrics port unavailable");
         }
         *told = problem;
     }
@@ -167,14 +167,14 @@ impl MetricsPort {
     }
 }
 
-/// As it stands in the file now.
+/// The token that is in the file now; creates the file if it is missing.
 async fn token_of(path: &Path) -> Result<String, String> {
     let path = path.to_owned();
     let read = spawn_blocking(move || metrics_token::read_or_make(&path)).await;
     read.unwrap_or_else(|_| Err("the daemon is ending".into()))
 }
 
-/// One connection, which is one request.
+/// Serves one connection, which has one request.
 async fn visit(stream: TcpStream, token: PathBuf, writer: PageWriter) {
     let service = service_fn(|request: Request<Incoming>| {
         let (token, writer) = (token.clone(), Arc::clone(&writer));
@@ -186,7 +186,7 @@ async fn visit(stream: TcpStream, token: PathBuf, writer: PageWriter) {
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
     if let Err(error) = served.await {
-        debug!(%error, "a reader of metrics has gone");
+        debug!(%error, "metrics connection failed");
     }
 }
 
@@ -196,7 +196,7 @@ async fn answer<B>(request: &Request<B>, token: &Path, writer: &PageWriter) -> P
     if !is_for_us(request) {
         return refusal(
             StatusCode::MISDIRECTED_REQUEST,
-            "This is read under a loopback address only.\n",
+            "Metrics are served only under a loopback address.\n",
         );
     }
     match token_of(token).await {
@@ -204,22 +204,22 @@ async fn answer<B>(request: &Request<B>, token: &Path, writer: &PageWriter) -> P
         Ok(_) => {
             let mut page = refusal(
                 StatusCode::UNAUTHORIZED,
-                "The token is missing, or another one: mux metrics --token\n",
+                "The token is missing or wrong: mux metrics --token\n",
             );
             let scheme = HeaderValue::from_static("Bearer realm=\"muxd\"");
             page.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
             return page;
         }
         Err(problem) => {
-            warn!(problem, "metrics");
+            warn!(problem, "cannot read the metrics token");
             return refusal(StatusCode::INTERNAL_SERVER_ERROR, "See mux logs.\n");
         }
     }
     if request.uri().path() != METRICS_PATH {
-        return refusal(StatusCode::NOT_FOUND, "There is /metrics.\n");
+        return refusal(StatusCode::NOT_FOUND, "Metrics are at /metrics.\n");
     }
     if ![Method::GET, Method::HEAD].contains(request.method()) {
-        let mut page = refusal(StatusCode::METHOD_NOT_ALLOWED, "GET reads it.\n");
+        let mut page = refusal(StatusCode::METHOD_NOT_ALLOWED, "Use GET.\n");
         let methods = HeaderValue::from_static("GET, HEAD");
         page.headers_mut().insert(header::ALLOW, methods);
         return page;
@@ -247,7 +247,7 @@ fn page(status: StatusCode, kind: &'static str, text: String) -> PageResponse {
     page
 }
 
-/// By the one name that it was asked under. A tunnel may end at another port.
+/// Whether the request's only `Host` is a loopback name. Its port is not checked: it may come through a tunnel.
 fn is_for_us<B>(request: &Request<B>) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_whoever_has_the_token_and_asks_here_is_told() {
+    async fn metrics_require_token_and_loopback_host() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         let token = metrics_token::read_or_make(&file).unwrap();
@@ -333,13 +333,13 @@ mod tests {
                 "{method} {uri} {host} {word}"
             );
         }
-        // Whoever removes it has another one.
+        // Removing the file replaces the token.
         std::fs::remove_file(&file).unwrap();
         assert_eq!(asked("GET", "/metrics", "localhost", &good).await, 401);
     }
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_told_and_the_next_that_is_named_is_tried() {
+    async fn port_in_use_is_reported_and_next_address_is_tried() {
         let folder = tempfile::tempdir().unwrap();
         let port = Arc::new(MetricsPort::new(folder.path().join("token")));
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();

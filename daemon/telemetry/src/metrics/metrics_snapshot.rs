@@ -1,6 +1,6 @@
-//! What is so at the moment at which somebody asks.
+//! Metrics that are read at the moment of a request.
 //!
-//! Invariant: nothing of it is counted twice: of what shares a label there is one sample.
+//! Invariant: there is one sample per label.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,45 +12,45 @@ use prometheus_client::{
 
 use super::process_stats::ProcessStats;
 
-/// Of the daemon as a whole.
+/// The state of the daemon at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsSnapshot {
-    /// Which build this is, in names and values.
+    /// Labels of the build: names and values.
     pub build: Vec<(&'static str, String)>,
     pub uptime_seconds: f64,
-    /// Seconds since 1970.
+    /// Seconds since the Unix epoch.
     pub started_seconds: f64,
     pub clients: u64,
     pub running: u64,
-    /// By what they do.
+    /// Workers by state.
     pub workers: Vec<(&'static str, u64)>,
     pub queue: u64,
     pub workers_started: u64,
     pub workers_failed: u64,
     pub workers_ended: u64,
-    /// By whether the verdict was known.
+    /// Type checks: hit or miss of the verdict cache.
     pub checks: Vec<(&'static str, u64)>,
-    /// By whether there was something.
+    /// Cache reads: hit or miss.
     pub cache_reads: Vec<(&'static str, u64)>,
-    /// By whether a call still waits.
+    /// Approvals by state: held or kept.
     pub approvals: Vec<(&'static str, u64)>,
-    /// By label.
+    /// Servers by label.
     pub servers: BTreeMap<String, ServerSnapshot>,
-    /// Since somebody asked last, if it is watched.
+    /// The longest poll since the last read, if polls are measured.
     pub longest_poll_seconds: Option<f64>,
     pub process: ProcessStats,
 }
 
-/// Of one server, or of several with one label.
+/// The state of one server, or of several with one label.
 #[derive(Clone, Debug, Default)]
 pub struct ServerSnapshot {
-    /// By state.
+    /// Sessions by state.
     pub sessions: BTreeMap<&'static str, u64>,
-    /// Of its processes, where the system tells.
+    /// Memory of the server's processes, where the system provides it.
     pub memory_bytes: Option<u64>,
 }
 
-/// As metrics.
+/// Encodes a snapshot as metrics.
 #[derive(Debug)]
 pub(super) struct SnapshotCollector(pub(super) MetricsSnapshot);
 
@@ -60,7 +60,7 @@ impl Collector for SnapshotCollector {
         let build: Vec<_> = now.build.clone();
         let mut info = to.encode_descriptor(
             "muxd_build_info",
-            "The build that runs: its version, the contract that it speaks, and its engine",
+            "The running build: its version, protocol version and engine",
             None,
             MetricType::Gauge,
         )?;
@@ -68,7 +68,7 @@ impl Collector for SnapshotCollector {
         gauge(
             to,
             "muxd_uptime_seconds",
-            "Since the daemon started",
+            "Time since the daemon started",
             now.uptime_seconds,
         )?;
         gauge(
@@ -80,13 +80,13 @@ impl Collector for SnapshotCollector {
         gauge(
             to,
             "muxd_runs_running",
-            "Runs that have not ended, those that wait for a worker among them",
+            "Runs that have not ended, including those that wait for a worker",
             count(now.running),
         )?;
         gauges(
             to,
             "muxd_workers",
-            "Worker processes, by what they do",
+            "Worker processes, by state",
             "state",
             &now.workers,
         )?;
@@ -109,7 +109,7 @@ impl Collector for SnapshotCollector {
             ),
             (
                 "muxd_workers_ended",
-                "Worker processes that have ended: killed after a limit, replaced, or not needed any more",
+                "Worker processes that have ended: killed after a limit, replaced, or no longer needed",
                 now.workers_ended,
             ),
         ] {
@@ -118,21 +118,21 @@ impl Collector for SnapshotCollector {
         counters(
             to,
             "muxd_checks",
-            "Type checks of programs: hit if the verdict was known, miss if the compiler was asked",
+            "Type checks of programs: hit if the verdict was cached, miss if the compiler ran",
             "cache",
             &now.checks,
         )?;
         counters(
             to,
             "muxd_cache_reads",
-            "Reads of what is kept of servers and tools: hit or miss",
+            "Reads of the cache of servers and tools: hit or miss",
             "result",
             &now.cache_reads,
         )?;
         gauges(
             to,
             "muxd_approvals",
-            "Calls that must be approved: held ones wait now, kept ones are asked again by mux resume",
+            "Calls that need approval: held ones wait now, kept ones are asked again by mux resume",
             "state",
             &now.approvals,
         )?;
@@ -141,7 +141,7 @@ impl Collector for SnapshotCollector {
             gauge(
                 to,
                 "muxd_runtime_longest_poll_seconds",
-                "Processor time that a thread of the daemon's runtime took at a time, at most, since this was read last",
+                "Longest CPU time of a single poll on a thread of the daemon's runtime since the last read",
                 seconds,
             )?;
         }
@@ -174,7 +174,7 @@ fn servers(
     if servers.values().all(|server| server.memory_bytes.is_none()) {
         return Ok(());
     }
-    let help = "Resident memory of a server's processes; what they share counts for each";
+    let help = "Resident memory of a server's processes; shared pages count for each";
     let mut memory =
         to.encode_descriptor("muxd_server_memory_bytes", help, None, MetricType::Gauge)?;
     for (server, moment) in servers {
@@ -187,10 +187,10 @@ fn servers(
     Ok(())
 }
 
-/// By the names that all programs use.
+/// Encodes process metrics under Prometheus' standard names.
 fn process(to: &mut DescriptorEncoder<'_>, process: &ProcessStats) -> fmt::Result {
     if let Some(seconds) = process.cpu_seconds {
-        let help = "Processor time of the daemon, its own and the system's on its behalf";
+        let help = "CPU time of the daemon, user and system";
         let cpu = to.encode_descriptor("process_cpu_seconds", help, None, MetricType::Counter)?;
         ConstCounter::new(seconds).encode(cpu)?;
     }
@@ -207,12 +207,12 @@ fn process(to: &mut DescriptorEncoder<'_>, process: &ProcessStats) -> fmt::Resul
         ),
         (
             "process_open_fds",
-            "Descriptors that the daemon has open",
+            "Open file descriptors of the daemon",
             process.open_fds,
         ),
         (
             "process_max_fds",
-            "Descriptors that the daemon may have open",
+            "Maximum number of open file descriptors of the daemon",
             process.max_fds,
         ),
         ("process_threads", "Threads of the daemon", process.threads),
@@ -224,7 +224,7 @@ fn process(to: &mut DescriptorEncoder<'_>, process: &ProcessStats) -> fmt::Resul
     Ok(())
 }
 
-/// A count as a number of the text.
+/// A count as a gauge value.
 fn count(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

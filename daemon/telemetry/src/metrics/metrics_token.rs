@@ -1,6 +1,6 @@
-//! What the port asks for: a random word in a file that nobody else can read, made when it is first needed.
+//! The token of the metrics port: random text in a private file, created when it is first needed.
 //!
-//! Invariant: what stands in the file at this moment counts, so that whoever removes it has another one.
+//! Invariant: the current content of the file is the token, so removing the file replaces the token.
 
 use std::{
     fs::File,
@@ -12,11 +12,11 @@ use std::{
 use mux_files::atomic_file;
 
 const TOKEN_BYTES: usize = 32;
-/// A shorter one was not written by us.
+/// A shorter token was not written by muxd.
 const MIN_TOKEN_BYTES: usize = 32;
 const MAX_TOKEN_FILE_BYTES: u64 = 4_096;
 
-/// Its words are for the user.
+/// Reads the token, or creates the file. The error is a message for the user.
 pub(super) fn read_or_make(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let unreadable = |error: io::Error| format!("{shown} cannot be used: {error}");
@@ -28,14 +28,14 @@ pub(super) fn read_or_make(path: &Path) -> Result<String, String> {
     let mode = path.metadata().map_err(unreadable)?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(format!(
-            "{shown} can be read by others (mode {:03o}); remove it, and a new one is made",
+            "{shown} can be read by others (mode {:03o}); remove it to get a new one",
             mode & 0o777
         ));
     }
     let token = text.trim();
     if token.len() < MIN_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(
-            "{shown} holds no token; remove it, and one is made"
+            "{shown} has no valid token; remove it to get a new one"
         ));
     }
     Ok(token.to_owned())
@@ -47,7 +47,7 @@ fn make() -> io::Result<String> {
     Ok(blake3::Hash::from(bytes).to_hex().to_string())
 }
 
-/// In the same time wherever they differ.
+/// Compares two tokens in constant time.
 pub(super) fn is_same(told: &str, token: &str) -> bool {
     blake3::hash(told.as_bytes()) == blake3::hash(token.as_bytes())
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_made_once_and_believed_only_if_nobody_else_could_read_it() {
+    fn token_is_created_once_and_rejected_if_readable_by_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.token");
         let token = read_or_make(&path).unwrap();

@@ -1,14 +1,14 @@
-//! What the system says of a process: the daemon's own, and the trees of others.
+//! Statistics of the daemon's process, and memory of process trees.
 //!
-//! Invariant: what the system does not tell is absent, never zero.
+//! Invariant: a value that the system does not provide is `None`, never zero.
 
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 
-/// More processes of one tree are not looked at.
+/// The maximum number of processes that are counted in one tree.
 #[cfg(target_os = "linux")]
 const MAX_TREE_PROCESSES: usize = 1_000;
 
-/// This process.
+/// Statistics of this process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessStats {
     pub cpu_seconds: Option<f64>,
@@ -20,7 +20,7 @@ pub struct ProcessStats {
 }
 
 impl ProcessStats {
-    /// Reads a few short files.
+    /// Reads the statistics from a few short files.
     pub fn now() -> Self {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
         let seconds = |time: nix::sys::time::TimeVal| {
@@ -55,14 +55,14 @@ fn field(status: &str, name: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// But for the one with which they are counted.
+/// Open file descriptors, except the one used to count them.
 fn descriptors() -> Option<u64> {
     let count = std::fs::read_dir("/proc/self/fd").ok()?.count();
     u64::try_from(count).ok()?.checked_sub(1)
 }
 
-/// Resident memory of a process and of all that descend from it. Pages that they share count for each. `None` if there is no
-/// such process any more, or the system does not tell.
+/// Resident memory of a process and its descendants; shared pages count for each. `None` if the process has ended, or
+/// the system does not provide it.
 #[cfg(target_os = "linux")]
 pub fn tree_bytes(root: u32) -> Option<u64> {
     let mut sum = resident(root)?;
@@ -71,7 +71,7 @@ pub fn tree_bytes(root: u32) -> Option<u64> {
     while let Some(pid) = tree.get(next).copied() {
         next += 1;
         for child in children(pid) {
-            // It may have ended meanwhile, and pids are given again.
+            // A child may have ended meanwhile, and process IDs are reused.
             if tree.len() < MAX_TREE_PROCESSES && !tree.contains(&child) {
                 sum += resident(child).unwrap_or(0);
                 tree.push(child);
@@ -92,7 +92,7 @@ fn resident(pid: u32) -> Option<u64> {
     kibibytes(&status, "VmRSS:")
 }
 
-/// Of each of its threads.
+/// The children of all threads of a process.
 #[cfg(target_os = "linux")]
 fn children(pid: u32) -> Vec<u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn we_have_memory_descriptors_and_a_time() {
+    fn own_process_stats_are_read() {
         let now = ProcessStats::now();
         assert!(now.resident_bytes.unwrap() > 1 << 20, "{now:?}");
         assert!(
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_weighs_as_much_as_all_its_processes() {
+    fn tree_memory_includes_children() {
         use std::{
             io::{BufRead as _, BufReader},
             process::{Command, Stdio},

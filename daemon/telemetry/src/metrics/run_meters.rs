@@ -1,4 +1,4 @@
-//! What is counted of runs.
+//! Metrics of runs.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl RunMeters {
         );
         registry.register(
             "muxd_runs",
-            "Runs that have ended, by how: ok, or the kind of the error",
+            "Runs that have ended, by outcome: ok, or the kind of the error",
             ended.clone(),
         );
         registry.register(
@@ -50,7 +50,7 @@ impl RunMeters {
         );
         registry.register(
             "muxd_worker_wait_seconds",
-            "How long programs waited until a worker had taken them",
+            "How long programs waited for a worker",
             wait.clone(),
         );
         meters
@@ -60,12 +60,12 @@ impl RunMeters {
         self.started.inc();
     }
 
-    /// A worker has taken its program.
+    /// Records how long a program waited for a worker.
     pub fn waited(&self, time: Duration) {
         self.wait.observe(time.as_secs_f64());
     }
 
-    /// `None`: well.
+    /// Counts an ended run. `kind` is `None` on success.
     pub fn ended(&self, kind: Option<Kind>, took: Duration) {
         self.ended.get_or_create(&outcome(kind)).inc();
         self.duration.observe(took.as_secs_f64());

@@ -1,7 +1,7 @@
-//! What is counted of each server, over all its sessions and definitions.
+//! Metrics of each server, over all its sessions and definitions.
 //!
-//! Invariant: of servers and of tools so many have series of their own, and those that come later share one: names are
-//! chosen by configurations and by servers, the number of series is not.
+//! Invariant: a fixed number of servers and tools have their own series, and later ones share one: configurations and
+//! servers choose names, but not the number of series.
 
 use std::{
     collections::HashMap,
@@ -20,22 +20,22 @@ use prometheus_client::{
 
 use super::LONG_BUCKETS_SECONDS;
 
-/// Servers with series of their own.
+/// The maximum number of servers with their own series.
 const MAX_SERVER_SERIES: usize = 256;
-/// Tools with series of their own, of all servers together.
+/// The maximum number of tools with their own series, over all servers.
 const MAX_TOOL_SERIES: usize = 500;
-/// A longer name is no label.
+/// Longer names are not used as labels.
 const MAX_LABEL_BYTES: usize = 128;
-/// The label of all that came when there were enough.
+/// The label of servers and tools beyond the limits.
 pub const OTHER_LABEL: &str = "(other)";
-/// The label of calls that name no server that there is.
+/// The label of calls that name no existing server.
 pub const UNKNOWN_LABEL: &str = "(unknown)";
-/// The outcome of what went well.
+/// The outcome of a success.
 pub(super) const OK_OUTCOME: &str = "ok";
 
 type LabelSet<const N: usize> = [(&'static str, String); N];
 
-/// What all servers have in common.
+/// The metrics of all servers.
 #[derive(Debug)]
 pub(super) struct ServerMetrics {
     families: Arc<MetricFamilies>,
@@ -50,14 +50,14 @@ struct MetricFamilies {
     durations: Family<LabelSet<1>, Histogram, fn() -> Histogram>,
     in_flight: Family<LabelSet<1>, Gauge>,
     tools: Family<LabelSet<3>, Counter>,
-    /// How many tools have series of their own.
+    /// The number of tools with their own series.
     counted: AtomicUsize,
     opened: Family<LabelSet<1>, Counter>,
     failed: Family<LabelSet<1>, Counter>,
     openings: Histogram,
 }
 
-/// One server. What happens often needs no look at a table.
+/// The meters of one server. Frequent ones are resolved once.
 #[derive(Debug)]
 pub struct ServerMeters {
     label: String,
@@ -66,11 +66,11 @@ pub struct ServerMeters {
     duration: Histogram,
     pub(super) in_flight: Gauge,
     tools: RwLock<HashMap<Box<str>, ToolMeters>>,
-    /// All that have no series of their own.
+    /// The meters of all tools without their own series.
     other_tools: OnceLock<ToolMeters>,
 }
 
-/// One tool's calls, by whether they went well.
+/// Counts one tool's successful and failed calls.
 #[derive(Clone, Debug)]
 pub(super) struct ToolMeters {
     well: Counter,
@@ -91,17 +91,17 @@ impl ServerMetrics {
         });
         registry.register(
             "muxd_calls",
-            "Tool calls that have ended, by server and by how: ok, or the kind of the error",
+            "Tool calls that have ended, by server and outcome: ok, or the kind of the error",
             families.calls.clone(),
         );
         registry.register(
             "muxd_call_duration_seconds",
-            "How long calls took, from when they went out to the server until the answer",
+            "How long calls took, from sending them to the server to the answer",
             families.durations.clone(),
         );
         registry.register(
             "muxd_calls_in_flight",
-            "Tool calls that are on their way to a server",
+            "Tool calls in flight to a server",
             families.in_flight.clone(),
         );
         registry.register(
@@ -173,25 +173,25 @@ impl ServerMeters {
         })
     }
 
-    /// What has not happened yet is told as such, so that the first time is a rise.
+    /// Creates the series with zero, so that the first event is an increase.
     fn begin(&self) {
         let families = &self.families;
         drop(families.opened.get_or_create(&self.by_server()));
         drop(families.failed.get_or_create(&self.by_server()));
     }
 
-    /// As which it stands in the metrics.
+    /// The server's label in the metrics.
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// A session was opened.
+    /// Counts an opened session.
     pub fn opened(&self, took: Duration) {
         self.families.opened.get_or_create(&self.by_server()).inc();
         self.families.openings.observe(took.as_secs_f64());
     }
 
-    /// One could not be opened.
+    /// Counts a session that could not be opened.
     pub fn failed(&self) {
         self.families.failed.get_or_create(&self.by_server()).inc();
     }
@@ -211,7 +211,7 @@ impl ServerMeters {
         self.duration.observe(time.as_secs_f64());
     }
 
-    /// A tool that the server has.
+    /// The meters of a tool that the server has.
     pub(super) fn tool(&self, name: &str) -> ToolMeters {
         let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(tool) = tools.get(name) {
@@ -225,7 +225,7 @@ impl ServerMeters {
         }
         let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
         let make = || {
-            // A few may come at the same moment: the bound gives way by so many.
+            // Concurrent calls may exceed the limit by a few.
             self.families.counted.fetch_add(1, Ordering::Relaxed);
             self.tool_meters(name)
         };

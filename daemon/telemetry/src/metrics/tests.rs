@@ -9,14 +9,14 @@ fn text(metrics: &Metrics) -> String {
     metrics.text(MetricsSnapshot::default(), TextFormat::Prometheus)
 }
 
-/// The samples whose line begins so.
+/// The lines that begin with `begin`.
 fn samples(text: &str, begin: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| line.starts_with(begin));
     lines.map(str::to_owned).collect()
 }
 
 #[test]
-fn a_call_is_counted_once_however_it_ends() {
+fn call_is_counted_once_however_it_ends() {
     let metrics = metrics();
     let server = metrics.server("fix");
     for kind in [None, None, Some(Kind::Timeout)] {
@@ -27,7 +27,7 @@ fn a_call_is_counted_once_however_it_ends() {
         assert_eq!(server.in_flight.get(), 1);
         call.ended(kind);
     }
-    // One whose caller has gone, and one that names nothing that there is.
+    // A call whose caller is gone, and a call of an unknown server.
     let mut gone = metrics.begin_call();
     gone.at(&server);
     drop(gone);
@@ -50,7 +50,7 @@ fn a_call_is_counted_once_however_it_ends() {
 }
 
 #[test]
-fn ten_thousand_names_of_tools_and_of_servers_make_a_bounded_number_of_series() {
+fn number_of_series_is_bounded() {
     let metrics = metrics();
     let server = metrics.server("fix");
     for number in 0..10_000 {
@@ -67,9 +67,9 @@ fn ten_thousand_names_of_tools_and_of_servers_make_a_bounded_number_of_series() 
     assert_eq!(samples(&text, "muxd_session_failures_total").len(), 257);
     let rest = "muxd_session_failures_total{server=\"(other)\"} 9745";
     assert_eq!(samples(&text, rest), [rest]);
-    // What stands in a name breaks no line.
+    // Special characters in a name are escaped.
     assert!(text.contains("tool=\"tool 7 \\\"\\n\\\\\""), "{text}");
-    // A name that is longer than any label is none.
+    // A name longer than the limit has no series of its own.
     server.tool(&"x".repeat(500));
     assert_eq!(
         samples(&self::text(&metrics), "muxd_tool_calls_total").len(),
@@ -78,7 +78,7 @@ fn ten_thousand_names_of_tools_and_of_servers_make_a_bounded_number_of_series() 
 }
 
 #[test]
-fn what_is_so_now_stands_beside_what_was_counted() {
+fn snapshot_and_counters_are_in_one_text() {
     let metrics = metrics();
     metrics.runs.started();
     metrics.runs.waited(Duration::from_micros(300));

@@ -1,6 +1,6 @@
-//! The text: as Prometheus has had it for ever (0.0.4), which everybody reads, or as OpenMetrics for those who ask.
+//! Text formats: Prometheus 0.0.4, or OpenMetrics on request.
 //!
-//! Invariant: both hold the same samples; they differ in what stands around them.
+//! Invariant: both formats have the same samples.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub enum TextFormat {
 }
 
 impl TextFormat {
-    /// What somebody wants who sends this in `Accept`.
+    /// The format for an `Accept` header.
     pub fn of(accept: &str) -> Self {
         let mut ranges = accept.split(',');
         let open = ranges.any(|range| {
@@ -42,7 +42,7 @@ impl TextFormat {
 pub(super) fn of(registries: &[&Registry], format: TextFormat) -> String {
     let mut text = String::new();
     for registry in registries {
-        // A text takes everything that is written to it.
+        // Writing to a string does not fail.
         _ = encode_registry(&mut text, registry);
     }
     match format {
@@ -54,7 +54,7 @@ pub(super) fn of(registries: &[&Registry], format: TextFormat) -> String {
     }
 }
 
-/// Of OpenMetrics. There a counter is declared without the `_total` of its samples, and here with it.
+/// Converts OpenMetrics to Prometheus' format, which declares a counter with the `_total` of its samples.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + 1_024);
     let mut help = None;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_is_declared_by_the_name_of_its_samples() {
+    fn counters_are_declared_with_total_suffix() {
         let open = "# HELP a How many.\n# TYPE a counter\na_total{x=\"#\"} 3\n# HELP b_seconds B.\n\
                     # TYPE b_seconds gauge\n# UNIT b_seconds seconds\nb_seconds 1.5\n# EOF\n";
         assert_eq!(
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn openmetrics_is_for_those_who_ask() {
+    fn openmetrics_is_used_only_on_request() {
         let prometheus =
             "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.3";
         for (accept, format) in [

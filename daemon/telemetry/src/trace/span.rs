@@ -1,6 +1,6 @@
 //! One span, from its beginning to its end.
 //!
-//! Invariant: one that is dropped before anybody said how it ended was given up, and says so.
+//! Invariant: a span that is dropped without an outcome ends as cancelled.
 
 use std::{
     sync::Arc,
@@ -9,15 +9,15 @@ use std::{
 
 use super::{SpanCollector, SpanId, TraceContext, TraceScope};
 
-/// What is said of a span that nobody saw to its end.
+/// The `error.type` of a span that is dropped without an outcome.
 const CANCELLED_OUTCOME: &str = "cancelled";
 
-/// Of a span, as OpenTelemetry has it.
+/// OpenTelemetry's span kind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SpanKind {
-    /// Somebody else asked for it.
+    /// Handles a request of a client.
     Server,
-    /// Somebody else is asked.
+    /// Sends a request to a server.
     Client,
     Internal,
 }
@@ -28,7 +28,7 @@ pub enum AttributeValue {
     Number(i64),
 }
 
-/// A span that is over.
+/// A span that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedSpan {
     pub context: TraceContext,
@@ -41,11 +41,11 @@ pub struct EndedSpan {
     pub failed: bool,
 }
 
-/// Something that is under way.
+/// A span in progress.
 #[must_use]
 #[derive(Debug, Default)]
 pub struct Span {
-    /// For what happens within it.
+    /// The scope for spans within this one.
     trace: TraceScope,
     kept: Option<Box<RecordedSpan>>,
 }
@@ -74,7 +74,7 @@ impl std::fmt::Debug for RecordedSpan {
 }
 
 impl Span {
-    /// Nobody is told of it.
+    /// A span that is not recorded.
     pub(super) fn unrecorded(trace: TraceScope) -> Self {
         Self { trace, kept: None }
     }
@@ -110,7 +110,7 @@ impl Span {
         &self.trace
     }
 
-    /// `value` is asked for only if somebody is told.
+    /// Sets an attribute. `value` is called only if the span is recorded.
     pub fn set<V: Into<AttributeValue>>(
         &mut self,
         key: &'static str,
@@ -123,7 +123,7 @@ impl Span {
         }
     }
 
-    /// Well, or in which way it went wrong, in one of a small number of words.
+    /// Ends the span. `failed` returns the `error.type` of a failure, which has few distinct values.
     pub fn end_with(mut self, failed: impl FnOnce() -> Option<String>) {
         if let Some(kept) = self.kept.take() {
             kept.end(failed());

@@ -1,4 +1,4 @@
-//! Where spans go, seen from here. What speaks to a collector is another crate, which need not be built in.
+//! The interface to span collectors. The exporter is in another crate, which is optional.
 
 use std::{fmt, sync::Arc};
 
@@ -6,39 +6,39 @@ use futures::future::BoxFuture;
 
 use super::EndedSpan;
 
-/// Takes spans that have ended.
+/// Receives spans that have ended.
 pub trait SpanCollector: Send + Sync {
-    /// Never waits: what there is no room for is lost, and counted.
+    /// Takes a span without blocking. If the queue is full the span is dropped and counted.
     fn take(&self, span: EndedSpan);
     fn counts(&self) -> SpanCounts;
-    /// Sends what is left, and resolves when it was sent or given up, within a time of its own.
+    /// Sends the remaining spans. Resolves when they are sent, or after a timeout of its own.
     fn close(&self) -> BoxFuture<'static, ()>;
 }
 
-/// Spans so far.
+/// Counts of spans so far.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SpanCounts {
     pub sent: u64,
-    /// There was no room for them, or the collector did not take them.
+    /// Spans that did not fit into the queue, or that the collector rejected.
     pub lost: u64,
-    /// Why the last ones were lost, until some are sent again.
+    /// Why spans were lost last; cleared when some are sent again.
     pub problem: Option<String>,
 }
 
-/// To whom, and in whose name.
+/// The endpoint of a collector, and the resource attributes that are sent to it.
 #[derive(Clone)]
 pub struct CollectorEndpoint {
-    /// Takes `ExportTraceServiceRequest`s.
+    /// The URL that `ExportTraceServiceRequest`s are sent to.
     pub url: String,
-    /// The same without a user, a password or a query.
+    /// The endpoint for display, with secrets masked.
     pub shown: String,
     pub headers: Vec<(String, String)>,
-    /// `service.name` among them.
+    /// Resource attributes, including `service.name`.
     pub resource: Vec<(String, String)>,
     pub client: reqwest::Client,
 }
 
-/// Makes what speaks to a collector. Called within the runtime.
+/// Creates a collector for an endpoint. Called within the runtime.
 #[derive(Clone)]
 pub struct CollectorFactory(Arc<CollectorConstructor>);
 

@@ -1,6 +1,6 @@
-//! W3C's trace context: the texts `traceparent` and `tracestate`, taken apart and put together. Pure, but for new ids.
+//! W3C trace context: parses and formats `traceparent` and `tracestate`.
 //!
-//! Invariant: what is handed on was read here and is written anew. What cannot be read is dropped.
+//! Invariant: a context that is passed on was parsed and is formatted here. Invalid ones are dropped.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -13,26 +13,26 @@ pub type SpanId = [u8; 8];
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// The one bit that the first version knows, and the one that the second adds: that the id is random.
+/// The flag of version 1 (sampled), and that of version 2 (random trace ID).
 const KNOWN_FLAGS: u8 = 0b11;
 const SAMPLED_FLAG: u8 = 0b01;
-/// Members of a `tracestate`.
+/// The maximum number of members of a `tracestate`.
 const MAX_TRACESTATE_MEMBERS: usize = 32;
-/// Of all of them; the standard wants 512 to be carried at least.
+/// The maximum length of a `tracestate`; the standard requires at least 512.
 const MAX_TRACESTATE_BYTES: usize = 2048;
 
-/// Where in which trace something happens.
+/// A position in a trace: the trace and the span.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TraceContext {
     pub trace: TraceId,
     pub span: SpanId,
     flags: u8,
-    /// What those before us want to be carried along.
+    /// The `tracestate` of the caller.
     state: Option<Arc<str>>,
 }
 
 impl TraceContext {
-    /// None if the first of them is no `traceparent`. A `tracestate` that is none is left out.
+    /// Parses a context. `None` if `traceparent` is invalid; an invalid `tracestate` is dropped.
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
         let text = traceparent.trim_matches([' ', '\t']);
         if text.len() < 55 || !text.is_ascii() {
@@ -47,7 +47,7 @@ impl TraceContext {
             flags: bytes::<1>(fields.next()?)?[0] & KNOWN_FLAGS,
             state: tracestate.and_then(state),
         };
-        // A later version begins as the first does, and may have more behind it.
+        // Later versions begin like the first, and may have further fields.
         let is_whole = match version {
             0 => rest.is_empty(),
             0xff => false,
@@ -57,7 +57,7 @@ impl TraceContext {
         (fields.next().is_none() && is_whole && is_some).then_some(context)
     }
 
-    /// The beginning of a trace.
+    /// The context of a new trace.
     pub(super) fn root() -> Self {
         Self {
             trace: Uuid::new_v4().into_bytes(),
@@ -67,7 +67,7 @@ impl TraceContext {
         }
     }
 
-    /// Another span of the same trace.
+    /// The context of a new span in the same trace.
     pub(super) fn child(&self) -> Self {
         Self {
             span: span_id(),
@@ -75,7 +75,7 @@ impl TraceContext {
         }
     }
 
-    /// Whoever began the trace wants its spans to be kept.
+    /// Whether the spans of the trace are to be recorded.
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED_FLAG != 0
     }
@@ -93,7 +93,7 @@ impl TraceContext {
         self.state.as_deref()
     }
 
-    /// Both, as HTTP carries them.
+    /// `traceparent` and `tracestate` as HTTP headers.
     pub fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         let parent = (TRACEPARENT, self.traceparent());
         let state = self
@@ -101,7 +101,7 @@ impl TraceContext {
             .as_deref()
             .map(|state| (TRACESTATE, state.to_owned()));
         let both = [Some(parent), state].into_iter().flatten();
-        // What was read here has no letter that a header could not have.
+        // A parsed context has only characters that are valid in a header.
         both.filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)))
     }
 }
@@ -114,13 +114,13 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Never all zeros: a part of the version of such an id is not.
+/// A new span ID. Never all zeros, because the version bits of a UUID are not.
 fn span_id() -> SpanId {
     let [a, b, c, d, e, f, g, h, ..] = Uuid::new_v4().into_bytes();
     [a, b, c, d, e, f, g, h]
 }
 
-/// So many bytes, in hexadecimal digits of the small kind.
+/// Parses `N` bytes of lower-case hexadecimal digits.
 fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let small = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != 2 * N || !text.bytes().all(small) {
@@ -133,7 +133,7 @@ fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// The list without its blanks, if it is one.
+/// Parses a `tracestate`, and removes blanks. `None` if it is invalid.
 fn state(text: &str) -> Option<Arc<str>> {
     let members: Vec<&str> = text
         .split(',')
@@ -180,7 +180,7 @@ mod tests {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_context_is_written_as_it_was_read() {
+    fn context_is_formatted_as_it_was_parsed() {
         let read =
             TraceContext::parse(PARENT, Some("rojo=00f067aa0ba902b7, congo=t61rcWkgMzE")).unwrap();
         assert_eq!(read.traceparent(), PARENT);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_adds_is_passed_over() {
+    fn additions_of_later_versions_are_ignored() {
         let later = PARENT.replacen("00-", "01-", 1);
         for text in [
             later.clone(),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_context_is_none() {
+    fn invalid_traceparents_are_rejected() {
         let zero = |part: &str| PARENT.replace(part, &"0".repeat(part.len()));
         for text in [
             String::new(),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_none_costs_itself_only() {
+    fn invalid_tracestate_is_dropped_alone() {
         let long = "x".repeat(300);
         let many: Vec<String> = (0..33).map(|n| format!("k{n}=v")).collect();
         let wide: Vec<String> = (0..20)

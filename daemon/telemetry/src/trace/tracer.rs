@@ -1,6 +1,6 @@
-//! Who begins spans: for a client's request, and within what is under way.
+//! Begins spans: for requests of clients, and within other spans.
 //!
-//! Invariant: a span that somebody is told of has an id of its own, which those who are asked within it are told, too.
+//! Invariant: a recorded span has its own ID, which is passed to the servers that are called within it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -10,18 +10,18 @@ use super::{
     CollectorEndpoint, CollectorFactory, Span, SpanCollector, SpanCounts, SpanKind, TraceContext,
 };
 
-/// Of one daemon; cheap to clone.
+/// The tracer of a daemon. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Tracer(Arc<TracerInner>);
 
 #[derive(Debug, Default)]
 struct TracerInner {
-    /// None if it is not built in.
+    /// `None` if exporting is not built in.
     start: Option<CollectorFactory>,
     state: RwLock<TracerState>,
 }
 
-/// Guarded by `Inner::state`.
+/// Guarded by `TracerInner::state`.
 #[derive(Default)]
 struct TracerState {
     to: Option<String>,
@@ -37,11 +37,11 @@ impl std::fmt::Debug for TracerState {
     }
 }
 
-/// Where spans go, for the eye.
+/// Where spans are exported, for display.
 #[derive(Clone, Debug, Default)]
 pub struct TracerReport {
     pub built_in: bool,
-    /// The address that somebody has named.
+    /// The configured endpoint, with secrets masked.
     pub to: Option<String>,
     pub counts: SpanCounts,
 }
@@ -58,7 +58,7 @@ impl Tracer {
         self.0.start.is_some()
     }
 
-    /// From now on spans go there. What the one before still has is sent meanwhile.
+    /// Sets the collector for new spans. The previous one sends its remaining spans in the background.
     pub fn send_to(&self, to: Option<Result<CollectorEndpoint, (String, String)>>) {
         let mut state = TracerState::default();
         match to {
@@ -85,7 +85,7 @@ impl Tracer {
         }
     }
 
-    /// What a client asks for, in the trace that it named.
+    /// Begins the span of a client's request, in the client's trace if it passed one.
     pub fn begin_trace(
         &self,
         asked: Option<TraceContext>,
@@ -107,7 +107,7 @@ impl Tracer {
         }
     }
 
-    /// Resolves when what is left was sent or given up.
+    /// Resolves when the remaining spans are sent or dropped.
     pub fn close(&self) -> BoxFuture<'static, ()> {
         let collector = self.collector();
         Box::pin(async move {
@@ -123,21 +123,21 @@ impl Tracer {
     }
 }
 
-/// In which trace something is done, and whether anybody is told. Empty where nobody traces.
+/// The trace context of some work, and the collector of its spans. Empty without tracing.
 #[derive(Clone, Default)]
 pub struct TraceScope {
     context: Option<Arc<TraceContext>>,
-    /// Is told of the spans within.
+    /// Receives the spans within this scope.
     collector: Option<Arc<dyn SpanCollector>>,
 }
 
 impl TraceScope {
-    /// What whoever is asked is told.
+    /// The context that is passed to servers.
     pub fn context(&self) -> Option<&Arc<TraceContext>> {
         self.context.as_ref()
     }
 
-    /// A part of it.
+    /// Begins a child span.
     pub fn begin_span(&self, kind: SpanKind, name: impl FnOnce() -> String) -> Span {
         match (&self.collector, &self.context) {
             (Some(_), Some(context)) => start_span(
@@ -165,7 +165,7 @@ fn start_span(
 ) -> Span {
     let is_wanted = parent.as_ref().is_none_or(|parent| parent.is_sampled());
     let Some(collector) = collector.filter(|_| is_wanted) else {
-        // To name a span that nobody is told of would lose the one above it.
+        // The context of an unrecorded span would hide its parent.
         return Span::unrecorded(TraceScope {
             context: parent,
             collector: None,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn spans_stand_under_each_other_and_under_what_was_asked() {
+    async fn spans_are_nested_under_the_client_context() {
         rustls();
         let (tracer, kept) = tracer();
         let run = tracer.begin_trace(asked("01"), SpanKind::Server, || "run".into());
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_context_a_trace_begins_only_where_somebody_is_told() {
+    async fn trace_without_context_begins_only_with_a_collector() {
         rustls();
         let (tracer, kept) = tracer();
         tracer
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whom_nobody_is_told_of_the_context_passes_as_it_is() {
+    async fn unrecorded_context_is_passed_on_unchanged() {
         rustls();
         let (tracer, _kept) = tracer();
         for (tracer, flags) in [(Tracer::default(), "01"), (tracer, "00")] {

@@ -1,7 +1,7 @@
 //! The process behind a [`super::Compiler`], and its pipes.
 //!
-//! Invariant: whatever ends first, the process, a pipe, or our need of it, the others end with it, and
-//! whoever waits for an answer is told.
+//! Invariant: when the process or a pipe ends, or the compiler is dropped, everything else ends too, and all pending
+//! requests fail.
 
 use std::{
     collections::HashMap,
@@ -27,23 +27,23 @@ use tracing::debug;
 
 use super::super::lsp;
 
-/// What is kept of a line of its standard error.
+/// The maximum length of a line of standard error.
 const MAX_STDERR_LINE_BYTES: u64 = 1 << 10;
-/// How long a process that was killed may take to be gone.
+/// How long a killed process may take to end.
 const REAP_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long one that says nothing more may take to end by itself.
+/// How long a process that has closed its output may take to exit by itself.
 const EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub(super) type LspAnswer = Result<Box<RawValue>, String>;
 
-/// Who waits for which answer.
+/// The requests that wait for a response.
 pub(super) struct PendingRequests {
     pub(super) next: u64,
-    /// `None` when the process has ended.
+    /// Senders by request ID; `None` when the process has ended.
     pub(super) askers: Option<HashMap<u64, oneshot::Sender<LspAnswer>>>,
 }
 
-/// A compiler's command line without arguments: nothing of our environment, a group of its own.
+/// A compiler's command without arguments: with an empty environment, in its own process group.
 pub(in super::super) fn command(program: &Path, path: Option<&OsStr>) -> Command {
     let mut command = Command::new(program);
     command
@@ -59,12 +59,12 @@ pub(in super::super) fn command(program: &Path, path: Option<&OsStr>) -> Command
     command
 }
 
-/// The process and its pipes, in a task of their own.
+/// The process and its pipes, owned by one task.
 pub(super) struct CompilerProcess {
     pub(super) child: Child,
     pub(super) pid: u32,
     pub(super) waiting: Arc<Mutex<PendingRequests>>,
-    /// Why it has ended.
+    /// Why the process has ended.
     pub(super) why: Arc<OnceLock<String>>,
     pub(super) end: CancellationToken,
     pub(super) _over: DropGuard,
@@ -85,7 +85,7 @@ impl CompilerProcess {
             problem = listen(stdout, &self.waiting, &outbox) => (problem, false),
             () = write(stdin, letters) => (None, false),
         };
-        // One that has closed its output is about to end, and how is worth knowing.
+        // A process that has closed its output is about to exit: its exit status is the reason.
         let status = match is_killed || told.is_some() {
             true => None,
             false => timeout(EXIT_TIMEOUT, self.child.wait()).await.ok(),
@@ -112,7 +112,7 @@ impl CompilerProcess {
     }
 }
 
-/// Hands out answers until the pipe ends. What was wrong with it, if something was.
+/// Dispatches responses until the pipe ends. Returns what was wrong with the output, if anything.
 async fn listen(
     stdout: ChildStdout,
     waiting: &Mutex<PendingRequests>,
@@ -144,7 +144,7 @@ async fn listen(
                     drop(asker.send(answer));
                 }
             }
-            // Its log.
+            // Notifications, such as log messages.
             (None, _) => {}
         }
     }
@@ -156,12 +156,11 @@ async fn write(mut stdin: ChildStdin, mut letters: mpsc::UnboundedReceiver<Vec<u
             break;
         }
     }
-    // What it said last is still to be read.
+    // The remaining output is still to be read.
     std::future::pending::<()>().await;
 }
 
-/// Reads what it writes to its standard error, and keeps the line that says most: a crash begins with
-/// what happened.
+/// Reads standard error, and keeps the most informative line: a Go crash begins with its cause.
 async fn complaints(stderr: ChildStderr, pid: u32) -> String {
     let mut kept = String::new();
     let mut pipe = BufReader::new(stderr);
@@ -211,7 +210,7 @@ fn page_size() -> u64 {
         .unwrap_or(4096)
 }
 
-/// Other systems tell it to those who link their libraries; the collector's own limit remains.
+/// Other systems need their own libraries for this; there only the garbage collector's limit applies.
 #[cfg(not(target_os = "linux"))]
 pub(in super::super) fn rss(_pid: u32) -> Option<u64> {
     None

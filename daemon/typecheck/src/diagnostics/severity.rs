@@ -1,38 +1,38 @@
-//! How sure it is that something is a mistake.
+//! The severity of diagnostics.
 //!
-//! TypeScript is stricter than the engine: it knows no values, only types that were declared or
-//! guessed. What would run well, or may, is at most a warning.
+//! TypeScript is stricter than the engine: it knows no values, only declared or inferred types. Code that works or may
+//! work at run time is at most a warning.
 
 use super::super::{Severity, hints::quoted_after};
 
-/// Surely mistakes, unless the words say otherwise: names that do not exist, properties that do not
-/// exist, values of the wrong shape, arguments that are missing.
+/// Errors, unless the message indicates otherwise: unknown names, unknown properties, values of the wrong type, missing
+/// arguments.
 const ERROR_CODES: &[u32] = &[
     1058, 1062, 1320, 1345, 1360, 2300, 2304, 2307, 2322, 2339, 2345, 2349, 2351, 2353, 2362, 2363,
     2448, 2451, 2488, 2503, 2504, 2551, 2552, 2554, 2555, 2559, 2561, 2580, 2581, 2582, 2584, 2588,
     2591, 2592, 2593, 2693, 2739, 2740, 2741, 2769, 2801, 2820, 2867, 2868, 18004,
 ];
-/// Told among the errors of syntax, but about types.
+/// Codes in the range of syntax errors that concern types.
 const NON_SYNTAX_CODES: &[u32] = &[1058, 1062, 1117, 1320, 1321, 1322, 1345, 1355, 1360];
-/// Nothing that a program has to care for: what is not initialised, values of which nothing is known,
-/// calls of a promise's `resolve` without a value.
+/// Codes that are irrelevant at run time: uninitialized properties, values of unknown type, calls of a promise's
+/// `resolve` without a value.
 const IGNORED_CODES: &[u32] = &[2564, 2571, 2683, 2794, 18046];
 
-/// What the library of the types lacks and an engine may have.
+/// Globals with members that the engine may have but the type library lacks.
 const ENGINE_GLOBALS: &[&str] = &["Atomics", "Intl", "Iterator", "JSON", "Math", "Reflect"];
 
-/// Where it stands.
+/// The location of a diagnostic.
 pub(super) struct SeverityContext<'a> {
     pub(super) program: &'a str,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Among the arguments of a tool.
+    /// Whether it is in the arguments of a tool call.
     pub(super) is_argument: bool,
     /// The declarations that the program is checked against.
     pub(super) types: &'a str,
 }
 
-/// `None` for what is not told at all.
+/// The severity of a diagnostic; `None` if it is not reported.
 pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     if (7000..7100).contains(&code) || IGNORED_CODES.contains(&code) {
         return None;
@@ -46,9 +46,9 @@ pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Opt
     let first = message.lines().next().unwrap_or_default();
     let verdict = match code {
         2339 | 2551 => property(first, message, context)?,
-        // A function of the program itself may do with less. A tool cannot.
+        // A function of the program may work with fewer arguments; a tool does not.
         2554 | 2555 if !has_too_many(first) && !is_of_mux(context) => Severity::Warning,
-        // Dates are subtracted, and nothing else that is no number.
+        // Dates can be subtracted.
         2362 | 2363 if is_subtracted(context) => Severity::Warning,
         2693 if quoted_after(first, "'").is_some_and(|name| ENGINE_GLOBALS.contains(&name)) => {
             Severity::Warning
@@ -61,14 +61,14 @@ pub(super) fn of(code: u32, message: &str, context: &SeverityContext<'_>) -> Opt
         }
         _ => Severity::Error,
     };
-    // What was observed is not what was promised.
+    // An observed type is no guarantee.
     if message.contains("Seen<") {
         return Some(Severity::Warning);
     }
     Some(verdict)
 }
 
-/// Properties that do not exist.
+/// The severity of an unknown property.
 fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     let name = quoted_after(first, "Property '")?;
     let (_, of) = first.split_once("' does not exist on type '")?;
@@ -76,11 +76,11 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
         || of.trim_end_matches('.').trim_end_matches('\''),
         |(of, _)| of,
     );
-    // Nothing is known of these.
+    // Nothing is known about the members of these types.
     if matches!(of, "{}" | "never" | "object" | "never[]") {
         return None;
     }
-    // Nobody suggests what is newer than the library.
+    // The compiler makes no suggestion for members newer than its library.
     let is_suggested = first.contains("'. Did you mean '");
     let is_of_library = ENGINE_GLOBALS.contains(&of) && !is_suggested
         || of.ends_with("Constructor")
@@ -88,9 +88,9 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
             name.ends_with("Iterator") || name.ends_with("IteratorObject") || name == "Generator"
         })
         || of.starts_with("Uint8Array<");
-    // One side of a union may have it.
+    // One member of a union may have the property.
     let is_of_union = message.lines().nth(1).is_some();
-    // A type that the compiler made up from the program's own objects may lack what they have.
+    // A type inferred from the program's own objects may lack members that they have.
     let is_guessed = !is_suggested && of.starts_with('{') && !is_declared(of, context.types);
     if is_of_library || is_of_union || is_guessed || is_written(name, context) {
         return Some(Severity::Warning);
@@ -98,11 +98,11 @@ fn property(first: &str, message: &str, context: &SeverityContext<'_>) -> Option
     Some(Severity::Error)
 }
 
-/// Values of the wrong shape.
+/// The severity of a value of the wrong type.
 fn assignment(first: &str, message: &str, context: &SeverityContext<'_>) -> Option<Severity> {
     let mut lines = message.lines().map(str::trim).rev();
     let last = lines.next().unwrap_or_default();
-    // An empty list that is filled later, a `null` that is replaced: the guess was too narrow.
+    // An empty array that is filled later, a `null` that is replaced: the inferred type is too narrow.
     if last.ends_with(" type 'never'.")
         || last.ends_with("'ConcatArray<never>'.")
         || first.contains("'never[]'")
@@ -133,7 +133,7 @@ fn assignment(first: &str, message: &str, context: &SeverityContext<'_>) -> Opti
     Some(Severity::Error)
 }
 
-/// Whether the type may be one of those in the declarations: all its members have names that stand there.
+/// Whether a printed type may be a declared one: the declarations contain the names of all its members.
 fn is_declared(printed: &str, types: &str) -> bool {
     members(printed).iter().all(|name| {
         types.match_indices(name).any(|(at, _)| {
@@ -144,7 +144,7 @@ fn is_declared(printed: &str, types: &str) -> bool {
     })
 }
 
-/// The names of the members of an object type that is printed on one line.
+/// The member names of an object type printed on one line.
 fn members(printed: &str) -> Vec<&str> {
     let mut depth = 0;
     let mut names = Vec::new();
@@ -157,7 +157,7 @@ fn members(printed: &str) -> Vec<&str> {
             "}" | ")" | "]" => depth -= 1,
             ":" if depth == 1 => {
                 names.push(before.trim_end_matches('?').trim_matches('"'));
-                // Its type.
+                // Skips the member's type.
                 let end = end_of_member(rest);
                 rest = &rest[end..];
             }
@@ -181,7 +181,7 @@ fn end_of_member(text: &str) -> usize {
     text.len()
 }
 
-/// Whether some of the values that the expression may have are of the wanted type.
+/// Whether a member of the expression's union type is the wanted type.
 fn may_fit(first: &str) -> bool {
     let Some((source, target)) = first.split_once("' is not assignable to ") else {
         return false;
@@ -197,7 +197,7 @@ fn is_null(line: &str) -> bool {
     line.contains("ype 'null' is not assignable to ")
 }
 
-/// Whether there stands a `null`, and not something that the compiler believes to be one.
+/// Whether the program has a literal `null` there, rather than a value inferred as one.
 fn is_null_written(context: &SeverityContext<'_>) -> bool {
     let word = context.program.get(context.start..context.end);
     let after = context.program.get(context.end..).unwrap_or_default();
@@ -205,7 +205,7 @@ fn is_null_written(context: &SeverityContext<'_>) -> bool {
     word == Some("null") || value.trim_start().starts_with("null")
 }
 
-/// Whether a function of `mux` is called there.
+/// Whether a function of `mux` is called at this location.
 fn is_of_mux(context: &SeverityContext<'_>) -> bool {
     let before = context.program.get(..context.start).unwrap_or_default();
     let called = context.program.get(context.start..).unwrap_or_default();
@@ -234,7 +234,7 @@ fn mentions_nothing(line: &str) -> bool {
     line.contains("| undefined") || line.contains("| null") || line.contains("undefined |")
 }
 
-/// Whether the program gives an object this property, as JavaScript may.
+/// Whether the program assigns this property to an object.
 fn is_written(name: &str, context: &SeverityContext<'_>) -> bool {
     if name.is_empty() {
         return false;
@@ -246,7 +246,7 @@ fn is_written(name: &str, context: &SeverityContext<'_>) -> bool {
         .any(|(at, _)| is_assigned(&context.program[at + access.len()..]))
 }
 
-/// Whether what stands there is given another value, and was not declared there.
+/// Whether the location is an assignment that is not a declaration.
 fn is_reassigned(context: &SeverityContext<'_>) -> bool {
     let before = context.program.get(..context.start).unwrap_or_default();
     let word = before
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_printed_types_are_found() {
+    fn members_of_printed_types_are_parsed() {
         let printed =
             "{ a: { b: string; }[]; c?: (x: number) => void; \"d-e\": [f: 1]; ... 2 more ...; }";
         assert_eq!(members(printed), ["a", "c", "d-e"]);

@@ -1,4 +1,4 @@
-//! Judgement over what TypeScript 7.0.2 was seen to say.
+//! Diagnostics for messages observed from TypeScript 7.0.2.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ mod sure;
 
 const TYPES: &str = "declare const mux: Mux;\ntype R = {\n  /** B. */\n  b: number;\n};\n";
 
-/// One diagnostic, as the child sends it, at the mark in the program.
+/// The result for one compiler diagnostic at the mark in the program.
 fn found(program: &str, code: u32, message: &str) -> Vec<Diagnostic> {
     let at = program.find('¦').expect("a mark");
     let plain = program.replace('¦', "");
@@ -41,7 +41,7 @@ fn severity(program: &str, code: u32, message: &str) -> Option<Severity> {
 }
 
 #[test]
-fn places_are_the_programs_own() {
+fn positions_are_relative_to_the_program() {
     for (program, line, column) in [
         ("¦x", 1, 1),
         ("let y = 1; ¦x", 1, 12),
@@ -56,7 +56,7 @@ fn places_are_the_programs_own() {
             "{program}"
         );
     }
-    // What is missed in the wrapper is missed at the end of the program.
+    // A diagnostic in the wrapper is reported at the end of the program.
     let beyond = json!([{
         "range": { "start": { "line": 5, "character": 2 }, "end": { "line": 5, "character": 3 } },
         "severity": 1, "code": 1005, "message": "'}' expected.",
@@ -71,7 +71,7 @@ fn places_are_the_programs_own() {
 }
 
 #[test]
-fn advice_for_others_and_our_folders_are_not_told() {
+fn irrelevant_advice_and_folder_paths_are_removed() {
     let told = found(
         "¦process",
         2591,
@@ -89,7 +89,7 @@ fn advice_for_others_and_our_folders_are_not_told() {
 }
 
 #[test]
-fn calls_are_named_for_what_stands_in_their_arguments() {
+fn diagnostics_in_arguments_name_the_tool() {
     let told = found(
         "await mux.files.read({ ¦pth: 1 })",
         2561,
@@ -132,7 +132,7 @@ fn many(lines: impl Iterator<Item = (u32, String)>) -> Vec<Diagnostic> {
 }
 
 #[test]
-fn the_same_mistake_is_told_once() {
+fn equal_diagnostics_are_merged() {
     let lines = |lines: &[u32]| {
         many(
             lines
@@ -160,7 +160,7 @@ fn the_same_mistake_is_told_once() {
 }
 
 #[test]
-fn at_most_twenty_are_told_and_errors_first() {
+fn diagnostics_are_truncated_and_errors_kept_first() {
     let told = many((1..60).map(|n| {
         let mark = if n % 2 == 0 { "" } else { "?" };
         (n, format!("{mark}number {n}"))
@@ -176,7 +176,7 @@ fn at_most_twenty_are_told_and_errors_first() {
 }
 
 #[test]
-fn a_compiler_without_its_types_is_noticed() {
+fn compiler_without_its_types_is_detected() {
     let lost = json!([{
         "range": { "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 1 } },
         "code": 2304, "message": "Cannot find name 'mux'.",

@@ -1,4 +1,4 @@
-//! Compilers that are missing, of another version, or no compilers at all.
+//! Compilers that are missing, have another version, or are not compilers.
 
 use std::{
     fs::{self, Permissions},
@@ -12,7 +12,7 @@ use super::setting::{Setting, compiler};
 const IS_7: &str = "if [ \"$1\" = --version ]; then echo Version 7.0.2; exit; fi\n";
 const READY: &str = r#"printf 'Content-Length: 36\r\n\r\n{"jsonrpc":"2.0","id":1,"result":{}}'"#;
 
-/// A program that says it is a compiler.
+/// Writes a script that pretends to be a compiler.
 fn fake(folder: &Path, body: &str) -> PathBuf {
     let path = folder.join("fake-tsc");
     fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
@@ -21,14 +21,14 @@ fn fake(folder: &Path, body: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn check_says_what_is_wrong_with_the_compiler_and_goes_on_with_another() {
+async fn check_reports_broken_compiler_and_works_with_another() {
     for (body, parts) in [
         (
             "echo Version 5.9.3",
             &["is TypeScript 5.9.3, and 7 is needed", "mux setup"][..],
         ),
         ("echo hello", &["is TypeScript unknown"]),
-        ("exec tail -f /dev/null", &["did not say its version"]),
+        ("exec tail -f /dev/null", &["did not report its version"]),
         (&format!("{IS_7}exit 3"), &["exit status: 3"]),
         (
             &format!("{IS_7}echo 'panic: no lib.d.ts' >&2; echo 'goroutine 1' >&2; exit 2"),
@@ -46,7 +46,7 @@ async fn check_says_what_is_wrong_with_the_compiler_and_goes_on_with_another() {
             &format!("{IS_7}printf 'Content-Length: 99999999999\\r\\n\\r\\n'; cat >/dev/null"),
             &["too long"],
         ),
-        (&format!("{IS_7}cat >/dev/null"), &["said nothing for"]),
+        (&format!("{IS_7}cat >/dev/null"), &["did not respond"]),
         (
             &format!("{IS_7}{READY}; cat >/dev/null"),
             &["took longer than"],
@@ -79,7 +79,7 @@ async fn check_says_what_is_wrong_with_the_compiler_and_goes_on_with_another() {
 }
 
 #[tokio::test]
-async fn check_does_without_a_compiler_and_finds_one_that_comes_later() {
+async fn check_fails_without_a_compiler_and_finds_one_installed_later() {
     let setting = Setting::with(|settings| {
         settings.compiler = None;
         settings.search_path = Some(settings.work.parent().unwrap().join("bin").into());
@@ -92,7 +92,7 @@ async fn check_does_without_a_compiler_and_finds_one_that_comes_later() {
     let status = setting.checker.status();
     assert_eq!((status.compiler, status.problem), (None, Some(missing)));
 
-    // One on the PATH.
+    // A compiler on the PATH.
     let bin = setting.home.path().join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(compiler(), bin.join("tsc")).unwrap();
@@ -104,7 +104,7 @@ async fn check_does_without_a_compiler_and_finds_one_that_comes_later() {
         (Some("7.0.2"), None)
     );
 
-    // The managed one comes first.
+    // The managed compiler is preferred.
     let managed = setting.home.path().join("typescript/7.0.2");
     fs::create_dir_all(&managed).unwrap();
     symlink(compiler().parent().unwrap(), managed.join("lib")).unwrap();
@@ -125,7 +125,7 @@ async fn check_does_without_a_compiler_and_finds_one_that_comes_later() {
 }
 
 #[tokio::test]
-async fn check_does_not_hammer_a_compiler_that_never_works() {
+async fn check_delays_restarts_of_a_broken_compiler() {
     let setting = Setting::with(|settings| {
         let folder = settings.work.parent().unwrap();
         let starts = folder.join("starts");
@@ -143,7 +143,7 @@ async fn check_does_not_hammer_a_compiler_that_never_works() {
 }
 
 #[tokio::test]
-async fn check_notices_types_that_cannot_be_written() {
+async fn check_reports_unwritable_types() {
     let setting = Setting::with(|settings| {
         fs::remove_dir(&settings.work).unwrap();
         fs::write(&settings.work, "in the way").unwrap();

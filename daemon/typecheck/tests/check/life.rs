@@ -1,4 +1,4 @@
-//! The child's life: shared, killed, idle, closed.
+//! The lifecycle of the compiler: shared, killed, idle, closed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ fn pid(setting: &Setting) -> Pid {
 }
 
 #[tokio::test]
-async fn check_answers_fifty_at_once_each_its_own() {
+async fn concurrent_checks_have_their_own_results() {
     let setting = Arc::new(Setting::new());
     let mut checks = tokio::task::JoinSet::new();
     for number in 0..50 {
@@ -41,7 +41,7 @@ async fn check_answers_fifty_at_once_each_its_own() {
 }
 
 #[tokio::test]
-async fn check_asks_once_for_the_same_program() {
+async fn same_program_is_checked_once() {
     let setting = Arc::new(Setting::new());
     let mut checks = tokio::task::JoinSet::new();
     for _ in 0..20 {
@@ -57,7 +57,7 @@ async fn check_asks_once_for_the_same_program() {
 }
 
 #[tokio::test]
-async fn check_goes_on_when_whoever_asked_first_has_gone() {
+async fn check_continues_when_the_first_caller_is_gone() {
     let setting = Setting::new();
     for source in ["return nope", "return nope // 2"] {
         let first = setting.try_check(source);
@@ -76,7 +76,7 @@ async fn check_survives_the_death_of_the_compiler() {
     let setting = Arc::new(Setting::new());
     setting.is_right("return 1").await;
     let first = pid(&setting);
-    // It works for a while on this one, and dies under it.
+    // A long check, during which the compiler is killed.
     let long = format!("return [nope, {}]", "{ a: 1, b: [2] },".repeat(20_000));
     let asking = Arc::clone(&setting);
     let check = tokio::spawn(async move { asking.check(&long).await });
@@ -86,7 +86,7 @@ async fn check_survives_the_death_of_the_compiler() {
     kill(first, Signal::SIGKILL).unwrap();
     assert_eq!(check.await.unwrap().len(), 1);
     assert_ne!(pid(&setting), first);
-    // It dies while nobody asks.
+    // The compiler is killed while idle.
     kill(pid(&setting), Signal::SIGKILL).unwrap();
     setting.is_right("return 2").await;
 }
@@ -102,7 +102,7 @@ async fn check_ends_an_idle_compiler_and_starts_another() {
 }
 
 #[tokio::test]
-async fn check_is_warm_before_the_first_program_and_closed_after_the_last() {
+async fn checker_can_be_preloaded_and_closed() {
     let setting = Setting::new();
     setting.checker.preload_types(&setting.types).await;
     while setting.checker.status().pid.is_none() {
@@ -119,7 +119,7 @@ async fn check_is_warm_before_the_first_program_and_closed_after_the_last() {
 }
 
 #[tokio::test]
-async fn check_leaves_no_compiler_behind() {
+async fn dropped_checker_leaves_no_compiler_running() {
     let setting = Setting::new();
     setting.is_right("return 1").await;
     let child = pid(&setting);

@@ -1,4 +1,4 @@
-//! Right programs and wrong ones, and what is said about them.
+//! Valid and invalid programs, and their diagnostics.
 
 use mux_typecheck::{Diagnostic, Severity};
 
@@ -13,7 +13,7 @@ fn short(found: &[Diagnostic]) -> Vec<(u32, u32, u32, Severity)> {
 }
 
 #[tokio::test]
-async fn check_says_nothing_about_programs_that_are_right() {
+async fn valid_programs_have_no_diagnostics() {
     let setting = Setting::new();
     for source in [
         "",
@@ -36,7 +36,7 @@ async fn check_says_nothing_about_programs_that_are_right() {
 }
 
 #[tokio::test]
-async fn check_finds_mistakes_where_they_stand_and_says_what_is_there_instead() {
+async fn errors_have_positions_and_hints() {
     let setting = Setting::new();
     let check = async |source: &str, line: u32, column: u32, parts: &[&str]| {
         let found = setting.check(source).await;
@@ -147,7 +147,7 @@ async fn check_finds_mistakes_where_they_stand_and_says_what_is_there_instead() 
 }
 
 #[tokio::test]
-async fn check_names_the_tool_in_whose_arguments_the_mistake_stands() {
+async fn errors_in_arguments_name_the_tool() {
     let setting = Setting::new();
     let source = "const a = mux[\"my-server\"][\"get-thing\"]({ path: 1 });\nawait mux.files.touch({ path: 2 });\nconst n: number = \"\";";
     let found = setting.check(source).await;
@@ -168,7 +168,7 @@ async fn check_names_the_tool_in_whose_arguments_the_mistake_stands() {
 }
 
 #[tokio::test]
-async fn check_warns_of_what_may_be_right() {
+async fn possibly_valid_code_is_a_warning() {
     let setting = Setting::new();
     for (source, code) in [
         (
@@ -196,7 +196,7 @@ async fn check_warns_of_what_may_be_right() {
 }
 
 #[tokio::test]
-async fn check_leaves_syntax_to_the_parser() {
+async fn syntax_errors_are_left_to_the_parser() {
     let setting = Setting::new();
     for source in [
         "const = 1",
@@ -220,7 +220,7 @@ async fn check_leaves_syntax_to_the_parser() {
 }
 
 #[tokio::test]
-async fn check_follows_the_types() {
+async fn check_uses_the_given_types() {
     let setting = Setting::new();
     let source = "return mux.files.fresh({})";
     assert_eq!(
@@ -229,7 +229,7 @@ async fn check_follows_the_types() {
     );
     let newer = types(&["fresh"]);
     assert!(setting.against(&newer, source).await.unwrap().is_empty());
-    // Both at once, many times over.
+    // Concurrent checks against different types.
     for round in 0..30 {
         let source = format!("{source} // {round}");
         let other = types(&["fresh", &format!("tool_{round}")]);

@@ -1,4 +1,4 @@
-//! A checker with a folder of its own, and small types to check against.
+//! A checker in a temporary directory, and small types to check against.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use mux_typegen::{ServerDecl, ToolDecl, declarations};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// What would hang otherwise.
+/// The timeout of everything that could hang.
 const HANG: Duration = Duration::from_secs(120);
 
 pub(super) struct Setting {
@@ -32,7 +32,7 @@ impl Setting {
         Self::with(|_| {})
     }
 
-    /// With settings other than the usual.
+    /// A checker with changed settings.
     pub(super) fn with(change: impl FnOnce(&mut CheckSettings)) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut settings = CheckSettings {
@@ -40,7 +40,7 @@ impl Setting {
             managed: home.path().join("typescript"),
             search_path: Some("/usr/local/bin:/usr/bin:/bin".into()),
             work: home.path().join("check"),
-            // Long, because other tests run beside this one.
+            // Long, because other tests run concurrently.
             deadline: Duration::from_secs(20),
             memory: 1 << 30,
             idle: Duration::from_secs(600),
@@ -78,7 +78,7 @@ impl Setting {
         }
     }
 
-    /// Fails unless nothing at all is said about a program.
+    /// Fails if a program has any diagnostics.
     pub(super) async fn is_right(&self, source: &str) {
         let found = self.check(source).await;
         assert!(found.is_empty(), "{source}\n{found:#?}");
@@ -91,7 +91,7 @@ impl Setting {
     }
 }
 
-/// The tool `files.read`, `my-server.get-thing`, and those of `more`, which take nothing.
+/// Types of `files.read`, `files.touch`, `my-server.get-thing`, and the tools of `more`, which have no parameters.
 pub(super) fn types(more: &[&str]) -> TypeDeclarations {
     let read = json!({
         "type": "object",
@@ -152,7 +152,7 @@ fn tool<'a>(
     }
 }
 
-/// Any name will do that is another one for another text.
+/// Any hash of the text will do.
 fn hash(text: &str) -> [u8; 32] {
     use std::hash::{DefaultHasher, Hash, Hasher};
 

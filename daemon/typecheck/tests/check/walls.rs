@@ -1,4 +1,4 @@
-//! What a program may not reach or break by being checked.
+//! What a program must not read or break while it is checked.
 
 use std::{fs, sync::Arc, time::Duration};
 
@@ -66,7 +66,7 @@ async fn check_reads_no_file_for_a_program() {
 }
 
 #[tokio::test]
-async fn check_keeps_programs_apart() {
+async fn checked_programs_do_not_affect_each_other() {
     let setting = Arc::new(Setting::new());
     let evil = "}); declare global { const leaked: 1; interface Mux { readonly files: never } } export const shown = 1; (async () => {";
     let mut checks = tokio::task::JoinSet::new();
@@ -91,7 +91,7 @@ async fn check_keeps_programs_apart() {
     }
 }
 
-/// Programs that keep a compiler busy, or make it large.
+/// Programs that take much time or memory to compile.
 fn bombs() -> Vec<(&'static str, String)> {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
@@ -110,7 +110,7 @@ fn bombs() -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test]
-async fn check_survives_programs_that_take_too_much() {
+async fn check_survives_programs_that_exceed_limits() {
     let setting = Setting::with(|settings| settings.deadline = Duration::from_secs(2));
     for (name, source) in bombs() {
         match setting.try_check(&source).await {
@@ -122,7 +122,7 @@ async fn check_survives_programs_that_take_too_much() {
         let after = setting.check(&format!("nope // {name}")).await;
         assert_eq!(after.len(), 1, "{name}: {after:#?}");
     }
-    // A program that took too much is not tried again at once.
+    // A program that exceeded a limit is not checked again at once.
     let (_, brackets) = bombs().swap_remove(3);
     let before = setting.checker.status().checks;
     let verdict = setting.try_check(&brackets).await;
@@ -135,7 +135,7 @@ async fn check_survives_programs_that_take_too_much() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn check_ends_a_compiler_that_grows_too_large() {
+async fn check_kills_a_compiler_that_takes_too_much_memory() {
     let setting = Setting::with(|settings| settings.memory = 96 << 20);
     setting.is_right("return 1").await;
     let before = setting.checker.status().pid;
@@ -150,7 +150,7 @@ async fn check_ends_a_compiler_that_grows_too_large() {
 }
 
 #[tokio::test]
-async fn check_spares_the_neighbours_of_a_bomb() {
+async fn concurrent_checks_survive_a_program_that_exceeds_limits() {
     let setting = Arc::new(Setting::with(|settings| {
         settings.deadline = Duration::from_secs(3);
     }));

@@ -1,4 +1,4 @@
-//! The requests of a server whose answers have not left us.
+//! Counts a server's requests whose answers are not sent yet.
 //!
 //! Invariant: there are at most [`MAX_UNANSWERED_REQUESTS`].
 
@@ -10,10 +10,10 @@ use std::{
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
-/// Whoever does not take our refusals is not listened to.
+/// The maximum number of unanswered requests: beyond it, a server that does not read our answers is not read from.
 pub(crate) const MAX_UNANSWERED_REQUESTS: usize = 64;
 
-/// The requests of the server whose answers have not left us.
+/// The server's requests whose answers are not sent yet.
 #[derive(Debug, Default)]
 pub(crate) struct UnansweredRequests {
     ids: Mutex<HashMap<RequestId, AnswerStage>>,
@@ -22,9 +22,9 @@ pub(crate) struct UnansweredRequests {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum AnswerStage {
-    /// Its answer is still to come.
+    /// The answer is not ready.
     Open,
-    /// Its answer waits until the server takes it.
+    /// The answer is waiting to be written.
     Answered,
 }
 
@@ -32,7 +32,7 @@ enum AnswerStage {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum RequestAdmission {
     Yes,
-    /// Another one of this name was not answered yet.
+    /// A request with this id is still unanswered.
     Repeated,
     NoRoom,
 }
@@ -51,14 +51,14 @@ impl UnansweredRequests {
         }
     }
 
-    /// The answer is on its way.
+    /// The answer is ready to be written.
     pub(super) fn answered(&self, id: &RequestId) {
         if let Some(stage) = self.ids().get_mut(id) {
             *stage = AnswerStage::Answered;
         }
     }
 
-    /// Nobody answers it any more.
+    /// The request was cancelled and gets no answer.
     pub(super) fn cancelled(&self, id: &RequestId) {
         let mut ids = self.ids();
         if ids.get(id) == Some(&AnswerStage::Open) {
@@ -67,13 +67,13 @@ impl UnansweredRequests {
         }
     }
 
-    /// The answer has left us, or cannot.
+    /// The answer was written, or its writing failed.
     pub(super) fn sent(&self, id: &RequestId) {
         self.ids().remove(id);
         self.fewer.notify_one();
     }
 
-    /// Resolves when no answer is owed.
+    /// Resolves when every request is answered.
     pub(crate) async fn none(&self) {
         while !self.ids().is_empty() {
             self.fewer.notified().await;

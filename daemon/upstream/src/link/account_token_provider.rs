@@ -1,7 +1,7 @@
-//! The requests of a user who has signed in, or may have to.
+//! Supplies the tokens of an account to the requests to a remote server.
 //!
-//! Invariant: what the account says of the token is what the caller is told; the token itself goes into the
-//! request and nowhere else.
+//! Invariant: the account's reason for a missing token reaches the caller; the token itself goes into the request and
+//! nowhere else.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn auth_link_error(error: AuthError, status: u16) -> LinkError {
             header: String::new(),
             why: Some(why),
         }),
-        // Nothing was taken, and the session is as good as it was.
+        // The server has not processed the request, and the session is still usable.
         error => LinkError::Declined {
             status,
             text: error.to_string(),

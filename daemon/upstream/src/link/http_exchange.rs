@@ -1,7 +1,6 @@
-//! One HTTP request to a remote server and the beginning of its answer.
+//! Sends HTTP requests to a remote server, up to the head of the response.
 //!
-//! Invariant: a request is sent once; a second time only after an answer that says that it was not
-//! taken for want of a token.
+//! Invariant: a request is sent once; a second time only after a response that refuses it for want of a valid token.
 
 use std::{
     collections::HashMap,
@@ -35,33 +34,32 @@ use mux_settings::RemoteServer;
 use mux_telemetry::trace::{TRACEPARENT, TraceContext};
 use mux_text::error_chain::{error_causes, excerpt, fix_of};
 
-/// Requests of one session whose answers have not come.
+/// The maximum number of unanswered requests of one session.
 pub(super) const MAX_CONCURRENT_REQUESTS: usize = 32;
-/// For a message that is no request.
+/// The time limit for sending a message that is not a request.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Speaks HTTP to one server, for one session; cheap to clone.
+/// The HTTP client of one session to one server; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct HttpExchange(Arc<HttpExchangeInner>);
 
 struct HttpExchangeInner {
     client: Client,
-    /// The entry's own, which go with every request.
+    /// The headers of the server's entry, sent with every request.
     headers: HeaderMap,
     authorization: Arc<dyn TokenProvider>,
-    /// The address as a person may see it.
+    /// The URL without secrets, for messages.
     shown: String,
-    /// What must not stand in an error, though a server may say it.
-    /// The last tokens that were sent among it.
+    /// Secrets to mask in errors, including the last tokens that were sent.
     secrets: RecentTokens,
     ending: LinkEnding,
     places: Arc<Semaphore>,
-    /// For an answer that is long: one at a time is kept in memory.
+    /// Permits one long response body in memory at a time.
     long: Arc<Semaphore>,
-    /// Those that were read before rmcp, if it is rmcp that reads.
+    /// Long messages that were parsed ahead of rmcp, if rmcp reads the stream.
     messages: LongMessages,
     standing: Mutex<SseBackoff>,
-    /// The server has answered whether it has a stream of its own.
+    /// Whether the server has answered the request for its event stream.
     listening: watch::Sender<bool>,
 }
 
@@ -73,7 +71,7 @@ impl fmt::Debug for HttpExchange {
     }
 }
 
-/// What is asked.
+/// One HTTP request.
 pub(super) struct HttpRequest<'a> {
     pub(super) method: Method,
     pub(super) url: &'a str,
@@ -90,7 +88,7 @@ impl HttpExchange {
         let mut headers = HeaderMap::new();
         for (name, value) in &remote.headers {
             let key = HeaderName::try_from(name)
-                .map_err(|_| format!("headers: {name:?} is no name of a header"))?;
+                .map_err(|_| format!("headers: {name:?} is not a valid header name"))?;
             let mut value = HeaderValue::from_str(value.expose())
                 .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
             value.set_sensitive(true);
@@ -134,7 +132,7 @@ impl HttpExchange {
         &self.0.messages
     }
 
-    /// Of the trace in which a message stands. What the entry says of it counts more.
+    /// The trace headers for a message. The entry's own `traceparent` takes precedence.
     pub(super) fn trace_headers(&self, message: &ClientJsonRpcMessage) -> HeaderMap {
         let ClientJsonRpcMessage::Request(request) = message else {
             return HeaderMap::new();
@@ -147,13 +145,13 @@ impl HttpExchange {
         context.iter().flat_map(TraceContext::headers).collect()
     }
 
-    /// The stream on which the server speaks of its own accord.
+    /// The state of the server's event stream.
     pub(super) fn lock_sse_backoff(&self) -> MutexGuard<'_, SseBackoff> {
         let standing = self.0.standing.lock();
         standing.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Any answer but one that asks for a token.
+    /// Sends a request, with a new token after a 401 or 403. Returns any response that does not ask for a token.
     pub(super) async fn send(&self, request: HttpRequest<'_>) -> Result<Response, LinkError> {
         let authorization = &self.0.authorization;
         let mut token = authorization.token().await?;
@@ -201,11 +199,11 @@ impl HttpExchange {
             sending = sending.body(body.clone());
         }
         let sent = sending.headers(headers).send().await;
-        // The calls that are on their way are not concerned by a connection that could not be made.
+        // Calls in flight are not affected by a connection that could not be made.
         sent.map_err(|error| self.reqwest_link_error(error))
     }
 
-    /// What is no request has nobody who gives it up.
+    /// Sends a message that is not a request under a time limit: no caller would cancel it.
     pub(super) async fn send_notification_in_time<T>(
         &self,
         posted: impl Future<Output = Result<T, LinkError>>,
@@ -219,7 +217,7 @@ impl HttpExchange {
         timeout(NOTIFICATION_TIMEOUT, posted).await.map_err(late)?
     }
 
-    /// What a failure says of the request, in words without secrets.
+    /// Maps a client error to what happened to the request, without secrets in the text.
     pub(super) fn reqwest_link_error(&self, error: reqwest::Error) -> LinkError {
         let (connecting, building) = (error.is_connect(), error.is_builder());
         let why = error_causes(&error.without_url());
@@ -238,7 +236,7 @@ impl HttpExchange {
         LinkError::Unreached(text)
     }
 
-    /// What an answer that is none says of the request.
+    /// Maps an HTTP error status to what happened to the request.
     pub(super) fn status_link_error(
         &self,
         status: StatusCode,
@@ -257,7 +255,7 @@ impl HttpExchange {
             405 => "this address does not take messages: check `url`, or its `transport`",
             407 => "the proxy wants a user and a password: HTTPS_PROXY=http://user:password@host",
             408 | 429 => "try again later",
-            500..600 => "the trouble is on the server's side",
+            500..600 => "the problem is on the server's side",
             _ => "check `url` and `headers`",
         };
         let text = format!("{} answers HTTP {status}: {fix}{said}", self.0.shown);
@@ -273,7 +271,7 @@ impl HttpExchange {
 
     fn redirect_link_error(&self, status: StatusCode, headers: &HeaderMap) -> LinkError {
         let target = headers.get(LOCATION).and_then(|to| to.to_str().ok());
-        // Its query may hold anything.
+        // The query may hold secrets.
         let target = target.map(|to| to.split(['?', '#']).next().unwrap_or(to));
         let to = target.map_or("elsewhere".into(), |to| format!("to {}", excerpt(to)));
         let text = format!(
@@ -286,7 +284,7 @@ impl HttpExchange {
         }
     }
 
-    /// Without the secrets that we know.
+    /// The text with known secrets masked.
     pub(super) fn mask_secrets(&self, text: &str) -> String {
         self.0.secrets.masker().text(text)
     }
@@ -296,19 +294,19 @@ impl HttpExchange {
     }
 }
 
-/// The headers of rmcp, without those that are ours to set.
+/// Converts rmcp's headers.
 pub(super) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
     headers.into_iter().collect()
 }
 
-/// Whoever owns a socket hears what is said to it.
+/// Refuses a socket of another user, who could read everything that is sent to it.
 fn check_socket_owner(socket: &Path) -> Result<(), String> {
     let shown = socket.display();
     let found = fs::metadata(socket).map_err(|error| {
         format!("the socket {shown} cannot be used: {error}; is the server running?")
     })?;
     if !found.file_type().is_socket() {
-        return Err(format!("{shown} is no socket"));
+        return Err(format!("{shown} is not a socket"));
     }
     match found.uid() == nix::unistd::geteuid().as_raw() {
         true => Ok(()),
@@ -324,7 +322,7 @@ fn auth_challenge(response: &Response) -> Option<AuthChallenge> {
     let header = header.and_then(|header| header.to_str().ok()).unwrap_or("");
     let wanted = match response.status().as_u16() {
         401 => true,
-        // Without that word it is no matter of signing in.
+        // Without that error code, signing in does not help.
         403 => header.contains("insufficient_scope"),
         _ => false,
     };

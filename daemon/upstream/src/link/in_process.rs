@@ -1,11 +1,11 @@
-//! The way to a source: no way at all, since this process calls the API itself.
+//! The link to a source: this process calls the API itself.
 //!
-//! When another source takes its place, because its description has changed, the client's side is told that the
-//! list of tools has changed; calls that are on their way end with the old one.
-//! To rmcp it is a transport like any other. A request is answered when its send is done, so that an error says
-//! what became of that call and of nothing else.
-//! Invariant: a call that is cancelled, or whose session has ended, is given up; and what a source gives is handed on,
-//! never copied: an answer may be most of the memory that there is.
+//! When the source is replaced because its description has changed, the client side gets `tools/list_changed`; calls in
+//! flight finish on the old source. To rmcp this is a transport like any other. A request is answered when its send
+//! completes, so that an error concerns that call only.
+//!
+//! Invariant: a call that is cancelled, or whose session has ended, is dropped. Results of a source are moved, never
+//! copied: one may take most of the available memory.
 
 use std::{
     collections::HashMap,
@@ -27,31 +27,31 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{super::raw_message, link_error::LinkError};
 use mux_sources::{CallFailure, CallLimits, CallProgress, Source};
 
-/// Answers that were made and not yet taken.
+/// The maximum number of answers that are not received yet.
 const MAX_QUEUED_ANSWERS: usize = 16;
-/// The last revision that begins with `initialize`.
+/// The last revision that starts with `initialize`.
 const SOURCE_PROTOCOL_VERSION: &str = "2025-11-25";
-/// For what goes out without a limit of its own.
+/// The time limit for requests without one of their own.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct InProcessTransport {
     inside: Arc<SourceBridge>,
     answers: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
-    /// To hear when it is another one.
+    /// Reports when the source is replaced.
     source: watch::Receiver<Arc<dyn Source>>,
-    /// With it end the calls on their way.
+    /// Cancels the calls in flight on drop.
     _open: DropGuard,
 }
 
 struct SourceBridge {
     source: watch::Receiver<Arc<dyn Source>>,
     answered: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
-    /// By the text of their ids.
+    /// The calls in flight, by the JSON text of their ids.
     in_flight: Mutex<HashMap<String, CancellationToken>>,
     closed: CancellationToken,
 }
 
-/// What the client's side sends.
+/// A message from the client side.
 #[derive(Deserialize)]
 struct OutgoingMessage {
     id: Option<Value>,
@@ -102,7 +102,7 @@ impl Transport<RoleClient> for InProcessTransport {
         tokio::select! {
             biased;
             answer = self.answers.recv() => answer,
-            // It stays the one that it is when nobody follows its description any more.
+            // If the sender is gone, the source no longer changes.
             Ok(()) = self.source.changed() => {
                 let told = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
                 serde_json::from_value(told).ok()
@@ -139,7 +139,7 @@ impl SourceBridge {
         }
     }
 
-    /// A result, or an error of JSON-RPC.
+    /// Returns a result or a JSON-RPC error.
     async fn answer_request(
         &self,
         id: &Value,
@@ -177,7 +177,7 @@ impl SourceBridge {
         })
     }
 
-    /// A long list takes as long as it takes to make it.
+    /// Lists the tools on a blocking thread: building a long list takes time.
     async fn list_source_tools(&self) -> Result<Value, Value> {
         let source = self.current_source();
         let tools = tokio::task::spawn_blocking(move || source.tools()).await;
@@ -215,7 +215,7 @@ impl SourceBridge {
             Some(Err(CallFailure::TooMuch(text))) => Err(LinkError::TooMuch(text)),
             Some(Err(CallFailure::Declined(text))) => Err(LinkError::Declined { status: 0, text }),
             Some(Err(CallFailure::Lost(text))) => Err(LinkError::Lost(text)),
-            None => Err(LinkError::Lost("it was given up".into())),
+            None => Err(LinkError::Lost("the call was cancelled".into())),
         }
     }
 
@@ -235,12 +235,12 @@ impl SourceBridge {
         sent.map_err(|_| LinkError::Lost("the session has ended".into()))
     }
 
-    /// As it is described now.
+    /// The source with the current description.
     fn current_source(&self) -> Arc<dyn Source> {
         Arc::clone(&self.source.borrow())
     }
 
-    /// What the call tells on its way goes where its answer goes.
+    /// Sends the call's progress to the same channel as its answer.
     fn progress_reporter(
         &self,
         params: &Map<String, Value>,
@@ -260,7 +260,7 @@ impl SourceBridge {
             });
             let told =
                 json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
-            // Whoever does not keep up needs no more of it.
+            // A receiver that does not keep up loses progress.
             if let Ok(told) = serde_json::from_value(told) {
                 drop(answered.try_send(told));
             }
@@ -280,7 +280,7 @@ impl SourceBridge {
     }
 }
 
-/// Of values that are moved into it; `json!` would copy them.
+/// Builds an object from values that it moves; `json!` would copy them.
 fn json_object<const N: usize>(members: [(&str, Value); N]) -> Value {
     let owned = members.map(|(name, value)| (name.to_owned(), value));
     Value::Object(owned.into_iter().collect())

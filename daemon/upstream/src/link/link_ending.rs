@@ -1,12 +1,12 @@
-//! That the way to a remote server is at its end, and why.
+//! The end of a link to a remote server, and its cause.
 //!
-//! Invariant: the first reason is kept.
+//! Invariant: the first cause is kept.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-/// Shared by all that speak over one session; cheap to clone.
+/// The end of one session's link, shared by all its users; cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkEnding(Arc<LinkEndingInner>);
 
@@ -17,13 +17,13 @@ struct LinkEndingInner {
 }
 
 impl LinkEnding {
-    /// The session is over.
+    /// Marks the link as ended; only the first cause counts.
     pub(super) fn mark_ended(&self, cause: impl Into<String>) {
         self.0.cause.get_or_init(|| cause.into());
         self.0.told.cancel();
     }
 
-    /// Resolves when it is, with the cause.
+    /// Resolves when the link has ended, with the cause.
     pub(super) async fn wait_for_cause(&self) -> String {
         self.0.told.cancelled().await;
         self.cause().unwrap_or_default()

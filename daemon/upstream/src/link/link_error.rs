@@ -1,7 +1,7 @@
-//! What can be wrong on the way to a server.
+//! The errors of a link to a server.
 //!
-//! Invariant: an error says what became of the request: not sent, not taken, or nobody knows. None
-//! holds a secret; whoever makes one has removed them.
+//! Invariant: an error says what happened to the request: not sent, refused, or unknown. No error holds a secret; its
+//! creator has removed them.
 
 use std::{fmt, io};
 
@@ -16,47 +16,47 @@ use rmcp::{
 /// Why a message did not get its answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LinkError {
-    /// Nothing of it has left us, or nothing that makes a message.
+    /// Not sent, or not enough of it to be a message.
     #[error("{0}")]
     Unreached(String),
-    /// The server has not looked at it, since it does not know the session any more.
+    /// Not processed: the server no longer knows the session.
     #[error("the server no longer knows the session")]
     Gone,
-    /// The server has not taken it: somebody has to sign in first.
+    /// Refused: the user has to sign in first.
     #[error("{0}")]
     SignIn(AuthChallenge),
-    /// Nothing was sent: a credential is missing, or cannot be used.
+    /// Not sent: a credential is missing or unusable.
     #[error("{why}")]
     Credential { why: String, fix: String },
-    /// Nothing was sent: it is called where the user has not allowed it.
+    /// Not sent: the target is an address that the user has not allowed.
     #[error("{why}")]
     Forbidden { why: String, fix: String },
-    /// Nothing was sent: its arguments make no request.
+    /// Not sent: the arguments do not form a request.
     #[error("{0}")]
     Unfit(String),
-    /// The server has not taken it, for another reason.
+    /// Refused for another reason.
     #[error("{text}")]
     Declined { status: u16, text: String },
-    /// It was sent, and the answer is more than is taken.
+    /// Sent, but the answer exceeds a limit.
     #[error("{0}")]
     TooMuch(String),
-    /// It was sent, and nobody knows what became of it.
+    /// Sent, with an unknown outcome.
     #[error("{0}")]
     Lost(String),
 }
 
-/// What a server says when it wants its users to sign in, or to have been given more rights.
+/// A server's demand that the user signs in or grants more scopes.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AuthChallenge {
-    /// 401, or 403 for rights that are missing.
+    /// 401, or 403 for missing scopes.
     pub status: u16,
-    /// Its `WWW-Authenticate`, empty if there was none.
+    /// The `WWW-Authenticate` header, empty if there was none.
     pub header: String,
-    /// What is known of the reason, for the user.
+    /// The reason for the user, if known.
     pub why: Option<String>,
 }
 
-/// Why there is no session.
+/// Why a session could not be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum OpenError {
     #[error("{0}")]
@@ -66,7 +66,8 @@ pub(crate) enum OpenError {
 }
 
 impl AuthChallenge {
-    /// rmcp carries one text: the reason follows behind a line end, which no header holds.
+    /// Packs the challenge into the single text that rmcp carries: the reason follows a line feed, which no header
+    /// holds.
     fn encode_for_rmcp(&self) -> String {
         match &self.why {
             Some(why) => format!("{}\n{why}", self.header),
@@ -100,7 +101,7 @@ impl fmt::Display for AuthChallenge {
 }
 
 impl LinkError {
-    /// What the transport said, whatever rmcp has wrapped it into.
+    /// The transport's error inside an error of rmcp's HTTP transport.
     pub(super) fn of_http(error: StreamableHttpError<Self>) -> Self {
         match error {
             StreamableHttpError::Client(error) => error,
@@ -115,7 +116,7 @@ impl LinkError {
         }
     }
 
-    /// The same for an error of a call.
+    /// The transport's error inside an error of a call.
     pub fn of_call(error: &DynamicTransportError) -> Self {
         match error.error.downcast_ref::<Self>() {
             Some(error) => error.clone(),
@@ -123,7 +124,7 @@ impl LinkError {
         }
     }
 
-    /// The same for an error of a handshake; `None` if the way to the server is not to blame.
+    /// The transport's error inside an error of a handshake; `None` if the link is not the cause.
     pub fn of_handshake(error: &ClientInitializeError) -> Option<Self> {
         match error {
             ClientInitializeError::TransportError { error, .. } => {
@@ -136,7 +137,7 @@ impl LinkError {
         }
     }
 
-    /// Whether an address that answers so to the first message may speak the other kind of HTTP.
+    /// Whether a server that answers the first message with this error may support the other HTTP transport.
     pub fn suggests_other_transport(&self) -> bool {
         matches!(
             self,
@@ -149,7 +150,7 @@ impl LinkError {
 }
 
 impl From<io::Error> for LinkError {
-    /// A process has closed its end of the pipe, and half a line is no message.
+    /// The process has closed its end of the pipe; a partial line is not a message.
     fn from(error: io::Error) -> Self {
         Self::Unreached(error.to_string())
     }
@@ -158,7 +159,7 @@ impl From<io::Error> for LinkError {
 impl From<LinkError> for StreamableHttpError<LinkError> {
     fn from(error: LinkError) -> Self {
         match error {
-            // rmcp tries a stream again after any other error.
+            // rmcp retries a stream after any other error.
             LinkError::SignIn(challenge) if challenge.status == 401 => {
                 Self::AuthRequired(AuthRequiredError::new(challenge.encode_for_rmcp()))
             }

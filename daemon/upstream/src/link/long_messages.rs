@@ -1,9 +1,9 @@
-//! Long messages of a remote server on their way past rmcp, which would read them on a thread of the runtime.
+//! Passes long messages of a remote server around rmcp, which would parse them on a thread of the runtime.
 //!
-//! A long event is read beside; rmcp gets a short one in its place, of the same kind and with the same id, and where it
-//! comes out again the long one is put back.
+//! A long event is parsed on a blocking thread; rmcp gets a short placeholder of the same kind and with the same id,
+//! which is replaced with the long message where rmcp returns it.
 //!
-//! Invariant: what stands in the place of a message is known by a word that no server can know.
+//! Invariant: a placeholder is recognized by a random prefix that no server can know.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 
 type IncomingMessage = RxJsonRpcMessage<RoleClient>;
 
-/// Those of one session that rmcp has not passed on yet. More are on their way only if it loses some.
+/// The maximum number of kept messages of one session. There are more only if rmcp loses some.
 const MAX_KEPT_MESSAGES: usize = 64;
 
-/// Of one session; cheap to clone.
+/// The long messages of one session; cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct LongMessages(Arc<LongMessagesInner>);
 
 #[derive(Debug)]
 struct LongMessagesInner {
-    /// What begins the name of each.
+    /// The prefix of every placeholder's name.
     word: String,
     kept: Mutex<KeptMessages>,
 }
@@ -33,7 +33,7 @@ struct LongMessagesInner {
 #[derive(Debug, Default)]
 struct KeptMessages {
     count: u64,
-    /// In the order in which they came.
+    /// The messages by placeholder name, in order of arrival.
     messages: Vec<(String, IncomingMessage)>,
 }
 
@@ -47,7 +47,8 @@ impl Default for LongMessages {
 }
 
 impl LongMessages {
-    /// The short text that replaces the message, or `None` for an answer to the handshake, which rmcp reads itself.
+    /// Keeps the message and returns its placeholder, or `None` for an answer to the handshake, which rmcp parses
+    /// itself.
     pub(super) fn keep_message(&self, message: IncomingMessage) -> Option<String> {
         let id = match &message {
             JsonRpcMessage::Response(answer) => match &answer.result {
@@ -80,7 +81,7 @@ impl LongMessages {
         Some(instead.to_string())
     }
 
-    /// The message itself, or the one that was kept in its place.
+    /// Replaces a placeholder with its kept message; returns other messages unchanged.
     pub(super) fn restore_message(&self, message: IncomingMessage) -> IncomingMessage {
         let name = match &message {
             JsonRpcMessage::Error(answer) => &*answer.error.message,
@@ -100,7 +101,7 @@ impl LongMessages {
         let mut kept = self.kept();
         let known = kept.messages.iter().position(|(known, _)| known == name);
         match known.map(|at| kept.messages.remove(at).1) {
-            // Where it came in is known to rmcp alone.
+            // The extensions, such as the stream it came from, are only in rmcp's copy.
             Some(JsonRpcMessage::Request(mut asked)) => {
                 if let JsonRpcMessage::Request(instead) = message {
                     asked
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_comes_back_as_it_was() {
+    fn kept_message_is_restored_unchanged() {
         let kept = LongMessages::default();
         for said in [
             json!({ "jsonrpc": "2.0", "id": 3, "result": { "content": [1], "x": 2 } }),
@@ -141,7 +142,7 @@ mod tests {
             let instead = kept.keep_message(message(&said)).unwrap();
             let instead: Value = serde_json::from_str(&instead).unwrap();
             assert_eq!(instead.get("id"), said.get("id"));
-            // rmcp reads it by itself.
+            // rmcp parses it itself.
             let passed: IncomingMessage = serde_json::from_value(instead).unwrap();
             let back = kept.restore_message(passed);
             assert_eq!(serde_json::to_value(&back).unwrap(), said);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_makes_one_and_what_is_lost_is_bounded() {
+    fn forged_placeholder_is_not_restored_and_kept_messages_are_bounded() {
         let kept = LongMessages::default();
         let told = json!({ "jsonrpc": "2.0", "method": "x" });
         for _ in 0..MAX_KEPT_MESSAGES + 10 {

@@ -1,7 +1,7 @@
-//! What a remote server says, within bounds.
+//! Reads response bodies and event streams of a remote server within memory limits.
 //!
-//! Invariant: one session keeps at most one answer in memory that is longer than [`SHORT_BODY_BYTES`], and none
-//! that is longer than [`MOST`].
+//! Invariant: one session keeps at most one body longer than [`SHORT_BODY_BYTES`] in memory, and none longer than
+//! [`MAX_HTTP_MESSAGE_BYTES`].
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -25,19 +25,19 @@ use super::{
 use mux_process::blocking_pool;
 use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
-/// The longest answer or event in bytes.
+/// The maximum length of a response body or an event in bytes.
 pub(super) const MAX_HTTP_MESSAGE_BYTES: usize = 16 << 20;
-/// As much may many have at once.
+/// Bodies up to this length need no permit.
 const SHORT_BODY_BYTES: usize = 1 << 20;
-/// The longest that a server may have us wait before we take up a stream again.
+/// The maximum delay that a server may request before a stream is resumed.
 const MAX_SSE_RETRY_MS: u64 = 30_000;
-/// Levels that serde reads without fail.
+/// A JSON depth that serde always accepts.
 const MAX_JSON_DEPTH: usize = 100;
-/// For the next part of an answer that says no.
+/// The time limit for the next chunk of an error response.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);
 const MIN_SSE_RETRY_MS: u64 = 50;
 
-/// The whole of an answer. What is longer than `most` ends the session.
+/// Reads a whole response body. A body longer than `most` ends the session.
 pub(super) async fn read_body(
     exchange: &HttpExchange,
     response: Response,
@@ -54,7 +54,7 @@ pub(super) async fn read_body(
     Ok(body)
 }
 
-/// The beginning of an answer that says no. What cannot be read of it is not missed.
+/// Reads at most `most` bytes of an error response, up to the first read error.
 pub(super) async fn read_error_body(response: Response, most: usize) -> Vec<u8> {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
@@ -67,8 +67,8 @@ pub(super) async fn read_error_body(response: Response, most: usize) -> Vec<u8> 
     body
 }
 
-/// The events of an answer; what is long goes by way of `messages`, if rmcp is to read it. One that is longer than [`MOST`] ends the session, and so do as many bytes
-/// without an event.
+/// The events of a response. If rmcp reads them, `messages` takes the long ones. An event longer than
+/// [`MAX_HTTP_MESSAGE_BYTES`] ends the session, and so do as many bytes without an event.
 pub(super) fn event_stream(
     exchange: &HttpExchange,
     response: Response,
@@ -97,21 +97,20 @@ pub(super) fn event_stream(
         .boxed()
 }
 
-/// What stands for a long message, which is read here.
+/// Parses a long message here and returns its placeholder for rmcp.
 fn parse_ahead_of_rmcp(data: String, messages: Option<&LongMessages>) -> String {
     let Some(messages) = messages else {
-        // Whoever gets it reads it beside the runtime's threads.
+        // The receiver parses it on a blocking thread.
         return data;
     };
     let Some(message) = parse_message::parse_incoming(data.as_bytes()) else {
-        // Nobody can read it, and rmcp passes over what is empty.
+        // It cannot be parsed; rmcp skips empty data.
         return String::new();
     };
     messages.keep_message(message).unwrap_or(data)
 }
 
-/// rmcp passes over what nests too deep, and the one who asked would wait for ever: he is answered in
-/// its place.
+/// rmcp skips messages that nest too deep, and the caller would wait forever: such an answer is replaced with an error.
 fn replace_if_too_deep(data: String) -> String {
     if json_depth::depth(&data) <= MAX_JSON_DEPTH {
         return data;
@@ -154,12 +153,12 @@ fn bounded_chunks(
     )
 }
 
-/// Where in a stream an event ends: at an empty line.
+/// Finds the end of events in a stream: an empty line.
 #[derive(Default)]
 struct EventBoundaryScanner {
     line: bool,
     after_return: bool,
-    /// Bytes of the chunk after its last end of an event.
+    /// The bytes of the chunk after the last end of an event.
     begun: usize,
 }
 
@@ -187,7 +186,7 @@ impl EventBoundaryScanner {
     }
 }
 
-/// What one answer has of the memory.
+/// The memory that one response body takes.
 struct BodyMemoryBudget {
     taken: usize,
     most: usize,
@@ -216,7 +215,7 @@ impl BodyMemoryBudget {
             return Err(LinkError::Lost(text));
         }
         if self.taken > SHORT_BODY_BYTES && self.permit.is_none() {
-            // Never closed: an error cannot be.
+            // The semaphore is never closed, so this cannot fail.
             self.permit = Arc::clone(&self.long).acquire_owned().await.ok();
         }
         Ok(())
@@ -233,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_ends_at_an_empty_line_however_lines_end_and_chunks_are_cut() {
+    fn event_ends_at_empty_line_for_all_line_ends_and_chunk_cuts() {
         for end in ["\n", "\r\n", "\r"] {
             let text = format!("id: 1{end}data: x{end}{end}data: yy");
             for cut in 1..text.len() {

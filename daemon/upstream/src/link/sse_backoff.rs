@@ -1,22 +1,22 @@
-//! The stream on which a server speaks of its own accord, and how soon it is asked for again.
+//! The state of a server's event stream, and the delay before it is reopened.
 //!
-//! Invariant: a server that ends it as soon as it is open is asked ever more rarely.
+//! Invariant: the delay grows for a server that keeps closing the stream soon after it opened.
 
 use std::time::{Duration, Instant};
 
-/// A stream that lasted so long was no failure.
+/// A stream that lasted this long counts as a success.
 const STABLE_STREAM_AGE: Duration = Duration::from_secs(30);
 
-/// What is known of it.
+/// The history of one event stream.
 #[derive(Debug, Default)]
 pub(super) struct SseBackoff {
     opened: Option<Instant>,
-    /// How often in a row it was short.
+    /// The number of short streams in a row.
     short: u32,
 }
 
 impl SseBackoff {
-    /// It was open before.
+    /// Whether the stream was ever open.
     pub(super) fn was_opened(&self) -> bool {
         self.opened.is_some()
     }
@@ -31,7 +31,7 @@ impl SseBackoff {
         self.opened = Some(Instant::now());
     }
 
-    /// Before it is asked for again.
+    /// The delay before the stream is reopened.
     pub(super) fn reopen_delay(&self) -> Duration {
         match self.short {
             0 => Duration::ZERO,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_is_always_short_is_asked_for_ever_more_rarely() {
+    fn reopen_delay_grows_for_short_streams() {
         let mut standing = SseBackoff::default();
         assert!(!standing.was_opened() && standing.reopen_delay().is_zero());
         let mut pauses = Vec::new();

@@ -1,8 +1,6 @@
-//! HTTP+SSE of 2024-11-05: one stream on which the server says everything, and an address for what is
-//! said to it.
+//! HTTP+SSE of 2024-11-05: one stream for all messages of the server, and an endpoint for messages to it.
 //!
-//! Invariant: the session is over with its stream. Nothing is taken up again, so nothing is heard
-//! twice.
+//! Invariant: the session ends with its stream. Streams are never resumed, so no message arrives twice.
 
 use std::sync::Arc;
 
@@ -28,9 +26,9 @@ use tokio::{
     time::timeout,
 };
 
-/// Messages that were read and not yet taken.
+/// The maximum number of messages that are read but not received yet.
 const MAX_QUEUED_MESSAGES: usize = 16;
-/// Of an answer that says no.
+/// The maximum number of bytes kept of an error response.
 const MAX_SSE_ERROR_BYTES: usize = 64 << 10;
 
 pub(crate) struct SseTransport {
@@ -40,7 +38,7 @@ pub(crate) struct SseTransport {
     listening: AbortHandle,
 }
 
-/// Where messages go, once the server has said so.
+/// The URL for messages, once the server has sent it.
 type MessageEndpoint = Result<Arc<Url>, LinkError>;
 
 impl SseTransport {
@@ -110,7 +108,7 @@ async fn post_to_endpoint(
     if exchange.ending().cause().is_some() {
         return Err(LinkError::Unreached(stream_end_reason(exchange)));
     }
-    // An error cannot be: it is never closed.
+    // The semaphore is never closed, so this cannot fail.
     let _place = match message {
         TxJsonRpcMessage::<RoleClient>::Request(_) => {
             exchange.request_semaphore().acquire_owned().await.ok()
@@ -143,7 +141,7 @@ async fn post_to_endpoint(
 
 fn stream_end_reason(exchange: &HttpExchange) -> String {
     let cause = exchange.ending().cause();
-    cause.unwrap_or_else(|| "the stream of its messages has ended".into())
+    cause.unwrap_or_else(|| "its event stream has ended".into())
 }
 
 /// Reads the stream to its end.
@@ -157,7 +155,7 @@ struct SseListener {
 impl SseListener {
     async fn run(self) {
         let cause = match self.read_event_stream().await {
-            Ok(()) => "the stream of its messages has ended".to_owned(),
+            Ok(()) => "its event stream has ended".to_owned(),
             Err(error) => {
                 let cause = error.to_string();
                 self.told.send_if_modified(|told| {
@@ -168,7 +166,7 @@ impl SseListener {
                 cause
             }
         };
-        // What becomes of a message that is on its way is said by the answer to its request.
+        // The responses to the pending POSTs say what happened to their messages.
         let every = u32::try_from(MAX_CONCURRENT_REQUESTS).unwrap_or(u32::MAX);
         let answered = self.exchange.request_semaphore().acquire_many_owned(every);
         drop(timeout(FINAL_OUTPUT_TIMEOUT, answered).await);
@@ -196,19 +194,19 @@ impl SseListener {
             .and_then(|kind| kind.to_str().ok());
         if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
             let shown = self.exchange.shown_url();
-            let text = format!("{shown} gives no stream of events: check the path of `url`");
+            let text = format!("{shown} does not send an event stream: check the path of `url`");
             return Err(LinkError::Declined {
                 status: status.as_u16(),
                 text,
             });
         }
-        // What a redirect led to is where the server's own addresses start from.
+        // The server's URLs are relative to the target of a redirect.
         let base = response.url().clone();
         let mut events = response_body::event_stream(&self.exchange, response, None);
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| {
                 let text = self.exchange.mask_secrets(&error.to_string());
-                LinkError::Lost(format!("the stream of its messages was lost: {text}"))
+                LinkError::Lost(format!("its event stream was lost: {text}"))
             })?;
             let data = event.data.unwrap_or_default();
             match event.event.as_deref() {
@@ -220,12 +218,12 @@ impl SseListener {
         Ok(())
     }
 
-    /// The first one counts. Our headers go nowhere but where the entry says.
+    /// Sets the endpoint; only the first one counts. It must have the stream's origin: our headers go nowhere else.
     fn set_endpoint(&self, base: &Url, said: &str) -> Result<(), LinkError> {
         let url = match base.join(said) {
             Ok(url) if url.origin() == base.origin() => url,
             _ => {
-                let text = "it wants its messages at another origin, which is refused";
+                let text = "its message endpoint is at another origin, which is refused";
                 return Err(LinkError::Declined {
                     status: 200,
                     text: text.into(),
@@ -245,7 +243,7 @@ impl SseListener {
             return;
         }
         if let Some(message) = parse_message::parse_incoming_off_thread(data).await {
-            // Nobody listens any more: the session is closing.
+            // An error means that the session is closing.
             drop(self.heard.send(message).await);
         }
     }

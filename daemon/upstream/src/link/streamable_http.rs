@@ -1,9 +1,8 @@
-//! Streamable HTTP: each message is a POST, whose answer is one message or a stream of them.
+//! Streamable HTTP: each message is a POST, answered by one message or a stream of messages.
 //!
-//! rmcp's worker keeps the order of things and takes up a stream again where it was lost; the requests
-//! are made here.
+//! rmcp's worker keeps the order of messages and resumes lost streams; the requests are made here.
 //!
-//! Invariant: a POST is never repeated. Only a GET is, which takes up a stream.
+//! Invariant: a POST is never repeated; only a GET, which resumes a stream, is.
 
 use std::{
     collections::HashMap,
@@ -48,15 +47,15 @@ const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 const JSON_MEDIA_TYPE: &str = "application/json";
 const SSE_MEDIA_TYPE: &str = "text/event-stream";
-/// Of an answer that is none.
+/// The maximum number of bytes kept of an error response.
 const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
-/// How long a server may take to forget a session that we close.
+/// The time limit for deleting a session at its server.
 const DELETE_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often a lost stream is looked for in vain.
+/// The maximum number of failed attempts to resume a stream.
 const MAX_STREAM_RETRIES: usize = 8;
 const MIN_STREAM_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_STREAM_RETRY_DELAY: Duration = Duration::from_secs(30);
-/// How long a call waits for the stream on which its questions may come.
+/// How long a call waits for the event stream on which the server may send requests.
 const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 const METHOD_NOT_FOUND: i32 = -32601;
 
@@ -89,9 +88,9 @@ pub(super) fn streamable_transport(exchange: HttpExchange, url: &str) -> Streama
     let messages = exchange.messages().clone();
     let retry = Arc::new(StreamRetryPolicy(exchange.ending().clone()));
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
-        // Ours come first, with a limit that counts streams too.
+        // Our own lower limit applies first and counts streams, too.
         .max_concurrent_requests(256)
-        // A new session is opened where everybody can see it, and no call goes there by itself.
+        // The slot opens a new session explicitly, and no call moves to it by itself.
         .reinit_on_expired_session(false)
         .max_sse_event_size(response_body::MAX_HTTP_MESSAGE_BYTES);
     config.retry_config = retry;
@@ -101,7 +100,7 @@ pub(super) fn streamable_transport(exchange: HttpExchange, url: &str) -> Streama
     }
 }
 
-/// When a lost stream is taken up again.
+/// Decides when a lost stream is resumed.
 #[derive(Debug)]
 struct StreamRetryPolicy(LinkEnding);
 
@@ -109,11 +108,11 @@ impl SseRetryPolicy for StreamRetryPolicy {
     fn retry(&self, times: usize) -> Option<Duration> {
         if times >= MAX_STREAM_RETRIES {
             self.0
-                .mark_ended("the stream of its messages was lost and could not be taken up again");
+                .mark_ended("its event stream was lost and could not be resumed");
             return None;
         }
         let doubled = MIN_STREAM_RETRY_DELAY.saturating_mul(1 << times.min(8));
-        // Between a half and the whole of it: not everybody comes back at once.
+        // Half to all of the delay, so that sessions do not reconnect at once.
         let chance = RandomState::new().build_hasher().finish() % 512;
         let part = 512 + u32::try_from(chance).unwrap_or(0);
         Some(doubled.min(MAX_STREAM_RETRY_DELAY) * part / 1024)
@@ -199,7 +198,7 @@ impl StreamableHttpClient for HttpExchange {
             self.ending().mark_ended(LinkError::Gone.to_string());
             return Err(LinkError::Gone.into());
         }
-        // A server need not have a stream of its own.
+        // A server need not offer an event stream.
         if !resumes && (status.is_client_error() || status.is_success()) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
@@ -236,12 +235,12 @@ impl StreamableHttpClient for HttpExchange {
             headers,
             body: None,
         };
-        // Whatever it answers, the session is over for us.
+        // Whatever the answer is, the session has ended on our side.
         match timeout(DELETE_SESSION_TIMEOUT, self.send(request)).await {
             Ok(answer) => drop(answer?),
             Err(_) => {
                 let text = format!(
-                    "it did not answer to the end of the session within {DELETE_SESSION_TIMEOUT:?}"
+                    "it did not confirm the end of the session within {DELETE_SESSION_TIMEOUT:?}"
                 );
                 return Err(LinkError::Lost(text).into());
             }
@@ -250,7 +249,7 @@ impl StreamableHttpClient for HttpExchange {
     }
 }
 
-/// What a server may ask its user about while it works.
+/// Whether the server may ask the user something while it handles this message.
 fn may_ask_user(message: &ClientJsonRpcMessage) -> bool {
     use ClientRequest::{CallToolRequest, GetPromptRequest, ReadResourceRequest};
     let ClientJsonRpcMessage::Request(request) = message else {
@@ -263,8 +262,8 @@ fn may_ask_user(message: &ClientJsonRpcMessage) -> bool {
 }
 
 impl HttpExchange {
-    /// Servers lose what they ask before somebody reads their stream. Whoever never answers is waited for
-    /// once.
+    /// Waits until the server's event stream is open: servers lose requests that they send before. A server that never
+    /// answers delays only one call.
     async fn wait_for_server_stream(&self) {
         let mut listening = self.listening().subscribe();
         if timeout(STREAM_OPEN_TIMEOUT, listening.wait_for(|is| *is))
@@ -290,7 +289,7 @@ impl HttpExchange {
             self.wait_for_server_stream().await;
         }
         let place = match asked {
-            // An error cannot be: it is never closed.
+            // The semaphore is never closed, so this cannot fail.
             Some(_) => self.request_semaphore().acquire_owned().await.ok(),
             None => None,
         };
@@ -325,7 +324,7 @@ impl HttpExchange {
             .map(|l| l.as_bytes().to_owned());
         match (media_type(response.headers()), asked) {
             (SSE_MEDIA_TYPE, Some(_)) => {
-                // Its place is free when the stream is at its end.
+                // The permit is returned when the stream ends.
                 let messages = Some(self.messages().clone());
                 let events =
                     response_body::event_stream(self, response, messages).map(move |event| {
@@ -334,7 +333,7 @@ impl HttpExchange {
                     });
                 Ok(StreamableHttpPostResponse::Sse(events.boxed(), given))
             }
-            // Nobody waits for what is said to a notification.
+            // An answer to a notification has no receiver.
             (_, None) => Ok(StreamableHttpPostResponse::Accepted),
             (JSON_MEDIA_TYPE, Some(id)) => {
                 let body =
@@ -344,12 +343,12 @@ impl HttpExchange {
                 Ok(StreamableHttpPostResponse::Json(message, given))
             }
             (_, Some(_)) if length.as_deref() == Some(b"0") => {
-                let text = format!("{} answers nothing to a request", self.shown_url());
+                let text = format!("{} sent an empty response to a request", self.shown_url());
                 Err(LinkError::Lost(text))
             }
             (other, Some(_)) => {
                 let text = format!(
-                    "{} answers with {other:?}, which is no message of MCP: check the path of `url`",
+                    "{} answers with {other:?}, which is not an MCP message: check the path of `url`",
                     self.shown_url()
                 );
                 Err(LinkError::Lost(self.mask_secrets(&text)))
@@ -357,7 +356,7 @@ impl HttpExchange {
         }
     }
 
-    /// An answer that says no, which may be a message all the same.
+    /// Reads an error response, which may hold a message all the same.
     async fn read_error_response(
         &self,
         message: &ClientJsonRpcMessage,
@@ -376,7 +375,8 @@ impl HttpExchange {
             return Err(LinkError::Gone);
         }
         let text = String::from_utf8_lossy(&body);
-        // Many say so with this status. It is no certain word that nothing was done, so nothing is sent again.
+        // Many servers report an unknown session with this status. It does not prove that the request was not
+        // processed, so it is not resent.
         let of_session = |e: &ErrorData| e.message.to_ascii_lowercase().contains("session");
         if status == StatusCode::BAD_REQUEST
             && session.is_some()
@@ -386,7 +386,7 @@ impl HttpExchange {
             return Err(self.status_link_error(status, &headers, &text));
         }
         if let ClientJsonRpcMessage::Request(request) = message {
-            // Its id need not be ours: what stands before a server cannot know it.
+            // The id may not be ours: a proxy in front of the server does not know it.
             let answer = |error| {
                 let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
                 Ok(StreamableHttpPostResponse::Json(message, None))
@@ -394,7 +394,7 @@ impl HttpExchange {
             let forbidden = status == StatusCode::FORBIDDEN;
             match said {
                 Some(error) if !forbidden => return answer(error),
-                // A server of the first era does not know this question, and need not say so in JSON_MEDIA_TYPE.
+                // A legacy server does not know this method, and may answer with something other than JSON.
                 None if matches!(request.request, ClientRequest::DiscoverRequest(_))
                     && session.is_none()
                     && status.is_client_error()
@@ -410,7 +410,7 @@ impl HttpExchange {
     }
 }
 
-/// The message in an answer. One that cannot be read is an error of the call.
+/// Parses the message in a response body. If that fails, the result is an error for the call.
 async fn parse_response_body(body: Vec<u8>, id: &RequestId) -> ServerJsonRpcMessage {
     let long = body.len() > MIN_OFFLOAD_BYTES;
     let read = move || {
@@ -436,7 +436,7 @@ fn insert_session_header(headers: &mut HeaderMap, session: Option<&str>) -> Resu
     Ok(())
 }
 
-/// Without its parameters.
+/// The `Content-Type` without its parameters.
 fn media_type(headers: &HeaderMap) -> &str {
     let kind = headers
         .get(CONTENT_TYPE)

@@ -1,27 +1,26 @@
-//! What gives the requests to a remote server the right to be answered.
+//! Supplies bearer tokens for the requests to a remote server.
 //!
-//! Invariant: the server that refuses a request has not taken it, so it may be sent once more, and
-//! only once, with another token.
+//! Invariant: a server that refuses a request has not processed it, so it may be resent once with another token.
 
 use futures::future::BoxFuture;
 
 use super::link_error::{AuthChallenge, LinkError};
 
-/// Asked for a token before each request, and for another one when the server does not take it.
+/// Provides a token before each request, and another one if the server refuses it.
 pub(crate) trait TokenProvider: std::fmt::Debug + Send + Sync {
-    /// Goes into `Authorization: Bearer`, in place of what the entry's headers say. `None`: they are
-    /// all there is.
+    /// The token for `Authorization: Bearer`, which replaces such a header of the entry. `None`: only the entry's
+    /// headers are sent.
     fn token(&self) -> BoxFuture<'_, Result<Option<String>, LinkError>>;
 
-    /// The server answered 401 or 403 to a request with this token. With another one the request is
-    /// sent again; with `None` it fails with the challenge.
+    /// The server answered 401 or 403 to a request with this token. With another token the request is resent; with
+    /// `None` it fails with the challenge.
     fn token_refused<'a>(
         &'a self,
         sent: Option<&'a str>,
         challenge: &'a AuthChallenge,
     ) -> BoxFuture<'a, Result<Option<String>, LinkError>>;
 
-    /// The same of the second token: the request fails with this.
+    /// The server refused the second token, too. Returns the error of the request.
     fn retry_refused<'a>(
         &'a self,
         _sent: Option<&'a str>,
@@ -31,7 +30,7 @@ pub(crate) trait TokenProvider: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// Nobody signs in: the headers of the entry are all there is.
+/// Provides no token: only the headers of the entry are sent.
 #[derive(Debug)]
 pub(crate) struct NoTokenProvider;
 

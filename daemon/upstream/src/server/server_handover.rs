@@ -1,6 +1,6 @@
-//! A server's sessions on their way from one daemon to the next.
+//! Hands a server's sessions from one daemon to the next.
 //!
-//! Invariant: a session that comes is given to the place that it had, or ends.
+//! Invariant: a session that arrives is given to the slot that it had, or is stopped.
 
 use super::{
     super::{
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Server {
-    /// The sessions that can go over to another daemon.
+    /// The sessions that can be handed over to another daemon.
     pub(crate) fn handover_candidates(&self) -> Vec<OutgoingSession> {
         let Some(family) = &self.family else {
             return Vec::new();
@@ -28,7 +28,7 @@ impl Server {
         going.collect()
     }
 
-    /// A session of the daemon before us finds its place. It ends if there is none.
+    /// Gives a session of the previous daemon to its slot; stops it if there is none.
     pub(crate) fn adopt_handed(&self, handed: HandedSession) {
         let key = handed.state.place.key();
         let place = || {
@@ -46,7 +46,7 @@ impl Server {
         match place() {
             Some((slot, around)) => {
                 around.awaited.add_arrived(handed);
-                // It was found a moment ago.
+                // The slot was just looked up.
                 _ = slot.send_event(SlotEvent::Handed);
             }
             None => handed.stop_process(),

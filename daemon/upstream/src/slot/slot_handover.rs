@@ -1,6 +1,7 @@
-//! A slot whose session goes over to another daemon.
+//! Hands a slot's session over to another daemon.
 //!
-//! Invariant: a session goes when nothing is on its way over it and no run that lives has used it, and then whole.
+//! Invariant: a session is handed over only when no request is in flight on it and no live run has used it, and only as
+//! a whole.
 
 use std::{os::fd::OwnedFd, pin::pin};
 
@@ -13,24 +14,24 @@ use super::{
 use mux_catalog::ProtocolEra;
 use mux_keeper::KeptChild;
 
-/// What of a server's words may be unread when its session goes, in bytes.
+/// The maximum unparsed output of a server at the handover, in bytes.
 const MAX_UNREAD_BYTES: usize = 128 << 10;
 
 impl Slot {
-    /// The run has ended.
+    /// Forgets a run that has ended.
     pub(crate) fn release_run(&self, run: &str) {
         if self.usage.runs().remove(run) {
             self.usage.less.notify_waiters();
         }
     }
 
-    /// Whether it has a session of a process that could go over to another daemon.
+    /// Whether it has a session with a process that could be handed over.
     pub(crate) fn can_hand_over(&self) -> bool {
         let session = self.open_session();
         session.is_some_and(|session| session.pid.is_some())
     }
 
-    /// Resolves when nothing is on its way over it, and no run that lives has used it.
+    /// Resolves when no request is in flight on it, and no live run has used it.
     pub(crate) async fn wait_until_unused(&self) {
         loop {
             let mut less = pin!(self.usage.less.notified());

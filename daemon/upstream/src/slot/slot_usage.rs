@@ -1,6 +1,6 @@
-//! When a slot was last needed, and by whom it is.
+//! When a slot was last used, and what uses it.
 //!
-//! Invariant: a run is named from its first session here until it has ended.
+//! Invariant: a run is listed from its first session here until it has ended.
 
 use std::{
     collections::HashSet,
@@ -16,7 +16,7 @@ impl SlotUsage {
         *self.last() = Instant::now();
     }
 
-    /// Nothing while something is on its way.
+    /// Since when no call is in flight; `None` while one is.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let busy = self.in_flight.load(Ordering::Relaxed) > 0;
         (!busy).then(|| *self.last())

@@ -1,6 +1,6 @@
-//! What becomes of a slot whose session has ended, and the end of the slot itself.
+//! Handles the end of a slot's session, and the end of the slot itself.
 //!
-//! Invariant: the end of a session changes nothing for the one that has taken its place.
+//! Invariant: the end of a session does not affect the session that has replaced it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl SlotOwner {
         match &self.phase {
             SlotPhase::Open(now, _) | SlotPhase::Reopening(_, now, _)
                 if Arc::ptr_eq(now, &over.session) => {}
-            // Another one has taken its place.
+            // Another session has replaced it.
             _ => return,
         }
         self.open.store(None);
@@ -59,7 +59,7 @@ impl SlotOwner {
         }
     }
 
-    /// The end: whoever waits is told, and the session is closed with its last call.
+    /// Ends the slot: waiters get an error, and the session is closed with its last call or now.
     pub(super) async fn retire(
         mut self,
         why: &'static str,
@@ -69,7 +69,7 @@ impl SlotOwner {
         events.close();
         let mut session = match std::mem::replace(&mut self.phase, SlotPhase::Closed) {
             SlotPhase::Open(session, _) | SlotPhase::Reopening(_, session, _) => Some(session),
-            // Nobody waits for it any more: what was started ends now.
+            // There are no callers any more: the start is aborted.
             SlotPhase::Opening(_) => {
                 if let Some(opening) = self.opening.take() {
                     opening.abort();

@@ -1,7 +1,7 @@
 //! Objects in a shape: fields with names, or a map whose keys are forgotten.
 //!
-//! Invariant: fields may become a map, never the other way, and every reason for it is one that
-//! more results cannot take back. So it does not matter which result came first.
+//! Invariant: fields may become a map, never the reverse, and further results cannot undo a reason for it. So the order
+//! of results does not matter.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub(super) const MAX_FIELDS: usize = 64;
 /// An object with more members than this, all of one kind, is a map.
 pub(super) const MANY: usize = 24;
 
-/// Objects that have no field in common are maps if more than this many fields were the first, in
-/// alphabetical order, of an object. A record with optional fields or a few variants has few.
+/// Objects without a common field become a map if more than this many different fields were the first of an object in
+/// alphabetical order. In records with optional fields or a few variants, few fields are.
 const MAX_FIRST: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub(super) struct Field {
 }
 
 impl Object {
-    /// One object that was seen, of not more than [`MAX_FIELDS`] members.
+    /// The shape of one object with at most [`MAX_FIELDS`] members.
     pub(super) fn seen(members: impl Iterator<Item = (String, Node)>) -> Self {
         let field = |(name, node)| {
             let field = Field {
@@ -86,7 +86,7 @@ impl Object {
         changed
     }
 
-    /// Becomes a map, and tells whether it was none.
+    /// Turns fields into a map. Returns whether it was not a map already.
     fn forget_keys(&mut self) -> bool {
         let Self::Fields(fields) = self else {
             return false;

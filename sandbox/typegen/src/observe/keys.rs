@@ -1,16 +1,15 @@
-//! Which keys of an object are names that a programmer gave, and which are data.
+//! Decides which keys of an object are field names, and which are data.
 //!
-//! Invariant: in doubt a key is data. An object then loses the names of its fields, which costs a
-//! hint; a key that is kept may be somebody's address.
+//! Invariant: in doubt, a key is data. An object then loses its field names, which costs a hint; a key that is kept may
+//! be personal data, such as an address.
 
-/// The longest name of a field, in bytes.
+/// The maximum length of a field name in bytes.
 const MAX_NAME: usize = 128;
 
-/// More words than this are a sentence.
+/// The maximum number of words in a field name.
 const MAX_WORDS: usize = 4;
 
-/// Whether `key` looks like something that was looked up: a number, a UUID, a hash, a path, a
-/// host, a date, an address, a token.
+/// Whether `key` looks like data: a number, a UUID, a hash, a path, a host, a date, an address, a token.
 pub(super) fn is_data(key: &str) -> bool {
     key.len() > MAX_NAME
         || !key.contains(char::is_alphabetic)
@@ -22,14 +21,14 @@ pub(super) fn is_data(key: &str) -> bool {
         || is_token(key)
 }
 
-/// Hexadecimal digits, also in groups, as in hashes and UUIDs.
+/// Whether a key has only hexadecimal digits, possibly in groups, as hashes and UUIDs have.
 fn is_hash(key: &str) -> bool {
     let digits = key.bytes().filter(u8::is_ascii_digit).count();
     let hex = |c: char| c.is_ascii_hexdigit() || c == '-' || c == ':';
     key.len() >= 8 && digits >= 2 && key.chars().all(hex)
 }
 
-/// Letters and digits in a mixture that nobody chooses as a name.
+/// Whether a key mixes letters and digits as tokens do and names do not.
 fn is_token(key: &str) -> bool {
     let digits = key.bytes().filter(u8::is_ascii_digit).count();
     let is_digit: Vec<bool> = key
@@ -55,7 +54,7 @@ mod tests {
     use super::is_data;
 
     #[test]
-    fn names_and_data() {
+    fn keys_are_classified_as_names_or_data() {
         let names = [
             "id",
             "full_name",

@@ -1,20 +1,19 @@
-//! One place in a shape: everything that was ever seen there.
+//! One position in a shape: all kinds of values that were seen there.
 //!
-//! Invariant: `merge` is a join. It is commutative, associative and idempotent, and what a node
-//! allows it allows ever after.
+//! Invariant: `merge` is a join. It is commutative, associative and idempotent, and a node never becomes narrower.
 
 use serde::{Deserialize, Serialize};
 
 use super::fields::Object;
 
-/// The kinds of values seen at one place, one bit each.
+/// The kinds of values seen at one position, one bit each.
 pub(super) const NULL: u8 = 1;
 pub(super) const BOOLEAN: u8 = 2;
 pub(super) const NUMBER: u8 = 4;
 pub(super) const STRING: u8 = 8;
-/// Content as MCP has it.
+/// An MCP content block.
 pub(super) const PART: u8 = 16;
-/// Too deep or too much to look at. Such a node knows nothing else.
+/// Nested too deeply, or too large. Such a node has no other kind.
 pub(super) const ANY: u8 = 32;
 
 const ALL: u8 = 63;
@@ -24,10 +23,10 @@ const ALL: u8 = 63;
 pub(super) struct Node {
     #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
     pub(super) kinds: u8,
-    /// What the items of arrays are, if there was an array.
+    /// The items of all arrays, if there was an array.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub(super) items: Option<Box<Node>>,
-    /// What objects are, if there was an object other than content.
+    /// All objects, if there was an object other than a content block.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub(super) object: Option<Object>,
 }
@@ -48,8 +47,7 @@ impl Node {
         self.items.is_some() || self.object.is_some()
     }
 
-    /// The kinds of values, including arrays and objects; null is left out, because it may stand
-    /// for a value of any kind.
+    /// The kinds of values, including arrays and objects, without null, which may replace a value of any kind.
     pub(super) fn sort(&self) -> (u8, bool, bool) {
         (
             self.kinds & !NULL,
@@ -58,7 +56,7 @@ impl Node {
         )
     }
 
-    /// Takes over what `other` knows, and tells whether that was more.
+    /// Merges `other`. Returns whether this node has changed.
     pub(super) fn merge(&mut self, other: Node) -> bool {
         if self.has(ANY) {
             return false;
@@ -88,7 +86,7 @@ impl Node {
         changed
     }
 
-    /// Keeps `levels` levels of nesting, and tells whether there were more.
+    /// Cuts the node to `levels` levels of nesting. Returns whether there were more.
     pub(super) fn cut(&mut self, levels: u8) -> bool {
         if !self.is_nested() {
             return false;
@@ -115,7 +113,7 @@ impl Node {
         1 + items + object
     }
 
-    /// Whether a node that was read back is one that could have been learned.
+    /// Whether a deserialized node could have been learned.
     pub(super) fn is_sound(&self, levels: u8) -> bool {
         let known = self.kinds <= ALL && (!self.has(ANY) || self.kinds == ANY);
         if !self.is_nested() {

@@ -1,4 +1,4 @@
-//! A shape for a reader who looks at one value, and knows that he does.
+//! The outline of a shape, for a reader of an observed value.
 
 use super::{
     super::{
@@ -8,12 +8,12 @@ use super::{
     Shape,
 };
 
-/// The longest text, in bytes. What would be longer says more than anybody reads.
+/// The maximum length of an outline, in bytes.
 const MOST: usize = 4 << 10;
 
 impl Shape {
-    /// The type of the results as TypeScript writes it, without the mark of what was only observed. None
-    /// where it would say nothing, or too much.
+    /// The type of the results as TypeScript, without the `Seen` marks of observed types. `None` if nothing is known or
+    /// the text would be too long.
     pub fn outline(&self) -> Option<String> {
         let ty = unmarked(self.result_type()?);
         Emitter::new(&[], MOST, 0).ty(&ty, 0).ok()
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_shown_by_its_shape() {
+    fn outline_has_the_fields_without_seen_marks() {
         let mut shape = Shape::new();
         shape.add(&json!({ "items": [{ "id": 1 }, { "id": 2, "name": null }], "total": 2 }));
         let shown = shape.outline().unwrap();

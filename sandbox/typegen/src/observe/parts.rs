@@ -1,11 +1,11 @@
-//! Results that are content parts as MCP defines them.
+//! Recognizes MCP content blocks in results.
 //!
-//! Invariant: a part has all that MCP requires of it and nothing that MCP does not know, so that an
-//! object of a server's own that also has a `type` is not taken for one.
+//! Invariant: a block has all members that MCP requires and no others than MCP defines, so that an object of a server's
+//! own that also has a `type` is not mistaken for one.
 
 use serde_json::{Map, Value};
 
-/// What any part may have besides its own members.
+/// Members that any content block may have besides its own.
 const COMMON: &[&str] = &["type", "annotations", "_meta"];
 
 pub(super) fn is_part(object: &Map<String, Value>) -> bool {

@@ -1,6 +1,6 @@
-//! Looks at one result.
+//! Derives the shape of one result.
 //!
-//! Invariant: the work is bounded by the constants here, not by the length of the result.
+//! Invariant: the work is bounded by the constants below, not by the length of the result.
 
 use serde_json::{Map, Value};
 
@@ -8,14 +8,14 @@ use super::fields::{MAX_FIELDS, Object};
 use super::node::{ANY, BOOLEAN, NULL, NUMBER, Node, PART, STRING};
 use super::parts::is_part;
 
-/// Items at the beginning of an array that are looked at, and how many of the others.
+/// The number of items read at the beginning of an array, and of the others.
 const FIRST_ITEMS: usize = 200;
 const OTHER_ITEMS: usize = 50;
 
-/// Values of one result that are looked at; the others count as not seen.
+/// The maximum number of values of one result that are read; the others count as not seen.
 const MAX_VALUES: usize = 20_000;
 
-/// What one result looks like, as deep as `levels`.
+/// The shape of one result, `levels` levels deep.
 pub(super) fn look_at(value: &Value, levels: u8) -> Node {
     let mut values = MAX_VALUES;
     node(value, levels, &mut values)
@@ -52,7 +52,7 @@ fn members(object: &Map<String, Value>, levels: u8, left: &mut usize) -> Object 
     Object::seen(object.iter().map(member))
 }
 
-/// What some of `values` are, all together.
+/// The merged shape of a sample of `values`.
 fn all<'a, I>(values: I, levels: u8, left: &mut usize) -> Node
 where
     I: IntoIterator<Item = &'a Value, IntoIter: ExactSizeIterator + Clone>,

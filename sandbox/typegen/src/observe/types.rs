@@ -1,14 +1,14 @@
-//! A shape as a type.
+//! Converts a shape to a type.
 //!
-//! Invariant: whatever the checker says of an observed type names `Seen`, so that a reader can tell
-//! it from what a server has declared: every object is marked, and so is a result without one.
+//! Invariant: every message of the checker about an observed type names `Seen`, so that a reader can tell it from a
+//! declared type: every object is marked, and so is a result without objects.
 
 use super::super::doc::Doc;
 use super::super::ir::{Member, Object as ObjectType, Type, Variant};
 use super::fields::Object;
 use super::node::{ANY, BOOLEAN, NULL, NUMBER, Node, PART, STRING};
 
-/// The type of whole results; `None` if it would say nothing.
+/// The type of whole results; `None` if nothing is known.
 pub(super) fn result(node: &Node) -> Option<Type> {
     let ty = match ty(node) {
         Type::Any => return None,
@@ -42,7 +42,7 @@ fn names_seen(ty: &Type) -> bool {
 }
 
 fn ty(node: &Node) -> Type {
-    // Objects beside content: the members that MCP leaves open would hide those that were seen.
+    // Objects beside content blocks: the open members of content blocks would hide the observed ones.
     if node.has(ANY) || (node.has(PART) && node.object.is_some()) {
         return Type::Any;
     }
@@ -67,7 +67,7 @@ fn ty(node: &Node) -> Type {
             .as_ref()
             .map(|object| Type::Seen(Box::new(object_type(object)))),
     );
-    // Null alone does not tell what else there may be.
+    // Null alone does not tell which other values are possible.
     if types.is_empty() {
         return Type::Any;
     }
@@ -88,7 +88,7 @@ fn object_type(object: &Object) -> Type {
         doc: Doc::default(),
     };
     Type::Object(match object {
-        // An empty object tells as little of its fields as an empty array of its items.
+        // An empty object tells nothing about its fields, like an empty array about its items.
         Object::Fields(fields) if fields.is_empty() => ObjectType {
             members: Vec::new(),
             index: Some(Box::new(member("", true, &Node::default()))),

@@ -1,13 +1,13 @@
-//! What is learned from results: the rules, one by one, and what holds for any results.
+//! Tests of types that are learned from results: each rule, and properties for any results.
 //!
-//! Invariant: every test looks at a shape as its users do, as a declaration and as bytes.
+//! Invariant: every test uses a shape as its callers do, as a declaration and as bytes.
 
 mod properties;
 
 use mux_typegen::{GLOBALS, Observed, ServerDecl, Shape, ToolDecl, declarations, signature};
 use serde_json::{Map, Value, json};
 
-/// The whole declaration of a tool of this shape.
+/// The whole declaration of a tool with this shape.
 fn text(shape: &Shape) -> String {
     let tools = vec![tool(shape)];
     let server = ServerDecl {
@@ -40,7 +40,7 @@ fn shape_of(results: &[Value]) -> Shape {
     shape
 }
 
-/// The result as the one-line signature shows it.
+/// The type of the result in the one-line signature.
 #[track_caller]
 fn learned(results: &[Value]) -> String {
     let shape = shape_of(results);
@@ -107,12 +107,12 @@ fn many_members_make_a_map() {
         let text = text(&shape_of(&[fields]));
         assert!(text.contains(&name(0)), "the fields have names: {text}");
     }
-    // A map stays one, and what comes later loses its names.
+    // A map stays a map, and later objects lose their keys.
     let later = learned(&[object(25, one_kind), json!({"late": "a"})]);
     assert_eq!(later, "{ [key: string]: string | number }");
 }
 
-/// A name of letters alone, different for each number.
+/// A name of letters only, different for each number.
 fn name(mut n: usize) -> String {
     let mut name = "name_".to_owned();
     loop {
@@ -140,7 +140,7 @@ fn keys_that_are_data_are_forgotten() {
 }
 
 #[test]
-fn keys_that_go_on_changing_are_forgotten() {
+fn keys_that_keep_changing_are_forgotten() {
     let mut shape = Shape::new();
     for n in 0..8 {
         assert!(shape.add(&json!({name(n): 1})), "a new name is news");
@@ -159,13 +159,13 @@ fn keys_that_go_on_changing_are_forgotten() {
 }
 
 #[test]
-fn budgets() {
+fn shape_stays_within_its_budgets() {
     let deep = (0..100).fold(json!("bottom"), |inner, _| json!({ "a": inner }));
     let text_of_deep = text(&shape_of(&[deep]));
     assert_eq!(text_of_deep.matches("a: ").count(), 12);
     assert!(text_of_deep.contains("a: any"), "{text_of_deep}");
 
-    // 60 fields of 60 fields of 60 fields: the deepest level goes.
+    // 60 fields of 60 fields of 60 fields: the deepest level is dropped.
     let level = |inner: Value| -> Value {
         let members = (0..60).map(|n| (name(n), if n % 2 == 0 { json!(1) } else { inner.clone() }));
         Value::Object(Map::from_iter(members))
@@ -178,14 +178,14 @@ fn budgets() {
     );
     assert!(wide.to_bytes().len() < 128 * 1024);
 
-    // Of a long array the beginning is looked at, and some of the rest.
+    // Of a long array, the beginning and some of the rest are read.
     let mut items: Vec<Value> = vec![json!(1); 100_000];
     items[99] = json!("a");
     assert_eq!(learned(&[json!(items)]), "Array<string | number>");
 }
 
 #[test]
-fn bytes_of_others_are_refused() {
+fn invalid_bytes_are_refused() {
     let good = shape_of(&[json!({"a": [1]})]);
     let text = String::from_utf8(good.to_bytes()).expect("JSON");
     assert_eq!(Shape::from_bytes(text.as_bytes()), Some(good));

@@ -1,6 +1,6 @@
-//! What holds for any results in any order.
+//! Properties that hold for any results in any order.
 //!
-//! Invariant: every run tries the same values.
+//! Invariant: every run uses the same values.
 
 use mux_typegen::Shape;
 use proptest::collection::{btree_map, vec};
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::{name, shape_of, text};
 
-/// Every text in a result begins with it.
+/// The prefix of every text in a result.
 const LEAK: &str = "LEAK";
 
-/// What a shape may take as bytes, whatever comes.
+/// The maximum size of a serialized shape, in bytes.
 const MOST: usize = 128 * 1024;
 
 fn holds<S: Strategy>(
@@ -63,7 +63,7 @@ fn result() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A result that tries to be a burden: many keys, long keys, deep.
+/// A large result: many keys, long keys, deep nesting.
 fn heavy() -> impl Strategy<Value = Value> {
     let key =
         (0..100_000_usize, 0..150_usize).prop_map(|(n, blanks)| name(n) + &"_".repeat(blanks));
@@ -74,7 +74,7 @@ fn heavy() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn order_does_not_matter() {
+fn order_of_results_does_not_matter() {
     holds(
         300,
         (vec(result(), 1..8), any::<u64>()),
@@ -85,7 +85,7 @@ fn order_does_not_matter() {
             let at = usize::try_from(seed % turned.len() as u64).expect("an index");
             turned.rotate_left(at);
             prop_assert_eq!(text(&forth), text(&shape_of(&turned)));
-            // Two halves that are learned apart and merged, either way.
+            // Two halves that are learned separately and merged in either direction.
             let (left, right) = results.split_at(at);
             let (left, right) = (shape_of(left), shape_of(right));
             let (mut one, mut other) = (left.clone(), right.clone());
@@ -99,7 +99,7 @@ fn order_does_not_matter() {
 }
 
 #[test]
-fn what_is_known_is_no_news() {
+fn known_result_does_not_change_the_shape() {
     holds(300, vec(result(), 1..6), |results| {
         let mut shape = Shape::new();
         for result in &results {
@@ -118,7 +118,7 @@ fn what_is_known_is_no_news() {
 }
 
 #[test]
-fn bytes_give_the_same_shape_and_no_value() {
+fn shape_round_trips_and_has_no_values() {
     holds(300, vec(result(), 0..6), |results| {
         let shape = shape_of(&results);
         let bytes = shape.to_bytes();
@@ -131,7 +131,7 @@ fn bytes_give_the_same_shape_and_no_value() {
 }
 
 #[test]
-fn a_shape_stays_small() {
+fn shape_of_large_results_stays_small() {
     holds(30, vec(heavy(), 1..12), |results| {
         let mut shape = Shape::new();
         for result in &results {
@@ -146,7 +146,7 @@ fn a_shape_stays_small() {
 }
 
 #[test]
-fn damaged_bytes_do_no_harm() {
+fn damaged_bytes_are_refused_or_valid() {
     let damage = vec((any::<prop::sample::Index>(), any::<u8>()), 1..4);
     holds(500, (vec(result(), 1..4), damage), |(results, damage)| {
         let mut bytes = shape_of(&results).to_bytes();

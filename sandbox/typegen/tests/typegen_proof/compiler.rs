@@ -1,7 +1,7 @@
-//! One program of many cases, compiled once by the native TypeScript compiler.
+//! Writes many cases into one program and compiles it once with the native TypeScript compiler.
 //!
-//! Invariant: the values are no literals of the program, so what is checked is whether a value has
-//! the type, and not whether a writer has named a member that the type does not list.
+//! Invariant: the values are not literals of the program, so the compiler checks whether a value has the type, without
+//! the check for excess properties.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 use mux_typegen::{Observed, ServerDecl, Shape, ToolDecl, declarations, tool_declaration};
 use serde_json::{Value, json};
 
-/// Where the compiler is; `scripts/setup` writes it into `build/env`.
+/// The environment variable with the path of the compiler; `scripts/setup` writes it to `build/env`.
 const COMPILER: &str = "MUX_TEST_TSC";
 
 /// A schema, and values that it accepts.
@@ -19,11 +19,11 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) schema: Value,
     pub(crate) values: Vec<Value>,
-    /// If there are any, the type is learned from them, and the schema describes arguments only.
+    /// If not empty, the type is learned from these, and the schema describes the arguments only.
     pub(crate) results: Vec<Value>,
 }
 
-/// What the compiler does not accept, in words for the reader of a failed test.
+/// The errors of the compiler, formatted for the reader of a failed test.
 pub(crate) fn check(cases: &[Case]) -> Vec<String> {
     let shapes: Vec<Shape> = cases.iter().map(Case::shape).collect();
     let names: Vec<String> = (0..cases.len()).map(|at| format!("t{at}")).collect();
@@ -55,7 +55,7 @@ pub(crate) fn check(cases: &[Case]) -> Vec<String> {
             }
         }
     }
-    // A name may be used twice, where the types differ.
+    // Makes names unique that are used twice with different types.
     let program = numbered(&program);
     let files = [("mux.d.ts", declared), ("values.ts", program)];
     let files = files.map(|(name, text)| (name.to_owned(), text));
@@ -107,13 +107,13 @@ impl Case {
     }
 }
 
-/// Gives each line's variable a name of its own.
+/// Gives the variable of each line a unique name.
 fn numbered(program: &str) -> String {
     let line = |(at, line): (usize, &str)| line.replacen(' ', &format!(" l{at}_"), 1) + "\n";
     program.lines().enumerate().map(line).collect()
 }
 
-/// The one type of which `value` is the only value.
+/// The type whose only value is `value`.
 fn type_of(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -126,7 +126,7 @@ fn type_of(value: &Value) -> String {
             };
             format!("{{ {}}}", members.iter().map(member).collect::<String>())
         }
-        // To TypeScript a line ends at more characters than to JSON.
+        // TypeScript has more line terminators than JSON.
         scalar => ascii(&scalar.to_string()),
     }
 }
@@ -143,7 +143,7 @@ fn ascii(json: &str) -> String {
     text
 }
 
-/// Every complaint of the compiler about these files, each with its explanation.
+/// The errors of the compiler for these files, each with its explanation.
 pub(crate) fn compiled(files: &[(String, String)]) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");

@@ -1,7 +1,7 @@
-//! The proof of the type generator: TypeScript itself reads what is declared, and finds that values
-//! which a validator accepts have the declared type.
+//! Checks the type generator with the TypeScript compiler: values that a JSON Schema validator accepts have the
+//! declared type.
 //!
-//! Invariant: every test writes all of its cases into one program and compiles that once.
+//! Invariant: every test writes all of its cases into one program and compiles it once.
 
 mod compiler;
 mod random;
@@ -19,7 +19,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::Value;
 
-/// Values by chance, the same ones in every run.
+/// Random values, the same ones in every run.
 fn by_chance<S: Strategy>(count: usize, values: S) -> Vec<S::Value> {
     let mut runner = TestRunner::new(Config {
         failure_persistence: None,
@@ -33,7 +33,7 @@ fn by_chance<S: Strategy>(count: usize, values: S) -> Vec<S::Value> {
     (0..count).map(value).collect()
 }
 
-/// Fails with the first few of what the compiler refused.
+/// Fails with the first few errors of the compiler, if there are any.
 #[track_caller]
 fn proved(cases: &[Case]) {
     let failures = check(cases);
@@ -48,7 +48,7 @@ fn proved(cases: &[Case]) {
 }
 
 #[test]
-fn schemas_of_the_json_schema_test_suite() {
+fn values_of_the_json_schema_test_suite_have_the_declared_types() {
     let documents = suite::documents();
     let cases: Vec<Case> = documents.iter().map(suite::Document::case).collect();
     let values: usize = cases.iter().map(|case| case.values.len()).sum();
@@ -61,7 +61,7 @@ fn schemas_of_the_json_schema_test_suite() {
 }
 
 #[test]
-fn random_schemas_and_values() {
+fn values_of_random_schemas_have_the_declared_types() {
     let pairs = by_chance(600, (random::schema(), random::seeds()));
     let case = |(at, (schema, seeds)): (usize, &(Value, Vec<u64>))| Case {
         name: format!("random schema {at}"),
@@ -76,7 +76,7 @@ fn random_schemas_and_values() {
 }
 
 #[test]
-fn results_have_the_type_that_is_learned_from_them() {
+fn results_have_the_type_learned_from_them() {
     let results = by_chance(400, proptest::collection::vec(random::value(), 1..5));
     let case = |(at, results): (usize, &Vec<Value>)| Case {
         name: format!("results {at}"),
@@ -89,7 +89,7 @@ fn results_have_the_type_that_is_learned_from_them() {
 }
 
 #[test]
-fn recorded_declarations() {
+fn golden_declarations_compile() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/types");
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("tests/data/types is there") {
@@ -97,7 +97,7 @@ fn recorded_declarations() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.ends_with(".d.ts") {
             let text = fs::read_to_string(&path).expect("a readable file");
-            // As modules they do not see each other.
+            // As modules, the files do not share declarations.
             files.push((name.into_owned(), format!("{text}{GLOBALS}export {{}};\n")));
         }
     }

@@ -1,6 +1,6 @@
-//! Schemas and values by chance, of the kinds that servers write.
+//! Random schemas and values of the kinds that servers use.
 //!
-//! Invariant: every schema is one, so that a validator can be made of it.
+//! Invariant: every schema is valid, so that a validator can be built for it.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -22,12 +22,12 @@ const NAMES: &[&str] = &[
     "é\u{202e}",
 ];
 
-/// Where the guesses at values begin.
+/// Seeds for guessing values.
 pub(crate) fn seeds() -> impl Strategy<Value = Vec<u64>> {
     vec(any::<u64>(), 12)
 }
 
-/// A whole schema, with definitions that it may mention.
+/// A whole schema, with definitions that it may refer to.
 pub(crate) fn schema() -> impl Strategy<Value = Value> {
     (part(), part(), part()).prop_map(|(mut root, d, e)| {
         if let Value::Object(root) = &mut root {
@@ -117,7 +117,7 @@ fn object(inner: impl Strategy<Value = Value> + Clone) -> impl Strategy<Value = 
     })
 }
 
-/// Results as tools give them.
+/// Results like those of tools.
 pub(crate) fn value() -> impl Strategy<Value = Value> {
     let part = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
     let leaf = prop_oneof![8 => scalar(), 1 => Just(part)];

@@ -1,11 +1,11 @@
-//! What a schema is taken to mean beyond its words.
+//! The stricter reading of a schema by the generator, as JSON Schema.
 //!
-//! JSON Schema says less than authors of tools mean: `properties` holds for objects and lets every
-//! other value pass, members that are not listed are welcome, a tuple may be short. The generator
-//! reads more into it, because a checker that finds a misspelled member is worth more. Here the same
-//! readings are written as JSON Schema, so that a validator can tell which values they leave out.
+//! JSON Schema says less than authors of tools mean: `properties` applies to objects and accepts every other value,
+//! members that are not listed are allowed, a tuple may be short. The generator reads a schema more strictly, so that
+//! the checker finds misspelled members. Here the same readings are written as JSON Schema, so that a validator can
+//! tell which values they exclude.
 //!
-//! Invariant: a schema as read accepts nothing that the schema does not accept, but for `oneOf`.
+//! Invariant: a schema as read accepts nothing that the schema does not accept, except for `oneOf`.
 
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ const ONE: &[&str] = &[
 const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems", "items"];
 const MAP: &[&str] = &["properties", "patternProperties", "$defs", "definitions"];
 
-/// `None` if the schema is none, or refers to another document.
+/// A validator, or `None` if the schema is invalid or refers to another document.
 pub(crate) fn validator(schema: &Value, draft: Draft) -> Option<Validator> {
     jsonschema::options().with_draft(draft).build(schema).ok()
 }
@@ -46,7 +46,7 @@ pub(crate) fn as_read(schema: &Value) -> Value {
             _ => {}
         }
     }
-    // Where only one alternative fits as written, several may fit as read, or none.
+    // If exactly one alternative matches as written, several or none may match as read.
     if let Some(alternatives) = read.remove("oneOf") {
         let all = json!({ "anyOf": alternatives });
         also(&mut read, all);
@@ -74,7 +74,7 @@ fn meanings(schema: &Map<String, Value>) -> Vec<Value> {
             meant.push(json!({"type": "array"}));
         }
     }
-    // A tuple has its items, and no others unless the schema says which.
+    // A tuple has all its items, and no others unless the schema defines them.
     let (prefix, rest) = match (schema.get("prefixItems"), schema.get("items")) {
         (Some(prefix), rest) => (prefix.as_array(), rest),
         (None, Some(Value::Array(prefix))) => (Some(prefix), schema.get("additionalItems")),
@@ -88,7 +88,7 @@ fn meanings(schema: &Map<String, Value>) -> Vec<Value> {
             meant.push(json!({"maxItems": prefix.len()}));
         }
     }
-    // What no pattern covers is not there.
+    // Members that no pattern matches are not allowed.
     if let Some(patterns) = schema.get("patternProperties").and_then(Value::as_object)
         && !has(&["additionalProperties"])
     {
@@ -105,7 +105,7 @@ fn meanings(schema: &Map<String, Value>) -> Vec<Value> {
             "additionalProperties": false,
         }));
     }
-    // Of an object whose members are all optional one is there, or it is empty.
+    // An object whose members are all optional has at least one of them, or is empty.
     if let Some(properties) = schema.get("properties").and_then(Value::as_object)
         && !has(&["additionalProperties", "patternProperties"])
         && schema

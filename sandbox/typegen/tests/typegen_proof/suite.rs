@@ -1,6 +1,6 @@
-//! The JSON Schema Test Suite, as the source package of Python's `jsonschema` carries it.
+//! The JSON Schema Test Suite, from the source package of Python's `jsonschema`.
 //!
-//! Invariant: all of the documents of the two drafts that MCP servers write, none left out.
+//! Invariant: all documents of the two drafts that MCP servers use are included.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::compiler::{Case, variable};
 use crate::readings::{as_read, validator};
 
-/// Where the suite is; `scripts/setup` writes it into `build/env`.
+/// The environment variable with the path of the suite; `scripts/setup` writes it to `build/env`.
 const SUITE: &str = "MUX_TEST_SCHEMAS";
 
 const DRAFTS: [(&str, Draft); 2] = [
@@ -24,7 +24,7 @@ pub(crate) struct Document {
     name: String,
     draft: Draft,
     schema: Value,
-    /// Values that the suite says are valid.
+    /// Values that are valid according to the suite.
     valid: Vec<Value>,
 }
 
@@ -71,9 +71,9 @@ impl Document {
         }
     }
 
-    /// The valid values, without those that the schema as it is read leaves out.
+    /// The case with the valid values that the stricter reading of the schema accepts, too.
     pub(crate) fn case(&self) -> Case {
-        // A schema that refers to another document gives no validator.
+        // There is no validator for a schema that refers to another document.
         let read = validator(&as_read(&self.schema), self.draft);
         let is_meant = |value: &&Value| read.as_ref().is_none_or(|read| read.is_valid(value));
         Case {

@@ -1,14 +1,14 @@
-//! How programs may use a learned type: as any other value of that type, and every complaint about
-//! it says that the type was only observed.
+//! How programs may use a learned type: like any other type, and every error about it says that the type was only
+//! observed.
 //!
-//! Invariant: a line of a program is either free of complaints, or each names `Seen`.
+//! Invariant: a line of a program has no errors, or each of them names `Seen`.
 
 use mux_typegen::{Observed, ServerDecl, Shape, ToolDecl, declarations};
 use serde_json::{Value, json};
 
 use crate::compiler::compiled;
 
-/// Nothing is wrong with these.
+/// A program without errors.
 const RIGHT: &str = r#"
 (async () => {
   const record = await mux.s.record();
@@ -59,7 +59,7 @@ const RIGHT: &str = r#"
 });
 "#;
 
-/// A word of what is wrong with each of these.
+/// Expressions with an error, and a part of its message.
 const WRONG: &[(&str, &str)] = &[
     ("(await mux.s.record()).nme", "Did you mean 'name'?"),
     (
@@ -115,7 +115,7 @@ fn learned() -> Vec<(&'static str, Shape)> {
 }
 
 #[test]
-fn learned_types_in_use() {
+fn errors_about_learned_types_name_seen() {
     let learned = learned();
     let tools = learned.iter().map(|(name, shape)| ToolDecl {
         name,

@@ -1,6 +1,6 @@
-//! Values for a schema: guesses, of which a validator picks those that are right.
+//! Guesses values for a schema and keeps those that a validator accepts.
 //!
-//! Invariant: what is returned was accepted by the schema, as written and as read.
+//! Invariant: every returned value is accepted by the schema, as written and as read.
 
 use jsonschema::Draft;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::readings::{as_read, validator};
 
 const WORDS: &[&str] = &["a", "b", "", "2026-11-21", "a@b.c", "x y"];
 
-/// What a validator accepts of as many guesses as there are seeds.
+/// The guesses, one for each seed, that a validator accepts.
 pub(crate) fn accepted(schema: &Value, seeds: &[u64]) -> Vec<Value> {
     let draft = Draft::Draft202012;
     let written = validator(schema, draft).expect("a random schema is one");
@@ -48,7 +48,7 @@ impl<'a> Guess<'a> {
         from.get(at)
     }
 
-    /// A value that follows the schema's words where they are easy to follow.
+    /// A value that follows the keywords that are easy to follow.
     fn value(&mut self, schema: &'a Value, levels: usize) -> Value {
         let Some(map) = schema.as_object().filter(|_| levels > 0) else {
             return self.any(levels);
@@ -77,7 +77,7 @@ impl<'a> Guess<'a> {
         self.typed(map, levels)
     }
 
-    /// Members of all parts together, where these are objects.
+    /// The members of all parts together, if the parts are objects.
     fn of_all(&mut self, map: &'a Map<String, Value>, parts: &'a [Value], levels: usize) -> Value {
         let mut all = Map::new();
         let mut last = self.typed(map, levels);

@@ -1,7 +1,7 @@
-//! Type generation from schemas that nobody should write.
+//! Type generation from invalid and hostile schemas.
 //!
-//! Invariant: any JSON value gives a declaration, the same one each time, in bounded size; and no
-//! text of a server's leaves the comment or string that it was put in.
+//! Invariant: any JSON value gives a declaration, the same one each time, of bounded size; and no text of a server
+//! leaves the comment or string that it was put in.
 
 mod random;
 
@@ -10,10 +10,10 @@ use mux_typegen::{GLOBALS, ServerDecl, ToolDecl, declarations, signature, tool_d
 use random::Random;
 use serde_json::{Map, Value, json};
 
-/// The promised 64 KiB of types, and room for a description and the frame.
+/// The maximum size in bytes: 64 KiB of types, and room for a description and the enclosing text.
 const MOST: usize = 64 * 1024 + 8 * 1024;
 
-/// Declares one tool in all three ways, and returns its part of `mux.d.ts`.
+/// Declares one tool in all three forms, and returns its part of `mux.d.ts`.
 fn check(input: &Value, output: Option<&Value>, words: &str) -> String {
     let tool = || ToolDecl {
         name: "t",
@@ -58,7 +58,7 @@ fn check(input: &Value, output: Option<&Value>, words: &str) -> String {
     text
 }
 
-/// What a compiler would see; panics if a comment or string is still open at the end.
+/// The code without comments and strings; panics if a comment or string is still open at the end.
 fn without_comments_and_strings(text: &str) -> String {
     let mut code = String::new();
     let mut rest = text;
@@ -87,7 +87,7 @@ fn without_comments_and_strings(text: &str) -> String {
 }
 
 #[test]
-fn rude_schemas() {
+fn hostile_schemas_give_valid_declarations() {
     let deep = |key: &str, levels: usize| {
         (0..levels).fold(json!({"type": "string"}), |inner, _| match key {
             "properties" => json!({"type": "object", "properties": {"p": inner}}),
@@ -148,7 +148,7 @@ fn rude_schemas() {
 }
 
 #[test]
-fn limits_are_named() {
+fn exceeded_limits_are_named_in_the_type() {
     let deep = (0..100).fold(json!({}), |inner, _| json!({"properties": {"p": inner}}));
     assert!(check(&deep, None, "plain").contains("unknown /* nested deeper than 64 levels */"));
     let names: Vec<String> = (0..20_000).map(|n| format!("p{n}")).collect();
@@ -159,7 +159,7 @@ fn limits_are_named() {
 }
 
 #[test]
-fn words_stay_in_their_comment() {
+fn text_of_a_server_cannot_end_its_comment() {
     let hidden = "*\u{200b}/ LEAK() *\u{2028}/ LEAK() **//LEAK()";
     let long = "*/".repeat(100_000);
     for words in [
@@ -186,7 +186,7 @@ fn words_stay_in_their_comment() {
 }
 
 #[test]
-fn any_json_is_a_schema() {
+fn random_json_gives_valid_declarations() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for _ in 0..3000 {
         let schema = random.schema(6);
@@ -195,7 +195,7 @@ fn any_json_is_a_schema() {
 }
 
 #[test]
-fn spellings() {
+fn names_are_spelled_as_identifiers() {
     for (name, spelling) in [
         ("read_file", "read_file"),
         ("get-thing", "get_thing"),

@@ -1,4 +1,4 @@
-//! Random schemas for the rude tests: some sensible, some not schemas at all.
+//! Random schemas for the tests with hostile schemas: some valid, some not schemas at all.
 //!
 //! Invariant: a seed gives the same schemas on every machine.
 

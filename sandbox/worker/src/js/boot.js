@@ -1,9 +1,9 @@
-// Entry of the guest's world: builds every global that a program sees and hands the host what it
-// needs to run one. It is evaluated once for each isolate, before any guest code, or once for a snapshot
-// from which many are built: nothing random and no time of day may be kept in it.
+// Entry of the prelude: builds the globals of the guest's realm and provides the host object. It is evaluated once for
+// each isolate, before any guest code, or once for a snapshot from which many isolates are built: it must not keep
+// random values or the time of day.
 //
-// Invariant: guest code never holds a reference to `Deno`, to an op, or to anything from which one
-// can be reached; what the bridge uses is captured here before the guest can replace it.
+// Invariant: guest code never holds a reference to `Deno`, to an op, or to anything from which one can be reached; what
+// the prelude uses is captured before the guest can replace it.
 
 import { core } from "ext:core/mod.js";
 import { op_mux_ended } from "ext:core/ops";
@@ -15,7 +15,7 @@ import * as web from "ext:mux/web.js";
 const define = (name, value, writable = true) =>
   Object.defineProperty(globalThis, name, { value, writable, configurable: writable, enumerable: false });
 
-// Rejections that nobody has handled so far; one that is awaited later leaves the list again.
+// Rejections that are not handled so far. One that is handled later is removed.
 const stray = new Map();
 core.setUnhandledPromiseRejectionHandler((promise, reason) => {
   stray.set(promise, reason);
@@ -31,10 +31,11 @@ define("console", console);
 define("mux", session.mux, false);
 for (const [name, value] of Object.entries(web.globals)) define(name, value);
 
-// Not the guest's: shared memory, compilers and the runtime's own handles.
+// Globals that are removed: shared memory, compilers and the runtime's own handles.
 const FOREIGN = ["Deno", "__bootstrap", "WebAssembly", "SharedArrayBuffer", "Atomics", "eval", "gc"];
 
-// Engines that switch off `Function` may forget its relatives, which have no name of their own.
+// Engines that disable `Function` may leave its relatives enabled, which are not globals: the constructors of async
+// functions and generators.
 const disarm = (relative) => {
   const prototype = Object.getPrototypeOf(relative);
   const { name } = prototype.constructor;
@@ -54,7 +55,7 @@ const { warn } = console;
 const { stringify } = JSON;
 const AnyError = Error;
 
-/** Something was thrown that is no error and knows no place. */
+/** The fault for a thrown value that is not an error and has no stack. */
 const faultOfValue = (value) =>
   stringify({
     kind: "runtime",
@@ -63,14 +64,14 @@ const faultOfValue = (value) =>
     recoverable: true,
   });
 
-// The host takes this object off the global before any guest code runs, and calls nothing else.
+// The host removes this object from the global object before any guest code runs, and calls nothing else.
 globalThis.__muxHost = Object.freeze({
-  /** Takes away what is not the guest's. Not in here: the runtime needs its handles until it stands. */
+  /** Removes what the guest must not have. Called after this script: the runtime needs its handles until then. */
   seal() {
     for (const name of FOREIGN) delete globalThis[name];
     for (const relative of [async () => {}, function* () {}, async function* () {}]) disarm(relative);
   },
-  /** Gives the isolate its input and the names of the servers and tools, both JSON text. */
+  /** Passes the isolate its input and the names of the servers and tools, both as JSON text. */
   prepare(input, names, limits) {
     session.prepare(input, names, limits.maxArgument);
     web.startClock();
@@ -85,7 +86,7 @@ globalThis.__muxHost = Object.freeze({
       op_mux_ended();
     }
   },
-  /** Comes after a result, when the event loop has told of every rejection: a word about the rest. */
+  /** Called after a result, when the event loop has reported every rejection: warns about unhandled ones. */
   finish(untold) {
     if (untold) return warn("many promises were rejected and never awaited");
     if (stray.size === 0) return;
@@ -93,6 +94,6 @@ globalThis.__muxHost = Object.freeze({
     const many = stray.size === 1 ? "a promise was" : `${stray.size} promises were`;
     warn(`${many} rejected and never awaited: ${inspect(first)}`);
   },
-  /** The fault behind what was thrown, as JSON text, or null for an error that is not ours. */
+  /** The fault of a thrown value, as JSON text, or null for an error that is not ours. */
   faultOf: (thrown) => (thrown instanceof AnyError ? faultOf(thrown) : faultOfValue(thrown)),
 });

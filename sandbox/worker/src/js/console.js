@@ -1,5 +1,5 @@
-// `console`: what a script prints, formatted in the isolate and sent to the caller line by line
-// while the program runs. Nothing is written to the process's own output.
+// `console`: formats what a script prints in the isolate and sends it to the caller line by line while the program
+// runs. Nothing is written to the process's own output.
 
 import { op_mux_console } from "ext:core/ops";
 import { globals } from "ext:mux/web.js";
@@ -12,7 +12,7 @@ const SHORT = 16;
 const { stringify } = JSON;
 const isIdentifier = (key) => /^[A-Za-z_$][\w$]*$/.test(key);
 
-/** Text of any value as a person would want to read it; never throws, never calls a getter. */
+/** Formats any value for a reader; never throws, never calls a getter. */
 export function inspect(value, depth = 0, seen = []) {
   switch (typeof value) {
     case "string":
@@ -43,8 +43,8 @@ const { URL, URLSearchParams } = globals;
 let firstColumn = 0;
 const startColumn = (column) => void (firstColumn = column);
 
-// Frames of the bridge say nothing to the author of a program, and its own first line stands further
-// to the right in the script than where the author wrote it.
+// Drops frames of the prelude, which mean nothing to the author of a program, and corrects the columns of the first
+// line, which is shifted in the script.
 const usersFrames = (stack) =>
   stack
     .split("\n")
@@ -100,7 +100,7 @@ function enclose(open, items, close) {
   return `${open}\n${items.map((item) => `  ${item.replaceAll("\n", "\n  ")}`).join(",\n")}\n${close}`;
 }
 
-// Many short items share lines: a list of a hundred numbers is no page.
+// Puts several short items on a line, so that a list of a hundred numbers stays short.
 function filled(items) {
   const lines = [];
   for (const item of items) {
@@ -111,7 +111,7 @@ function filled(items) {
   return lines;
 }
 
-// `%s` and its relatives, as every console has them.
+// Formats `%s` and the other placeholders of the console standard.
 function format(args) {
   const [first, ...rest] = args;
   if (typeof first !== "string" || !first.includes("%")) return args.map((a) => inspect(a)).join(" ");
@@ -176,7 +176,7 @@ export function makeConsole() {
       print(1, elapsed(label));
       timers.delete(label);
     },
-    // There is nothing to clear: what was printed has been sent.
+    // There is nothing to clear: the output has been sent already.
     clear: () => {},
   };
   return { console, inspect, startColumn };

@@ -1,7 +1,7 @@
-// Values that leave the isolate, as JSON text. What JSON would drop without a word (functions,
-// promises, maps, errors inside a value) is refused with the place where it stands instead.
+// Converts values that leave the isolate to JSON text. What JSON would drop silently (functions, promises, maps) is
+// refused with its path instead.
 
-// Levels of a value that leaves. The JSON reader of the daemon gives up at 128, frames included.
+// The maximum nesting depth of a value. The JSON reader of the daemon supports 128 levels, including those around it.
 const MAX_DEPTH = 100;
 
 const { stringify } = JSON;
@@ -31,7 +31,7 @@ const refusal = (value) => {
   return undefined;
 };
 
-// Errors and typed arrays have an obvious form that JSON.stringify does not know.
+// Converts errors and typed arrays, whose obvious form JSON.stringify does not know.
 const translated = (value) => {
   if (value instanceof Error) return { name: value.name, message: value.message };
   if (value instanceof typedArray) return Array.from(value);
@@ -44,8 +44,8 @@ export class NotJson extends TypeError {
   }
 }
 
-// What marks an error as ours: the kind and hint that the host reports, as JSON text. Bound, so that
-// a program that replaces the methods of all maps cannot get hold of this one.
+// The faults of errors of ours, as JSON text, which the host reports. Bound, so that a program that replaces methods of
+// `WeakMap.prototype` cannot get hold of this one.
 const marks = new WeakMap();
 export const mark = marks.set.bind(marks);
 export const marked = marks.get.bind(marks);
@@ -54,15 +54,15 @@ const refuse = (kind, message, hint, path) => {
   const fault = { kind, message, hint, path, recoverable: true };
   const error = new NotJson(message);
   mark(error, stringify(fault));
-  // The same fields as every error of ours, for a program that catches it.
+  // The same properties as a `ToolError`, for a program that catches it.
   for (const field of ["kind", "recoverable", "path", "hint"]) {
     if (fault[field] !== undefined) error[field] = fault[field];
   }
   return error;
 };
 
-// Half of a surrogate pair, as a text that was cut inside an emoji ends with, is not Unicode: JSON
-// escapes it and most readers refuse it. It becomes U+FFFD, as in every encoder of the web.
+// Replaces lone surrogates, which a text that was cut inside an emoji ends with, by U+FFFD, as every web encoder does:
+// JSON escapes them, and most readers refuse them.
 const wellFormed = (text) =>
   text.includes("\\ud") ? text.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (escape) => (escape.length > 2 ? "\\ufffd" : escape)) : text;
 
@@ -70,7 +70,7 @@ const wellFormed = (text) =>
 export function toJson(value, what, kind = "runtime", path = undefined) {
   const top = refusal(value);
   if (top) throw refuse(kind, `${what} is ${top[0]}, which JSON cannot hold`, top[1], path);
-  // The objects that the replacer stands in, outermost first, and the key that led into each.
+  // The objects that the replacer is in, outermost first, and the key that led to each.
   const holders = [];
   const keys = [];
   const at = (key) => {

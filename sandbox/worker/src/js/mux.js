@@ -1,9 +1,8 @@
-// `mux`: every tool of every server as an async function, the calls by path, and what a program asks of
-// the daemon itself.
+// `mux`: every tool of every server as an async function, calls by path, and the functions of the daemon itself.
 //
-// A call leaves the isolate through one op pair with its arguments as JSON text, taken once: what a
-// getter or a proxy answers later changes nothing. Names are resolved by the daemon at call time, so
-// that a server which has not been started yet can be called all the same.
+// A call leaves the isolate through an op, with its arguments as JSON text that is made once: what a getter or a proxy
+// returns later has no effect. The daemon resolves names at call time, so a server that has not been started yet can be
+// called.
 
 import { op_mux_call, op_mux_call_own, op_mux_call_path, op_mux_emit } from "ext:core/ops";
 import { mark, marked, toJson } from "ext:mux/json.js";
@@ -33,10 +32,10 @@ Object.defineProperty(ToolError.prototype, "name", { value: "ToolError", configu
 /** The fault behind an error of ours, as JSON text, or null. */
 export const faultOf = (error) => marked(error) ?? null;
 
-// Where the program stands in a stack, in the columns of its script.
+// A frame of the program in a stack, with the columns of its script.
 const PLACE = /\bprogram\.ts:(\d+):(\d+)/;
 
-/** Remembers who calls, for an error that comes back on an empty stack. */
+/** Captures the stack of a call, for an error that arrives on an empty stack. */
 const callSite = () => {
   const site = {};
   captureStackTrace(site);
@@ -63,7 +62,7 @@ export function makeMux() {
   };
   const failure = (fault, site) => {
     const error = new ToolError(fault);
-    // Nobody awaits the call in the program's own code: the stack is that of the call.
+    // No frame of the program is on the stack: use the stack of the call.
     if (!PLACE.test(error.stack)) {
       const [, line, column] = PLACE.exec(site.stack) ?? [];
       const frames = site.stack.slice(site.stack.indexOf("\n"));
@@ -73,7 +72,7 @@ export function makeMux() {
     mark(error, stringify(fault));
     return error;
   };
-  // The op answers `+` and the value, or `-` and the fault.
+  // The op returns `+` and the value, or `-` and the fault.
   const settle = (answer, site) => {
     const body = parse(answer.slice(1));
     if (answer[0] === "+") return body;
@@ -99,7 +98,7 @@ export function makeMux() {
     if (wrong) throw invalid(path, wrong);
     return settle(await op_mux_call_own(name, encode(args, path)), site);
   };
-  // What is checked is the text that leaves. Nothing of several parts is sent if one of them is wrong.
+  // The text that leaves is validated. If one of several parts is invalid, none is sent.
   const emit = (part) => {
     const several = isArray(part);
     const count = several ? part.length : 1;
@@ -129,7 +128,7 @@ export function makeMux() {
   for (const name of keys(builtins)) freeze(builtins[name]);
 
   const worlds = makeWorlds(callNamed);
-  // `mux.resources` and `mux.prompts` have the servers as members, and what one can do there as theirs.
+  // `mux.resources` and `mux.prompts` have a member for each server, with the functions of the group as its members.
   const beside = (group) => {
     const member = (server) => {
       if (hasOwn(plain, server) && !worlds.list().includes(server)) return plain[server];

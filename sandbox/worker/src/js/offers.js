@@ -1,8 +1,8 @@
-// What servers offer beside tools: each function makes, of what the program gave, the arguments that are
-// sent. They stand in `mux.resources.<server>` and `mux.prompts.<server>`.
+// Resources and prompts of servers, as `mux.resources.<server>` and `mux.prompts.<server>`: each function converts the
+// arguments of the program to those that are sent.
 //
-// Invariant: as in own.js, a function here only looks at values. It answers `{ args }`, or `{ wrong }` with
-// a message and a hint.
+// Invariant: as in own.js, a function here only reads values. It returns `{ args }`, or `{ wrong }` with a message and
+// a hint.
 
 const { isArray } = Array;
 
@@ -18,7 +18,7 @@ export const offers = {
   resources: {
     list,
     templates: list,
-    /** The contents, by the rule that is written in the types. */
+    /** Reads the contents, in the form that `globals.d.ts` describes. */
     read(server, uri) {
       if (typeof uri !== "string" || uri === "") return wrong("a resource is read by its uri", URI);
       return { args: { server, uri } };

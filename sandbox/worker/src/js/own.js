@@ -1,7 +1,6 @@
-// Functions of the daemon itself: each makes, of what the program gave, the arguments that are sent.
+// Functions of the daemon itself: each converts the arguments of the program to those that are sent.
 //
-// Invariant: a function here only looks at values. It answers `{ args }`, or `{ wrong }` with a message
-// and a hint.
+// Invariant: a function here only reads values. It returns `{ args }`, or `{ wrong }` with a message and a hint.
 
 const { isSafeInteger } = Number;
 const { isArray } = Array;
@@ -15,7 +14,7 @@ const RANGE = "such as mux.read(handle, { offset: 0, length: 65536 }), both in b
 const QUERY = "such as mux.search(\"create issue\", { server: \"github\", limit: 5 })";
 const PATHS = "such as mux.describe(\"files.read\", \"github.create_issue\"), or an array of such paths";
 
-/** What stands in the options, or nothing: the daemon knows which there are. */
+/** Copies the options, if any. The daemon validates them. */
 const options = (name, given) => {
   if (given === undefined) return { args: {} };
   if (!isObject(given)) return wrong(`the options of mux.${name} are no object`, `see mux.${name} in \`mux types\``);
@@ -23,7 +22,7 @@ const options = (name, given) => {
 };
 
 export const own = {
-  /** The whole of a value that is kept, or with a range a page of its JSON text. */
+  /** Reads a stored value, or with a range a page of its JSON text. */
   read(of, range) {
     const handle = isObject(of) ? of.handle : of;
     if (typeof handle !== "string" || handle === "") return wrong("mux.read needs a handle", HANDLE);
@@ -36,14 +35,14 @@ export const own = {
     return { args: { handle, offset, length } };
   },
 
-  /** Tools that fit a few words, the best first. */
+  /** Finds tools by a few words, the best first. */
   search(query, given) {
     if (typeof query !== "string") return wrong("mux.search needs a text of a few words", QUERY);
     const found = options("search", given);
     return found.wrong ? found : { args: { ...found.args, query } };
   },
 
-  /** Everything about a few tools. */
+  /** Describes a few tools completely. */
   describe(...given) {
     const paths = given.length === 1 && isArray(given[0]) ? given[0] : given;
     const texts = [];
@@ -54,7 +53,7 @@ export const own = {
     return texts.length === 0 ? wrong("mux.describe needs the path of a tool", PATHS) : { args: { paths: texts } };
   },
 
-  /** The search in the form that begins with the best path. */
+  /** The search in a form whose result begins with the best path. */
   discover: (given) => options("discover", given),
 
   // Members of `mux.catalog`.

@@ -1,12 +1,12 @@
-// MCP content blocks, which a program hands to its caller beside the result.
+// Validates MCP content blocks, which a program emits for its caller in addition to the result.
 //
-// Invariant: what is looked at is plain data, parsed from the very text that leaves the isolate, and only
-// its own fields count.
+// Invariant: what is validated is plain data, parsed from the same text that leaves the isolate, and only own
+// properties count.
 
 const { hasOwn, keys } = Object;
 const { isArray } = Array;
 
-// The texts that a block of each type must have.
+// The string properties that a block of each type must have.
 const BLOCKS = {
   text: ["text"],
   image: ["data", "mimeType"],

@@ -1,5 +1,5 @@
-// The small part of the web's globals that a script expects and that touches nothing outside:
-// timers, text encodings, URLs, base64, random values, structuredClone, a clock.
+// The few web globals that a script expects and that reach nothing outside: timers, text encodings, URLs, base64,
+// random values, structuredClone, a clock.
 
 import { core } from "ext:core/mod.js";
 import {
@@ -23,7 +23,7 @@ const { stringify } = JSON;
 let timersLeft = Infinity;
 let timersMost = Infinity;
 const timers = new Map();
-// Bound, so that a program that replaces the methods of all maps sees no object of the runtime.
+// Bound, so that a program that replaces methods of `Map.prototype` does not see objects of the runtime.
 const remember = timers.set.bind(timers);
 const find = timers.get.bind(timers);
 const forget = timers.delete.bind(timers);
@@ -42,7 +42,7 @@ function setTimer(callback, delay, args, repeats, name) {
     mark(error, stringify({ kind: "limit", message, hint: "await one timer in a loop instead of setting many; [limits] timers in config.toml allows more", recoverable: true }));
     throw error;
   }
-  // Only the id leaves: the timer object is the runtime's.
+  // The program gets only the id: the timer object belongs to the runtime.
   let id;
   const fire = () => {
     if (!repeats) forget(id);
@@ -270,7 +270,7 @@ const base64 = (op, name) => (text) => {
   return out;
 };
 
-// Complete when the program begins: the time at which this script ran may be that of a snapshot.
+// `timeOrigin` is set when the program begins: this script may have run long before, for a snapshot.
 const performance = { now: () => op_mux_now() };
 export const startClock = () => {
   performance.timeOrigin = Date.now();

@@ -1,24 +1,24 @@
-// What stands under `mux.`: servers, groups of tools and tools, as the names that the daemon knows tell.
+// The members of `mux`: servers, groups of tools, and tools, from the names that the daemon passes.
 //
-// A name is looked at when somebody asks for it: a program that calls one tool reads no list of a server
-// without groups, and of one with groups only its own. Whether a tool exists is the daemon's to say.
+// Names are resolved on demand: a program that calls one tool parses no list for a server without groups, and only the
+// list of that server for one with groups. Whether a tool exists is decided by the daemon.
 //
-// Invariant: nothing here answers to `then` or `toJSON`, or `await` and JSON.stringify would call it.
+// Invariant: no proxy has `then` or `toJSON`, because `await` and JSON.stringify would call them.
 
 const { create, defineProperty, freeze, hasOwn, keys } = Object;
 const { parse } = JSON;
 
-/** Gives a function the name under which it is printed. */
+/** Sets the name of a function, under which it is printed. */
 const renamed = (name, call) => defineProperty(call, "name", { value: name, configurable: true });
 export const named = (name, call) => freeze(renamed(name, call));
 
-// What every object answers, unless a tool is called so.
+// Members that every proxy has, unless a tool has the same name.
 export const plain = { toString: Object.prototype.toString, valueOf: Object.prototype.valueOf, constructor: Object };
-// What a function answers.
+// Members of functions, which proxies of callable tools forward.
 const OF_FUNCTIONS = create(null);
 for (const name of [...keys(plain), "apply", "bind", "call", "hasOwnProperty", "length", "name"]) OF_FUNCTIONS[name] = true;
 
-/** A proxy whose members are made on demand and kept, so that `mux.a.b === mux.a.b`. */
+/** A proxy whose members are created on demand and kept, so that `mux.a.b === mux.a.b`. */
 export const world = (label, member, list, of = create(null)) => {
   const made = create(null);
   const refuse = () => {
@@ -44,13 +44,13 @@ export const world = (label, member, list, of = create(null)) => {
   });
 };
 
-/** How a segment is written after a dot: the rule of the daemon. */
+/** How a segment is spelled after a dot. The same rule as `spell_flat` of mux-typegen. */
 const spell = (segment) => {
   const spelled = segment.replace(/[^\w$]+/g, "_").replace(/^\d/, "_$&");
   return spelled === "" || spelled === "then" || spelled === "toJSON" ? `${spelled}_` : spelled;
 };
 
-// One list of an outline, by its names: null for a tool, and `[name, [...], 1?]` for a group.
+// Indexes one list of an outline by name: null for a tool, and `[name, [...], 1?]` for a group.
 const indexed = (outline) => {
   const entries = create(null);
   const list = [];
@@ -64,8 +64,8 @@ const indexed = (outline) => {
 };
 
 /**
- * The servers' worlds, from the text that the daemon gives: a line of JSON with each server's name and whether it
- * has groups (null if nobody knows its tools), then a line for each whose tools are known.
+ * The proxies of the servers, from the text that the daemon passes: a line of JSON with the name of each server and
+ * whether it has groups (null if its tools are unknown), then a line for each server whose tools are known.
  */
 export function makeWorlds(callNamed) {
   let text = "{}";
@@ -83,14 +83,14 @@ export function makeWorlds(callNamed) {
   const caller = (server, path) => async (args) => callNamed(server, path, args);
   const last = (path) => path.slice(path.lastIndexOf(".") + 1);
 
-  // A tool that may exist, with members that may: only a call tells.
+  // A tool or group that may or may not exist, as may its members: only a call can tell.
   const anything = (server, path) => {
     const call = renamed(last(path), caller(server, path));
     const member = (key) => (OF_FUNCTIONS[key] ? call[key] : anything(server, `${path}.${key}`));
     return world(`mux.${server}.${path}`, member, () => [], call);
   };
 
-  // Without groups every name is that of a tool.
+  // A server without groups: every name is that of a tool.
   const flat = (server) => {
     let list;
     const listed = () => (list ??= outline(server));
@@ -99,7 +99,7 @@ export function makeWorlds(callNamed) {
     return world(`mux.${server}`, member, listed);
   };
 
-  // A server with groups, or one of those; `call` is the tool, if a group is one, too.
+  // A server with groups, or a group; `call` is the tool, if the group is also a tool.
   const grouped = (server, prefix, read, call) => {
     let level;
     let spellings;
@@ -116,7 +116,7 @@ export function makeWorlds(callNamed) {
       }
       if (call !== undefined && OF_FUNCTIONS[key]) return call[key];
       if (hasOwn(plain, key)) return plain[key];
-      // The exact names of a group and of a tool lead there, too.
+      // The exact name of a group or a tool works as well as its spelling.
       const spelled = spell(key);
       if (spelled !== key && entries[spelled]) return other(spelled);
       const isWhole = prefix === "" && key.includes(".");
@@ -127,7 +127,7 @@ export function makeWorlds(callNamed) {
   };
 
   return {
-    /** What stands there under the name of a server. */
+    /** The member of `mux` for a server. */
     server(name) {
       const hasGroups = hasOwn(servers(), name) ? servers()[name] : null;
       if (hasGroups === null) {

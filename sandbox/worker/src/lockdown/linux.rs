@@ -1,8 +1,7 @@
-//! Linux: what one process can refuse itself without any privilege, in two steps.
+//! The lockdown on Linux: the restrictions that a process can apply to itself without privileges, in two steps.
 //!
-//! Before the engine starts there is one thread, so whatever the kernel binds to a thread (landlock) is
-//! inherited by all. What would keep the engine from starting (the budget of memory, the filter of system
-//! calls) comes after it.
+//! Before the engine starts there is one thread, so restrictions of a thread (landlock) are inherited by all. What
+//! would prevent the engine from starting (the memory limit, the system call filters) is applied after it has started.
 //!
 //! Invariant: from the second step on, no descriptor beyond the socket, standard output (`/dev/null`) and
 //! standard error (a pipe to the daemon) is open, and none can be opened.
@@ -26,17 +25,16 @@ use nix::{
 use super::{Walls, time_zone};
 use crate::memory::Memory;
 
-/// Processor time of all the runs of one process. The daemon counts each run; this ends a process of
-/// which the daemon has lost count.
+/// Processor time of all runs of one process, in seconds. The daemon limits each run; this is a second line of defense.
 const PROCESSOR_SECONDS: u64 = 3600;
 
-/// Standard input, output and error.
+/// The number of descriptors: standard input, output and error.
 const DESCRIPTORS: u32 = 3;
 
-/// What is held between the two steps.
+/// The state between the two steps.
 pub(crate) struct Lockdown {
     layers: Vec<String>,
-    /// `/proc/self/status`, which cannot be opened any more when it is read.
+    /// `/proc/self/status`, opened in the first step because the second can no longer open files.
     status: Option<File>,
 }
 
@@ -67,7 +65,7 @@ impl Walls for Lockdown {
             let most = bytes.saturating_add(budget as u64);
             setrlimit(Resource::RLIMIT_DATA, most, most).is_ok()
         });
-        // Without the limit an abort is never for want of memory.
+        // Without the limit, an abort is never caused by a lack of memory.
         self.note("memory", limited && aborts::explain(budget));
         let cpu = setrlimit(
             Resource::RLIMIT_CPU,
@@ -82,7 +80,7 @@ impl Walls for Lockdown {
             DESCRIPTORS.into(),
         );
         self.note("descriptors", closed && none_more.is_ok());
-        // Last: it refuses what the lines above do.
+        // Last, because the filters refuse the calls above.
         for (layer, holds) in syscalls::filter() {
             self.note(layer, holds);
         }
@@ -98,7 +96,7 @@ impl Lockdown {
     }
 }
 
-/// `VmData`: private writable memory, which is what `RLIMIT_DATA` counts.
+/// `VmData` in bytes: private writable memory, which is what `RLIMIT_DATA` limits.
 fn written_memory(mut status: File) -> Option<u64> {
     let mut text = String::new();
     status.read_to_string(&mut text).ok()?;
@@ -107,7 +105,7 @@ fn written_memory(mut status: File) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// Whoever started the daemon may have left descriptors open in it that it does not know of.
+/// Closes all descriptors but the standard ones: the daemon may have inherited descriptors that it does not know of.
 #[expect(unsafe_code, reason = "no safe wrapper of close_range is at hand")]
 fn close_all_but_standard() -> bool {
     // SAFETY: the call takes three integers. No value of this process owns a descriptor that is closed

@@ -1,7 +1,7 @@
-//! macOS: limits of the process, the sandbox of the system, and a thread that watches the memory, for which
-//! the system has no limit. This compiles against the system's interfaces; nobody has run it yet.
+//! The lockdown on macOS: process limits, the system's sandbox, and a thread that watches the memory, which the system
+//! does not limit. Type-checked, but never run so far.
 //!
-//! Invariant: what cannot be had is not named, and the worker goes on without it.
+//! Invariant: a layer that cannot be applied is not reported, and the worker continues without it.
 
 mod profile;
 mod watch;
@@ -14,12 +14,12 @@ use nix::sys::{
 use super::{Walls, time_zone};
 use crate::memory::Memory;
 
-/// Processor time of all the runs of one process, as on Linux.
+/// Processor time of all runs of one process in seconds, as on Linux.
 const PROCESSOR_SECONDS: u64 = 3600;
-/// Standard input, output and error. What is open already stays open.
+/// The number of descriptors: standard input, output and error. Those that are open already stay open.
 const DESCRIPTORS: u64 = 3;
 
-/// What is held between the two steps: the names of what holds.
+/// The state between the two steps: the names of the active layers.
 pub(crate) struct Lockdown(Vec<String>);
 
 impl Walls for Lockdown {
@@ -43,7 +43,7 @@ impl Walls for Lockdown {
         self.note("processor", cpu.is_ok());
         let none_more = setrlimit(Resource::RLIMIT_NOFILE, DESCRIPTORS, DESCRIPTORS);
         self.note("descriptors", none_more.is_ok());
-        // Last: it refuses what the lines above do.
+        // Last, because the sandbox refuses the calls above.
         self.note("sandbox", profile::apply());
         self.0
     }

@@ -1,7 +1,7 @@
-//! Systems of which nothing is known here: nothing is given up beyond what the daemon arranged (an empty
-//! environment, `/` as the working directory, the socket as the only descriptor, a process group of its own).
+//! The lockdown on other systems: nothing beyond what the daemon sets up (an empty environment, `/` as the working
+//! directory, the socket as the only descriptor, a separate process group).
 //!
-//! Invariant: no layer is claimed.
+//! Invariant: no layer is reported.
 
 use super::Walls;
 use crate::memory::Memory;

@@ -1,14 +1,13 @@
-//! The time zone, which libraries read from files at the first date that they print: too late here.
+//! Loads the time zone, which libraries otherwise read from files when they format the first date, after the lockdown.
 //!
-//! Invariant: after [`load`] no date opens a file. The variable that is set never leaves the process and
-//! does not show in `/proc/<pid>/environ`, which is what the process was started with.
+//! Invariant: after [`load`] no date opens a file. The variable that is set never leaves the process and does not show
+//! in `/proc/<pid>/environ`, which has the environment at the start.
 
 use std::{fs, path::Path};
 
 use nix::libc;
 
-/// Finds the name of the system's zone and has the C library read its rules. A system that names none is
-/// taken to be in UTC.
+/// Finds the name of the system's time zone and makes the C library load its rules. The default is UTC.
 #[expect(
     unsafe_code,
     reason = "the C library and ICU take the zone from TZ only"
@@ -19,7 +18,7 @@ use nix::libc;
 )]
 pub(super) fn load() {
     let name = name().unwrap_or_else(|| "UTC".into());
-    // SAFETY: this is called before there is a second thread, so nobody reads the environment meanwhile.
+    // SAFETY: this is called before there is a second thread, so no other thread reads the environment.
     unsafe { std::env::set_var("TZ", name) };
     let now: libc::time_t = 0;
     // SAFETY: an all-zero `tm` is a value of its type (integers and a pointer that may be null).
@@ -28,7 +27,7 @@ pub(super) fn load() {
     unsafe { libc::localtime_r(&raw const now, &raw mut broken_down) };
 }
 
-/// `Area/City`, from the link that every system keeps, or from Debian's file.
+/// The name as `Area/City`, from the `/etc/localtime` link or from Debian's file.
 fn name() -> Option<String> {
     let target = fs::canonicalize("/etc/localtime").ok();
     let linked = target

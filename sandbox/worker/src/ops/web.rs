@@ -1,5 +1,4 @@
-//! What the web's globals need from outside the isolate: random bytes, base64, UTF-8 and URLs, each a
-//! pure function of its arguments but for the first.
+//! Ops for the web's globals: random bytes, base64, UTF-8 and URLs. All but the first are pure functions.
 
 use deno_core::{op2, url::Url};
 use deno_error::JsErrorBox;
@@ -9,7 +8,7 @@ pub(super) fn op_mux_random(#[buffer] bytes: &mut [u8]) -> Result<(), JsErrorBox
     getrandom::fill(bytes).map_err(|e| JsErrorBox::generic(e.to_string()))
 }
 
-/// Binary string of base64 text, after the web's forgiving rules; null if it is not base64.
+/// Decodes base64 to a binary string by the web's forgiving rules. Null if the text is not base64.
 #[op2]
 #[string]
 pub(super) fn op_mux_atob(#[string] text: String) -> Option<String> {

@@ -1,8 +1,8 @@
-//! How an isolate comes to be: the engine and its flags, the budgets, the guest's world from our scripts or
-//! from a snapshot of them.
+//! Builds an isolate: the engine and its flags, the budgets, and the guest's realm, from our scripts or from a snapshot
+//! of them.
 //!
-//! Invariant: both ways end in the same script, which seals the world; what is built from a snapshot can do
-//! nothing that what is built from the scripts cannot.
+//! Invariant: both ways end with the same script, which seals the realm; an isolate from a snapshot can do nothing that
+//! an isolate from the scripts cannot.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -13,8 +13,8 @@ use super::Isolate;
 use crate::buffers;
 use crate::{bridge::Bridge, link::Link, memory::Memory, ops, watchdog::Watchdog};
 
-/// Comes after the isolate was built, from the scripts or from a snapshot: the runtime looks for its own
-/// handles on the global object until then.
+/// Seals the realm and returns the host object. Runs after the isolate is built, from the scripts or from a snapshot:
+/// until then the runtime needs its own handles on the global object.
 const TAKE_HOST: &str = "(() => {
   const host = globalThis.__muxHost;
   delete globalThis.__muxHost;
@@ -22,9 +22,9 @@ const TAKE_HOST: &str = "(() => {
   return host;
 })()";
 
-/// Once per process, before any other thread.
+/// Initializes the engine. To be called once per process, before any other thread starts.
 pub(crate) fn init_platform() {
-    // V8 reads /dev/urandom otherwise, and where it cannot it takes the time of day.
+    // By default V8 reads /dev/urandom, and uses the time of day if it cannot.
     #[cfg(feature = "v8")]
     v8::V8::set_entropy_source(|bytes| getrandom::fill(bytes).is_ok());
     #[cfg(feature = "v8")]
@@ -36,8 +36,7 @@ pub(crate) fn init_platform() {
     JsRuntime::init_platform(None);
 }
 
-/// A runtime in which the guest's world stands as it goes into a snapshot: not sealed, and with no way
-/// to a daemon.
+/// A runtime with the guest's realm as it goes into a snapshot: not sealed, and without a link to a daemon.
 #[cfg(feature = "v8")]
 pub(crate) fn world_for_snapshot() -> deno_core::JsRuntimeForSnapshot {
     deno_core::JsRuntimeForSnapshot::new(RuntimeOptions {
@@ -46,11 +45,11 @@ pub(crate) fn world_for_snapshot() -> deno_core::JsRuntimeForSnapshot {
     })
 }
 
-/// What all isolates of this process are built from and bound by.
+/// The memory limits and the snapshot of all isolates of this process.
 #[derive(Clone, Copy)]
 pub(crate) struct Basis {
     pub(crate) memory: Memory,
-    /// Made by this very program; without one, isolates are built from the scripts.
+    /// A snapshot made by this build; without one, isolates are built from the scripts.
     pub(crate) snapshot: Option<&'static [u8]>,
 }
 
@@ -66,7 +65,7 @@ impl Isolate {
         #[cfg(feature = "v8")]
         let params = params
             .array_buffer_allocator(allocator)
-            // Nobody would wake a program that waits; it could only hold its thread.
+            // A program that waits could never be woken and would block its thread.
             .allow_atomics_wait(false);
         let mut runtime = JsRuntime::try_new(RuntimeOptions {
             extensions: vec![ops::extension()],
@@ -85,12 +84,12 @@ impl Isolate {
         let out_of_memory = Rc::new(Cell::new(false));
         let reached = Rc::clone(&out_of_memory);
         runtime.add_near_heap_limit_callback(move |current, _initial| {
-            // It is a buffer that does not fit: the program gets an error that it can catch.
+            // A buffer did not fit, not the heap: the program gets an error that it can catch.
             #[cfg(feature = "v8")]
             if refusals.last_was_refused() {
                 return current;
             }
-            // More room for a moment, so that the script can be unwound instead of aborted.
+            // More heap for a moment, so that the script can be unwound instead of aborted.
             reached.set(true);
             handle.terminate_execution();
             current + heap / 2
@@ -125,7 +124,7 @@ impl Isolate {
     }
 }
 
-/// `WebAssembly` is gone from the global object; this holds should a way to it be found.
+/// Denies WebAssembly. It is removed from the global object; this is in case a program finds another way to it.
 #[cfg(feature = "v8")]
 #[expect(unsafe_code, reason = "the signature is V8's; nothing unsafe is done")]
 unsafe extern "C" fn no_wasm(
@@ -135,7 +134,7 @@ unsafe extern "C" fn no_wasm(
     false
 }
 
-/// V8 calls this when it cannot go on; it would abort next.
+/// V8 calls this before it aborts for lack of memory.
 #[cfg(feature = "v8")]
 extern "C" fn out_of_memory_handler(_location: *const std::ffi::c_char, _details: &v8::OomDetails) {
     crate::lockdown::out_of_memory()

@@ -1,12 +1,12 @@
-//! What the prelude leaves for the host: an object with a few functions, called by name.
+//! Calls the functions of the host object that the prelude provides.
 //!
-//! Invariant: the object is off the global before any guest code runs, and nothing else of the prelude is
-//! called from here.
+//! Invariant: the object is removed from the global object before any guest code runs, and the host calls no other
+//! function of the prelude.
 
 use deno_core::v8;
 use mux_wire::Program;
 
-/// Gives the program its input and calls it. None if the engine threw.
+/// Passes the program its input and calls it. `None` if the engine threw.
 pub(super) fn start<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     host: &v8::Global<v8::Object>,
@@ -27,7 +27,7 @@ pub(super) fn start<'s>(
     promise.try_cast::<v8::Promise>().ok()
 }
 
-/// The fault that the bridge attached to this error, as JSON text.
+/// The fault that the prelude attached to this error, as JSON text.
 pub(super) fn mark(
     scope: &mut v8::PinScope<'_, '_>,
     host: &v8::Global<v8::Object>,

@@ -1,7 +1,6 @@
-//! Snapshots with an engine that has none.
+//! The stub for engines without snapshots.
 //!
-//! Invariant: whoever asks for one is told so, once, by the exit code, and isolates are built from the
-//! scripts.
+//! Invariant: a request for a snapshot fails with its own exit code, and isolates are built from the scripts.
 
 use std::{path::Path, process::ExitCode};
 

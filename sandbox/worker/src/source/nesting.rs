@@ -1,20 +1,20 @@
-//! How deep a program nests, counted before anything recurses into it.
+//! Measures how deep a program nests, before the parser recurses into it.
 //!
-//! Brackets are counted; chains without any (`a ? b : c ? …`, `!!!…`) are left to the parser, whose stack
-//! is large and whose overflow ends this process with words that the daemon knows.
+//! Only brackets are counted; chains without any (`a ? b : c ? …`, `!!!…`) are left to the parser, whose stack is
+//! large. Its overflow ends this process with a message that the daemon recognizes.
 //!
-//! Invariant: one pass, no recursion, and at worst a wrong count: text in a regular expression that is
-//! taken for code counts a few brackets too many or too few.
+//! Invariant: one pass without recursion. The count may be wrong by a few brackets where a regular expression is taken
+//! for code.
 
-/// Brackets within each other that a program may have.
+/// The maximum nesting depth of brackets.
 pub(crate) const MOST: usize = 500;
 
-/// What the brackets of a program tell.
+/// The nesting of a program's brackets.
 pub(crate) struct Nesting {
-    /// The line and column (in UTF-16 code units), both from 1, of the bracket that is one too many.
+    /// The line and column (in UTF-16 code units), both from 1, of the first bracket that is too deep.
     pub(crate) too_deep: Option<(u32, u32)>,
-    /// Whether every bracket certainly closes one that the program opened. What `/` means is a guess here,
-    /// so that nothing is certain of a program that divides or has regular expressions.
+    /// Whether every closing bracket certainly matches one that the program opened. False for a program with divisions
+    /// or regular expressions, because the meaning of `/` is a guess.
     pub(crate) balanced: bool,
 }
 
@@ -47,11 +47,11 @@ pub(crate) fn of(source: &str) -> Nesting {
     }
 }
 
-/// What an open bracket is closed by.
+/// The kind of an open bracket, which decides what its closing bracket means.
 #[derive(PartialEq)]
 enum Open {
     Bracket,
-    /// `${` in a template, whose text goes on after the `}`.
+    /// `${` in a template literal, whose text continues after the `}`.
     Template,
 }
 
@@ -122,7 +122,7 @@ impl Scan<'_> {
         self.rest = &self.rest[length..];
     }
 
-    /// Past the first character that ends it, with `\` before a character taking its meaning away.
+    /// Skips past the first character for which `ends` is true. `\` escapes the next character.
     fn until(&mut self, ends: impl Fn(char) -> bool) {
         let mut escaped = false;
         for (at, c) in self.rest.char_indices() {
@@ -134,7 +134,7 @@ impl Scan<'_> {
         self.rest = "";
     }
 
-    /// The text of a template up to its end or its next `${`.
+    /// Skips the text of a template literal up to its end or its next `${`.
     fn template(&mut self) {
         let mut escaped = false;
         for (at, c) in self.rest.char_indices() {
@@ -166,7 +166,7 @@ impl Scan<'_> {
     }
 }
 
-/// Words after which `/` begins a regular expression.
+/// Keywords after which `/` begins a regular expression.
 const BEFORE_A_VALUE: &[&str] = &[
     "return",
     "typeof",
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_count_where_they_are_code() {
+    fn brackets_in_code_are_counted() {
         let nested = |open: &str, close: &str, n: usize| open.repeat(n) + "1" + &close.repeat(n);
         for (open, close) in [
             ("(", ")"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn text_does_not_count() {
+    fn brackets_in_text_are_not_counted() {
         let many = "(".repeat(MOST + 1);
         for text in [
             format!("'{many}'"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_is_that_of_the_bracket() {
+    fn position_is_that_of_the_first_bracket_that_is_too_deep() {
         let source = format!("/* 𝒳 */\n{}", "[".repeat(MOST + 5));
         assert_eq!(of(&source).too_deep, Some((2, 501)));
     }

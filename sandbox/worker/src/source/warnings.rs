@@ -1,9 +1,8 @@
-//! What will probably go wrong in a program that parses: calls that nobody awaits, and names that a
-//! program does not find here. No types are needed to see it, and no name is resolved: one that is
-//! declared anywhere in the program is its own.
+//! Warnings for a program that parses: calls that are not awaited, and names that do not exist in the sandbox. They
+//! need no types and no name resolution: a name that is declared anywhere in the program counts as the program's own.
 //!
-//! Invariant: a warning never changes what a program does, and it costs bounded time and stack,
-//! whatever the program: expressions and statements below [`DEEPEST`] are not looked at.
+//! Invariant: a warning never changes what a program does. The time and stack for warnings are bounded for any program:
+//! expressions and statements nested deeper than [`DEEPEST`] are skipped.
 
 mod calls;
 mod findings;
@@ -17,17 +16,17 @@ use swc_ecma_visit::VisitWith as _;
 
 use self::{findings::Findings, survey::Survey};
 
-/// So many are told of one program.
+/// The maximum number of warnings for one program.
 const MOST: usize = 100;
 
-/// Expressions, statements and patterns within each other that are looked at. Brackets end at
-/// [`super::nesting::MOST`], and one of them holds at most a few of these.
+/// The maximum nesting depth of expressions, statements and patterns that are visited. Brackets are limited by
+/// [`super::nesting::MOST`], and each contains at most a few levels of these.
 const DEEPEST: usize = 4000;
 
-/// Where the text begins for the parser, for which 0 is no place.
+/// The position of the first byte for the parser, which reserves 0.
 const START: BytePos = BytePos(1);
 
-/// The warnings for a script that [`super::prepare`] made, by their place.
+/// The warnings for a script that [`super::prepare`] returned, sorted by position.
 pub(super) fn of(script: &str) -> Vec<Fault> {
     let Some(tree) = parse(script) else {
         return Vec::new();
@@ -39,7 +38,7 @@ pub(super) fn of(script: &str) -> Vec<Fault> {
     placed(script, findings.found)
 }
 
-/// The types are blank by now, so that this is plain JavaScript.
+/// Parses the script, which is plain JavaScript: its types are blanked out.
 fn parse(script: &str) -> Option<Script> {
     let end = BytePos(START.0.checked_add(u32::try_from(script.len()).ok()?)?);
     let lexer = Lexer::new(
@@ -51,7 +50,7 @@ fn parse(script: &str) -> Option<Script> {
     Parser::new_from(lexer).parse_script().ok()
 }
 
-/// Gives each its line and column, in one pass over the text.
+/// Sets the line and column of each fault, in one pass over the text.
 fn placed(script: &str, mut found: Vec<(BytePos, Fault)>) -> Vec<Fault> {
     found.sort_by_key(|(position, _)| *position);
     let (mut offset, mut line, mut column) = (0, 1, 1);

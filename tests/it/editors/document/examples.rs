@@ -1,13 +1,13 @@
-//! The examples of the document: blocks of JSON that say which frame they show.
+//! The examples of the document: JSON code blocks that name the frame they show.
 
 use std::{fmt::Write as _, fs};
 
 use mux_tests::editors::source;
 use serde_json::Value;
 
-/// A block that begins with "json request NAME" or "json response NAME".
+/// A code block that begins with "json request NAME" or "json response NAME".
 pub(super) struct Example {
-    /// Of the recorded frame.
+    /// The name of the recorded frame.
     pub(super) name: String,
     /// `request` or `response`.
     pub(super) what: String,
@@ -19,7 +19,7 @@ impl Example {
         method(self.message.as_object().unwrap().keys().next().unwrap())
     }
 
-    /// The message about a run that there is.
+    /// The message with the id of an existing run.
     pub(super) fn with_run(&self, run: &str) -> Value {
         let text = self
             .message
@@ -29,7 +29,7 @@ impl Example {
     }
 }
 
-/// `start_run` of `StartRun`.
+/// Converts `StartRun` to `start_run`.
 pub(super) fn method(name: &str) -> String {
     let mut method = String::new();
     for letter in name.chars() {
@@ -45,7 +45,7 @@ pub(super) fn document() -> String {
     fs::read_to_string(source("proto/PROTOCOL.md")).unwrap()
 }
 
-/// All of them, in their order.
+/// All examples, in the order of the document.
 pub(super) fn examples() -> Vec<Example> {
     let all = blocks();
     let of_methods = all.into_iter().filter(|(what, ..)| what != "envelope");
@@ -58,7 +58,7 @@ pub(super) fn examples() -> Vec<Example> {
         .collect()
 }
 
-/// An envelope as the document has it.
+/// A documented envelope.
 pub(super) fn envelope(name: &str) -> Value {
     let found = blocks()
         .into_iter()
@@ -66,7 +66,7 @@ pub(super) fn envelope(name: &str) -> Value {
     found.unwrap_or_else(|| panic!("no envelope {name}")).2
 }
 
-/// What each block says that it is, and what is in it.
+/// The kind, the name and the JSON of each code block.
 fn blocks() -> Vec<(String, String, Value)> {
     let text = document();
     let blocks = text.split("\n```json ").skip(1);
@@ -81,7 +81,7 @@ fn blocks() -> Vec<(String, String, Value)> {
         .collect()
 }
 
-/// A section for a method that has none, to be filled with words.
+/// A template for the section of a method.
 pub(super) fn section(method: &str) -> String {
     let mut section = format!("### `{method}`\n\n");
     for what in ["request", "response"] {

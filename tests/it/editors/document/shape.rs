@@ -1,11 +1,11 @@
-//! Whether an answer has the shape of a documented one. A field that does not stand there has to stand in another
-//! example: what is the same in several answers is shown with all of its fields in one.
+//! Comparison of a response with a documented example. Fields that the example does not have must be in another
+//! example: a type that several responses share is shown with all fields only once.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What stands below these names is a tool's, a user's or MCP's own.
+/// Fields with content of a tool, of a user or of MCP, whose shape is not documented.
 const FREE: &[&str] = &[
     "value",
     "result",
@@ -35,7 +35,7 @@ pub(super) fn names<'a>(values: impl Iterator<Item = &'a Value>) -> BTreeSet<Str
     found
 }
 
-/// Fails with the place of a field that stands in no example, or in this one as something else.
+/// Fails with the path of a field that is in no example, or has another type in this one.
 pub(super) fn misfit(
     documented: &Value,
     answer: &Value,
@@ -56,7 +56,7 @@ pub(super) fn misfit(
         }
         (Value::Array(known), Value::Array(items)) => {
             for item in items {
-                // An enum shows each of its forms once.
+                // The examples of an enum show each variant once.
                 let fits = known
                     .iter()
                     .any(|form| misfit(form, item, elsewhere).is_ok());
@@ -75,7 +75,7 @@ pub(super) fn misfit(
 }
 
 #[test]
-fn a_field_that_is_not_documented_is_found() {
+fn undocumented_field_is_reported() {
     let documented = serde_json::json!({ "a": [{ "x": { "n": 1 } }, { "y": "t" }], "b": true });
     let elsewhere = names([&documented].into_iter());
     let fits = |text: &str| {

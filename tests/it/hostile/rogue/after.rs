@@ -1,4 +1,4 @@
-//! Tricks that a worker plays with a program, one after the other on one pool.
+//! Workers that misbehave while they run a program, one after the other on one pool.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -8,14 +8,14 @@ use mux_wire::Kind;
 
 use super::{HANG, Rogues, length, peak};
 
-/// A deadline for what ends only by it.
+/// The deadline of runs that end only by it.
 const SOON: Duration = Duration::from_secs(1);
-/// What the pool, and the calls that it is waiting for, may hold at most, in MiB.
+/// The maximum memory growth by the pool and its pending calls, in MiB.
 const MOST: u64 = 400;
 
 const INTERNAL: Kind = Kind::Internal;
 
-/// Each must fail so, and say so.
+/// Checks that each trick fails with this kind and this text.
 async fn all_fail(tricks: &[(&str, Kind, &str)]) {
     let rogues = Rogues::named("honest");
     let before = peak();
@@ -43,7 +43,7 @@ async fn all_fail(tricks: &[(&str, Kind, &str)]) {
                 }
             }
         }
-        // Whatever it had called is cancelled.
+        // Its calls are cancelled.
         assert_eq!(host.open.load(Ordering::Relaxed), 0, "{trick}");
         rogues.serves(trick).await;
         let grown = peak() - before;
@@ -55,7 +55,7 @@ async fn all_fail(tricks: &[(&str, Kind, &str)]) {
 }
 
 #[tokio::test]
-async fn frames_that_are_none() {
+async fn invalid_frames_fail_the_run() {
     const BROKE: &str = "the worker broke the protocol";
     all_fail(&[
         ("garbage", INTERNAL, BROKE),
@@ -72,7 +72,7 @@ async fn frames_that_are_none() {
 }
 
 #[tokio::test]
-async fn frames_at_the_wrong_moment() {
+async fn frames_out_of_order_fail_the_run() {
     const UNEXPECTED: &str = "unexpected frame during a run";
     all_fail(&[
         ("says-hello", INTERNAL, UNEXPECTED),
@@ -88,10 +88,10 @@ async fn frames_at_the_wrong_moment() {
 }
 
 #[tokio::test]
-async fn ends_of_all_kinds() {
+async fn worker_ends_are_reported_by_cause() {
     all_fail(&[
         ("hangs-up", INTERNAL, "only this run is lost"),
-        // Its socket is in other hands, and open.
+        // A child process keeps its socket open.
         ("bequeaths", Kind::Timeout, "longer than its 1 s"),
         ("raises SIGABRT", INTERNAL, "signal: 6"),
         ("raises SIGSEGV", INTERNAL, "signal: 11"),
@@ -115,7 +115,7 @@ async fn ends_of_all_kinds() {
 }
 
 #[tokio::test]
-async fn every_exit_code() {
+async fn worker_exit_codes_are_reported() {
     let rogues = Rogues::named("honest");
     for code in 0..=255 {
         let (outcome, _) = rogues.run(&format!("exits {code}"), HANG).await;
@@ -131,7 +131,7 @@ async fn every_exit_code() {
 }
 
 #[tokio::test]
-async fn floods() {
+async fn output_floods_fail_the_run() {
     all_fail(&[
         ("prints", INTERNAL, "console output of more than"),
         ("prints-nothing", INTERNAL, "console output of more than"),
@@ -145,7 +145,7 @@ async fn floods() {
 }
 
 #[tokio::test]
-async fn floods_of_calls() {
+async fn call_floods_end_by_timeout() {
     all_fail(&[
         (
             "calls-with-much",
@@ -154,7 +154,7 @@ async fn floods_of_calls() {
         ),
         ("calls-with-too-much", Kind::Timeout, "longer than its 1 s"),
         ("calls-long-names", Kind::Timeout, "longer than its 1 s"),
-        // Its refusals wait until it takes them, and its next calls behind them.
+        // The worker does not read the errors of its calls, which blocks its next calls.
         ("calls-and-calls", Kind::Timeout, "longer than its 1 s"),
         (
             "calls-and-hears-nothing",
@@ -166,7 +166,7 @@ async fn floods_of_calls() {
 }
 
 #[tokio::test]
-async fn ends_that_are_believed_once() {
+async fn nothing_after_the_result_counts() {
     let rogues = Rogues::named("honest");
     for trick in [
         "ends-twice",
@@ -194,7 +194,7 @@ async fn ends_that_are_believed_once() {
 }
 
 #[tokio::test]
-async fn a_fault_is_as_short_as_any_other() {
+async fn long_fault_is_truncated() {
     let rogues = Rogues::named("honest");
     let (outcome, _) = rogues.run("blames", HANG).await;
     let fault = outcome.unwrap_err();
@@ -204,7 +204,7 @@ async fn a_fault_is_as_short_as_any_other() {
 }
 
 #[tokio::test]
-async fn a_check_tells_of_so_many_faults() {
+async fn check_returns_a_limited_number_of_faults() {
     let rogues = Rogues::named("honest");
     let (turn, limits) = (pool::turn("test", 1), Limits::default());
     let check = rogues.pool.check("blames".into(), &turn, &limits);
@@ -216,9 +216,9 @@ async fn a_check_tells_of_so_many_faults() {
     rogues.serves("a check").await;
 }
 
-/// Nine bytes of a frame are a hundred in the daemon, and more than anybody reads.
+/// Nine bytes of such a frame take a hundred in the daemon.
 #[tokio::test]
-async fn a_check_that_blames_without_end_is_a_breach() {
+async fn check_with_endless_faults_breaks_the_protocol() {
     let rogues = Rogues::named("honest");
     let (turn, limits) = (pool::turn("test", 1), Limits::default());
     let before = peak();
@@ -233,9 +233,9 @@ async fn a_check_that_blames_without_end_is_a_breach() {
     rogues.serves("a check").await;
 }
 
-/// A parser that one owner's program has taken over reads no program of another's.
+/// A worker that one owner's program has compromised must not see a program of another owner.
 #[tokio::test]
-async fn a_worker_that_checked_for_one_owner_checks_for_no_other() {
+async fn worker_that_checked_for_one_owner_is_not_reused_for_another() {
     let rogues = Rogues::named("honest");
     let limits = Limits::default();
     let mut seen = std::collections::HashMap::new();

@@ -1,10 +1,10 @@
-//! Workers that are wrong from their first frame on.
+//! Workers that misbehave from their first frame on.
 
 use mux_wire::Kind;
 
 use super::{HANG, Rogues};
 
-/// The run says what is wrong; when the program file is a good one again, the next run is served.
+/// Checks that the run fails with this error, and that runs succeed again once the worker program is fixed.
 async fn check(name: &str, kind: Kind, says: &str) {
     let rogues = Rogues::named(name);
     let (outcome, host) = rogues.run("honest", HANG).await;
@@ -14,7 +14,7 @@ async fn check(name: &str, kind: Kind, says: &str) {
     assert!(fault.hint.is_some(), "{name}: {fault:?}");
     assert_eq!(host.printed.lock().unwrap().as_str(), "");
     rogues.reform();
-    // Those that were started before stand ready still, and may be tried first.
+    // Workers that were started before may be used first.
     for _ in 0..5 {
         if rogues.run("honest", HANG).await.0.is_ok() {
             return;
@@ -24,12 +24,12 @@ async fn check(name: &str, kind: Kind, says: &str) {
 }
 
 #[tokio::test]
-async fn silence() {
+async fn silent_worker_fails_its_run() {
     check("silent", Kind::Unavailable, "not ready within 2s").await;
 }
 
 #[tokio::test]
-async fn greetings_that_are_none() {
+async fn invalid_handshake_fails_the_run() {
     check("gone", Kind::Unavailable, "exit status: 3").await;
     check("garbage", Kind::Unavailable, "broke the protocol").await;
     check("too-long", Kind::Unavailable, "broke the protocol").await;
@@ -40,13 +40,13 @@ async fn greetings_that_are_none() {
 }
 
 #[tokio::test]
-async fn workers_that_do_not_take_a_program() {
+async fn worker_that_does_not_accept_the_program_fails_its_run() {
     check("ready-twice", Kind::Internal, "unexpected frame Ready").await;
     check("leaves-at-a-program", Kind::Internal, "exit status: 4").await;
 }
 
-/// It says that it has the program before it was given one. It is believed, and does no harm.
+/// A worker that accepts a program before it was sent one fails only its run.
 #[tokio::test]
-async fn a_worker_that_is_too_eager_fails_its_run() {
+async fn worker_that_accepts_too_early_fails_its_run() {
     check("accepts-unasked", Kind::Internal, "unexpected frame").await;
 }

@@ -1,11 +1,11 @@
-//! The same worker under a daemon.
+//! Rogue workers of a daemon.
 
 use mux_tests::{TestEnv, env::binary, process};
 use serde_json::{Value, json};
 
 use super::super::vitals::{Pulse, Vitals};
 
-/// A home whose daemon has such workers, with one server.
+/// A home whose daemon has rogue workers, with one server.
 fn home() -> TestEnv {
     let env = TestEnv::new();
     env.write_config(&format!(
@@ -33,7 +33,7 @@ fn play(env: &TestEnv, trick: &str) -> Value {
 }
 
 #[test]
-fn its_runs_fail_and_nobody_else_notices() {
+fn rogue_runs_fail_without_affecting_others() {
     let env = home();
     let daemon = env.daemon().unwrap();
     let pulse = Pulse::of(&env);
@@ -64,7 +64,7 @@ fn its_runs_fail_and_nobody_else_notices() {
     assert_eq!(env.starts("fix").len(), 1);
     let peak = process::peak_bytes(daemon) >> 20;
     assert!(peak < 256, "{peak} MiB at its peak");
-    // What the allocator keeps after so much is no loss, if it is not more the second time.
+    // The allocator may keep memory after the first round, but must not grow in the second.
     let before = Vitals::at_rest(daemon, &pulse);
     for trick in [
         "prints",
@@ -81,7 +81,7 @@ fn its_runs_fail_and_nobody_else_notices() {
 }
 
 #[test]
-fn what_it_gives_is_looked_at() {
+fn rogue_results_and_parts_are_validated() {
     let env = home();
     for trick in [
         "gives {{{",
@@ -100,7 +100,7 @@ fn what_it_gives_is_looked_at() {
     assert_eq!(play(&env, "gives [1]")["result"], json!([1]));
     for part in ["", "{{{", "null", "[]", "{\"type\":1}", "\"text\""] {
         let document = play(&env, &format!("emits {part}"));
-        // Nothing of it reaches the caller as a part of its own kind.
+        // An invalid part does not reach the caller.
         let parts = document["parts"].as_array().map_or(0, Vec::len);
         assert_eq!(parts, 0, "{part}: {document:#}");
         assert_eq!(play(&env, "honest")["result"], "honest", "after {part}");
@@ -108,7 +108,7 @@ fn what_it_gives_is_looked_at() {
 }
 
 #[test]
-fn what_it_asks_of_the_daemon_itself_is_looked_at() {
+fn rogue_builtin_calls_are_validated() {
     let env = home();
     fs_secret(&env);
     for ask in [

@@ -1,4 +1,4 @@
-//! Workers that start at once, so that many can be killed. Number 83.
+//! Many killed workers, which start fast because they have no engine. Number 83.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use super::{super::killed::kill, HANG, Rogues};
 const KILLS: usize = 1000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_cost_their_runs_and_the_pool_goes_on() {
+async fn pool_survives_a_thousand_killed_workers() {
     let rogues = Rogues::named("honest");
     let over = AtomicBool::new(false);
     let runs = join_all((0..3).map(|_| async {

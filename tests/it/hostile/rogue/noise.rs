@@ -1,13 +1,13 @@
-//! Frames by chance, from a seed, out of a worker.
+//! Random frames of a worker, from a seed.
 
 use mux_wire::Kind;
 
 use super::{HANG, Rogues};
 
-/// A run of noise ends in no other way than by the word about the protocol, unless chance made a frame
-/// that means something; then the deadline or that frame ends it.
+/// Random frames end their run by a protocol error, unless one is valid by chance; then that frame or the deadline ends
+/// it.
 #[tokio::test]
-async fn five_hundred_random_frames_end_their_run_and_no_other() {
+async fn five_hundred_random_frames_end_only_their_run() {
     let rogues = Rogues::named("honest");
     for seed in 1..=500 {
         let soon = std::time::Duration::from_millis(500);

@@ -73,7 +73,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     let checked = ConfigReport {
         problems: vec![ConfigProblem {
             line: Some(2),
-            message: "limits.wall = 1h is not between 1s and 5m; the default holds".into(),
+            message: "limits.wall = 1h is not between 1s and 5m; the default is used".into(),
         }],
         servers: 1,
     };

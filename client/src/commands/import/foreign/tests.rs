@@ -60,7 +60,7 @@ fn import_reads_every_way_to_write_an_entry() {
 }
 
 #[test]
-fn import_names_what_it_cannot_carry() {
+fn import_reports_keys_that_it_cannot_convert() {
     for (agent, theirs, notes) in [
         (
             Agent::Cursor,
@@ -118,7 +118,7 @@ fn import_names_what_it_cannot_carry() {
 }
 
 #[test]
-fn import_leaves_out_what_is_no_server() {
+fn import_skips_entries_that_are_not_servers() {
     for (agent, theirs, reason) in [
         (
             Agent::Cursor,

@@ -26,7 +26,7 @@ fn source(agent: Agent, name: &str, command: &str, token: &str) -> Source {
     }
 }
 
-/// Each server of the agents, under which name it is now, and what became of it.
+/// The new name of each server of the agents, and what was done with it.
 fn fates(merged: &Merged) -> Vec<(&str, Fate)> {
     let carried = merged.carried.iter();
     carried
@@ -35,7 +35,7 @@ fn fates(merged: &Merged) -> Vec<(&str, Fate)> {
 }
 
 #[test]
-fn import_of_each_agents_file_gives_our_entries() {
+fn import_converts_each_agents_file() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/agents");
     for (agent, name, env) in [
         (
@@ -71,7 +71,7 @@ fn import_of_each_agents_file_gives_our_entries() {
         let expected = fs::read_to_string(data.join(format!("imported/{name}.toml"))).unwrap();
         assert_eq!(first.config, expected, "{name}");
         assert_eq!(first.env.text(), env, "{name}");
-        // The second time everything is there.
+        // A second import finds everything there.
         let again = merged(&sources, &first.config, &first.env.text(), true);
         assert_eq!(again.config, first.config, "{name}");
         assert!(!again.env.changed(), "{name}");
@@ -85,7 +85,7 @@ fn import_of_each_agents_file_gives_our_entries() {
 }
 
 #[test]
-fn import_gives_clashing_servers_of_two_agents_two_names_every_time() {
+fn import_gives_clashing_servers_stable_names() {
     let sources = [
         source(Agent::Claude, "a-b", "x", "one"),
         source(Agent::Cursor, "a-b", "x", "one"),
@@ -115,7 +115,7 @@ fn import_gives_clashing_servers_of_two_agents_two_names_every_time() {
 }
 
 #[test]
-fn import_writes_over_an_entry_only_when_asked() {
+fn import_overwrites_an_entry_only_with_replace() {
     let config = "# top\n[servers.a]   # mine\ncommand = \"mine\"\nenv = { K = \"v\" }\ncall_timeout = \"9s\"\n\n[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n";
     let sources = [source(Agent::Claude, "a", "theirs", "one")];
     let kept = merged(&sources, config, "", false);
@@ -137,7 +137,7 @@ fn import_writes_over_an_entry_only_when_asked() {
     );
     assert_eq!(replaced.env.get("MUX_A_API_TOKEN"), Some("one"));
 
-    // Another secret alone makes it another server.
+    // A different secret alone makes it a different server.
     let other = [source(Agent::Claude, "a", "theirs", "two")];
     let told = merged(&other, &replaced.config, &replaced.env.text(), false);
     assert_eq!(fates(&told), [("a", Fate::Kept)]);
@@ -147,7 +147,7 @@ fn import_writes_over_an_entry_only_when_asked() {
 }
 
 #[test]
-fn import_says_that_a_secret_with_line_breaks_cannot_be_kept() {
+fn import_reports_a_secret_with_line_breaks() {
     let sources = [source(Agent::Claude, "a", "x", "-----BEGIN KEY\nabc\n")];
     let told = merged(&sources, "", "", false);
     assert!(

@@ -1,4 +1,4 @@
-//! One server's book through lists that change.
+//! One server's pins while its tool list changes.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn standing(set: &ToolSet, name: &str) -> &'static str {
 }
 
 #[test]
-fn a_changed_tool_is_refused_and_described_as_it_was() {
+fn changed_tool_is_refused_and_shows_its_trusted_definition() {
     let mut book = PinBook::default();
     let (set, pinned) = judge(
         &mut book,
@@ -73,10 +73,10 @@ fn a_changed_tool_is_refused_and_described_as_it_was() {
         set.remarks()
     );
 
-    // Back as it was, it is what was trusted.
+    // With the old definition it is trusted again.
     let (set, _) = judge(&mut book, &[tool("x", "one")], OnChange::Refuse);
     assert_eq!(standing(&set, "x"), "trusted");
-    // One that warns offers what there is now.
+    // With `warn` the current definition is offered.
     let (set, _) = judge(&mut book, &[poisoned], OnChange::Warn);
     assert_eq!(standing(&set, "x"), "changed");
     assert_eq!(
@@ -84,13 +84,13 @@ fn a_changed_tool_is_refused_and_described_as_it_was() {
         Some("POISON")
     );
     assert!(set.find("x").unwrap().check_standing().is_ok());
-    // One that was away comes back as it was, or not.
+    // A tool that was missing is trusted again if it is unchanged.
     let (set, _) = judge(&mut book, &[tool("y", "why")], OnChange::Refuse);
     assert_eq!(standing(&set, "y"), "trusted");
 }
 
 #[test]
-fn a_tool_that_comes_later_is_pinned_and_told_until_somebody_takes_note() {
+fn added_tool_is_pinned_and_reported_until_acknowledged() {
     let mut book = PinBook::default();
     judge(&mut book, &[tool("x", "one")], OnChange::Refuse);
     let both = [tool("x", "one"), tool("y", "two")];
@@ -113,7 +113,7 @@ fn a_tool_that_comes_later_is_pinned_and_told_until_somebody_takes_note() {
 }
 
 #[test]
-fn what_is_accepted_is_what_was_seen() {
+fn accept_pins_only_the_definition_that_was_shown() {
     let mut book = PinBook::default();
     judge(
         &mut book,
@@ -160,7 +160,7 @@ fn what_is_accepted_is_what_was_seen() {
 }
 
 #[test]
-fn lost_pins_are_not_a_first_meeting() {
+fn lost_pins_do_not_make_the_server_new() {
     let mut book = PinBook {
         state: PinBookState::Lost,
         ..PinBook::default()
@@ -183,7 +183,7 @@ fn lost_pins_are_not_a_first_meeting() {
 }
 
 #[test]
-fn a_definition_without_room_is_known_by_its_digest() {
+fn definition_that_is_too_long_is_pinned_by_its_digest() {
     let mut book = PinBook::default();
     let long = tool("x", &"a".repeat(MAX_DEFINITION_BYTES));
     let name = "n".repeat(MAX_PIN_NAME_BYTES + 1);
@@ -211,7 +211,7 @@ fn a_definition_without_room_is_known_by_its_digest() {
 }
 
 #[test]
-fn a_book_has_an_end() {
+fn number_of_pins_is_limited() {
     let mut book = PinBook::default();
     let many = |from: usize| -> Vec<DigestedTool> {
         let tools = (from..from + MAX_PINS).map(|number| tool(&format!("t{number}"), ""));
@@ -224,7 +224,7 @@ fn a_book_has_an_end() {
     let fault = last.iter().next().unwrap().check_standing().unwrap_err();
     assert!(fault.message.contains("more tools"), "{}", fault.message);
 
-    // Those that nobody has taken note of make place for others.
+    // Pins that were never acknowledged make room for others.
     book.judge(many(MAX_PINS), OnChange::Warn, 1);
     assert!(book.pins.len() == MAX_PINS && book.pins.contains_key("first"));
     assert!(book.pins.contains_key(&format!("t{MAX_PINS}")) && !book.pins.contains_key("t0"));

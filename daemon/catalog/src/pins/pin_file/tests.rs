@@ -1,4 +1,4 @@
-//! Files of pins that are whole, damaged, or somebody else's.
+//! Pin files that are complete, damaged, or of another server.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
@@ -32,7 +32,7 @@ fn written(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_written_is_read_and_nobody_else_may() {
+fn pin_file_round_trips_and_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("pins");
     assert!(matches!(read(&folder, &owner()), PinFile::Nothing));
@@ -46,7 +46,7 @@ fn what_is_written_is_read_and_nobody_else_may() {
 }
 
 #[test]
-fn whatever_is_wrong_with_a_file_it_is_moved_aside_and_never_a_first_meeting() {
+fn damaged_file_is_moved_aside_and_stays_damaged() {
     let other = PinOwner {
         server: "t".into(),
         ..owner()
@@ -87,7 +87,7 @@ fn whatever_is_wrong_with_a_file_it_is_moved_aside_and_never_a_first_meeting() {
             assert!(why.contains(".damaged"), "{what}: {why}");
         }
         assert!(fs::symlink_metadata(&path).is_err(), "{what}");
-        // What is whole again takes its place.
+        // A complete file replaces the damaged one.
         if *what != "folder" {
             written(folder.path());
             assert!(
@@ -100,7 +100,7 @@ fn whatever_is_wrong_with_a_file_it_is_moved_aside_and_never_a_first_meeting() {
 }
 
 #[test]
-fn what_earlier_builds_wrote_is_read() {
+fn file_of_an_earlier_build_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let text = r#"{"inputSchema":{},"name":"tool"}"#;
     let digest = blake3::hash(text.as_bytes());
@@ -122,13 +122,13 @@ fn what_earlier_builds_wrote_is_read() {
             before,
             serde_json::json!({ "name": "tool", "inputSchema": {} })
         );
-        // And what this one writes of it.
+        // Also after this build has rewritten it.
         write(folder.path(), &owner(), &encode(&owner(), &book), true).unwrap();
     }
 }
 
 #[test]
-fn every_flipped_bit_is_noticed() {
+fn every_flipped_bit_is_detected() {
     let bytes = encode(&owner(), &book());
     for place in 0..bytes.len() {
         let mut flipped = bytes.clone();
@@ -139,7 +139,7 @@ fn every_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn a_server_that_is_reached_in_ever_other_ways_keeps_the_last_few() {
+fn oldest_files_of_a_server_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     for n in 0..MAX_FILES_PER_SERVER + 5 {
         let owner = PinOwner {

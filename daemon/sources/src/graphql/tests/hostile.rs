@@ -1,4 +1,4 @@
-//! Schemas such as nobody should write: what is in them stays harmless and within its limits.
+//! Hostile schemas: their content stays out of queries and within limits.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use super::{
 };
 
 #[test]
-fn what_a_hostile_schema_says_never_reaches_a_query() {
+fn invalid_names_of_a_schema_are_left_out() {
     let named = |name: &str| json!({ "kind": "SCALAR", "name": name });
     let field = |name: &str, ty: Value| json!({ "name": name, "args": [], "type": ty });
     let answer = json!({ "__schema": {
@@ -41,7 +41,7 @@ fn what_a_hostile_schema_says_never_reaches_a_query() {
 }
 
 #[test]
-fn ten_thousand_types_and_circles_fit_into_a_list() {
+fn tool_list_of_ten_thousand_cyclic_types_stays_within_its_limits() {
     let mut text = String::from("type Query {");
     for n in 0..10_000 {
         text.push_str(&format!(
@@ -76,7 +76,7 @@ fn ten_thousand_types_and_circles_fit_into_a_list() {
 }
 
 #[test]
-fn inputs_that_are_too_large_are_told_by_name() {
+fn input_types_that_do_not_fit_are_described_by_name() {
     let mut text = String::from("type Query { f(in: I0!): Int } ");
     for n in 0..500 {
         let next = n + 1;

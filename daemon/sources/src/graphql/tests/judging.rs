@@ -1,4 +1,4 @@
-//! What documents do, and what it costs to look.
+//! Which functions documents amount to, and the limits of that check.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -22,7 +22,7 @@ fn schema(text: &str) -> GraphqlSchema {
     parse_schema(text, "s").unwrap().0
 }
 
-/// What a document does, each with its arguments.
+/// The functions that a document amounts to, each with its arguments.
 fn reached(
     schema: Option<&GraphqlSchema>,
     query: &str,
@@ -54,7 +54,7 @@ fn told(query: &str, variables: Value) -> Result<Vec<String>, DocumentError> {
 }
 
 #[test]
-fn every_root_field_is_found_with_its_arguments() {
+fn root_fields_are_reported_with_their_arguments() {
     for (query, variables, expected) in [
         (
             "{ user(id: 1) { name } }",
@@ -83,7 +83,7 @@ fn every_root_field_is_found_with_its_arguments() {
 }
 
 #[test]
-fn fields_are_known_by_the_type_in_which_they_stand() {
+fn root_fields_are_recognized_by_the_type_they_are_selected_on() {
     let schema = schema(
         "interface Node { id: ID } type Query implements Node { id: ID a(x: Int): Int query: Query user: User node: Node }
          type User implements Node { id: ID root: [Query!]! } type Mutation { wipe: User }",
@@ -109,7 +109,7 @@ fn fields_are_known_by_the_type_in_which_they_stand() {
     }
 }
 
-/// Of the name of the limit.
+/// Asserts that a document exceeds the limit of this name and value.
 #[track_caller]
 fn refused(query: &str, variables: Value, name: &str, value: &str) {
     let error = told(query, variables).unwrap_err();
@@ -125,7 +125,7 @@ fn refused(query: &str, variables: Value, name: &str, value: &str) {
 }
 
 #[test]
-fn each_limit_is_told_by_its_name() {
+fn exceeded_limit_is_named_in_the_error() {
     let many =
         |count: usize, one: &dyn Fn(usize) -> String| (0..count).map(one).collect::<String>();
     let long = format!("{{ a(x: \"{}\") }}", "y".repeat(MAX_DOCUMENT_BYTES));
@@ -143,7 +143,7 @@ fn each_limit_is_told_by_its_name() {
     );
     let fields = many(20_001, &|_| "a ".into());
     refused(&format!("{{ {fields} }}"), json!({}), "max_visits", "20000");
-    // Each operation has another default, so that each looks at the fragment anew.
+    // Each operation has another default, so the fragment is walked for each.
     let operations = many(100, &|n| format!("query q{n}($v: Int = {n}) {{ ...F }} "));
     let fields = many(900, &|n| format!("b{n} "));
     let query = format!("{operations} fragment F on Query {{ a {{ {fields} }} }}");
@@ -167,7 +167,7 @@ fn each_limit_is_told_by_its_name() {
 }
 
 #[test]
-fn time_that_is_over_is_a_limit() {
+fn check_after_the_deadline_exceeds_a_limit() {
     let document = QueryDocument::read("{ a }").unwrap();
     let mut judge = |_: &mut EquivalentField<'_, '_>| ControlFlow::Continue(());
     let over = equivalent_fields::thread_cpu_time();
@@ -177,7 +177,7 @@ fn time_that_is_over_is_a_limit() {
 }
 
 #[test]
-fn fragment_is_looked_at_once_for_each_root_type() {
+fn fragment_is_walked_once_for_each_root_type() {
     let operations: String = (0..100)
         .map(|n| format!("query q{n}($v: String) {{ ...F }} "))
         .collect();
@@ -199,7 +199,7 @@ fn long_chain_of_fragments_is_followed() {
 }
 
 #[test]
-fn document_with_two_of_one_name_is_refused() {
+fn document_with_duplicate_names_is_refused() {
     for query in [
         "{ ...F } fragment F on Query { a } fragment F on Query { b }",
         "query A { a } query A { b }",
@@ -225,15 +225,15 @@ fn document_with_two_of_one_name_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_reaches_nobody() {
+fn invalid_document_is_refused() {
     let deep = format!("{{ a{} }}", "{ a".repeat(1_000));
     let value = format!("{{ a(x: {}1{}) }}", "[".repeat(1_000), "]".repeat(1_000));
     for (query, part) in [
-        ("mutation { drop ", "no document of GraphQL"),
-        ("{ a } rubbish", "no document of GraphQL"),
-        (deep.as_str(), "no document of GraphQL"),
-        (value.as_str(), "no document of GraphQL"),
-        ("query($v: Int = $v) { a(x: $v) }", "no document of GraphQL"),
+        ("mutation { drop ", "not a valid GraphQL"),
+        ("{ a } rubbish", "not a valid GraphQL"),
+        (deep.as_str(), "not a valid GraphQL"),
+        (value.as_str(), "not a valid GraphQL"),
+        ("query($v: Int = $v) { a(x: $v) }", "not a valid GraphQL"),
         ("fragment F on Mutation { a }", "no operation"),
         ("", "no"),
         ("{ ...G }", "no fragment `G`"),
@@ -245,7 +245,7 @@ fn what_cannot_be_read_reaches_nobody() {
 }
 
 #[test]
-fn effect_is_that_of_the_operation_that_is_meant() {
+fn effect_is_that_of_the_named_operation() {
     let document =
         QueryDocument::read("query A { a } mutation B { b } subscription C { c }").unwrap();
     for (name, expected) in [
@@ -259,7 +259,7 @@ fn effect_is_that_of_the_operation_that_is_meant() {
     }
 }
 
-/// What default selections of a schema reach besides their own fields.
+/// The functions that default selections of a schema reach besides their own fields.
 fn reached_by_defaults(text: &str) -> BTreeSet<String> {
     let schema = schema(text);
     let mut told = BTreeSet::new();
@@ -291,7 +291,7 @@ fn reached_by_defaults(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn default_selections_leave_root_types_out() {
+fn default_selection_has_no_fields_of_root_types() {
     let text = "interface Node { id: ID } union Any = User | Query
         type Query implements Node { id: ID a: Int query: Query! user: User node: Node any: Any events: [Subscription!] }
         type User { name: String root: Query any: Any node: Node changes: Mutation }
@@ -312,12 +312,12 @@ fn default_selections_leave_root_types_out() {
         "{ name any { __typename ... on User { name } } node { __typename } }"
     );
     assert_eq!(selected(1, "wipe"), "{ ok }");
-    // To select it is to carry it out.
+    // Selecting the field would execute it.
     assert_eq!(selected(1, "user"), "{ count }");
 }
 
 #[test]
-fn interfaces_of_roots_are_known_from_an_introspection() {
+fn interfaces_of_root_types_are_read_from_introspection() {
     let named = |name: &str| json!({ "kind": "SCALAR", "name": name });
     let field = |name: &str, kind: &str, of: &str| json!({ "name": name, "args": [], "type": { "kind": kind, "name": of } });
     let answer = |possible: Value| {
@@ -335,7 +335,7 @@ fn interfaces_of_roots_are_known_from_an_introspection() {
     for (possible, expected) in [
         (json!([{ "name": "Root" }]), 2),
         (json!([{ "name": "Other" }]), 1),
-        // Where it is not told it may be.
+        // Without `possibleTypes` it may be one.
         (Value::Null, 2),
     ] {
         let schema = answer(possible);
@@ -344,7 +344,7 @@ fn interfaces_of_roots_are_known_from_an_introspection() {
     }
 }
 
-/// A type with many scalars and many fields of its own type.
+/// A schema with a type that has many scalars and many fields of its own type.
 fn wide() -> GraphqlSchema {
     let scalars: String = (0..118)
         .map(|n| format!("a_rather_long_name_of_a_field_{n}: Int "))
@@ -356,15 +356,15 @@ fn wide() -> GraphqlSchema {
 }
 
 #[test]
-fn selection_has_one_limit_in_both_forms() {
+fn selection_limit_is_the_same_for_text_and_object() {
     let schema = wide();
     let nested =
         |inner: Value| -> Value { (0..60).map(|n| (format!("c{n}"), inner.clone())).collect() };
-    // Little is written, and much is meant.
+    // Short as written, long when expanded.
     let object = nested(nested(json!(true)));
     let written = object.to_string();
     assert!(written.len() < 60 << 10, "{}", written.len());
-    // As text all of it is written.
+    // Long as written.
     let leaves: String = (0..60)
         .map(|n| format!("c{n} {{ a_rather_long_name_of_a_field_1 }} "))
         .collect();
@@ -373,11 +373,11 @@ fn selection_has_one_limit_in_both_forms() {
     for (choice, part) in [
         (
             object,
-            "what it stands for is longer than 65536 bytes (max_selection_bytes)",
+            "its expansion is longer than 65536 bytes (max_selection_bytes)",
         ),
         (
             json!(written),
-            "what it stands for is longer than 65536 bytes (max_selection_bytes)",
+            "its expansion is longer than 65536 bytes (max_selection_bytes)",
         ),
         (
             json!(all),

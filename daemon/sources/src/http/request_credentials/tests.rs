@@ -1,4 +1,4 @@
-//! Which credential goes where.
+//! Which credential is sent where.
 
 use super::*;
 
@@ -41,7 +41,7 @@ fn lists(lists: &[&[&str]]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn the_first_alternative_that_is_given_counts_and_none_is_better_than_nothing() {
+fn first_complete_alternative_is_picked_before_an_empty_one() {
     let keys = keys(&[("key", text("k")), ("login", text("u:p"))], &[]);
     for (security, picked) in [
         (&[][..], Some(&[][..])),
@@ -71,7 +71,7 @@ fn the_first_alternative_that_is_given_counts_and_none_is_better_than_nothing() 
 }
 
 #[test]
-fn what_is_missing_is_named_with_the_line_to_write() {
+fn missing_credential_error_proposes_the_configuration_line() {
     let Err(CallFailure::Credential { why, fix }) = keys(&[], &[])
         .pick(&lists(&[&["token"], &["login"]]))
         .map(<[String]>::to_vec)
@@ -86,7 +86,7 @@ fn what_is_missing_is_named_with_the_line_to_write() {
 }
 
 #[test]
-fn a_header_of_the_entry_may_be_the_credential() {
+fn header_of_the_entry_can_be_the_credential() {
     let keys = keys(&[], &[("authorization", "Bearer x"), ("x-key", "y")]);
     for name in ["token", "login", "key"] {
         assert!(keys.pick(&lists(&[&[name]])).is_ok(), "{name}");
@@ -95,7 +95,7 @@ fn a_header_of_the_entry_may_be_the_credential() {
 }
 
 #[test]
-fn what_nothing_uses_is_told() {
+fn unused_credentials_are_reported() {
     let pair = SourceCredential::Basic {
         username: "u".into(),
         password: "p".into(),
@@ -111,11 +111,11 @@ fn what_nothing_uses_is_told() {
         "{idle:?}"
     );
     assert!(idle[1].contains("username"), "{idle:?}");
-    assert!(idle[2].contains("auth.token must be a text"), "{idle:?}");
+    assert!(idle[2].contains("auth.token must be a string"), "{idle:?}");
 }
 
 #[tokio::test]
-async fn each_stands_in_its_place() {
+async fn each_credential_is_sent_in_its_place() {
     let keys = keys(
         &[
             ("key", text("k1")),

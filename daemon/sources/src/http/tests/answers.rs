@@ -1,4 +1,4 @@
-//! What a program gets for an answer.
+//! The results of responses.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::*;
 use mux_catalog::value_of;
 use mux_settings::ResultCheck;
 
-/// The value, or the error, of a tool without an output schema.
+/// The value or the error of a call, for a tool without an output schema.
 async fn value(result: Value) -> Result<Value, mux_wire::Fault> {
     let described = mux_catalog::ToolDescription {
         name: "t".into(),
@@ -19,7 +19,7 @@ async fn value(result: Value) -> Result<Value, mux_wire::Fault> {
 }
 
 #[tokio::test]
-async fn every_kind_of_body_becomes_a_value() {
+async fn each_kind_of_body_becomes_a_value() {
     let (base, _) = serve(|seen, _| match seen.target.as_str() {
         "/v1/object" => media("application/json; charset=utf-8", r#"{"a":[1,2]}"#),
         "/v1/list" => media("application/vnd.api+json", "[1]"),
@@ -69,7 +69,7 @@ async fn every_kind_of_body_becomes_a_value() {
 }
 
 #[tokio::test]
-async fn an_error_has_status_and_body_and_says_why() {
+async fn error_result_has_status_body_and_reason() {
     let (base, _) = serve(|seen, _| match seen.target.as_str() {
         "/gone?q=1" => (
             StatusCode::NOT_FOUND,
@@ -121,7 +121,7 @@ async fn an_error_has_status_and_body_and_says_why() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_says_what_to_do() {
+async fn too_long_response_is_an_error_with_the_limit() {
     let (base, log) = serve(|_, _| media("text/plain", vec![b'x'; (16 << 20) + 1])).await;
     let failure = api(&base).call(&get("/"), &telling()).await.unwrap_err();
     assert!(matches!(failure, CallFailure::TooMuch(_)), "{failure:?}");
@@ -130,7 +130,7 @@ async fn what_is_too_long_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_is_too_many_values_is_never_made_of_them() {
+async fn response_with_too_many_json_values_is_not_parsed() {
     let ones = || format!("[{}1]", "1,".repeat(1_000_000));
     let (base, _) = serve(move |seen, _| match seen.target.as_str() {
         "/json" => media("application/json", ones()),
@@ -163,7 +163,7 @@ async fn what_is_too_many_values_is_never_made_of_them() {
 }
 
 #[tokio::test]
-async fn a_request_goes_out_as_it_is_written() {
+async fn request_is_sent_as_it_is_written() {
     let (base, log) = serve(|_, _| "ok").await;
     let mut source = settings();
     source.headers = BTreeMap::from([("X-Own".into(), "mine".into())]);
@@ -203,7 +203,7 @@ async fn a_request_goes_out_as_it_is_written() {
 }
 
 #[tokio::test]
-async fn no_value_makes_another_function_of_a_path() {
+async fn path_that_leads_to_another_function_is_refused() {
     let (base, log) = serve(|_, _| "ok").await;
     let api = api(&format!("{base}/v1"));
     for path in [

@@ -1,4 +1,4 @@
-//! What goes wrong on the way, and how often a request goes out.
+//! Failed requests, retries and redirects.
 
 use std::num::NonZeroU32;
 
@@ -14,7 +14,8 @@ use crate::call_progress::CallLimits;
 use mux_caller::PausableClock;
 use mux_settings::{NetworkVariable, RequestRate};
 
-/// Says this to every request and closes the connection. Tells of each.
+/// A server that answers every request with `says` and closes the connection. The receiver gets a message for each
+/// request.
 async fn hangs_up(says: &'static [u8]) -> (String, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -33,7 +34,7 @@ async fn hangs_up(says: &'static [u8]) -> (String, mpsc::UnboundedReceiver<()>) 
 }
 
 #[tokio::test]
-async fn what_was_sent_and_not_answered_is_lost_and_goes_out_once() {
+async fn unanswered_request_is_lost_and_not_sent_again() {
     for says in [
         &b""[..],
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
@@ -48,7 +49,7 @@ async fn what_was_sent_and_not_answered_is_lost_and_goes_out_once() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reached_was_not_sent() {
+async fn unreachable_server_means_that_nothing_was_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -59,12 +60,12 @@ async fn what_cannot_be_reached_was_not_sent() {
         failure.to_string().contains("check `base_url`"),
         "{failure}"
     );
-    // Once more, on another connection.
+    // The attempt is repeated once, on a new connection.
     assert_eq!(api.requests(), 2);
 }
 
 #[tokio::test]
-async fn what_the_api_has_not_taken_goes_out_again_three_times() {
+async fn request_that_was_not_accepted_is_retried_three_times() {
     for (method, status, said, sent) in [
         (Method::GET, 429, Some("0"), 4),
         (Method::POST, 429, Some("0"), 4),
@@ -100,7 +101,7 @@ async fn what_the_api_has_not_taken_goes_out_again_three_times() {
 }
 
 #[tokio::test]
-async fn an_answer_after_a_wait_is_the_answer() {
+async fn successful_retry_gives_the_result() {
     let (base, log) = serve(|_, number| match number {
         1 => (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "0")], "no").into_response(),
         _ => "yes".into_response(),
@@ -114,18 +115,18 @@ async fn an_answer_after_a_wait_is_the_answer() {
     assert_eq!(log.lock().unwrap().len(), 2);
 }
 
-/// Tells when it is dropped.
+/// Sends a message when it is dropped.
 struct DropSignal(mpsc::UnboundedSender<()>);
 
 impl Drop for DropSignal {
     fn drop(&mut self) {
-        // Nobody may wait for it.
+        // The receiver may be gone.
         _ = self.0.send(());
     }
 }
 
 #[tokio::test]
-async fn who_gives_up_closes_the_request() {
+async fn cancelled_call_closes_its_connection() {
     let (tell, mut told) = mpsc::unbounded_channel();
     let (came, mut comes) = mpsc::unbounded_channel();
     let router = Router::new().fallback(move || {
@@ -147,7 +148,7 @@ async fn who_gives_up_closes_the_request() {
 }
 
 #[tokio::test]
-async fn a_rate_makes_a_line_in_which_the_clock_stands_still() {
+async fn clock_is_paused_while_a_call_waits_for_the_rate() {
     let (base, log) = serve(|_, _| "ok").await;
     let mut source = settings();
     source.rate = Some(RequestRate {
@@ -176,7 +177,7 @@ async fn a_rate_makes_a_line_in_which_the_clock_stands_still() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_followed_within_the_origin_and_no_further() {
+async fn redirect_is_followed_only_within_the_origin() {
     let (elsewhere, strangers) = serve(|_, _| "got you").await;
     let target = format!("{elsewhere}/x?secret=1");
     let (base, log) = serve(move |seen, _| match seen.target.as_str() {
@@ -217,7 +218,7 @@ async fn a_redirect_is_followed_within_the_origin_and_no_further() {
 }
 
 #[tokio::test]
-async fn the_users_proxy_is_used() {
+async fn configured_proxy_is_used() {
     let (proxy, log) = serve(|_, _| "by proxy").await;
     let mut source = settings();
     source.network = Arc::new(mux_settings::NetworkSettings {

@@ -1,4 +1,4 @@
-//! Credentials go where the user has said, and nowhere else.
+//! Credentials go only to origins that the user has allowed.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const KEY: &str = "canary-k3y-to-one-place";
 
-/// With a key, and a header that goes with every request.
+/// An entry with a key, and a header for every request.
 fn entry(origins: &[&str]) -> SourceDefinition {
     let mut source = settings();
     source.credentials.insert("key".into(), text(KEY));
@@ -29,7 +29,7 @@ fn key() -> [(&'static str, SecurityScheme); 1] {
 }
 
 #[tokio::test]
-async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entry_names_it() {
+async fn credentials_go_to_another_origin_only_if_the_entry_names_it() {
     let (own, asked) = serve(|_, _| "ok").await;
     let (other, strangers) = serve(|_, _| "ok").await;
     let elsewhere =
@@ -50,7 +50,7 @@ async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entr
         );
     }
     assert!(strangers.lock().unwrap().is_empty());
-    // What carries nothing of the user's goes where the description has always said.
+    // Calls without credentials go to the origins that the description first named.
     let bare = |origins: &[&String]| {
         let source = settings();
         let known = AllowedOrigins::listed("shop", &source).with_calls(&own);
@@ -85,7 +85,7 @@ async fn functions_that_are_called_elsewhere_get_credentials_only_where_the_entr
     assert!(asked.lock().unwrap().is_empty());
 }
 
-/// A description at an address in public, of an API that the entry says nothing of.
+/// A public description of an API whose origin the entry does not name.
 fn published(base: &str, listed: &[&str]) -> ApiClient {
     let mut source = settings();
     source.description = Some(DescriptionLocation::Url(
@@ -99,7 +99,7 @@ fn published(base: &str, listed: &[&str]) -> ApiClient {
 }
 
 #[tokio::test]
-async fn a_description_in_public_leads_to_no_address_of_this_machine_unless_the_entry_names_it() {
+async fn public_description_cannot_name_local_addresses_unless_the_entry_does() {
     let (local, asked) = serve(|_, _| "internal").await;
     let port = local.rsplit(':').next().unwrap();
     let bases = [
@@ -122,7 +122,7 @@ async fn a_description_in_public_leads_to_no_address_of_this_machine_unless_the_
     let named = published(&local, &[&local]);
     named.call(&get("/"), &telling()).await.unwrap();
     assert_eq!(asked.lock().unwrap().len(), 1);
-    // Whoever names it: no API is there.
+    // Link-local addresses are refused even if the entry names them.
     let never = published("http://169.254.169.254", &["http://169.254.169.254"]);
     let failure = never.call(&get("/"), &telling()).await.unwrap_err();
     assert!(
@@ -132,7 +132,7 @@ async fn a_description_in_public_leads_to_no_address_of_this_machine_unless_the_
 }
 
 #[tokio::test]
-async fn no_path_leaves_the_host_of_its_address() {
+async fn path_cannot_leave_the_host() {
     let (other, strangers) = serve(|_, _| "got you").await;
     let port = other.rsplit(':').next().unwrap();
     for (base, path) in [
@@ -155,7 +155,7 @@ async fn no_path_leaves_the_host_of_its_address() {
 }
 
 #[tokio::test]
-async fn a_program_cannot_put_its_cookie_before_a_credential() {
+async fn cookie_of_a_program_cannot_replace_a_credential() {
     let (base, log) = serve(|_, _| "ok").await;
     let mut source = settings();
     source.credentials.insert("session".into(), text(KEY));
@@ -176,7 +176,7 @@ async fn a_program_cannot_put_its_cookie_before_a_credential() {
     );
 }
 
-/// An API behind tokens, which may be fetched at its own origin and at those.
+/// An API with client credentials, whose tokens may be fetched at its own origin, at `known` and at `listed`.
 fn behind_tokens(base: &str, token_url: &str, known: &[&str], listed: &[&str]) -> ApiClient {
     let mut source = entry(listed);
     source.headers.clear();
@@ -198,7 +198,7 @@ fn behind_tokens(base: &str, token_url: &str, known: &[&str], listed: &[&str]) -
 }
 
 #[tokio::test]
-async fn a_clients_secret_goes_for_tokens_where_it_has_always_gone_or_the_entry_says() {
+async fn client_secret_goes_only_to_known_or_listed_token_origins() {
     let (base, _) = serve(|_, _| "ok").await;
     let (login, asked) =
         serve(|_, _| axum::Json(json!({ "access_token": "tok-000001", "expires_in": 60 }))).await;
@@ -228,7 +228,7 @@ async fn a_clients_secret_goes_for_tokens_where_it_has_always_gone_or_the_entry_
         assert_eq!(api.notes(), []);
     }
     assert_eq!(asked.lock().unwrap().len(), 2);
-    // A place for tokens is none for calls.
+    // An origin for tokens is not one for calls.
     let there = behind_tokens(&base, &url, &[&login], &[]).at(&login);
     assert!(there.call(&request, &telling()).await.is_err());
     assert_eq!(asked.lock().unwrap().len(), 2);

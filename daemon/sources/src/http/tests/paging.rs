@@ -1,11 +1,11 @@
-//! Pages of every kind.
+//! Pages of every style.
 
 use axum::http::StatusCode;
 use serde_json::json;
 
 use super::*;
 
-/// Seven items, three a page.
+/// Seven items, three on a page.
 const ITEMS: u64 = 7;
 
 fn number(seen: &RecordedRequest, name: &str) -> Option<u64> {
@@ -37,7 +37,7 @@ fn members(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// All answers by one server: what pages are like is a matter of the path.
+/// The responses of one server; the path chooses the style of its pages.
 fn answer(seen: &RecordedRequest, _: usize) -> Response {
     let body = |value: Value| axum::Json(value).into_response();
     let path = seen.target.split('?').next().unwrap();
@@ -100,7 +100,7 @@ fn by_page() -> PaginationPlan {
 }
 
 #[tokio::test]
-async fn pages_of_every_kind_are_joined() {
+async fn pages_of_every_style_are_joined() {
     let offset = PaginationStyle::Offset {
         parameter: "offset".into(),
         size: size("limit", None),
@@ -117,7 +117,7 @@ async fn pages_of_every_kind_are_joined() {
     for (path, how, requests) in [
         ("/link", paged(PaginationStyle::Link, &[]), 3),
         ("/page", by_page(), 3),
-        // How many are a full page is not said: one more, which is empty.
+        // The size of a full page is not known, so there is one more request, for an empty page.
         ("/offset", paged(offset, &["data"]), 4),
         ("/cursor", paged(cursor, &["list", "items"]), 3),
         ("/after", paged(after, &["data"]), 3),
@@ -153,7 +153,7 @@ async fn pages_of_every_kind_are_joined() {
 }
 
 #[tokio::test]
-async fn what_stands_beside_the_list_is_of_the_last_page_and_each_page_is_told() {
+async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
     let (base, _) = serve(answer).await;
     let after = PaginationStyle::After {
         parameter: "starting_after".into(),
@@ -184,7 +184,7 @@ async fn what_stands_beside_the_list_is_of_the_last_page_and_each_page_is_told()
 }
 
 #[tokio::test]
-async fn nothing_is_cut_silently() {
+async fn failed_page_fails_the_call() {
     let (base, _) = serve(answer).await;
     let api = api(&base);
     let broken = api
@@ -229,7 +229,7 @@ async fn nothing_is_cut_silently() {
 }
 
 #[tokio::test]
-async fn what_is_no_list_is_as_it_is() {
+async fn response_that_is_not_a_list_is_returned_unchanged() {
     let (base, _) = serve(|_, _| axum::Json(json!({ "one": 1 }))).await;
     let result = api(&base)
         .pages(&get("/"), &by_page(), 3, &telling())

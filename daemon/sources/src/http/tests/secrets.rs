@@ -1,4 +1,4 @@
-//! Credentials are where they belong, and nowhere else.
+//! Credentials are sent where they belong, and appear nowhere else.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -38,7 +38,7 @@ fn guarded(base: &str) -> (ApiClient, ApiRequest) {
 }
 
 #[tokio::test]
-async fn nothing_that_an_api_repeats_gets_through() {
+async fn credentials_that_an_api_repeats_are_masked() {
     for (status, content) in [
         (200, "application/json"),
         (200, "text/plain"),
@@ -75,7 +75,7 @@ async fn nothing_that_an_api_repeats_gets_through() {
         ] {
             assert!(!result.contains(secret), "{status} {content}: {result}");
         }
-        // Some headers of an entry are words that an API says, too.
+        // The value of an ordinary header may occur in a result.
         assert_eq!(
             result.contains("canary-tenant"),
             status == 200,
@@ -99,9 +99,9 @@ async fn nothing_that_an_api_repeats_gets_through() {
 }
 
 #[tokio::test]
-async fn no_part_of_a_login_comes_back_however_it_was_given() {
+async fn login_is_masked_however_it_was_given() {
     const PAIR: &str = "ada:canary-p4ss/word";
-    // As it goes out.
+    // The encoding on the wire.
     let encoded = "YWRhOmNhbmFyeS1wNHNzL3dvcmQ=";
     for given in ["text", "pair", "header", "address"] {
         let (base, log) = serve(move |seen, _| {
@@ -156,7 +156,7 @@ async fn no_part_of_a_login_comes_back_however_it_was_given() {
 }
 
 #[tokio::test]
-async fn no_failure_holds_a_credential() {
+async fn failures_hold_no_credential() {
     let unreachable = "http://me:canary-password@127.0.0.1:1/v1?token=canary-query";
     let (api, request) = guarded(unreachable);
     let failure = api.call(&request, &telling()).await.unwrap_err();
@@ -169,7 +169,7 @@ async fn no_failure_holds_a_credential() {
 }
 
 #[tokio::test]
-async fn without_its_credential_nothing_is_sent() {
+async fn request_without_its_credential_is_not_sent() {
     let (base, log) = serve(|_, _| "ok").await;
     let api = api_with(&base, &settings(), &schemes());
     let request = ApiRequest {
@@ -191,7 +191,7 @@ async fn without_its_credential_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn a_refused_credential_is_named_by_its_place() {
+async fn refused_credential_is_named_by_its_configuration_key() {
     let (base, _) = serve(|_, number| match number {
         1 => StatusCode::UNAUTHORIZED,
         _ => StatusCode::FORBIDDEN,

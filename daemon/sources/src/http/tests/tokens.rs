@@ -1,4 +1,4 @@
-//! Tokens that are fetched.
+//! Tokens that are fetched with client credentials.
 
 use axum::http::StatusCode;
 use futures::future::join_all;
@@ -41,7 +41,7 @@ fn tokens(log: &RequestLog) -> usize {
 }
 
 #[tokio::test]
-async fn one_token_serves_all_who_wait_and_those_who_come_later() {
+async fn one_token_request_serves_all_calls() {
     let (base, log) = serve(|seen, _| match seen.target.as_str() {
         "/token" => {
             axum::Json(json!({ "access_token": "tok-000001", "expires_in": 3600 })).into_response()
@@ -75,10 +75,10 @@ async fn one_token_serves_all_who_wait_and_those_who_come_later() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_is_fetched_again_once() {
+async fn refused_token_is_fetched_again_once() {
     let (base, log) = serve(|seen, number| match seen.target.as_str() {
         "/token" => {
-            // The second one is as stale.
+            // Only the second token, of request 3, is accepted.
             let token = format!("tok-{number:06}");
             axum::Json(json!({ "access_token": token })).into_response()
         }
@@ -108,7 +108,7 @@ async fn a_token_that_is_refused_is_fetched_again_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_refused_is_told_so_without_its_secret() {
+async fn refused_client_error_does_not_contain_the_secret() {
     let (base, log) = serve(|seen, _| {
         assert_eq!(seen.target, "/token");
         (StatusCode::UNAUTHORIZED, "canary-secret is wrong")
@@ -126,7 +126,7 @@ async fn a_client_that_is_refused_is_told_so_without_its_secret() {
         "{why}; {fix}"
     );
     assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
-    // With the secret in the form, too, as some want it.
+    // Also with the secret in the form, as some servers require.
     let log = log.lock().unwrap();
     assert_eq!(log.len(), 2);
     assert!(
@@ -137,7 +137,7 @@ async fn a_client_that_is_refused_is_told_so_without_its_secret() {
 }
 
 #[tokio::test]
-async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
+async fn entry_state_survives_new_descriptions() {
     let (base, log) = serve(|seen, _| match seen.target.as_str() {
         "/token" => media(
             "application/json",
@@ -184,7 +184,7 @@ async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
         .filter(|seen| seen.target == "/token")
         .count();
     assert_eq!(tokens, 1);
-    // Half of six go out at once, whoever asks.
+    // The burst is half of six, for all clients together.
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
@@ -201,7 +201,7 @@ async fn what_is_the_entrys_lasts_while_descriptions_come_and_go() {
 }
 
 #[tokio::test]
-async fn the_entrys_scopes_are_asked_for_and_a_refusal_of_scopes_says_so() {
+async fn configured_scopes_are_requested_and_their_refusal_is_reported() {
     let (base, log) = serve(|seen, _| {
         let narrow = !String::from_utf8_lossy(&seen.body).contains("write");
         match seen.target.as_str() {
@@ -233,7 +233,7 @@ async fn the_entrys_scopes_are_asked_for_and_a_refusal_of_scopes_says_so() {
         "{fix}"
     );
     assert!(!format!("{failure:?}").contains("canary"), "{failure:?}");
-    // The secret elsewhere in the request would change nothing.
+    // Not retried with the secret in the form, which would change nothing.
     assert_eq!(tokens(&log), 1);
     for (scopes, body) in [
         (&["read"][..], "grant_type=client_credentials&scope=read"),
@@ -247,7 +247,7 @@ async fn the_entrys_scopes_are_asked_for_and_a_refusal_of_scopes_says_so() {
 }
 
 #[tokio::test]
-async fn a_secret_is_not_sent_without_encryption_to_get_a_token_for_an_encrypted_api() {
+async fn token_url_of_an_https_api_must_be_https() {
     let mut source = settings();
     let credential = SourceCredential::Basic {
         username: "c".into(),

@@ -1,4 +1,4 @@
-//! Descriptions that are short and reach far. Each is read, with what there is room and time for.
+//! Short descriptions with huge closures. Each is read within its limits.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -9,9 +9,9 @@ use super::{
     entry,
 };
 
-/// Of all functions: small enough to be reached soon.
+/// The limit of all functions, small enough to be reached soon.
 const TEST_LIST_BYTES: usize = 1 << 20;
-/// A hang, and no speed.
+/// Detects a hang; it does not measure speed.
 const HANG_TIMEOUT: Duration = Duration::from_secs(120);
 
 fn read(paths: Value, components: Value) -> OpenApiDescription {
@@ -44,7 +44,7 @@ fn arguments(description: &OpenApiDescription) -> Vec<&Value> {
 }
 
 #[test]
-fn objects_that_are_made_of_each_other_are_not_joined() {
+fn mutually_composed_objects_are_not_flattened() {
     let mut schemas = Map::new();
     for level in 0..17 {
         let next = to(&format!("S{}", level + 1));
@@ -67,7 +67,7 @@ fn objects_that_are_made_of_each_other_are_not_joined() {
 }
 
 #[test]
-fn what_refers_to_itself_in_many_places_is_looked_at_once() {
+fn recursive_schema_is_searched_once() {
     let members: Map<String, Value> = (0..300)
         .map(|number| (format!("member{number}"), to("Node")))
         .chain([("list".to_owned(), json!({ "type": "array" }))])
@@ -85,7 +85,7 @@ fn what_refers_to_itself_in_many_places_is_looked_at_once() {
 }
 
 #[test]
-fn arguments_that_are_too_long_together_are_told_by_name() {
+fn argument_types_that_do_not_fit_are_described_by_name() {
     let mut schemas = Map::new();
     for number in 0..400 {
         let mut members = Map::new();
@@ -127,7 +127,7 @@ fn arguments_that_are_too_long_together_are_told_by_name() {
 }
 
 #[test]
-fn functions_for_which_there_is_no_room_say_so() {
+fn functions_that_do_not_fit_are_left_out() {
     let words = "long ".repeat(50);
     let members: Map<String, Value> = (0..200)
         .map(|number| (format!("member{number}"), json!({ "enum": [words] })))
@@ -149,7 +149,7 @@ fn functions_for_which_there_is_no_room_say_so() {
 }
 
 #[test]
-fn what_takes_too_many_steps_is_left_out() {
+fn operation_that_exceeds_the_steps_is_left_out() {
     let operation = |number: u32| {
         let body = json_of(&json!({ "type": "array", "items": to("A") }));
         json!({ "post": { "operationId": format!("send{number}"), "requestBody": body } })
@@ -163,7 +163,7 @@ fn what_takes_too_many_steps_is_left_out() {
     let whole = document();
     OpenApiDescription::of(&whole, &entry(), TEST_LIST_BYTES).unwrap();
     let document = document();
-    // All but a few of what it takes.
+    // All but a few of the steps that it takes.
     document.steps(whole.left() + 3).unwrap();
     let description = OpenApiDescription::of(&document, &entry(), TEST_LIST_BYTES).unwrap();
     assert_eq!(description.tools().len() + description.left_out().len(), 3);

@@ -1,4 +1,4 @@
-//! Bodies that one schema describes for several media types.
+//! Bodies with one schema for several media types.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const KUBERNETES: [&str; 5] = [
     "application/strategic-merge-patch+json",
 ];
 
-/// As an API that is patched with this schema by each of these.
+/// An API with a patch operation that takes this schema as each of these media types.
 fn described(media: &[&str], schema: &Value) -> OpenApiDescription {
     let content: Value = media
         .iter()
@@ -47,7 +47,7 @@ fn sent(description: &OpenApiDescription, arguments: &Value) -> String {
 }
 
 #[test]
-fn a_patch_goes_out_as_what_it_is() {
+fn patch_is_sent_as_the_chosen_media_type() {
     let patch = json!({ "$ref": "#/components/schemas/Patch" });
     let description = described(&KUBERNETES, &patch);
     let schema = &description.tools()[0]["inputSchema"]["properties"];
@@ -78,7 +78,7 @@ fn a_patch_goes_out_as_what_it_is() {
 }
 
 #[test]
-fn a_list_of_steps_is_a_json_patch_where_the_schema_says_so() {
+fn list_is_a_json_patch_if_it_is_the_only_media_type() {
     let steps = json!({ "type": "array", "items": { "type": "object" } });
     let description = described(&KUBERNETES[2..3], &steps);
     let schema = &description.tools()[0]["inputSchema"]["properties"];
@@ -91,7 +91,7 @@ fn a_list_of_steps_is_a_json_patch_where_the_schema_says_so() {
 }
 
 #[test]
-fn members_of_a_body_are_no_list_of_steps() {
+fn json_patch_is_not_offered_for_a_body_of_members() {
     let named = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
     let description = described(&KUBERNETES, &named);
     let schema = &description.tools()[0]["inputSchema"]["properties"];
@@ -107,7 +107,7 @@ fn members_of_a_body_are_no_list_of_steps() {
 }
 
 #[test]
-fn one_media_type_leaves_nothing_to_choose() {
+fn single_media_type_adds_no_argument() {
     let description = described(&["application/json", "text/xml"], &json!({}));
     let schema = &description.tools()[0]["inputSchema"]["properties"];
     assert_eq!(schema.as_object().unwrap().len(), 1);

@@ -1,11 +1,11 @@
-//! Where a call goes, and that nothing in a description or in an argument moves it.
+//! Where a call goes, and that neither a description nor an argument can redirect it.
 
 use serde_json::{Value, json};
 
 use super::{super::operation_request::request, OpenApiDescription, ServerOverrides, entry};
 
 #[test]
-fn a_path_that_would_go_on_where_the_host_ends_is_left_out() {
+fn path_without_a_leading_slash_is_left_out() {
     let get = json!({ "get": {} });
     let text = json!({ "openapi": "3.0.0", "paths": {
         "@evil.example/x": get, ".evil.example/x": get, ":81/x": get, "x": get, "": get, "/good": get,
@@ -19,7 +19,7 @@ fn a_path_that_would_go_on_where_the_host_ends_is_left_out() {
 }
 
 #[test]
-fn what_a_request_says_of_itself_is_no_argument() {
+fn reserved_headers_are_not_arguments() {
     let header =
         |name: &str| json!({ "name": name, "in": "header", "schema": { "type": "string" } });
     let names = [
@@ -45,7 +45,7 @@ fn what_a_request_says_of_itself_is_no_argument() {
 }
 
 #[test]
-fn a_cookie_ends_where_it_should() {
+fn cookie_value_cannot_add_another_cookie() {
     let cookie = json!({ "name": "c", "in": "cookie", "allowReserved": true, "schema": { "type": "string" } });
     let text =
         json!({ "openapi": "3.0.0", "paths": { "/a": { "get": { "parameters": [cookie] } } } });
@@ -58,9 +58,9 @@ fn a_cookie_ends_where_it_should() {
     );
 }
 
-/// So that pins, and whoever looks at a function, see where a call goes, and with what.
+/// Pins and users see where a call goes, and with which credentials.
 #[test]
-fn a_function_tells_where_it_is_called_and_with_which_credentials() {
+fn tool_meta_names_the_address_and_credentials() {
     let flow =
         json!({ "clientCredentials": { "tokenUrl": "https://login.example/t", "scopes": {} } });
     let described = |host: &str| {
@@ -97,7 +97,7 @@ fn a_function_tells_where_it_is_called_and_with_which_credentials() {
             json!({ "method": "GET", "path": "/c", "at": "https://api.example/v1" }),
         ]
     );
-    // What the user says of it is none of the description's words.
+    // The entry's `base_url` is not part of the description's definition.
     assert_eq!(
         told(&described("api.example"), &entry())[0],
         json!({ "method": "GET", "path": "/a", "credentials": key })

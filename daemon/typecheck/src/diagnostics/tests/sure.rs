@@ -1,9 +1,9 @@
-//! What is surely a mistake, what only may be, and what nobody is told.
+//! Which diagnostics are errors, warnings, or not reported.
 
 use super::*;
 
 #[test]
-fn only_what_is_surely_wrong_is_an_error() {
+fn only_certain_mistakes_are_errors() {
     use Severity::{Error, Syntax, Warning};
     for (program, code, message, expected) in [
         ("¦fetch()", 2304, "Cannot find name 'fetch'.", Some(Error)),

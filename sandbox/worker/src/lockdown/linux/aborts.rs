@@ -1,7 +1,8 @@
-//! What is said of an abort: C++ code that finds no memory aborts without a word.
+//! Signal handlers that tell an abort for lack of memory from others: C++ code that cannot allocate aborts without a
+//! message.
 //!
-//! Invariant: an abort while most of the budget is in use counts as the program's, with the exit code by
-//! which the daemon knows it; any other keeps its signal and is reported as a failure of ours.
+//! Invariant: an abort while most of the budget is in use ends with the exit code for a program that ran out of memory;
+//! any other keeps its signal and is reported as an internal error.
 
 use std::{
     ptr,
@@ -13,11 +14,11 @@ use nix::{
     sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction},
 };
 
-/// If this much cannot be had any more, memory is what the process died of. Written once, before there is
-/// a handler to read it.
+/// If this many bytes cannot be mapped, the abort was for lack of memory. Written once, before the handlers are
+/// installed.
 static PROBE: AtomicUsize = AtomicUsize::new(0);
 
-/// How V8, the C library and Rust end a process that cannot go on.
+/// The signals by which V8, the C library and Rust abort a process.
 const SIGNALS: [Signal; 3] = [Signal::SIGABRT, Signal::SIGTRAP, Signal::SIGILL];
 
 #[expect(unsafe_code, reason = "a signal handler cannot be set otherwise")]

@@ -1,15 +1,16 @@
-//! Landlock: no file can be opened, made or run, no TCP port used, and no process outside be signalled.
+//! Landlock: the process cannot open, create or execute files, use TCP ports, or signal other processes.
 //!
-//! Invariant: nothing is allowed by rule, so there is no path that a later change could widen.
+//! Invariant: there are no rules that allow anything, so there is no path that a later change could widen.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetError, RulesetStatus, Scope,
 };
 
-/// The newest rights that are known to this program; an older kernel enforces those that it has.
+/// The newest version of the rights that this program knows; an older kernel enforces those that it supports.
 const NEWEST: ABI = ABI::V6;
 
-/// Binds the calling thread and those that it starts later. Names what the kernel enforces of it.
+/// Restricts the calling thread and those that it starts later. Returns the name of the layer, if the kernel enforces
+/// it.
 pub(super) fn deny_all() -> Option<String> {
     let status = restrict().ok()?;
     match status {

@@ -1,10 +1,10 @@
-//! The system calls that are left: memory, time, threads that exist already, and the three descriptors.
+//! The seccomp filters. The calls that remain are for memory, time, existing threads, and the three descriptors.
 //!
-//! There are two filters. The first ends the process at a call that no engine makes in any version, so
-//! that a process which was taken over is not asked twice. The second refuses (EPERM) everything that is
-//! not on a list, because a new C library may try a call that we have not seen and can do without.
+//! There are two filters. The first kills the process at a call that no version of the engine makes, so that a process
+//! that was taken over gets no second try. The second refuses (EPERM) everything that is not on a list, because a new C
+//! library may try calls that it can do without.
 //!
-//! Invariant: both bind every thread of the process (TSYNC), and no list names a call that makes a
+//! Invariant: both apply to every thread of the process (TSYNC), and the list of allowed calls has none that creates a
 //! descriptor, a process or a thread.
 
 use std::{collections::BTreeMap, env::consts::ARCH, process};
@@ -17,7 +17,7 @@ use seccompiler::{
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Applies both filters; each by its name, and whether it holds.
+/// Applies both filters. Returns the name of each, and whether it is active.
 pub(super) fn filter() -> [(&'static str, bool); 2] {
     let apply = |program: Option<BpfProgram>| {
         program.is_some_and(|program| apply_filter_all_threads(&program).is_ok())
@@ -37,13 +37,13 @@ fn refusing_program() -> Option<BpfProgram> {
     compile(allowed()?, refuse, SeccompAction::Allow)
 }
 
-/// None on an architecture that the crate does not know.
+/// Compiles a filter. `None` on an architecture that the crate does not support.
 fn compile(rules: Rules, otherwise: SeccompAction, listed: SeccompAction) -> Option<BpfProgram> {
     let filter = SeccompFilter::new(rules, otherwise, listed, ARCH.try_into().ok()?).ok()?;
     filter.try_into().ok()
 }
 
-/// Calls that nothing in this process makes unless somebody has taken it over.
+/// Calls that this process makes only if it was taken over.
 fn deadly() -> Option<Rules> {
     let mut rules: Rules = BTreeMap::new();
     for call in [
@@ -65,7 +65,7 @@ fn deadly() -> Option<Rules> {
         libc::SYS_pidfd_open,
         libc::SYS_pidfd_getfd,
         libc::SYS_pidfd_send_signal,
-        // Parts of the kernel with a long history of holes.
+        // Parts of the kernel with a long history of vulnerabilities.
         libc::SYS_bpf,
         libc::SYS_userfaultfd,
         libc::SYS_perf_event_open,
@@ -101,7 +101,7 @@ fn deadly() -> Option<Rules> {
     Some(rules)
 }
 
-/// What the engine, the allocator and the two ends of the socket need.
+/// Calls that the engine, the allocator and the socket need.
 fn allowed() -> Option<Rules> {
     let mut rules: Rules = BTreeMap::new();
     for call in [
@@ -121,7 +121,7 @@ fn allowed() -> Option<Rules> {
         libc::SYS_madvise,
         libc::SYS_brk,
         libc::SYS_membarrier,
-        // Threads that exist.
+        // Existing threads.
         libc::SYS_futex,
         libc::SYS_set_robust_list,
         libc::SYS_rseq,
@@ -140,7 +140,7 @@ fn allowed() -> Option<Rules> {
         libc::SYS_rt_sigreturn,
         libc::SYS_sigaltstack,
         libc::SYS_restart_syscall,
-        // Time and chance.
+        // Time and randomness.
         libc::SYS_clock_gettime,
         libc::SYS_clock_getres,
         libc::SYS_clock_nanosleep,
@@ -159,7 +159,7 @@ fn allowed() -> Option<Rules> {
     }
     let own = u64::from(process::id());
     rules.insert(libc::SYS_tgkill, vec![rule(&[int(0, own)?])?]);
-    // A limit may be read, by which the size of a stack is found, and none set.
+    // Limits may be read, to find the size of a stack, but not set.
     let nothing_new =
         SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0).ok()?;
     rules.insert(libc::SYS_prlimit64, vec![rule(&[int(0, 0)?, nothing_new])?]);
@@ -174,7 +174,7 @@ fn allowed() -> Option<Rules> {
     Some(rules)
 }
 
-/// The argument of this number, as a C `int`, has this value.
+/// The condition that the argument with this index, as a C `int`, has this value.
 fn int(argument: u8, value: u64) -> Option<SeccompCondition> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).ok()
 }
@@ -198,8 +198,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_on_the_list_is_refused() {
-        // The filter binds the thread that applies it, and this one has nothing else to do.
+    fn calls_off_the_list_are_refused() {
+        // The filter restricts the thread that applies it, so the test needs a separate thread.
         let refused = thread::spawn(|| {
             apply_filter(&refusing_program().unwrap()).unwrap();
             let denied = |error: io::Error| error.raw_os_error() == Some(libc::EPERM);
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(refused.join().unwrap(), [true; 6]);
     }
 
-    /// A process that does this behind the filter, and must die of it.
+    /// Runs `deed` in a child process under the filter and expects SIGSYS.
     #[expect(
         unsafe_code,
         reason = "a filter stays for good, so that it takes a process of its own"
@@ -233,7 +233,7 @@ mod tests {
                 );
             }
             ForkResult::Child => {
-                // Whether there is a core file does not matter to the test, only to the tree.
+                // Prevents a core file in the source tree.
                 _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
                 drop(apply_filter(&filter));
                 deed();
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_engine_does_is_deadly() {
+    fn forbidden_calls_kill_the_process() {
         dies("a socket", || drop(TcpListener::bind("127.0.0.1:0")));
         dies("another program", || drop(Command::new("/bin/true").exec()));
         dies("a signal to its parent", || _ = kill(Pid::parent(), None));

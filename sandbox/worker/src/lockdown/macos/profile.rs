@@ -1,7 +1,7 @@
-//! The sandbox of the system, which every process may put itself into.
+//! The system's sandbox, which every process may enter.
 //!
-//! Invariant: the profile only forbids. What the engine needs of the system beside memory and time is not
-//! known well enough here to be listed, so that what is forbidden is.
+//! Invariant: the profile is a deny list. What the engine needs beyond memory and time is not known well enough for an
+//! allow list.
 
 use std::{
     ffi::{CStr, c_char, c_int},
@@ -14,7 +14,7 @@ const PROFILE: &CStr = c"(version 1)
 (deny file* network* process-exec* process-fork mach-lookup mach-register ipc-posix* ipc-sysv* system-socket)
 (deny signal (target others))";
 
-/// The text is a profile and not the name of one.
+/// The flag for a profile that is given as text, not by name.
 const SOURCE: u64 = 0;
 
 #[expect(
@@ -26,15 +26,15 @@ unsafe extern "C" {
     fn sandbox_free_error(error: *mut c_char);
 }
 
-/// Binds the whole process, for good.
+/// Applies the profile to the whole process, permanently.
 #[expect(unsafe_code, reason = "see above")]
 pub(super) fn apply() -> bool {
     let mut error = ptr::null_mut();
-    // SAFETY: the profile is a C string that lives for ever, and `error` a live local into which the call
-    // may put a string of its own.
+    // SAFETY: the profile is a static C string, and `error` a live local in which the call may store a string of its
+    // own.
     let status = unsafe { sandbox_init(PROFILE.as_ptr(), SOURCE, &raw mut error) };
     if !error.is_null() {
-        // SAFETY: the string came from `sandbox_init` and is given back once.
+        // SAFETY: the string came from `sandbox_init` and is freed once.
         unsafe { sandbox_free_error(error) };
     }
     status == 0

@@ -1,16 +1,16 @@
-//! A thread that looks at the memory of its own process, because no limit of the system counts it.
+//! A thread that polls the memory of its own process, which the system does not limit.
 //!
-//! Invariant: a process that is over its budget ends with the exit code by which the daemon knows it. One
-//! that grows by gigabytes between two looks is stopped by the system, if at all.
+//! Invariant: a process over its budget ends with the exit code for a program that ran out of memory. A process that
+//! grows by gigabytes between two polls is stopped by the system, if at all.
 
 use std::{mem::MaybeUninit, process, thread, time::Duration};
 
 use nix::libc;
 
-/// Between two looks.
+/// The polling interval.
 const PERIOD: Duration = Duration::from_millis(20);
 
-/// From now on the process may grow by `budget` bytes.
+/// Starts the thread. From now on the process may grow by `budget` bytes.
 pub(super) fn start(budget: usize) -> bool {
     let Some(now) = footprint() else {
         return false;
@@ -28,12 +28,12 @@ pub(super) fn start(budget: usize) -> bool {
     started.is_ok()
 }
 
-/// What the system charges this process for.
+/// The physical footprint of this process in bytes.
 #[expect(unsafe_code, reason = "no safe wrapper of proc_pid_rusage is at hand")]
 fn footprint() -> Option<u64> {
     let own = libc::c_int::try_from(process::id()).ok()?;
     let mut usage = MaybeUninit::<libc::rusage_info_v2>::zeroed();
-    // SAFETY: the buffer is of the type that this flavor fills, whose zero is a value of it too.
+    // SAFETY: the buffer has the type that this flavor fills, for which all zeros is a valid value.
     let usage = unsafe {
         let status = libc::proc_pid_rusage(own, libc::RUSAGE_INFO_V2, usage.as_mut_ptr().cast());
         (status == 0).then(|| usage.assume_init())

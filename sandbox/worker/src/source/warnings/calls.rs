@@ -1,6 +1,6 @@
-//! Which expressions are tool calls, and what is left of one when nobody takes its value.
+//! Recognizes tool calls and related call expressions in the syntax tree.
 //!
-//! Invariant: nothing here recurses: chains are as long as a program makes them.
+//! Invariant: nothing here recurses: a program can have chains of any length.
 
 use swc_common::{BytePos, Spanned as _};
 use swc_ecma_ast::{
@@ -8,12 +8,12 @@ use swc_ecma_ast::{
     OptChainBase, Pat,
 };
 
-/// What a name may be long in a message.
+/// The maximum length of a name in a message, in characters.
 const LONGEST: usize = 60;
 
-/// Functions of `mux` itself that give a promise.
+/// Functions of `mux` itself that return a promise.
 const OWN: [&str; 5] = ["call", "read", "search", "describe", "discover"];
-/// Members of `mux` that are no servers, and give none.
+/// Members of `mux` that are neither servers nor functions that return a promise.
 const PLAIN: [&str; 2] = ["input", "emit"];
 
 /// `callee(arguments)`, with or without `?.`.
@@ -51,12 +51,12 @@ fn member(expression: &Expr) -> Option<&MemberExpr> {
     }
 }
 
-/// A step from an object to its member.
+/// One member access in a chain such as `mux.server["tool"]`.
 enum Step<'a> {
     Name(&'a str),
-    /// A string in brackets.
+    /// A string literal in brackets.
     Text(&'a str),
-    /// Something in brackets that only a run can tell.
+    /// Any other expression in brackets, known only at run time.
     Unknown,
 }
 
@@ -80,14 +80,14 @@ impl<'a> Step<'a> {
     }
 }
 
-/// The method that is called and the object that has it.
+/// The object and the name of a method call, and the position of the name.
 pub(super) fn method<'a>(call: &Call<'a>) -> Option<(&'a Expr, &'a str, BytePos)> {
     let member = member(call.callee)?;
     let name = Step::of(&member.prop).text()?;
     Some((&member.obj, name, member.prop.span_lo()))
 }
 
-/// How the call of a tool is written, if this is one.
+/// The callee of a tool call as written, shortened; `None` for other calls.
 pub(super) fn tool(call: &Call<'_>) -> Option<String> {
     let mut steps = Vec::new();
     let mut object = call.callee;
@@ -131,7 +131,7 @@ pub(super) fn beginning(mut expression: &Expr) -> &Expr {
     }
 }
 
-/// What `Promise.all(…)` and its like wait for.
+/// The argument of `Promise.all(…)` and the like.
 pub(super) fn gathered<'a>(call: &Call<'a>) -> Option<&'a Expr> {
     let (object, name, _) = method(call)?;
     let root = object.as_ident()?;
@@ -142,7 +142,7 @@ pub(super) fn gathered<'a>(call: &Call<'a>) -> Option<&'a Expr> {
         .map(|first| &*first.expr)
 }
 
-/// Without brackets around it.
+/// Strips parentheses around an expression.
 pub(super) fn plain(mut expression: &Expr) -> &Expr {
     while let Expr::Paren(paren) = expression {
         expression = &paren.expr;
@@ -150,7 +150,7 @@ pub(super) fn plain(mut expression: &Expr) -> &Expr {
     expression
 }
 
-/// Where a function begins and whether whoever calls it gets a promise, if it gets one at all.
+/// If the expression is a function: its position, and whether it returns a promise.
 pub(super) fn function(expression: &Expr) -> Option<(BytePos, bool)> {
     match plain(expression) {
         Expr::Arrow(arrow) => {
@@ -173,7 +173,7 @@ pub(super) fn function(expression: &Expr) -> Option<(BytePos, bool)> {
     }
 }
 
-/// The one name that a pattern declares.
+/// The name that a pattern declares, if it is a plain identifier.
 pub(super) fn declared(pattern: &Pat) -> Option<&str> {
     pattern.as_ident().map(|name| &*name.id.sym)
 }

@@ -1,4 +1,4 @@
-//! The places of a program that are worth a warning.
+//! Finds the places of a program that deserve a warning.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ const AWAIT: &str = "put `await` before it";
 pub(super) struct Findings<'a> {
     pub(super) found: Vec<(BytePos, Fault)>,
     survey: &'a Survey,
-    /// Each missing name is told once.
+    /// Missing names that were reported: each is reported once.
     told: HashSet<String>,
     depth: usize,
 }
@@ -45,7 +45,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// A name that nothing declares.
+    /// Warns about a name that the program does not declare and the sandbox does not have.
     fn look_up(&mut self, name: &str, place: BytePos) {
         let Some(instead) = absent::global(name) else {
             return;
@@ -58,7 +58,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// An expression whose value nobody takes.
+    /// Handles an expression whose value is not used.
     fn discarded(&mut self, expression: &Expr) {
         let mut rest = vec![expression];
         while let Some(expression) = rest.pop() {
@@ -87,7 +87,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// An expression whose promise nobody takes, if it is one.
+    /// Warns if the expression is a call whose promise is not used.
     fn lost(&mut self, expression: &Expr) {
         let Some(call) = calls::call(expression) else {
             return;
@@ -97,7 +97,7 @@ impl<'a> Findings<'a> {
             self.add(place, format!("`{name}(…)` {LOST}"), AWAIT);
         } else if let Some((method, place)) = self.started(&call) {
             let message = format!(
-                "nobody awaits what `{method}(…)` starts: its calls are cancelled when the program ends"
+                "`{method}(…)` starts calls that are not awaited: they are cancelled when the program ends"
             );
             let hint = if method == "forEach" {
                 "`forEach` waits for nothing: write `for (const item of list)` with `await` inside, or \
@@ -117,7 +117,7 @@ impl<'a> Findings<'a> {
         calls::tool(call).filter(|_| !self.survey.declares("mux"))
     }
 
-    /// `list.map(…)` with a function that calls tools and gives promises.
+    /// Matches `list.map(…)` with a function that calls tools and returns promises.
     fn started<'e>(&self, call: &Call<'e>) -> Option<(&'e str, BytePos)> {
         let (_, method, place) = calls::method(call)?;
         let [first, ..] = call.arguments else {
@@ -131,7 +131,7 @@ impl<'a> Findings<'a> {
         starts.then_some((method, place))
     }
 
-    /// A function of the program itself that calls tools and gives a promise.
+    /// Matches a call of a function of the program itself that calls tools and returns a promise.
     fn own(&self, call: &Call<'_>) -> Option<String> {
         if self.survey.declares("mux") {
             return None;
@@ -185,7 +185,7 @@ impl Visit for Findings<'_> {
     }
 
     fn visit_unary_expr(&mut self, unary: &UnaryExpr) {
-        // `typeof name` asks whether there is one.
+        // `typeof name` tests whether the name exists.
         if unary.op != UnaryOp::TypeOf || !unary.arg.is_ident() {
             unary.visit_children_with(self);
         }
@@ -216,7 +216,7 @@ impl Visit for Findings<'_> {
                 );
             }
             Callee::Expr(callee) => match (&**callee, specifier) {
-                // It is known what `require` was to bring.
+                // The specifier gives a better hint than `require` alone.
                 (Expr::Ident(name), Some(specifier))
                     if name.sym == *"require"
                         && !self.survey.declares("require")
@@ -247,7 +247,7 @@ impl Visit for Findings<'_> {
 }
 
 impl Findings<'_> {
-    /// `new Function("…")`: the constructor is there, and refuses.
+    /// Warns about `new Function("…")`: the constructor exists but throws.
     fn compiles(&mut self, place: BytePos) {
         let message = "code cannot be made from text here".into();
         self.add(place, message, absent::code());

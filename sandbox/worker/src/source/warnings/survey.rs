@@ -1,4 +1,4 @@
-//! What a program declares and uses, as far as the warnings ask.
+//! Collects what a program declares and uses, as far as the warnings need it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,20 +11,20 @@ use swc_ecma_visit::{Visit, VisitWith};
 
 use super::{DEEPEST, calls};
 
-/// Of the whole program, whatever the scope.
+/// Facts about the whole program, regardless of scopes.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// How often a name is declared, or written to.
+    /// How often a name is declared or assigned.
     declared: HashMap<String, usize>,
     /// How often a name is read.
     read: HashMap<String, usize>,
-    /// Names that are looked at with `typeof`, as one does with those that may be missing.
+    /// Names that are tested with `typeof`, as is usual for names that may be missing.
     guarded: HashSet<String>,
-    /// Where functions begin that call tools, or hold functions that do.
+    /// The positions of functions that call tools, or contain functions that do.
     acting: HashSet<BytePos>,
-    /// Functions of the program that give a promise after which tools are called.
+    /// Functions of the program that call tools and return a promise.
     promising: HashSet<String>,
-    /// For each function around the place that is looked at, whether it calls a tool.
+    /// For each function that encloses the present node, whether it calls a tool.
     around: Vec<bool>,
     depth: usize,
 }
@@ -38,7 +38,7 @@ impl Survey {
         self.guarded.contains(name)
     }
 
-    /// Whether a variable is given a value and never asked for it.
+    /// Whether a variable is assigned once and never read.
     pub(super) fn is_forgotten(&self, name: &str) -> bool {
         self.declared.get(name) == Some(&1) && !self.read.contains_key(name)
     }
@@ -47,7 +47,7 @@ impl Survey {
         self.acting.contains(&function)
     }
 
-    /// Whether calling this function of the program gives a promise that somebody has to await.
+    /// Whether this function of the program returns a promise that its caller has to await.
     pub(super) fn promises(&self, name: &str) -> bool {
         self.promising.contains(name) && self.declared.get(name) == Some(&1)
     }
@@ -66,7 +66,7 @@ impl Survey {
         }
     }
 
-    /// Looks into a function that begins there.
+    /// Visits a function that begins at `begin`.
     fn enter(&mut self, begin: BytePos, look: impl FnOnce(&mut Self)) {
         self.around.push(false);
         look(self);

@@ -1,10 +1,10 @@
-//! Programs and what they are warned of.
+//! Programs and their warnings.
 
 use std::{fmt::Write as _, thread};
 
 use super::{super::check, MOST};
 
-/// The warnings of a program, one a line: where, and in which words.
+/// The warnings of a program, one per line: position and message.
 fn warned(source: &str) -> String {
     let checked = check(source);
     assert_eq!(checked.faults, [], "{source}");
@@ -33,7 +33,7 @@ fn lost(place: &str, name: &str) -> String {
 }
 
 #[test]
-fn calls_whose_promise_nobody_takes() {
+fn calls_that_are_not_awaited_are_warned_about() {
     for (source, place, name) in [
         (
             "mux.files.write_file({ content });",
@@ -87,7 +87,7 @@ fn calls_whose_promise_nobody_takes() {
 }
 
 #[test]
-fn calls_whose_promise_somebody_takes() {
+fn calls_whose_promise_is_used_are_not_warned_about() {
     for source in [
         "await mux.a.b();",
         "return mux.a.b()",
@@ -112,9 +112,9 @@ fn calls_whose_promise_somebody_takes() {
 }
 
 #[test]
-fn functions_that_call_and_are_not_awaited() {
+fn functions_that_call_tools_and_are_not_awaited_are_warned_about() {
     let each =
-        "nobody awaits what `forEach(…)` starts: its calls are cancelled when the program ends";
+        "`forEach(…)` starts calls that are not awaited: they are cancelled when the program ends";
     let map = each.replace("forEach", "map");
     let main = format!("`main(…)` {LATER}");
     let this = format!("this function {LATER}");
@@ -170,7 +170,7 @@ fn functions_that_call_and_are_not_awaited() {
 }
 
 #[test]
-fn names_that_are_missing_here() {
+fn missing_globals_are_warned_about() {
     warns(&[
         (
             "const r = await fetch(url);\nconst s = await fetch(url);",
@@ -223,7 +223,7 @@ fn names_that_are_missing_here() {
 }
 
 #[test]
-fn hints_name_the_right_thing() {
+fn hints_name_the_replacement() {
     for (source, part) in [
         ("mux.a.b()", "put `await` before it"),
         ("list.map(x => mux.a.b(x))", "await Promise.all(list.map("),
@@ -246,13 +246,13 @@ fn hints_name_the_right_thing() {
 }
 
 #[test]
-fn what_does_not_parse_is_not_warned_of() {
+fn program_that_does_not_parse_has_no_warnings() {
     let checked = check("mux.a.b();\nlet x = ;");
     assert_eq!((checked.faults.len(), checked.warnings.len()), (1, 0));
 }
 
 #[test]
-fn warnings_are_few_and_in_order() {
+fn warnings_are_limited_and_sorted() {
     let source = "mux.a.b();\n".repeat(10_000);
     let warnings = check(&source).warnings;
     assert_eq!(warnings.len(), MOST);
@@ -262,9 +262,9 @@ fn warnings_are_few_and_in_order() {
     assert!(check(&long).warnings[0].message.len() < 200);
 }
 
-/// The deepest that is allowed, and chains, whose depth nothing limits but the parser's stack.
+/// The maximum nesting, and chains, whose depth is limited only by the parser's stack.
 #[test]
-fn deep_programs_are_looked_at_without_end_of_the_stack() {
+fn deep_programs_do_not_overflow_the_stack() {
     let nested = |open: &str, inner: &str, close: &str, times: usize| {
         format!("{}{inner}{}", open.repeat(times), close.repeat(times))
     };
@@ -287,7 +287,7 @@ fn deep_programs_are_looked_at_without_end_of_the_stack() {
         format!("fetch();{}x", "a => ".repeat(3_000)),
         format!("fetch();{};", "if (a) b; else ".repeat(3_000)),
     ];
-    // As in the process, whose thread for programs has this much.
+    // The stack size of the script's thread.
     let thread = thread::Builder::new()
         .stack_size(crate::STACK)
         .spawn(move || {
@@ -300,7 +300,7 @@ fn deep_programs_are_looked_at_without_end_of_the_stack() {
 }
 
 #[test]
-fn long_programs_are_looked_at_whole() {
+fn long_programs_are_checked_to_the_end() {
     let line =
         "const v = await mux.files.read_text_file({ path: `${dir}/a.txt`, head: 10 }); use(v);\n";
     let mut source: String = format!("{{ {line} }}\n").repeat((1 << 20) / (line.len() + 5) - 1);
