@@ -278,6 +278,7 @@ pub async fn serve(
         catalog: &catalog,
         knowledge: &setup.knowledge,
         upstreams: &upstreams,
+        runs: &runs,
     };
     let accepting = rpc::accept(&listener, Arc::clone(&daemon), &connections, stop);
     let reporting = async {

@@ -311,9 +311,14 @@ impl Runs {
         })
     }
 
+    /// Refuses new runs and calls from now on.
+    pub fn stop_admission(&self) {
+        self.registry().draining = true;
+    }
+
     /// Stops admission, and waits until no call outside of runs is in flight.
     pub async fn close_to_calls(&self) {
-        self.registry().draining = true;
+        self.stop_admission();
         self.calls.close();
         self.calls.wait().await;
     }
@@ -379,7 +384,7 @@ impl Runs {
     /// Stops admission and waits up to `patience` for runs and calls. Then cancels the runs that are left, and waits
     /// briefly until clients have read the outcome of their runs.
     pub async fn drain(&self, patience: Duration) {
-        self.registry().draining = true;
+        self.stop_admission();
         self.work.close();
         self.unheard.close();
         if timeout(patience, self.work.wait()).await.is_err() {

@@ -90,7 +90,8 @@ fn strictness(
         "warn" => Some(CheckMode::Warn),
         "off" => Some(CheckMode::Off),
         other => {
-            let message = format!("{what} = {other:?} is ignored: expected one of error, warn, off");
+            let message =
+                format!("{what} = {other:?} is ignored: expected one of error, warn, off");
             problems.push(ConfigProblem::at(keys, message));
             None
         }

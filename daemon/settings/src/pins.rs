@@ -39,8 +39,9 @@ pub(super) fn resolve(entry: &PinsEntry, problems: &mut Vec<ConfigProblem>) -> O
     match known {
         Some((_, meant)) => *meant,
         None => {
-            let message =
-                format!("[pins] on_change = {word:?} is ignored: expected one of refuse, warn, off");
+            let message = format!(
+                "[pins] on_change = {word:?} is ignored: expected one of refuse, warn, off"
+            );
             problems.push(ConfigProblem::at(&["pins", "on_change"], message));
             OnChange::default()
         }

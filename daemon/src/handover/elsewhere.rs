@@ -78,6 +78,7 @@ pub(crate) struct HandoverSource<'a> {
     pub(crate) catalog: &'a std::sync::Arc<Catalog>,
     pub(crate) knowledge: &'a std::path::Path,
     pub(crate) upstreams: &'a Upstreams,
+    pub(crate) runs: &'a mux_runs::Runs,
 }
 
 impl HandoverSource<'_> {

@@ -33,6 +33,7 @@ use mux_cache::Cache;
 use mux_catalog::Catalog;
 use mux_keeper::wire::KEEPER_PROTOCOL_VERSION as KEEPER_WIRE;
 use mux_process::{core_dumps, descriptor_limits};
+use mux_runs::Runs;
 use mux_upstream::{HandoverKey, ProcessLauncher, Upstreams};
 
 /// From the start of the successor to its `Hello`.
@@ -88,6 +89,7 @@ pub(crate) struct HandoverSource<'a> {
     pub(crate) catalog: &'a Arc<Catalog>,
     pub(crate) knowledge: &'a Path,
     pub(crate) upstreams: &'a Upstreams,
+    pub(crate) runs: &'a Runs,
 }
 
 impl HandoverSource<'_> {
@@ -105,7 +107,9 @@ impl HandoverSource<'_> {
                         ..
                     } = &successor;
                     info!(pid, build, ?took, "successor is serving");
-                    // The client may have disconnected.
+                    // A client that hears of the successor finds it with its next request, and not this daemon, whose
+                    // sessions are about to go over. It may have disconnected.
+                    self.runs.stop_admission();
                     drop(answer.send(Ok((*pid, build.clone(), *contract, *took))));
                     return successor;
                 }

@@ -118,7 +118,11 @@ impl Session {
                 return Err(CallError::TimedOut(sending.within));
             }
             () = flight.clock.wait_until_elapsed(begun, sending.whole) => {
-                return Err(CallError::TooLong(sending.whole));
+                // Both limits of a short call may pass at the same moment: without any progress it was silent.
+                return Err(match flight.meter.last_activity().is_none() && sending.within >= sending.whole {
+                    true => CallError::TimedOut(sending.whole),
+                    false => CallError::TooLong(sending.whole),
+                });
             }
             never = &mut following => match never {},
         };

@@ -51,9 +51,9 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
         group.warn(
             format!("{name} is installed and does not listen, so clients start muxd"),
             match report.system {
-                "systemd" => format!(
-                    "`{install}` starts it; `systemctl --user status {name}` shows why"
-                ),
+                "systemd" => {
+                    format!("`{install}` starts it; `systemctl --user status {name}` shows why")
+                }
                 _ => format!(
                     "`{install}` starts it; `launchctl print gui/$(id -u)/{name}` shows why"
                 ),
