@@ -1,5 +1,5 @@
 // What every client does with `mux mcp`, whichever SDK it is made of, and what it sees. The same in
-// story.py. tests/it/mcp/sdks.rs reads the document that is printed at the end.
+// story.py. tests/it/eras/sdks.rs reads the document that is printed at the end.
 //
 // Argument: {"command", "args", "env", "era": "legacy" | "modern", "journal"}, as JSON.
 //

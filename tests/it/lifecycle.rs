@@ -1,7 +1,6 @@
-//! The life of a daemon: how it comes to be once, how it ends, and what it leaves behind.
+//! The lifecycle of a daemon: it starts once per home, drains or stops, and leaves nothing behind.
 //!
-//! Invariant of all of it: a client gets its right answer or an error that says what is known, and
-//! no process outlives its daemon.
+//! Invariant: a client gets the right answer or an error that says what is known, and no process outlives its daemon.
 
 mod clients;
 mod cold;
@@ -13,7 +12,7 @@ mod undumpable;
 
 use std::time::Duration;
 
-/// What the daemon promises within 2 s is waited for this long: the machine may be busy.
+/// The timeout for what the daemon guarantees within 2 s: the machine may be busy.
 const PROMISE: Duration = Duration::from_secs(5);
-/// For an end that has no promise, and should come at once.
+/// The timeout for ends that have no guaranteed time and should be immediate.
 const SOON: Duration = Duration::from_secs(20);

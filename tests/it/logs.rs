@@ -1,5 +1,5 @@
-//! `mux logs`: the daemon's and the servers' words together, by time, run and level, while they are written, and whatever
-//! they are.
+//! `mux logs`: the logs of the daemon and of servers, merged by time, filtered by run and level, followed, and with any
+//! content.
 
 use std::{
     fs::{self, OpenOptions},
@@ -30,7 +30,7 @@ fn has(lines: &[Value], text: &str) -> bool {
 }
 
 #[test]
-fn daemon_and_servers_are_shown_together_by_time_and_by_run() {
+fn logs_of_daemon_and_servers_are_merged_by_time_and_filtered_by_run() {
     let env = TestEnv::with_fixtures(&[("a", &["--stderr-at-start", "2"]), ("b", &[])]);
     let code = |server: &str, lines: u32| {
         format!("return await mux.{server}.stderr({{ lines: {lines} }})")
@@ -43,7 +43,7 @@ fn daemon_and_servers_are_shown_together_by_time_and_by_run() {
         told["run"].as_str().unwrap().to_owned()
     };
     let first = run("a", 3);
-    // Standard error has no order to the reply.
+    // Standard error is not ordered with respect to the reply.
     let until = |text: &str| {
         for _ in 0..2000 {
             if has(&logs(&env, &[]), text) {
@@ -97,20 +97,20 @@ fn daemon_and_servers_are_shown_together_by_time_and_by_run() {
         "{shown:?}"
     );
     assert!(!shown.stdout.contains('\u{1b}'), "there is no terminal");
-    // What servers write counts as info.
+    // Server output has the level info.
     assert!(!has(&logs(&env, &["--level", "warn"]), "stderr line"));
     assert!(logs(&env, &["--since", "2000-01-01"]).len() >= all.len());
     assert!(logs(&env, &["--since", "2999-01-01"]).is_empty());
     let last = env.mux(["logs", "--json", "-n", "2"]).ok();
     assert_eq!(last.stdout.lines().count(), 2);
-    // It is read from the files.
+    // The logs are read from the files, without a daemon.
     env.stop();
     assert!(logs(&env, &[]).len() > all.len());
     assert!(env.daemon().is_none());
 }
 
 #[test]
-fn logs_are_followed_over_restarts_and_into_new_servers() {
+fn logs_are_followed_across_restarts_and_new_servers() {
     let env = TestEnv::with_fixtures(&[("a", &[]), ("b", &[])]);
     let mut followed = env.begin(["logs", "-f", "--json", "-n", "0"]);
     let until = |followed: &mut Running, text: &str| loop {
@@ -143,7 +143,7 @@ fn append(file: &Path, text: &str) {
 }
 
 #[test]
-fn a_log_that_is_turned_over_is_read_and_followed_across_its_files() {
+fn logs_are_read_and_followed_across_rotation() {
     let env = TestEnv::new();
     env.dirs.prepare().unwrap();
     let log = env.dirs.logs().join("muxd.log");
@@ -157,7 +157,7 @@ fn a_log_that_is_turned_over_is_read_and_followed_across_its_files() {
         }
         fs::rename(&log, log.with_extension("log.1")).unwrap();
     };
-    // Of the time before logs were turned over by size.
+    // A file of the earlier rotation by date.
     append(&env.dirs.logs().join("muxd.2026-11-22.log"), &line(0));
     for n in 1..4 {
         append(&log, &line(n));
@@ -185,7 +185,7 @@ fn a_log_that_is_turned_over_is_read_and_followed_across_its_files() {
 }
 
 #[test]
-fn rubbish_is_shown_and_harms_nobody() {
+fn control_characters_are_stripped_and_long_lines_are_shortened() {
     let env = TestEnv::new();
     env.dirs.prepare().unwrap();
     let file = env.dirs.server_log("evil");
@@ -217,7 +217,7 @@ fn rubbish_is_shown_and_harms_nobody() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_named() {
+fn missing_logs_and_invalid_options_are_errors() {
     let env = TestEnv::new();
     env.mux(["logs"]).fails(1, &["there is no log"]);
     env.dirs.prepare().unwrap();
@@ -232,7 +232,7 @@ fn what_cannot_be_shown_is_named() {
     env.mux(["logs", "--level", "loud"]).fails(2, &["--level"]);
     env.mux(["logs", "--daemon", "--server", "a"])
         .fails(2, &["--server"]);
-    // A project's server has something behind its name.
+    // The log of a project's server has a suffix after the server's name.
     append(
         &env.dirs.server_log("p@0123456789abcdef"),
         "2026-11-22T08:00:02.000000Z - of p\n",

@@ -1,4 +1,4 @@
-//! The whole of muxd from outside, as its users have it. One binary, one module a subject.
+//! End-to-end tests of `muxd` and `mux`: one binary with a module per subject.
 
 mod agents;
 mod approvals;

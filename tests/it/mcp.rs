@@ -1,4 +1,4 @@
-//! `mux mcp`, as agents have it.
+//! `mux mcp`, as agents use it.
 
 mod asks;
 mod crowd;

@@ -1,4 +1,4 @@
-//! Metrics: the text, the port on which a Prometheus reads it, and `mux top`.
+//! Metrics: the Prometheus text, the port that serves it, and `mux top`.
 
 mod port;
 mod reader;
@@ -13,7 +13,7 @@ fn page(env: &TestEnv) -> Page {
 }
 
 #[test]
-fn metrics_are_prometheus_text_and_agree_with_what_was_done() {
+fn metrics_are_prometheus_text_and_match_the_activity() {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("gone", &["--exit-at-start", "9"])]);
     env.mux(["metrics"]).fails(3, &["no muxd is running"]);
     assert!(env.daemon().is_none(), "to ask starts none");
@@ -123,7 +123,7 @@ fn metrics_are_prometheus_text_and_agree_with_what_was_done() {
 }
 
 #[test]
-fn ten_thousand_names_that_a_program_invents_are_no_labels_and_many_tools_share_one() {
+fn unknown_tool_names_are_no_labels_and_excess_tools_share_one_label() {
     let env = TestEnv::with_fixtures(&[("few", &[]), ("fix", &["--tools", "700"])]);
     let invent = "const names = Array.from({ length: 1000 }, (_, i) => `${i % 2 ? 'few' : 'none' + i}.${mux.input}_${i}`);\n\
                   await Promise.all(names.map((name) => mux.call(name, {}).catch(() => {})));\nreturn 1";
@@ -138,7 +138,7 @@ fn ten_thousand_names_that_a_program_invents_are_no_labels_and_many_tools_share_
     assert_eq!(before.value("muxd_calls_total", &unknown), Some(5_000.0));
     let few = [("server", "few"), ("outcome", "not_found")];
     assert_eq!(before.value("muxd_calls_total", &few), Some(5_000.0));
-    // All that the server has, once it is known.
+    // Names of existing tools become labels, up to a limit.
     env.mux(["tools", "--server", "fix", "--limit", "1"]).ok();
     env.result(
         "const tools = Object.keys(mux.fix).filter((name) => /_\\d{4}$/.test(name)).slice(0, 600);\n\
@@ -154,9 +154,8 @@ fn ten_thousand_names_that_a_program_invents_are_no_labels_and_many_tools_share_
     assert_eq!(other("ok") + other("error"), 100.0);
 }
 
-/// Of a project, of which no label tells where it stands.
 #[test]
-fn a_label_tells_no_directory() {
+fn labels_do_not_contain_project_paths() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let project = env.path("secret-project");
     std::fs::create_dir(&project).unwrap();

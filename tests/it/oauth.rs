@@ -1,4 +1,4 @@
-//! Servers behind a login, with an authorization server that is as strict as a good one.
+//! Servers that require OAuth, with a strict authorization server.
 
 mod canaries;
 mod flow;
@@ -15,7 +15,7 @@ use mux_tests::{
     env::binary,
 };
 
-/// Longer than anything here takes.
+/// The timeout of requests in seconds, longer than anything here takes.
 const PATIENCE: u64 = 60;
 
 async fn client(env: &TestEnv) -> Session {
@@ -42,7 +42,7 @@ async fn outcome(session: &Session, login: &str) -> Result<LoginState, mux_proto
     state.await.unwrap()
 }
 
-/// The whole of it, with a user who says yes.
+/// A complete login with a user who consents.
 async fn sign_in(session: &Session) -> (LoginState, Page) {
     let started = begin(session).await.unwrap();
     let (_, page) = follow(&started.url).await;
@@ -60,7 +60,7 @@ fn home(authority: &Authority, more: &str) -> TestEnv {
     TestEnv::with_config(&authority.server("docs", more))
 }
 
-/// Signs in and comes back when everything is done.
+/// Signs in to `docs`, and returns when the login is complete.
 fn signed_in(env: &TestEnv) {
     runtime().block_on(async {
         let session = client(env).await;
@@ -80,7 +80,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// What `mux servers` says of it.
+/// The entry of the first server in `mux servers`.
 fn info(env: &TestEnv) -> serde_json::Value {
     let servers = env.mux(["--json", "servers"]).ok().json();
     servers[0].clone()

@@ -1,8 +1,7 @@
-//! What servers offer beside tools, and what they tell and ask while they work, as a client of the socket
-//! has it.
+//! Resources and prompts of servers, and their notifications and requests during calls, as a client of the socket gets
+//! them.
 //!
-//! Invariant of all of it: a client hears what its own calls caused and nothing else, and a server that
-//! asks is always answered.
+//! Invariant: a client gets only what its own calls caused, and every request of a server is answered.
 
 mod asks;
 mod clocks;
@@ -28,10 +27,10 @@ use mux_tests::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-/// Longer than anything here takes.
+/// The timeout of requests in seconds, longer than anything here takes.
 const PATIENCE: u64 = 60;
 
-/// A fixture server `fix` with everything, which logs what it is asked.
+/// A home with a fixture server `fix` that has all capabilities, and the path of its log of requests.
 fn with_offers(more: &str) -> (TestEnv, std::path::PathBuf) {
     let env = TestEnv::new();
     let log = env.path("calls");
@@ -40,24 +39,24 @@ fn with_offers(more: &str) -> (TestEnv, std::path::PathBuf) {
     (env, log)
 }
 
-/// How often the server was asked so.
+/// The number of requests with this method in the log of a server.
 pub(crate) fn asked(log: &Path, method: &str) -> usize {
     let name = format!("\"method\":\"{method}\"");
     let log = fs::read_to_string(log).unwrap_or_default();
     log.lines().filter(|line| line.contains(&name)).count()
 }
 
-/// A client, and how much of its notices it has read.
+/// A client with its position in its notices.
 pub(crate) struct Client {
     pub(crate) session: Session,
     pub(crate) after: u64,
     answers: Vec<AskKind>,
-    /// What was read and is still to be looked at.
+    /// Notices that were received and that `next` has not returned yet.
     unread: Vec<Notice>,
 }
 
 impl Client {
-    /// One that never asks for notices.
+    /// Connects a client that never requests notices.
     pub(crate) async fn deaf(env: &TestEnv) -> Self {
         Self::of(env, &Identity::new("test", "0")).await
     }
@@ -72,7 +71,7 @@ impl Client {
         }
     }
 
-    /// One that listens, and answers such questions.
+    /// Connects a client that requests notices and answers these kinds of questions.
     pub(crate) async fn listening(env: &TestEnv, answers: &[AskKind]) -> Self {
         let mut client = Self::deaf(env).await;
         client.answers = answers.to_vec();
@@ -80,7 +79,7 @@ impl Client {
         client
     }
 
-    /// The same, when the server has been started and its tools are no news.
+    /// Connects a listening client after the server has started, so that its tools cause no notice.
     pub(crate) async fn ready(env: &TestEnv, answers: &[AskKind]) -> Self {
         let starter = Self::deaf(env).await;
         starter.call("echo", json!({ "text": "x" })).await;
@@ -100,7 +99,7 @@ impl Client {
         page.await.unwrap().unwrap().notices
     }
 
-    /// The next notice.
+    /// Waits for the next notice.
     pub(crate) async fn next(&mut self) -> NoticeKind {
         for _ in 0..10 {
             if self.unread.is_empty() {
@@ -116,9 +115,9 @@ impl Client {
         panic!("no notice came");
     }
 
-    /// The next question: its number, its kind and its params.
+    /// Waits for the next question, and returns its number, kind and params.
     ///
-    /// A server that is opened again may list its tools in other words: that is passed over.
+    /// Skips list changes: a reconnected server may list its tools differently.
     pub(crate) async fn question(&mut self) -> (u64, AskKind, Value) {
         let mut next = self.next().await;
         while let NoticeKind::Changed { .. } = next {
@@ -148,7 +147,7 @@ impl Client {
         answered.await.unwrap()
     }
 
-    /// A call that goes on beside what the client does.
+    /// Starts a call in the background.
     pub(crate) fn begin(&self, tool: &str, arguments: Value) -> JoinHandle<Result<Value, Error>> {
         let request = CallRequest {
             path: format!("fix.{tool}"),
@@ -239,7 +238,7 @@ impl Client {
         started.await.unwrap().unwrap().run
     }
 
-    /// Everything that happens in a run.
+    /// All events of a run, up to its end.
     pub(crate) async fn events(&self, run: &str) -> Vec<Event> {
         let mut seen: Vec<Event> = Vec::new();
         let ended = |event: &Event| matches!(event.event, EventKind::Ended { .. });
@@ -266,7 +265,7 @@ impl Client {
     }
 }
 
-/// Somebody accepts, and fills the form with this.
+/// The answer of a user who accepts and enters this name in the form.
 pub(crate) fn accepted(name: &str) -> Answer {
     Answer::Result(json!({ "action": "accept", "content": { "name": name } }))
 }

@@ -1,8 +1,7 @@
-//! At most once: 10,000 calls with an effect, while their servers are killed, restarted and changed.
+//! At-most-once execution: 10,000 calls with an effect, while their servers are killed, restarted and changed.
 //!
-//! Each call leaves its number in a file of its server. Invariant of all of it: no number stands there
-//! twice; a call with a result has had its effect, one that was not sent has had none, and of every other
-//! its caller is told that nobody knows.
+//! Each call appends its number to a file of its server. Invariant: no number occurs there twice; a call with a result
+//! has had its effect, a call that was not sent has had none, and every other call fails with an unknown outcome.
 
 use std::{
     collections::HashMap,
@@ -27,20 +26,20 @@ use tokio::{sync::watch, task::JoinSet};
 const CALLS: usize = 10_000;
 const SERVERS: usize = 5;
 const CLIENTS: usize = 8;
-/// At once, of each client.
+/// Concurrent callers per client.
 const CALLERS: usize = 5;
-/// Calls between two faults, at most.
+/// The maximum number of calls between two faults.
 const PEACE: usize = 50;
-/// Of one call. Only a hang is longer.
+/// The timeout of one call in seconds. Only a hang is longer.
 const PATIENCE: u64 = 100;
 
-/// What a caller was told.
+/// The outcome of a call as its caller knows it.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Told {
     Done,
-    /// It may have happened.
+    /// The call may have been executed.
     Unknown,
-    /// It was not sent.
+    /// The call was not sent.
     Unsent,
 }
 
@@ -50,12 +49,12 @@ struct Place {
     next: AtomicUsize,
     done: watch::Sender<usize>,
     told: Mutex<HashMap<usize, Told>>,
-    /// How often each server was given other variables.
+    /// How often the environment variables of each server were changed.
     versions: Mutex<[usize; SERVERS]>,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_calls_under_kills_happen_once_or_not_and_nobody_is_told_wrong() {
+async fn calls_under_faults_run_at_most_once_and_report_the_right_outcome() {
     let seed = dice::seed();
     let place = Arc::new(Place {
         env: TestEnv::new(),
@@ -94,7 +93,7 @@ impl Place {
         self.env.path(&format!("effects-{server}"))
     }
 
-    /// Another version is another definition, so that a reload puts a new server in the place of the old.
+    /// Writes the configuration. A new version changes the definition, so a reload replaces the server.
     fn configure(&self) {
         let versions = *self.versions.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = |server: usize| {
@@ -105,7 +104,7 @@ impl Place {
             .write_config(&(0..SERVERS).map(entry).collect::<String>());
     }
 
-    /// One caller: call after call, until all have been made.
+    /// Runs one caller, which makes calls one after the other until all are made.
     async fn call_on(&self, session: &Session, mut dice: Dice) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -113,7 +112,7 @@ impl Place {
                 return;
             }
             let server = dice.below(SERVERS);
-            // Some servers die of the call itself, in the ways that are hardest to tell apart.
+            // Some calls kill their server: before, during or after the effect.
             let tool = match dice.below(400) {
                 0 => "die_before",
                 1 => "die_mid",
@@ -134,7 +133,7 @@ impl Place {
         }
     }
 
-    /// Kills, restarts and changes servers at moments that no call has to do with.
+    /// Kills, restarts and changes servers at moments that do not depend on calls.
     async fn make_mischief(self: Arc<Self>) -> HashMap<&'static str, usize> {
         let mut dice = Dice::new(self.seed, 1 << 32);
         let mut faults = HashMap::new();
@@ -146,7 +145,7 @@ impl Place {
             if next >= CALLS || done.wait_for(|done| *done >= next).await.is_err() {
                 break;
             }
-            // From a call's end on into the middle of others.
+            // Move from the end of a call into the middle of others.
             for _ in 0..dice.below(500) {
                 tokio::task::yield_now().await;
             }
@@ -156,7 +155,7 @@ impl Place {
                 0 => {
                     let all = process::descendants(daemon);
                     let is_keeper = |pid: &&i32| process::command_line(**pid).contains("keeper");
-                    // The guard or the keeper, whoever is named first.
+                    // The guard or the keeper, whichever is listed first.
                     if let Some(pid) = all.iter().find(is_keeper) {
                         process::kill(*pid);
                     }
@@ -217,7 +216,7 @@ impl Place {
                 "MUX_TEST_SEED={seed}: call {number} has happened {times} times and its caller was told {told:?}"
             );
         }
-        // Otherwise nothing was tried.
+        // Otherwise the test tried too little.
         let of = |told| counts.get(&told).copied().unwrap_or(0);
         let killed = faults.get("killed").copied().unwrap_or(0);
         let tried = killed >= 50 && of(Told::Unknown) > 0 && of(Told::Done) > CALLS / 4;

@@ -1,4 +1,4 @@
-//! OpenAPI descriptions as functions: small ones as data, large ones as their publishers have them.
+//! OpenAPI descriptions as functions: small ones as test data, large ones as published.
 
 mod calls;
 mod large;
@@ -10,7 +10,7 @@ use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
 use mux_tests::golden;
 use serde_json::{Value, json};
 
-/// `tests/data/openapi/NAME.yaml` gives `NAME.tools.json`. Entries have no file: the first lines say what is in them.
+/// `tests/data/openapi/NAME.yaml` gives `NAME.tools.json`. The first lines of the YAML file are the source's entry.
 #[test]
 fn descriptions_become_the_recorded_functions() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/openapi");
@@ -34,7 +34,7 @@ fn descriptions_become_the_recorded_functions() {
     assert!(cases > 5, "{cases}");
 }
 
-/// From lines such as `# base_url: https://h`.
+/// Reads the entry from comment lines such as `# base_url: https://h`.
 fn entry_of(text: &str) -> ServerOverrides {
     let mut entry = ServerOverrides::default();
     let comments = text.lines().map_while(|line| line.strip_prefix("# "));

@@ -1,12 +1,12 @@
-//! Nothing outlives its daemon: 200 rounds of every shape of process tree with every ending.
+//! No process outlives its daemon: 200 rounds of every shape of process tree with every ending.
 //!
-//! Invariant of all of it: 2 s after the daemon, or after the keeper where that was what ended, no
-//! process of theirs is left. Where the daemon, the keeper and its guard were killed at one instant,
-//! nobody is left who could see to that; then the next daemon ends what stayed before it starts a server.
+//! Invariant: 2 s after the end of the daemon, or of the keeper if only that ended, none of their processes is left. If
+//! the daemon, the keeper and its guard are killed at the same instant, the next daemon ends the leftovers before it
+//! starts a server.
 //!
-//! One shape is known by nothing but by whom it descends from: a process that left its parent, its group
-//! and its environment. It ends with the daemon and with the keeper; where only its server ends, or both
-//! the keeper and its guard were killed at one instant, it stays.
+//! The shape `BARE` is a process that left its parent, its group and its environment, so only its ancestry identifies
+//! it. It ends with the daemon and with the keeper. It stays if only its server ends, or if the keeper and its guard
+//! are killed at the same instant.
 
 mod endings;
 mod shapes;
@@ -30,17 +30,17 @@ use self::{
     shapes::{BARE, SHAPES},
 };
 
-/// What is promised.
+/// The guaranteed time after which no process is left.
 const GONE: Duration = Duration::from_secs(2);
-/// For what has no promise, and only must not hang.
+/// The timeout for what has no guaranteed time and only must not hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const ROUNDS: usize = 200;
-/// Homes at once: most of a round is waiting for servers that do not want to go.
+/// Concurrent homes: most of a round is waiting for servers that are slow to end.
 const HOMES: usize = 8;
 
 #[test]
-fn two_hundred_ends_leave_nothing() {
+fn no_process_is_left_after_any_ending() {
     let seed = dice::seed();
     thread::scope(|scope| {
         let homes: Vec<_> = (0..HOMES)
@@ -49,7 +49,7 @@ fn two_hundred_ends_leave_nothing() {
                     let env = TestEnv::new();
                     let mut dice = Dice::new(seed, home as u64);
                     for round in (home..ROUNDS).step_by(HOMES) {
-                        // Each ending meets each shape, and some other one beside it.
+                        // Each ending is combined with each shape, and with a second shape at random.
                         let ending = ENDINGS[round % ENDINGS.len()];
                         let first = (round / ENDINGS.len() + round) % SHAPES.len();
                         let second = dice.below(SHAPES.len());
@@ -92,7 +92,7 @@ fn play(
     let (first, second) = (entry(0, late), entry(1, &[]));
     env.write_config(&format!("{first}{second}"));
     let own = ending.daemon_of_ones_own(env);
-    // A daemon that lived on from the round before.
+    // For a daemon that survived the previous round.
     env.mux(["reload"]).ok();
     let mut starting = None;
     for (n, name) in names.iter().enumerate() {
@@ -109,7 +109,7 @@ fn play(
 
     let ended = Instant::now();
     if ending.takes_all() {
-        // What is next comes at once, and meets nothing of what was.
+        // The next daemon starts at once, and ends the leftovers.
         env.write_config(&env.fixture("next", &[]));
         env.mux(["call", "next.echo", "text=x"]).ok();
         return nothing_left(witness, ended, GONE, &what);
@@ -122,7 +122,7 @@ fn play(
         nothing_left(witness, ended, within, &what)?;
     } else {
         nothing_left(env.home().to_str().unwrap(), ended, within, &what)?;
-        // Also of those that mention nothing, such as workers.
+        // Also of processes that do not mention the home, such as workers.
         let left = daemon.left_after(GONE.saturating_sub(ended.elapsed()));
         if !left.is_empty() {
             return Err(format!("{what}: {left:#?}"));
@@ -138,7 +138,7 @@ fn play(
     Ok(())
 }
 
-/// Waits until the server's process is there; it does not answer yet.
+/// Waits until the server's process runs; it does not answer yet.
 fn until_started(env: &TestEnv, name: &str) {
     for _ in 0..2000 {
         if !env.starts(name).is_empty() {
@@ -149,7 +149,7 @@ fn until_started(env: &TestEnv, name: &str) {
     panic!("{name} was not started");
 }
 
-/// Whether nothing mentions this text, or does so no more in time. What was forked meanwhile counts.
+/// Waits until no process mentions this text, including those forked meanwhile, and fails if some are left.
 fn nothing_left(text: &str, since: Instant, within: Duration, what: &str) -> Result<(), String> {
     loop {
         // Our own commands mention the home, too.

@@ -1,7 +1,7 @@
-//! Whose is this? Runs, approvals and pending calls belong to the client and agent that made them; the user's own clients
+//! Ownership: runs, approvals and pending calls belong to the client and agent that made them; the user's own clients
 //! reach all of them.
 //!
-//! `table` holds the answer for each method of the daemon and each tool of `mux mcp`. Invariant: a method or tool without a
+//! `table` has a row for each method of the daemon and each tool of `mux mcp`. Invariant: a method or tool without a
 //! row fails a test.
 
 mod audience;
@@ -14,7 +14,7 @@ use mux_proto::service::MuxRequest;
 use mux_tests::{Agent, TestEnv, frames::Wire};
 use serde_json::{Value, json};
 
-/// What no other agent may read. It stands in whatever is theirs.
+/// A text that is in all data of the user and `big`, and that no other agent may read.
 const SECRET: &str = "payroll";
 const CONFIG: &str = r#"
 [approvals]
@@ -27,18 +27,18 @@ exclude = ["*"]
 policy = [{ match = "*", action = "deny" }]
 "#;
 
-/// A home with what the user and the agent `big` have done: runs that ended well and badly, one that goes on, one that
-/// waits for an approval, a call that does, a long value, and something that was allowed for ever.
+/// A home with data of the user and the agent `big`: runs that succeeded, failed, still run or wait for an approval, a
+/// call that waits for one, a stored value, and a permanent grant.
 struct Home {
     env: TestEnv,
     log: PathBuf,
-    /// Ids and handles that `big` and the user were given.
+    /// Ids and handles that `big` and the user got.
     names: Vec<String>,
-    /// The run of `big` that goes on.
+    /// The run of `big` that does not end.
     endless: String,
-    /// The run of `big` that waits.
+    /// The run of `big` that waits for an approval.
     pending: String,
-    /// The call of `big` that waits, by what it was given to go on with it.
+    /// The name with which `big` can resume its call that waits for an approval.
     call: String,
     handle: String,
     grant: String,
@@ -77,7 +77,7 @@ impl Home {
         let pending = text(&pending["error"]["details"]["resume"]);
         let call = json!({ "path": "fix.counter", "arguments": { "key": SECRET } });
         let call = big.call("call", call)["content"][0]["text"].take();
-        // The name to go on with stands in the words, since an agent reads nothing else of a call that failed.
+        // The name to resume with is in the text, since an agent reads nothing else of a call that failed.
         let call = call.as_str().unwrap().split('"').nth(1).unwrap().to_owned();
         assert_eq!(names[4], pending);
         names.extend([call.clone(), handle.clone()]);
@@ -97,7 +97,7 @@ impl Home {
         home
     }
 
-    /// The user allows a tool for ever; the name of that.
+    /// Makes the user allow a tool permanently, and returns the id of the grant.
     fn allowed(env: &TestEnv) -> String {
         let code = "return await mux.fix.counter({ key: 'mine' })";
         env.mux(["run", "-e", code]).fails(5, &["A3"]);
@@ -107,20 +107,20 @@ impl Home {
         granted["granted"][0]["grant"].as_str().unwrap().to_owned()
     }
 
-    /// As the user sees it.
+    /// The state of a run as the user sees it.
     fn state(&self, run: &str) -> String {
         let shown = self.env.mux(["--json", "runs", "show", run]).ok().json();
         shown["state"].as_str().unwrap().to_owned()
     }
 
-    /// How often `fix` was asked for a tool.
+    /// How often a tool of `fix` was called.
     fn called(&self, tool: &str) -> usize {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         log.matches(&format!("\"tool\":\"{tool}\"")).count()
     }
 
-    /// Every name under which somebody may look for what is not his: those that can be counted up, and those that were
-    /// given to others.
+    /// Ids with which a client may try to reach data of others: those that can be guessed by counting, and those that
+    /// others got.
     fn ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = (1..=200).map(|number| number.to_string()).collect();
         ids.extend((1..=50).map(|number| format!("A{number}")));
@@ -129,12 +129,12 @@ impl Home {
         ids
     }
 
-    /// Nothing in this answer is of anybody but the one who asked for `id`.
+    /// Asserts that the answer to a request for `id` has no data of the user or of `big`.
     #[track_caller]
     fn hides(&self, what: &str, id: &str, answer: &Value) {
         let mut text = answer.to_string();
         if id == SECRET || self.names.iter().any(|name| name == id) {
-            // Errors, and searches in vain, repeat what was asked for.
+            // Errors and searches without results repeat what was requested.
             text = text.replace(id, "");
         }
         assert!(!text.contains(SECRET), "{what} {id}: {text}");
@@ -149,7 +149,7 @@ fn agent(env: &TestEnv, name: &str) -> Agent {
     Agent::legacy(env, &["--agent", name], json!({}))
 }
 
-/// A client of the socket that says this of itself.
+/// A client of the socket that identifies itself with these names.
 fn client(env: &TestEnv, name: &str, agent: Option<&str>) -> Wire {
     let mut wire = Wire::connect(&env.dirs.socket());
     let hello = json!({

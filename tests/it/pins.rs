@@ -1,5 +1,5 @@
-//! Tools that become others than those that were trusted, names that imitate, words that nobody sees, and results that
-//! are not as they were declared.
+//! Tools that change after they were trusted, names that imitate others, invisible characters, and results that do not
+//! match their schema.
 
 mod accept;
 mod changes;
@@ -12,7 +12,7 @@ use std::{fs, path::PathBuf};
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
 
-/// What a server says of a tool when nobody looks.
+/// A text that the server adds to the definition of a trusted tool.
 const POISON: &str = "POISON";
 
 /// A home with the fixture server `fix`, whose tools a test can change.
@@ -38,7 +38,7 @@ impl Home {
         Self { env, changes, log }
     }
 
-    /// A home whose user has called the tools as they were, and whose server says something else of `echo` now.
+    /// A home whose user has called `echo`, and whose server has changed the definition of `echo` since.
     fn poisoned(keys: &str) -> Self {
         let home = Self::new(keys);
         home.echo().ok();
@@ -51,7 +51,7 @@ impl Home {
         fs::write(&self.changes, changes.to_string()).unwrap();
     }
 
-    /// The server says that its tools have changed.
+    /// Makes the server announce that its tools have changed.
     fn announce(&self) {
         self.env.mux(["call", "fix.list_changed"]).ok();
     }
@@ -92,7 +92,7 @@ impl Home {
         found.unwrap()["standing"].as_str().unwrap().to_owned()
     }
 
-    /// The tools that were called so far, in the order in which the server heard it.
+    /// The tools that were called so far, in the order of the server's log.
     fn called(&self) -> Vec<String> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines = text

@@ -1,4 +1,4 @@
-//! Rules with conditions: the same answer on every way, explained, and shown with the settings in force.
+//! Policy rules with conditions: the same decision for every way of calling, explanations, and effective settings.
 
 mod budget;
 mod explain;

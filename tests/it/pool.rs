@@ -1,4 +1,4 @@
-//! The pool of workers: who is next, how many there are, and what becomes of those that are lost.
+//! The worker pool: the order of the queue, the number of workers, and lost workers.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 /// A program that ends when the test lets it.
 const WAITS: &str = "return await mux.test.wait()";
 
-/// Notes in which order programs begin, and holds their calls until it is told.
+/// Records the order in which programs begin, and holds their calls until permits are added to `open`.
 #[derive(Clone)]
 struct Gate {
     begun: Arc<Mutex<Vec<String>>>,
@@ -85,7 +85,7 @@ async fn run(
     pool.run(request, host, &never).await
 }
 
-/// Waits for something that comes by itself.
+/// Waits until the condition holds, for at most a minute.
 async fn until(what: &str, condition: impl Fn() -> bool) {
     let patience = Duration::from_secs(60);
     let waiting = async {
@@ -99,7 +99,7 @@ async fn until(what: &str, condition: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn one_who_queues_five_hundred_runs_does_not_starve_another() {
+async fn owner_with_500_queued_runs_does_not_starve_another() {
     let pool = start(|settings| {
         settings.bounds.ceiling = 1;
         settings.bounds.queue = 1_000;
@@ -113,8 +113,8 @@ async fn one_who_queues_five_hundred_runs_does_not_starve_another() {
     until("the line", || pool.status().waiting == 499).await;
     let modest = tokio::spawn(run_owned(&pool, "modest", 2, gate.named("modest")));
     until("the line", || pool.status().waiting == 500).await;
-    // The first of the greedy one has begun; it is the modest one's turn after it, or after one more of
-    // whoever came first.
+    // The first run of `greedy` has begun. The run of `modest` is next, or after one more of those that came
+    // first.
     gate.open.add_permits(501);
     assert_eq!(modest.await.unwrap().unwrap(), "1");
     let order = gate.order();
@@ -125,7 +125,7 @@ async fn one_who_queues_five_hundred_runs_does_not_starve_another() {
     }
 }
 
-/// Of a task of its own.
+/// As `run`, as a future that a task can own.
 fn run_owned(
     pool: &Pool,
     owner: &str,
@@ -137,7 +137,7 @@ fn run_owned(
 }
 
 #[tokio::test]
-async fn a_line_that_is_full_says_so_and_one_owner_has_half_of_it() {
+async fn full_queue_is_busy_and_one_owner_gets_half_of_it() {
     let pool = start(|settings| {
         settings.bounds.ceiling = 1;
         settings.bounds.queue = 4;
@@ -171,7 +171,7 @@ async fn a_line_that_is_full_says_so_and_one_owner_has_half_of_it() {
         .unwrap_err();
     assert_eq!(refused.kind, Kind::Busy);
     assert!(refused.message.starts_with("4 runs wait"), "{refused:?}");
-    // Those who give up make room.
+    // Cancelled runs make room.
     for given_up in runs.drain(3..) {
         given_up.abort();
         assert!(given_up.await.unwrap_err().is_cancelled());
@@ -195,7 +195,7 @@ async fn one_owner_never_has_all_workers() {
         .collect();
     until("three to begin", || gate.order().len() == 3).await;
     assert_eq!(pool.status().waiting, 7);
-    // Nobody has to end for the other one to begin.
+    // The run of the other owner begins before one of these ends.
     let modest = tokio::spawn(run_owned(&pool, "modest", 2, gate.named("modest")));
     until("the fourth to begin", || gate.order().len() == 4).await;
     assert_eq!(gate.order()[3], "modest");
@@ -207,7 +207,7 @@ async fn one_owner_never_has_all_workers() {
 }
 
 #[tokio::test]
-async fn the_pool_grows_with_the_load_and_shrinks_when_it_is_over() {
+async fn pool_grows_with_load_and_shrinks_when_idle() {
     let pool = start(|settings| {
         settings.bounds.ceiling = 6;
         settings.idle = Duration::from_millis(300);
@@ -222,7 +222,7 @@ async fn the_pool_grows_with_the_load_and_shrinks_when_it_is_over() {
     for run in runs {
         run.await.unwrap().unwrap();
     }
-    // They come back with their next isolates, and stay while they may be needed again.
+    // Workers become ready with their next isolates, and stay until the idle timeout.
     until("one fresh worker alone", || {
         let status = pool.status();
         (status.ready, status.starting) == (1, 0)
@@ -237,7 +237,7 @@ async fn the_pool_grows_with_the_load_and_shrinks_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_costs_its_own_run_at_most() {
+async fn killed_worker_loses_at_most_its_own_run() {
     const ROUNDS: usize = 100;
     let pool = start(|settings| {
         settings.bounds.ceiling = 3;
@@ -251,7 +251,7 @@ async fn a_worker_that_is_killed_costs_its_own_run_at_most() {
         );
         let runs = (0..3).map(|_| pool::run(&pool, pool::request(&source, Limits::default())));
         let killer = async {
-            // Whoever waits at this moment, or has just been handed a program.
+            // Workers that are idle at this moment, or have just got a program.
             for pid in pool.status().pids {
                 let pid = Pid::from_raw(i32::try_from(pid).unwrap());
                 _ = kill(pid, Signal::SIGKILL);
@@ -279,7 +279,7 @@ async fn a_worker_that_is_killed_costs_its_own_run_at_most() {
 }
 
 #[tokio::test]
-async fn another_amount_of_memory_holds_from_the_next_run_on() {
+async fn changed_heap_limit_applies_to_the_next_run() {
     const FILLS: &str = "const kept = []; for (let i = 0; i < 200; i++) kept.push(new Array(65536).fill(i)); return kept.length";
     let pool = start(|_| {});
     let run = async || pool::run(&pool, pool::request(FILLS, Limits::default())).await;
@@ -299,7 +299,7 @@ async fn another_amount_of_memory_holds_from_the_next_run_on() {
 }
 
 #[tokio::test]
-async fn nothing_waits_after_the_end_of_the_pool() {
+async fn closed_pool_refuses_queued_runs_and_finishes_running_ones() {
     let pool = start(|settings| settings.bounds.ceiling = 1);
     let gate = Gate::new();
     let first = tokio::spawn(run_owned(&pool, "a", 1, gate.named("a")));

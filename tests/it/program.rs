@@ -1,8 +1,8 @@
 //! Programs of steps, as data: `tests/data/program/<case>.json` has a program and its input, and
-//! `<case>.out.json` what `mux program --json` says of it.
+//! `<case>.out.json` the output of `mux program --json`.
 //!
-//! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second. A program that ends
-//! well gives the same as the TypeScript that it stands for.
+//! Invariant: a new case is two files and no Rust. `UPDATE_GOLDEN=1` writes the second. A program that succeeds
+//! has the same result as its TypeScript translation.
 
 mod runs;
 mod told;
@@ -44,7 +44,7 @@ fn input(case: &Path) -> String {
     case["input"].to_string()
 }
 
-/// What `mux program` says of a case.
+/// The output of `mux program --json` for a case.
 fn document(env: &TestEnv, case: &Path) -> Value {
     let input = input(case);
     let args = [
@@ -73,7 +73,7 @@ fn programs_end_as_recorded() {
     assert_eq!(env.starts("fix").len(), 1, "one session serves every case");
 }
 
-/// Takes out what another run would say otherwise.
+/// Removes values that differ between runs.
 fn settle(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -81,7 +81,7 @@ fn settle(value: &mut Value) {
             for (name, member) in members.iter_mut() {
                 match name.as_str() {
                     "took_ms" | "ms" | "expires_ms" => *member = json!(0),
-                    // They stand in the order in which they ended.
+                    // They are in the order in which they ended.
                     "calls" => *member = paths(member),
                     _ => settle(member),
                 }
@@ -100,7 +100,7 @@ fn paths(calls: &Value) -> Value {
 }
 
 #[test]
-fn a_program_gives_the_same_as_the_typescript_that_it_stands_for() {
+fn program_has_the_same_result_as_its_typescript_translation() {
     let env = home(&format!("[check]\ntsc = {:?}\n", compiler()));
     env.mux(["types"]).ok();
     let mut ended_well = 0;

@@ -1,7 +1,7 @@
-//! The contract on the socket: what was recorded of it, and what rude clients do to it.
+//! The contract on the socket: recorded frames, and clients that violate the protocol.
 //!
-//! Invariant of all of it: a connection that breaks the rules is closed or answered with an error,
-//! no task of the daemon panics, and everybody else is served.
+//! Invariant: a connection that violates the protocol is closed or answered with an error, no task of the daemon
+//! panics, and all other clients are served.
 
 mod crowd;
 mod golden;
@@ -13,7 +13,7 @@ mod rude;
 use mux_tests::TestEnv;
 use serde_json::json;
 
-/// The daemon is the one that it was, serves, and nothing in it has panicked.
+/// Asserts that the daemon is still the same process, serves, and has not panicked.
 #[track_caller]
 fn unharmed(env: &TestEnv, daemon: Option<i32>) {
     assert_eq!(env.result("return 6 * 7"), json!(42));

@@ -1,7 +1,7 @@
 //! Programs and commands on real MCP servers, at the versions that `tests/servers` pins.
 //!
-//! Invariant: the programs are those of `tests/data/real`, as a user would write them, and what they
-//! say is compared with what the test knows without them.
+//! Invariant: the programs are those of `tests/data/real`, written as a user would, and their results are compared
+//! with values that the test knows independently of them.
 
 mod commands;
 mod everything;
@@ -19,7 +19,7 @@ use mux_tests::{
 };
 use serde_json::Value;
 
-/// Runs `tests/data/real/<program>.ts` to a good end.
+/// Runs `tests/data/real/<program>.ts`, which must succeed; returns the JSON output of `mux run`.
 #[track_caller]
 fn run(env: &TestEnv, program: &str, input: &Value) -> Value {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("data/real/{program}.ts"));
@@ -29,7 +29,7 @@ fn run(env: &TestEnv, program: &str, input: &Value) -> Value {
         .json()
 }
 
-/// The filesystem server may see `[home]/files`; the memory server keeps its graph in the home.
+/// The entry of the filesystem server, which may access the folder `files` of the home.
 pub(crate) fn files(env: &TestEnv) -> String {
     let folder = env.path("files");
     std::fs::create_dir_all(&folder).unwrap();
@@ -62,7 +62,7 @@ pub(crate) fn time() -> String {
     server("time", &pypi("mcp-server-time"), &[])
 }
 
-/// What `mux servers --json` says of one server.
+/// The entry of `mux servers --json` for one server.
 fn server_info(env: &TestEnv, name: &str) -> Value {
     let servers = env.mux(["servers", "--json"]).ok().json();
     let found = servers
@@ -84,7 +84,7 @@ fn console(document: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Fails unless the command printed all of this as data.
+/// Asserts that stdout contains all of these parts.
 #[track_caller]
 fn says(output: &Output, parts: &[&str]) {
     for part in parts {

@@ -1,4 +1,4 @@
-//! What is handed out: `scripts/release` on programs that are there already, and what they say of themselves.
+//! Release archives: `scripts/release` on existing binaries, and the versions that the binaries print.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 
-/// A folder with this `mux`, and with two that only tell their version.
+/// A folder with this `mux`, and with a `muxd` and a `mux-worker` that only print their version.
 fn programs(env: &TestEnv, worker: &str) -> PathBuf {
     let folder = env.path("programs");
     fs::create_dir(&folder).unwrap();
@@ -39,7 +39,7 @@ fn release(env: &TestEnv, programs: &Path) -> mux_tests::Output {
 }
 
 #[test]
-fn an_archive_holds_all_that_a_user_needs_and_its_checksum_is_right() {
+fn archive_contains_every_file_and_its_checksum_is_right() {
     let env = TestEnv::new();
     let programs = programs(&env, &format!("mux-worker {BUILD} (engine v8 1.2.3)"));
     let archive = PathBuf::from(release(&env, &programs).ok().stdout.trim());
@@ -102,13 +102,13 @@ fn an_archive_holds_all_that_a_user_needs_and_its_checksum_is_right() {
     }
     let page = fs::read_to_string(unpacked.join("share/man/man1/mux-run.1")).unwrap();
     assert!(page.contains("\\-\\-timeout"), "{page}");
-    // What was built stands beside its neighbours.
+    // The unpacked `mux` finds the worker in its own folder.
     let told = output(Command::new(unpacked.join("bin/mux")).arg("--version")).ok();
     assert!(told.stdout.contains("engine v8 1.2.3"), "{told:?}");
 }
 
 #[test]
-fn programs_of_different_builds_are_not_handed_out_together() {
+fn programs_of_different_builds_are_not_released_together() {
     let env = TestEnv::new();
     let programs = programs(&env, "mux-worker 0.0.1 (engine v8 1.2.3)");
     release(&env, &programs).fails(1, &["mux-worker is not", BUILD]);
@@ -116,7 +116,7 @@ fn programs_of_different_builds_are_not_handed_out_together() {
 }
 
 #[test]
-fn each_program_says_what_it_is() {
+fn each_program_prints_its_version() {
     let env = TestEnv::new();
     let contract = mux_proto::version::CONTRACT;
     let engine = env.engine();
@@ -141,7 +141,7 @@ fn each_program_says_what_it_is() {
         muxd.stdout.starts_with(&format!("muxd {BUILD} ")),
         "{muxd:?}"
     );
-    // Without a worker it says what it can.
+    // Without a worker the engine is unknown.
     let mut alone = env.command("mux");
     alone
         .arg("--version")

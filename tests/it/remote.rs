@@ -1,7 +1,7 @@
-//! Servers behind a URL: streamable HTTP, HTTP+SSE, Unix sockets, and all that goes wrong on the way.
+//! Servers behind a URL: streamable HTTP, HTTP+SSE, Unix sockets, and failures of these transports.
 //!
-//! Invariant: whatever happens to a request, its call has at most one effect, and whoever made it knows
-//! whether it happened or knows that nobody does.
+//! Invariant: whatever happens to a request, its call takes effect at most once, and its caller learns whether it did
+//! or that this is unknown.
 
 mod bounds;
 mod faults;
@@ -18,7 +18,7 @@ use serde_json::Value;
 /// A fixture server over HTTP, which ends with the test.
 struct Remote {
     _running: Running,
-    /// With its path; a socket's has a host that does not exist.
+    /// Includes the path. For a Unix socket, the host does not exist.
     url: String,
     requests: PathBuf,
     calls: PathBuf,
@@ -48,17 +48,17 @@ impl Remote {
         }
     }
 
-    /// `[servers.NAME]` for it.
+    /// The entry `[servers.NAME]` for this server.
     fn entry(&self, name: &str) -> String {
         format!("[servers.{name}]\nurl = {:?}\n", self.url)
     }
 
-    /// What came to it, in order.
+    /// The requests that the server received, in order.
     fn requests(&self) -> Vec<Value> {
         lines(&self.requests)
     }
 
-    /// How many requests with this HTTP method and message came.
+    /// The number of received requests with this HTTP method and message.
     fn count(&self, method: &str, message: &str) -> usize {
         let requests = self.requests().into_iter();
         let wanted = |r: &Value| r["method"] == method && r["message"] == message;
@@ -80,7 +80,7 @@ fn with_remote(flags: &[&str]) -> (TestEnv, Remote) {
     (env, remote)
 }
 
-/// What `mux servers` says of one server.
+/// The entry of `mux servers --json` for one server.
 fn info(env: &TestEnv, name: &str) -> Value {
     let servers = env.mux(["servers", "--json"]).ok().json();
     let servers = servers.as_array().unwrap();
@@ -95,7 +95,7 @@ fn lines(file: &std::path::Path) -> Vec<Value> {
         .collect()
 }
 
-/// A program that leaves a mark in this file.
+/// A program that appends a line to this file.
 fn marking(file: &std::path::Path) -> String {
     format!(
         "return await mux.fix.side_effect({})",

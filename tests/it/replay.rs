@@ -1,4 +1,4 @@
-//! Runs that are recorded, and run again where there is no server at all.
+//! Runs that are recorded, and replayed in a home without servers.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ const echoed = await mux.fix.echo({ text: mux.input.password });
 return { sums, failed, paths: found.items?.length ?? Object.keys(found).length, token, echoed };
 "#;
 
-/// A home with a server, and the file to record in.
+/// A home with a server, and the path of the file to record to.
 fn recording_home() -> (TestEnv, PathBuf) {
     let env = TestEnv::new();
     let entry = env.fixture("fix", &[]);
@@ -49,7 +49,7 @@ fn read(file: &Path) -> Value {
 }
 
 #[test]
-fn a_run_is_run_again_where_there_are_no_servers() {
+fn recorded_run_is_replayed_without_servers() {
     let (env, file) = recording_home();
     let recorded = record(&env, &file, PROGRAM);
     assert_eq!(recorded["ok"], true, "{recorded:#}");
@@ -77,7 +77,7 @@ fn a_run_is_run_again_where_there_are_no_servers() {
 }
 
 #[test]
-fn no_secret_stands_in_a_recording() {
+fn recording_contains_no_secret() {
     let (env, file) = recording_home();
     record(&env, &file, PROGRAM);
     let text = fs::read_to_string(&file).unwrap();
@@ -91,7 +91,7 @@ fn no_secret_stands_in_a_recording() {
 }
 
 #[test]
-fn steps_are_recorded_and_run_again() {
+fn steps_are_recorded_and_replayed() {
     let (env, file) = recording_home();
     let program = json!({ "steps": [
         { "id": "a", "tool": "fix.add", "args": { "a": 1, "b": 2 } },
@@ -111,7 +111,7 @@ fn steps_are_recorded_and_run_again() {
 }
 
 #[test]
-fn a_run_that_failed_fails_alike_and_one_that_differs_is_told() {
+fn failed_run_replays_its_error_and_differences_are_reported() {
     let (env, file) = recording_home();
     let failed = record(
         &env,
@@ -142,7 +142,7 @@ fn a_run_that_failed_fails_alike_and_one_that_differs_is_told() {
 }
 
 #[test]
-fn what_is_no_recording_is_refused_and_no_file_is_written_over() {
+fn invalid_recording_is_refused_and_no_file_is_overwritten() {
     let (env, file) = recording_home();
     fs::write(&file, "my notes").unwrap();
     let code = "return await mux.fix.side_effect({ file: mux.input })";
@@ -172,7 +172,7 @@ fn what_is_no_recording_is_refused_and_no_file_is_written_over() {
 }
 
 #[test]
-fn a_run_that_failed_is_verified_as_any_other() {
+fn failed_run_is_verified_like_any_other() {
     let (env, file) = recording_home();
     for (code, kind) in [
         ("throw new Error('boom')", "runtime"),

@@ -1,7 +1,7 @@
-//! Runs that one can watch, and values too long to be sent, as a client of the socket has them.
+//! The events of runs, and values too long to be sent inline, as a client of the socket gets them.
 //!
-//! Invariant of all of it: whatever happens to connections, daemons and disks, what a run did can be
-//! read, and no value is cut.
+//! Invariant: whatever happens to connections, daemons and disks, the events of a run can be read, and no value is
+//! truncated.
 
 mod cancel;
 mod detach;
@@ -17,10 +17,10 @@ use mux_proto::{
 use mux_tests::{TestEnv, env::binary};
 use serde_json::Value;
 
-/// Longer than anything here takes.
+/// The timeout of a request in seconds, longer than any request here takes.
 const PATIENCE: u64 = 60;
 
-/// The user's own, which reaches every run.
+/// A session of the user's own client, which may read every run.
 async fn client(env: &TestEnv) -> Session {
     session(env, &Identity::new("mux", "0")).await
 }
@@ -36,7 +36,7 @@ async fn start(session: &Session, code: &str, detach: bool) -> String {
         source: code.into(),
         timeout_ms: Some(120_000),
         detach,
-        // Its own event, where there is no compiler, would stand before all others.
+        // Without a compiler, the check would add an event before all others.
         no_check: true,
         ..RunRequest::default()
     };
@@ -44,7 +44,7 @@ async fn start(session: &Session, code: &str, detach: bool) -> String {
     started.await.unwrap().unwrap().run
 }
 
-/// The events after `after`, as many as there are, and at least one within the time.
+/// One page of the events after the number `after`. Waits up to `wait_ms` for the first of them.
 async fn events(session: &Session, run: &str, after: u64, wait_ms: u64) -> Vec<Event> {
     let request = EventsRequest {
         run: run.into(),
@@ -55,7 +55,7 @@ async fn events(session: &Session, run: &str, after: u64, wait_ms: u64) -> Vec<E
     page.await.unwrap().unwrap().events
 }
 
-/// All events up to the first like this.
+/// All events up to the page with the first for which `is_it` holds.
 async fn until(session: &Session, run: &str, is_it: impl Fn(&EventKind) -> bool) -> Vec<Event> {
     let mut seen: Vec<Event> = Vec::new();
     while !seen.iter().any(|event| is_it(&event.event)) {
@@ -70,7 +70,7 @@ async fn all(session: &Session, run: &str) -> Vec<Event> {
     until(session, run, |kind| matches!(kind, EventKind::Ended { .. })).await
 }
 
-/// How a run ends.
+/// The outcome of a run, once it has ended.
 async fn outcome(session: &Session, run: &str) -> Outcome {
     match all(session, run).await.pop().unwrap().event {
         EventKind::Ended { outcome } => outcome,
@@ -78,7 +78,7 @@ async fn outcome(session: &Session, run: &str) -> Outcome {
     }
 }
 
-/// A run from its start to its end.
+/// Starts a run and waits for its outcome.
 async fn run(session: &Session, code: &str) -> Outcome {
     let run = start(session, code, false).await;
     outcome(session, &run).await
@@ -115,7 +115,7 @@ async fn cancel(session: &Session, run: &str) {
     asked.await.unwrap().unwrap();
 }
 
-/// The JSON text behind a handle, in pages of so many bytes.
+/// The JSON text behind a handle, read in pages of `length` bytes.
 async fn text(session: &Session, handle: &Handle, length: u64) -> String {
     let (mut text, mut next) = (String::new(), Some(0));
     while let Some(offset) = next {

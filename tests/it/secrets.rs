@@ -1,4 +1,4 @@
-//! Secrets that entries name as `${keyring:NAME}`: set, used, missed, forgotten.
+//! Secrets that entries name as `${keyring:NAME}`: set, used, missing, removed.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -36,7 +36,7 @@ fn secrets(env: &TestEnv) -> Vec<Value> {
 }
 
 #[test]
-fn a_missing_secret_disables_its_entry_and_setting_it_mends_that_and_nothing_else() {
+fn setting_a_missing_secret_repairs_only_the_entries_that_use_it() {
     let env = TestEnv::new();
     env.write_config(
         &(entry(&env, "one", "ONE") + &entry(&env, "two", "TWO") + &env.fixture("free", &[])),
@@ -63,7 +63,7 @@ fn a_missing_secret_disables_its_entry_and_setting_it_mends_that_and_nothing_els
     set(&env, "TWO", "other-secret").ok();
     assert_eq!(token(&env, "two"), "<other-secret>");
 
-    // Only what is named by another value starts again.
+    // Only a server whose secret has another value is restarted.
     set(&env, "TWO", "third-secret").ok();
     assert_eq!(token(&env, "two"), "<third-secret>");
     set(&env, "TWO", "third-secret").ok();
@@ -72,7 +72,7 @@ fn a_missing_secret_disables_its_entry_and_setting_it_mends_that_and_nothing_els
     let starts = |name: &str| env.starts(name).len();
     assert_eq!((starts("one"), starts("two"), starts("free")), (1, 2, 1));
 
-    // They outlive the daemon, in a file that nobody else can read.
+    // Secrets outlive the daemon, in a file that only the user can read.
     env.stop();
     assert_eq!(token(&env, "one"), format!("<{SECRET}>"));
     let store = fs::metadata(env.dirs.credentials()).unwrap();
@@ -88,7 +88,7 @@ fn a_missing_secret_disables_its_entry_and_setting_it_mends_that_and_nothing_els
 }
 
 #[test]
-fn secrets_are_listed_with_their_place_and_with_those_who_name_them() {
+fn secrets_are_listed_with_their_place_and_the_entries_that_use_them() {
     let env = TestEnv::new();
     let off = entry(&env, "off", "ONE") + "enabled = false\n";
     env.write_config(&(entry(&env, "one", "ONE") + &off + &entry(&env, "two", "NONE")));
@@ -113,7 +113,7 @@ fn secrets_are_listed_with_their_place_and_with_those_who_name_them() {
 }
 
 #[test]
-fn a_value_that_can_be_no_secret_is_refused_and_not_repeated() {
+fn invalid_secret_is_refused_and_its_value_not_shown() {
     let env = TestEnv::with_config("");
     for (name, value, part) in [
         ("2ND", "some-value", "cannot be called"),
@@ -128,22 +128,22 @@ fn a_value_that_can_be_no_secret_is_refused_and_not_repeated() {
             "{refused:?}"
         );
     }
-    // A line end inside it stays.
+    // A line end inside the value is kept.
     env.write_config(&entry(&env, "key", "PEM"));
     set(&env, "PEM", "line one\nline two\n").ok();
     assert_eq!(token(&env, "key"), "<line one\nline two>");
-    // Nothing may stand on the command line.
+    // The value may not be an argument.
     env.mux(["secrets", "set", "NAME", "value"])
         .fails(2, &["unexpected"]);
 }
 
 #[test]
-fn without_a_keyring_the_file_is_used_and_doctor_says_why() {
+fn without_a_keyring_the_file_is_used_and_doctor_reports_it() {
     let env = TestEnv::with_config("[daemon]\nkeyring = \"auto\"\n");
     set(&env, "ONE", SECRET).ok();
     let list = env.mux(["--json", "secrets"]).ok().json();
     if list["keyring"] == true {
-        // A machine with a keyring keeps it there.
+        // A machine with a keyring keeps the secret there.
         assert_eq!(list["secrets"][0]["place"], "keyring");
         env.mux(["secrets", "remove", "ONE"]).ok();
         return;
@@ -156,7 +156,7 @@ fn without_a_keyring_the_file_is_used_and_doctor_says_why() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_said_beside_the_entries_that_need_it() {
+fn unreadable_store_is_reported_for_the_entries_that_need_it() {
     let env = TestEnv::new();
     env.write_config(&entry(&env, "one", "ONE"));
     set(&env, "ONE", SECRET).ok();
@@ -171,7 +171,7 @@ fn a_store_that_cannot_be_read_is_said_beside_the_entries_that_need_it() {
 }
 
 #[test]
-fn config_check_reads_secrets_that_are_kept_and_names_those_that_are_not() {
+fn config_check_accepts_stored_secrets_and_names_missing_ones() {
     let env = TestEnv::new();
     let config = entry(&env, "one", "ONE");
     env.write_config(&config);

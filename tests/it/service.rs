@@ -1,6 +1,6 @@
-//! muxd as a service: what systemd passes and hears, the files that are written for it, and a real user manager.
+//! muxd as a service: socket activation, notifications to systemd, unit files, and a real user manager.
 //!
-//! Invariant of all of it: there is one daemon, and whoever asks for something is answered, whoever starts it.
+//! Invariant: there is one daemon, and every request is answered, whether systemd or a client starts the daemon.
 
 #[cfg(target_os = "linux")]
 mod activation;
@@ -25,13 +25,13 @@ use std::{
 
 use mux_tests::{Running, TestEnv};
 
-/// What is waited for this long comes no more.
+/// How long a test waits before it fails.
 const HANG: Duration = Duration::from_secs(60);
 
-/// The listening socket of a service manager, which keeps it after the daemon.
+/// The listening socket of a service manager, which stays open after the daemon exits.
 fn bound(env: &TestEnv) -> UnixListener {
     env.dirs.prepare().unwrap();
-    // As systemd does: what stands there goes.
+    // As systemd does: an existing socket is removed.
     drop(fs::remove_file(env.dirs.socket()));
     let listener = UnixListener::bind(env.dirs.socket()).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -42,7 +42,7 @@ fn bound(env: &TestEnv) -> UnixListener {
 fn activate(env: &TestEnv, socket: impl Into<OwnedFd>, variables: &[(&str, &str)]) -> Running {
     let muxd = env.command("muxd");
     let mut command = Command::new("/bin/sh");
-    // The number of the process and that of the descriptor are known only from within.
+    // The process id and the descriptor number are known only inside the process.
     let script = "exec 3<&0 </dev/null; export LISTEN_PID=$$ LISTEN_FDS=1; exec \"$0\"";
     command.args(["-c", script]).arg(muxd.get_program());
     command.env_clear().current_dir(env.home());
@@ -54,7 +54,7 @@ fn activate(env: &TestEnv, socket: impl Into<OwnedFd>, variables: &[(&str, &str)
     Running::start_as_is(command.stdin(Stdio::from(socket.into())))
 }
 
-/// Where a daemon says how it goes.
+/// The socket to which a daemon sends its notifications (`NOTIFY_SOCKET`).
 struct Ear {
     socket: UnixDatagram,
     heard: Vec<String>,
@@ -70,7 +70,7 @@ impl Ear {
         }
     }
 
-    /// Waits until it says this, and gives all that it said meanwhile.
+    /// Waits for this line; returns all lines received meanwhile.
     #[track_caller]
     fn hear(&mut self, line: &str) -> Vec<String> {
         let from = self.heard.len();

@@ -1,6 +1,6 @@
-//! Who shares a session of a server: everybody, a workspace, a client, a run.
+//! What shares a session of a server: the user, a workspace, a client, or a run.
 //!
-//! Invariant of all of it: a process serves callers of one key only, and ends with what it was for.
+//! Invariant: a server process serves callers of one session key only, and ends with the client or run of that key.
 
 mod ends;
 mod roots;
@@ -13,19 +13,19 @@ use mux_proto::{CallRequest, Error, EventKind, EventsRequest, Held, Outcome, Run
 use mux_tests::{TestEnv, env::binary, env::server};
 use serde_json::{Value, json};
 
-/// Longer than anything here takes.
+/// The timeout of a request in seconds, longer than any request here takes.
 const PATIENCE: u64 = 60;
-/// What is promised within 2 s is waited for this long: the machine may be busy.
+/// How long to wait for what must happen within 2 s: the machine may be busy.
 const PROMISE: Duration = Duration::from_secs(5);
 
-/// A directory in which a client works.
+/// Creates a directory for a client to work in.
 fn workspace(env: &TestEnv, name: &str) -> PathBuf {
     let folder = env.path(name);
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// What `mux servers` says of one server.
+/// The entry of `mux servers --json` for one server.
 fn seen(env: &TestEnv, name: &str) -> Value {
     let mut servers = env.mux(["--json", "servers"]).ok().json();
     let servers = servers.as_array_mut().unwrap();
@@ -33,7 +33,7 @@ fn seen(env: &TestEnv, name: &str) -> Value {
     found.unwrap().take()
 }
 
-/// A client that works there, or nowhere.
+/// A client of the socket, with or without a workspace.
 struct Client(Session);
 
 impl Client {
@@ -68,7 +68,7 @@ impl Client {
 
     async fn pid(&self, server: &str) -> i32 {
         let pid = self.call(&format!("{server}.pid")).await;
-        // A text that is a number comes as one.
+        // The pid is returned as a text.
         pid.as_str().unwrap().parse().unwrap()
     }
 

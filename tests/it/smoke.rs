@@ -1,4 +1,4 @@
-//! The shortest way through everything; the second engine is tried with it too.
+//! The shortest end-to-end test, which `scripts/test` also runs with the second engine.
 
 use mux_tests::TestEnv;
 use serde_json::json;

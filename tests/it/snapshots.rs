@@ -1,5 +1,5 @@
-//! Workers whose isolates are built from a snapshot: when there is one, that it changes nothing, and what
-//! comes of one that is no good. Also the budgets of memory, which are given to a worker beside it.
+//! Workers whose isolates are built from a snapshot: when it is made, that it changes no results, and that a bad one
+//! is discarded. Also memory budgets, which a worker gets together with the snapshot.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use mux_sandbox::{Limits, Memory, Pool};
 use mux_tests::pool;
 use mux_wire::{Fault, Kind};
 
-/// What stands before the blob, and where in it the blob's checksum does.
+/// The header before the blob, in bytes, and the range of the blob's checksum in it.
 const HEADER: usize = 40;
 const CHECKSUM: std::ops::Range<usize> = 32..40;
 
@@ -24,7 +24,7 @@ fn pool(snapshots: Option<&Path>, memory: Memory) -> Pool {
 }
 
 async fn run(pool: &Pool, owner: &str, source: &str) -> Result<String, Fault> {
-    // Where memory is slow, taking it all takes long.
+    // Exhausting the memory can take long.
     let limits = Limits {
         wall: Duration::from_secs(120),
         ..Limits::default()
@@ -42,7 +42,7 @@ fn snapshots(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A folder with a snapshot in it, that a pool without one has made.
+/// A folder with a snapshot, and its path. A pool that had none has made it.
 async fn folder_with_snapshot() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let pool = pool(Some(folder.path()), Memory::default());
@@ -71,12 +71,12 @@ async fn a_snapshot_is_made_once_and_used_from_the_first_worker_on() {
 }
 
 #[tokio::test]
-async fn chance_and_time_are_not_those_of_the_snapshot() {
+async fn random_values_and_time_origin_are_not_those_of_the_snapshot() {
     const TELL: &str = "return [Math.random(), crypto.randomUUID(), performance.timeOrigin]";
     let (folder, path) = folder_with_snapshot().await;
     let mut seen: Vec<(String, String)> = Vec::new();
     for _ in 0..3 {
-        // Another process each; two isolates in each of them.
+        // Each pool starts another process, with two isolates in each.
         let pool = pool(Some(folder.path()), Memory::default());
         for _ in 0..2 {
             let told = run(&pool, "a", TELL).await.unwrap();
@@ -98,7 +98,7 @@ async fn chance_and_time_are_not_those_of_the_snapshot() {
     }
 }
 
-/// Runs work all the same, the file is gone, and workers are built from the scripts.
+/// Asserts that runs succeed, the file is removed, and workers are built from the scripts.
 async fn is_given_up(folder: &Path, what: &str) {
     let pool = pool(Some(folder), Memory::default());
     for owner in ["a", "b", "c"] {
@@ -112,7 +112,7 @@ async fn is_given_up(folder: &Path, what: &str) {
 }
 
 #[tokio::test]
-async fn a_harmed_snapshot_costs_no_run() {
+async fn damaged_snapshot_is_discarded_and_no_run_fails() {
     let (folder, path) = folder_with_snapshot().await;
     let good = fs::read(&path).unwrap();
     let mut flipped = good.clone();
@@ -128,9 +128,9 @@ async fn a_harmed_snapshot_costs_no_run() {
     }
 }
 
-/// The worker believes the checksum and dies of the rest.
+/// The checksum is valid, so the worker loads the blob and crashes.
 #[tokio::test]
-async fn a_snapshot_that_kills_workers_costs_no_run() {
+async fn snapshot_that_crashes_workers_is_discarded_and_no_run_fails() {
     let (folder, path) = folder_with_snapshot().await;
     let mut bytes = fs::read(&path).unwrap();
     let blob = bytes.len() - HEADER;
@@ -145,7 +145,7 @@ async fn a_snapshot_that_kills_workers_costs_no_run() {
 }
 
 #[tokio::test]
-async fn without_a_place_for_it_there_is_no_snapshot() {
+async fn without_a_usable_folder_there_is_no_snapshot() {
     let folder = tempfile::tempdir().unwrap();
     let occupied = folder.path().join("snapshots");
     fs::write(&occupied, "no folder").unwrap();
@@ -160,7 +160,7 @@ async fn without_a_place_for_it_there_is_no_snapshot() {
 }
 
 #[tokio::test]
-async fn errors_name_the_budget_of_memory_and_its_setting() {
+async fn memory_errors_name_the_budget_and_its_setting() {
     let memory = Memory {
         heap: 24,
         buffers: 16,
@@ -172,7 +172,7 @@ async fn errors_name_the_budget_of_memory_and_its_setting() {
         let fault = run(&pool, "a", heap).await.unwrap_err();
         assert_eq!(fault.kind, Kind::Memory, "{fault:?}");
         assert!(fault.message.contains("24 MiB of heap"), "{fault:?}");
-        // Whether the engine can be stopped in time or has to be killed is a matter of luck.
+        // Either the engine is stopped in time or the worker is killed; both errors have this hint.
         let hint = fault.hint.unwrap();
         assert!(hint.contains("[limits] heap"), "{hint}");
 

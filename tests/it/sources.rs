@@ -1,6 +1,6 @@
-//! APIs as sources, through the whole program: what is sent, and how often; descriptions that change; the commands.
+//! APIs as sources, end to end: the requests that are sent, descriptions that change, and the `mux sources` commands.
 //!
-//! Invariant: an API sees each call at most once, and no credential stands anywhere but in its requests.
+//! Invariant: an API executes each call at most once, and credentials appear only in its requests.
 
 mod described;
 mod edited;
@@ -14,7 +14,8 @@ use std::{fs, path::PathBuf};
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
 
-/// An OpenAPI description with these operations, each a method, an id and a path; `guarded` ones need a key.
+/// An OpenAPI description with these operations, each `(method, id, guarded)`: the path is `/id`, and guarded ones
+/// need a key.
 fn description(base: &str, operations: &[(&str, &str, bool)]) -> Value {
     let mut paths = json!({});
     for (method, id, guarded) in operations {
@@ -37,7 +38,7 @@ fn description(base: &str, operations: &[(&str, &str, bool)]) -> Value {
     })
 }
 
-/// A home whose one source is `api`, described by a file.
+/// A home whose only source is `api`, and the file that describes it.
 fn home(base: &str, operations: &[(&str, &str, bool)], more: &str) -> (TestEnv, PathBuf) {
     let env = TestEnv::new();
     let file = env.path("api.json");
@@ -46,7 +47,7 @@ fn home(base: &str, operations: &[(&str, &str, bool)], more: &str) -> (TestEnv, 
     (env, file)
 }
 
-/// What the daemon says of the source.
+/// The entry of `mux sources --json` for the source.
 fn info(env: &TestEnv) -> Value {
     let listed = env.mux(["--json", "sources"]).ok().json();
     listed[0].clone()

@@ -1,6 +1,6 @@
-//! `mux mcp` as strangers' programs have it: suites, tools and SDKs that were not written for muxd.
+//! `mux mcp` with third-party programs: the conformance suite, the Inspector and SDKs.
 //!
-//! Invariant: behind it stands `mux-conformance-server`, as the server `conf`.
+//! Invariant: the server behind it is `mux-conformance-server`, configured as `conf`.
 
 mod conformance;
 mod home;

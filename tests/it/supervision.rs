@@ -1,7 +1,6 @@
-//! Servers that fail again and again, start in a crowd, take long, or may be asked twice.
+//! Servers that fail repeatedly, start at the same time, respond slowly, or allow retries.
 //!
-//! Invariant of all of it: a server that is in trouble costs its own callers a clear error, and nobody else
-//! anything.
+//! Invariant: a failing server gives its own callers a clear error, and does not affect anything else.
 
 mod retries;
 mod starts;
@@ -10,7 +9,7 @@ mod timeouts;
 use mux_tests::TestEnv;
 use serde_json::Value;
 
-/// What `mux servers` says of one server.
+/// The entry of `mux servers --json` for one server.
 fn seen(env: &TestEnv, name: &str) -> Value {
     let mut servers = env.mux(["--json", "servers"]).ok().json();
     let servers = servers.as_array_mut().unwrap();
@@ -18,7 +17,7 @@ fn seen(env: &TestEnv, name: &str) -> Value {
     found.unwrap().take()
 }
 
-/// Looks until the server is seen so. Each look is a request to the daemon, so that nobody waits for the clock.
+/// Polls the server's entry until the condition holds. Each poll is a request to the daemon, so there is no sleep.
 #[track_caller]
 fn until_seen(env: &TestEnv, name: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;

@@ -1,7 +1,7 @@
-//! Traces: from whoever asks to whoever is asked, and to a collector of spans.
+//! Trace contexts from clients to servers, and spans for a collector.
 //!
-//! Invariant: what cannot be read of a trace is dropped, and nothing fails for it; without anybody who traces, no server is
-//! told of a trace.
+//! Invariant: an invalid trace context is dropped without an error; without a client or a collector that traces, no
+//! server gets a trace context.
 
 mod collector;
 mod export;
@@ -18,7 +18,7 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const STATE: &str = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE";
 const API: &str = "openapi: 3.0.0\ninfo: { title: api, version: '1' }\npaths:\n  /ping:\n    get:\n      operationId: ping\n      responses: { '200': { description: ok, content: { application/json: { schema: { type: object } } } } }\n";
 
-/// A home with a server over stdio, one over HTTP and an API, all of which write down what they are told.
+/// A home with a server over stdio, one over HTTP and an API, all of which record their requests.
 struct Home {
     env: TestEnv,
     api: Collector,
@@ -26,7 +26,7 @@ struct Home {
 }
 
 impl Home {
-    /// `more`: of the entry of the remote one; of that of the API; of the file.
+    /// `more` is added to the entry of the remote server, to that of the API, and at the start of the configuration.
     fn with(flags: &[&str], more: [&str; 3]) -> Self {
         let (env, api) = (TestEnv::new(), Collector::start());
         let mut command = env.command("mux-fixture-server");
@@ -94,12 +94,12 @@ const ALL: &str = "await mux.near.echo({ text: 'a' }); await mux.far.echo({ text
     return await mux.api.ping.ping({})";
 
 #[test]
-fn a_trace_goes_from_the_command_line_to_every_kind_of_server() {
+fn trace_context_goes_from_the_command_line_to_every_kind_of_server() {
     for flags in [&[][..], &["--sse"]] {
         let home = Home::with(flags, ["", "", ""]);
         home.within(PARENT, STATE, &["run", "-e", ALL]);
         for meta in [home.meta("near"), home.meta("far")] {
-            // Nobody is told of our own spans: the one who asked stays the parent.
+            // No spans are exported, so the parent stays that of the client.
             assert_eq!(meta["traceparent"], PARENT, "{meta}");
             assert_eq!(meta["tracestate"], STATE, "{meta}");
         }
@@ -112,10 +112,10 @@ fn a_trace_goes_from_the_command_line_to_every_kind_of_server() {
 }
 
 #[test]
-fn calls_programs_of_steps_and_agents_bring_theirs() {
+fn calls_programs_of_steps_and_agents_pass_on_their_trace_context() {
     let home = Home::new();
     let parent = |n: usize| PARENT.replace("00f067aa0ba902b7", &format!("{n:016x}"));
-    // The flag counts more than the environment.
+    // The flag overrides the environment.
     let (one, two) = (parent(1), parent(2));
     let call = ["call", "near.echo", "text=x", "--traceparent", &two];
     home.within(&one, STATE, &call);
@@ -164,7 +164,7 @@ fn calls_programs_of_steps_and_agents_bring_theirs() {
 }
 
 #[test]
-fn what_is_no_trace_is_dropped_and_without_one_nobody_is_told_of_any() {
+fn invalid_trace_context_is_dropped_and_without_one_none_is_sent() {
     let home = Home::new();
     home.env.result(ALL);
     let is_silent = |what: &str| {
@@ -192,14 +192,14 @@ fn what_is_no_trace_is_dropped_and_without_one_nobody_is_told_of_any() {
         (&meta["traceparent"], meta.get("tracestate")),
         (&json!(PARENT), None)
     );
-    // A later version is read as the first.
+    // A later version is parsed like the first.
     let later = PARENT.replacen("00-", "cc-", 1) + "-what-will-be";
     home.within(&later, "", &["run", "-e", ALL]);
     assert_eq!(home.meta("near")["traceparent"], PARENT);
 }
 
 #[test]
-fn a_header_that_an_entry_names_counts_more_than_the_trace() {
+fn header_of_an_entry_overrides_the_trace_context() {
     let own =
         "headers = { Traceparent = \"00-0123456789abcdef0123456789abcdef-0123456789abcdef-00\" }";
     let home = Home::with(&[], [own, own, ""]);
@@ -213,7 +213,7 @@ fn a_header_that_an_entry_names_counts_more_than_the_trace() {
 }
 
 #[test]
-fn a_recording_is_played_whatever_the_trace() {
+fn recording_has_no_trace_context_and_replays_without_one() {
     let home = Home::new();
     home.within(PARENT, STATE, &["run", "-e", ALL, "--record", "all.muxrec"]);
     let recorded = fs::read_to_string(home.env.path("all.muxrec")).unwrap();

@@ -1,5 +1,4 @@
-//! Types that pay: what is learned, what is remembered, what editors are given, and what programs are
-//! checked against.
+//! Types of tools: learned from results, remembered across restarts, written for editors, and used to check programs.
 
 mod checked;
 mod learned;

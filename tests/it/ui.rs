@@ -1,4 +1,4 @@
-//! `mux ui`: who is let in, what a page is told, and the page itself in a real browser.
+//! `mux ui`: access control, the event stream, and the page in a real browser.
 
 mod door;
 mod page;

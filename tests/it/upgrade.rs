@@ -1,4 +1,4 @@
-//! Another daemon takes over without a gap: sessions go over warm, runs end where they are, nobody's call fails.
+//! Another daemon takes over without a gap: sessions are handed over warm, runs end in the old daemon, no call fails.
 
 mod failures;
 mod load;
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use mux_tests::{TestEnv, process};
 
-/// For an end that has no promise, and should come at once.
+/// How long to wait for an exit that should happen at once but has no guaranteed time.
 const SOON: Duration = Duration::from_secs(20);
 
-/// `mux restart --upgrade`, which must succeed; the pids of the old daemon and of the new one.
+/// Runs `mux restart --upgrade`, which must succeed; returns the pids of the old daemon and of the new one.
 #[track_caller]
 fn upgrade(env: &TestEnv) -> (i32, i32) {
     let old = env.daemon().unwrap();

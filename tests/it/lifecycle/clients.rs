@@ -1,4 +1,4 @@
-//! Clients that vanish, and what they leave running: nothing.
+//! Clients that are killed or disconnect leave nothing running.
 
 use std::{fs, time::Duration};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::PROMISE;
 
-/// A run that waits for a call that never ends, when the server has that call.
+/// Starts a run that waits for a call that never ends, and returns when the server has received the call.
 fn hanging(env: &TestEnv) -> Running {
     let mut run = env.begin([
         "run",
@@ -21,7 +21,7 @@ fn hanging(env: &TestEnv) -> Running {
     run
 }
 
-/// Asks the server until it was told of a cancellation, at most so often.
+/// Polls the server until it has received a cancellation, and returns the ids of the cancelled requests.
 fn cancellations(env: &TestEnv) -> Vec<Value> {
     for _ in 0..200 {
         let cancelled = env.result("return await mux.fix.cancelled({})");
@@ -33,7 +33,7 @@ fn cancellations(env: &TestEnv) -> Vec<Value> {
 }
 
 #[test]
-fn the_run_of_a_client_that_was_killed_is_cancelled_up_to_the_server() {
+fn run_of_killed_client_is_cancelled_at_the_server() {
     for signal in [Signal::SIGKILL, Signal::SIGINT] {
         let env = TestEnv::new();
         let log = env.path("calls");
@@ -57,7 +57,7 @@ fn the_run_of_a_client_that_was_killed_is_cancelled_up_to_the_server() {
 }
 
 #[test]
-fn the_call_of_a_client_that_was_killed_is_cancelled_too() {
+fn call_of_killed_client_is_cancelled_at_the_server() {
     let env = TestEnv::new();
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
@@ -70,12 +70,12 @@ fn the_call_of_a_client_that_was_killed_is_cancelled_too() {
 }
 
 #[test]
-fn a_loop_of_a_client_that_was_killed_frees_its_worker() {
+fn endless_loop_of_killed_client_frees_its_worker() {
     let env = TestEnv::new();
     let mut run = env.begin(["run", "-e", "console.log('looping'); for (;;);"]);
     run.hear("looping");
     let daemon = env.daemon().unwrap();
-    // Half a second of work: no other worker computes for so long.
+    // No other worker uses half a second of CPU time.
     let looping = loop {
         env.result("return 1");
         let busy = |pid: &i32| process::cpu_time(*pid) > Duration::from_millis(500);
@@ -92,7 +92,7 @@ fn a_loop_of_a_client_that_was_killed_frees_its_worker() {
 }
 
 #[test]
-fn a_client_whose_output_was_closed_ends_and_takes_its_run_along() {
+fn client_with_closed_output_ends_and_cancels_its_run() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut run = hanging(&env);
     let daemon = env.daemon();
@@ -104,7 +104,7 @@ fn a_client_whose_output_was_closed_ends_and_takes_its_run_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_events_of_a_run_outlive_the_connection_that_owned_it() {
+async fn run_events_outlive_the_connection_that_started_the_run() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let me = Identity::new("test", "0");
     let owner = mux_client::connect_or_spawn(&env.dirs, Some(mux_tests::env::binary("muxd")), &me)

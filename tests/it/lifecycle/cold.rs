@@ -1,4 +1,4 @@
-//! A cold machine: however many come, and however they come, there is one daemon.
+//! Cold start: clients start exactly one daemon, however many start it at once and in whatever way.
 
 use std::{
     fs,
@@ -14,14 +14,14 @@ use serde_json::json;
 
 use super::{PROMISE, SOON};
 
-/// How often a daemon of this home began to serve.
+/// Stops the daemon, and returns how many daemons of this home have served.
 fn daemons(env: &TestEnv) -> usize {
     env.stop();
     env.log().matches("serving pid=").count()
 }
 
 #[test]
-fn a_hundred_clients_at_once_get_one_daemon_one_process_per_server_and_right_answers() {
+fn hundred_concurrent_clients_share_one_daemon_and_one_process_per_server() {
     let env = TestEnv::with_fixtures(&[("one", &[]), ("two", &[]), ("three", &[])]);
     let clients: Vec<Running> = (0..100)
         .map(|n| {
@@ -43,7 +43,7 @@ fn a_hundred_clients_at_once_get_one_daemon_one_process_per_server_and_right_ans
 }
 
 #[test]
-fn clients_that_are_killed_while_they_start_the_daemon_hinder_nobody() {
+fn clients_killed_during_daemon_start_do_not_affect_others() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let clients: Vec<Running> = (0..30)
         .map(|n| {
@@ -66,14 +66,14 @@ fn clients_that_are_killed_while_they_start_the_daemon_hinder_nobody() {
 }
 
 #[test]
-fn a_client_that_was_stopped_after_it_started_the_daemon_blocks_no_other_start() {
+fn suspended_client_does_not_block_the_next_daemon_start() {
     let env = TestEnv::new();
     let client = env.begin([
         "run",
         "-e",
         "await new Promise((r) => setTimeout(r, 60_000))",
     ]);
-    // Its run is known when the daemon serves.
+    // The daemon serves when this returns.
     env.result("return 1");
     client.signal(Signal::SIGSTOP);
     let daemon = env.daemon().unwrap();
@@ -83,7 +83,7 @@ fn a_client_that_was_stopped_after_it_started_the_daemon_blocks_no_other_start()
 }
 
 #[test]
-fn of_two_daemons_started_by_hand_one_serves_and_the_other_says_so() {
+fn second_daemon_started_by_hand_reports_that_one_is_running() {
     let env = TestEnv::new();
     let (reader, writer) = std::io::pipe().unwrap();
     let start = || -> std::process::Child {
@@ -107,7 +107,7 @@ fn of_two_daemons_started_by_hand_one_serves_and_the_other_says_so() {
 }
 
 #[test]
-fn a_daemon_started_by_hand_and_one_started_by_a_client_are_one() {
+fn daemon_started_by_hand_and_by_a_client_at_once_is_one_daemon() {
     for by_hand_first in [true, false] {
         let env = TestEnv::new();
         let by_hand = |env: &TestEnv| {
@@ -153,7 +153,7 @@ fn sessions_with_different_runtime_directories_share_one_daemon() {
 }
 
 #[test]
-fn daemons_of_two_homes_never_meet() {
+fn daemons_of_two_homes_are_independent() {
     let fixtures: &[(&str, &[&str])] = &[("fix", &[])];
     let (left, right) = (
         TestEnv::with_fixtures(fixtures),
@@ -170,9 +170,9 @@ fn daemons_of_two_homes_never_meet() {
 }
 
 #[test]
-fn the_daemon_has_a_session_of_its_own_and_outlives_its_clients_terminal() {
+fn daemon_has_its_own_session_and_survives_hangup_of_the_clients_terminal() {
     let env = TestEnv::new();
-    // As from an interactive shell: a group of its own, and a terminal that goes away.
+    // As in an interactive shell: a process group of its own, and a terminal that is closed.
     let mut command = Command::new("setsid");
     let mux = env.command("mux");
     command.arg(mux.get_program()).args([
@@ -190,7 +190,7 @@ fn the_daemon_has_a_session_of_its_own_and_outlives_its_clients_terminal() {
     let daemon = env.daemon().unwrap();
     assert_eq!(process::session(daemon), daemon);
     for descriptor in 0..3 {
-        // The daemon lets nobody but root look at this.
+        // Only root can read this, because the daemon is not dumpable.
         let Ok(open) = std::fs::read_link(format!("/proc/{daemon}/fd/{descriptor}")) else {
             continue;
         };
@@ -207,14 +207,14 @@ fn the_daemon_has_a_session_of_its_own_and_outlives_its_clients_terminal() {
 }
 
 #[test]
-fn a_client_of_another_contract_is_answered_and_can_ask_the_daemon_to_make_room() {
+fn client_of_another_contract_is_answered_and_can_retire_the_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let code = "console.log('in flight'); await mux.fix.sleep({ ms: 700 }); return 'finished'";
     let mut run = env.begin(["run", "-e", code]);
     run.hear("in flight");
     let old = env.daemon().unwrap();
 
-    // Twice, as two such clients would: the second wish does not cut the first one's drain short.
+    // Two such clients: the second request does not cut the drain of the first short.
     let mut newer: Vec<frames::Wire> = Vec::new();
     for _ in 0..2 {
         newer.push(frames::Wire::connect(&env.dirs.socket()));

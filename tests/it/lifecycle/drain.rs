@@ -1,4 +1,4 @@
-//! The end by request: what runs may finish, what comes is refused or goes to the next daemon.
+//! Shutdown on request: runs may finish, and new requests are refused or go to the next daemon.
 
 use mux_client::Identity;
 use mux_proto::{Kind, Outcome, RunRequest};
@@ -19,7 +19,7 @@ fn identity() -> Identity {
 }
 
 #[test]
-fn sigterm_lets_a_run_finish_and_sends_newcomers_to_the_next_daemon() {
+fn sigterm_lets_a_run_finish_and_new_clients_start_the_next_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &["--grandchild", "--setsid"])]);
     let old = env.serve();
     let mut run = env.begin(["run", "-e", SLOW_RUN]);
@@ -35,7 +35,7 @@ fn sigterm_lets_a_run_finish_and_sends_newcomers_to_the_next_daemon() {
 }
 
 #[test]
-fn the_end_leaves_no_socket_no_lock_and_no_process() {
+fn shutdown_leaves_no_socket_lock_or_process() {
     let env = TestEnv::with_fixtures(&[("fix", &["--ignore-eof", "--grandchild"])]);
     let daemon = env.serve();
     env.result("return await mux.fix.pid({})");
@@ -49,7 +49,7 @@ fn the_end_leaves_no_socket_no_lock_and_no_process() {
 }
 
 #[test]
-fn a_single_call_may_finish_too() {
+fn sigterm_lets_a_single_call_finish() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
@@ -63,7 +63,7 @@ fn a_single_call_may_finish_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_second_signal_means_now_and_clients_hear_how_their_runs_ended() {
+async fn second_sigterm_cancels_runs_and_clients_get_their_outcome() {
     let env = TestEnv::with_fixtures(&[("fix", &["--ignore-term", "--ignore-eof"])]);
     let daemon = env.serve();
     let session = mux_client::connect(&env.dirs, &identity()).await.unwrap();
@@ -71,7 +71,7 @@ async fn the_second_signal_means_now_and_clients_hear_how_their_runs_ended() {
     run.hear("in flight");
     let tree = Tree::of(daemon.pid());
     daemon.signal(Signal::SIGTERM);
-    // Connections that are open already are refused new runs from the moment of the signal.
+    // After the signal, open connections cannot start new runs.
     let refused = loop {
         let source = "return 1".to_owned();
         let request = RunRequest {
@@ -96,7 +96,7 @@ fn stop_waits_for_runs_and_stop_now_does_not() {
     let mut run = env.begin(["run", "-e", SLOW_RUN]);
     run.hear("in flight");
     let old = env.daemon().unwrap();
-    // Two that ask for a stop want no more than one does.
+    // Two requests to stop have the effect of one: the run still finishes.
     let stops = [env.begin(["stop"]), env.begin(["stop"])];
     assert_eq!(run.wait().ok().stdout.trim(), "finished");
     for stop in stops {
@@ -113,12 +113,12 @@ fn stop_waits_for_runs_and_stop_now_does_not() {
 }
 
 #[test]
-fn a_drain_can_be_waited_for_and_cut_short_by_command() {
+fn stop_waits_for_a_drain_and_stop_now_cuts_it_short() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let daemon = env.serve();
     let mut run = env.begin(["run", "-e", ENDLESS_RUN]);
     run.hear("in flight");
-    // It answers when the drain has begun, and then waits for its end.
+    // The daemon answers when the drain has begun; the command then waits for its end.
     let first = env.begin(["stop"]);
     while std::os::unix::net::UnixStream::connect(env.dirs.socket()).is_ok() {}
     let waiting = env.begin(["stop"]);
@@ -134,7 +134,7 @@ fn a_drain_can_be_waited_for_and_cut_short_by_command() {
 }
 
 #[test]
-fn restart_gives_a_new_daemon_while_clients_keep_coming() {
+fn restart_replaces_the_daemon_while_clients_connect() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.result("return await mux.fix.pid({})");
     let mut seen = Vec::new();
@@ -158,13 +158,13 @@ fn restart_gives_a_new_daemon_while_clients_keep_coming() {
 }
 
 #[test]
-fn a_predecessor_that_takes_its_time_is_waited_for() {
+fn slow_predecessor_is_awaited_before_its_server_starts_again() {
     let env = TestEnv::with_fixtures(&[("fix", &["--ignore-term", "--ignore-eof"])]);
     env.result("return await mux.fix.pid({})");
     let old = env.daemon().unwrap();
     process::send(old, Signal::SIGTERM);
-    // The old server takes 4 s to go, and two processes of one server never run at once. A client or
-    // two may still come in time for the old daemon.
+    // The old server takes 4 s to exit, and two processes of one server never run at once. The first clients may
+    // still reach the old daemon.
     while env.starts("fix").len() == 1 {
         env.result("return await mux.fix.pid({})");
     }

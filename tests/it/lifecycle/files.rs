@@ -1,4 +1,4 @@
-//! What a daemon finds in its directories, and what it leaves there.
+//! Files in the daemon's directories: leftovers of earlier daemons, replaced programs, and permissions.
 
 use std::{
     fs,
@@ -12,8 +12,8 @@ use mux_tests::{Running, TestEnv, process};
 use super::PROMISE;
 
 #[test]
-fn what_an_earlier_daemon_left_behind_is_no_hindrance() {
-    // A number that no process has: the largest that Linux gives is 2^22.
+fn leftovers_of_an_earlier_daemon_do_not_prevent_a_start() {
+    // A pid that no process has: the largest on Linux is 2^22.
     let dead = format!("{{\"pid\":{},\"socket\":\"/nowhere\"}}\n", 1 << 23);
     let mine = format!("{{\"pid\":{}}}", std::process::id());
     let rubbish: &[u8] = b"\0\xff not JSON \n\n{\"pid\":\"many\"}";
@@ -44,7 +44,7 @@ fn what_an_earlier_daemon_left_behind_is_no_hindrance() {
 }
 
 #[test]
-fn the_socket_of_a_dead_daemon_refuses_and_is_replaced() {
+fn socket_of_dead_daemon_refuses_connections_and_is_replaced() {
     let env = TestEnv::new();
     env.result("return 1");
     let old = env.daemon().unwrap();
@@ -60,7 +60,7 @@ fn the_socket_of_a_dead_daemon_refuses_and_is_replaced() {
 }
 
 #[test]
-fn a_place_that_cannot_be_a_socket_is_named() {
+fn error_names_the_socket_path_that_cannot_be_bound() {
     let env = TestEnv::new();
     env.dirs.prepare().unwrap();
     fs::create_dir(env.dirs.socket()).unwrap();
@@ -69,19 +69,19 @@ fn a_place_that_cannot_be_a_socket_is_named() {
 }
 
 #[test]
-fn a_missing_daemon_program_is_named_with_the_way_out() {
+fn missing_daemon_program_is_named_with_a_hint() {
     let env = TestEnv::new();
     let mut command = env.command("mux");
     command.args(["run", "-e", "return 1"]);
     let output = mux_tests::env::output(command.env("MUX_DAEMON", "/nonexistent/muxd"));
     output.fails(3, &["/nonexistent/muxd", "MUX_DAEMON"]);
-    // One that is a program, but not muxd.
+    // A program that is not muxd.
     let output = mux_tests::env::output(command.env("MUX_DAEMON", "/bin/true"));
     output.fails(3, &["did not start"]);
 }
 
 #[test]
-fn a_daemon_whose_program_was_replaced_goes_on_with_its_own_build() {
+fn daemon_with_replaced_executable_starts_the_keeper_from_its_own_build() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let muxd = env.path("muxd");
     fs::copy(mux_tests::env::binary("muxd"), &muxd).unwrap();
@@ -108,7 +108,7 @@ fn a_daemon_whose_program_was_replaced_goes_on_with_its_own_build() {
 }
 
 #[test]
-fn whatever_the_umask_directories_and_socket_are_for_their_owner_alone() {
+fn directories_and_files_are_private_with_any_umask() {
     let env = TestEnv::new();
     let home = env.path("home");
     let mux = env.command("mux");
@@ -146,7 +146,7 @@ fn whatever_the_umask_directories_and_socket_are_for_their_owner_alone() {
     stop(&env, &home);
 }
 
-/// Ends the daemon of a home that is not the environment's own.
+/// Stops the daemon of a home other than that of `env`.
 fn stop(env: &TestEnv, home: &Path) {
     let mut command = env.command("mux");
     mux_tests::env::output(command.args(["stop", "--now"]).env("MUX_HOME", home)).ok();

@@ -1,4 +1,4 @@
-//! `kill -9` of the daemon: the next client works at once, and nothing of the old one is left.
+//! `kill -9` of the daemon: the next client works at once, and no process of the old daemon is left.
 
 use std::{fs, os::unix::fs::PermissionsExt, thread};
 
@@ -32,7 +32,7 @@ fn kill_again_and_again(rounds: usize, servers: &[(&str, &[&str])]) {
         }
         let daemon = env.daemon().unwrap();
         let tree = Tree::of(daemon);
-        // The daemon, its keeper, two workers at least, and the servers with their families.
+        // The daemon, its keeper, at least two workers, and the servers with their children.
         assert!(tree.pids().len() >= 4 + names.len(), "{:?}", tree.pids());
         process::kill(daemon);
         old = Some(tree);
@@ -45,12 +45,12 @@ fn kill_again_and_again(rounds: usize, servers: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn forty_times_with_a_plain_server() {
+fn killed_daemon_with_plain_server_leaves_no_process() {
     kill_again_and_again(40, &[("fix", &[])]);
 }
 
 #[test]
-fn ten_times_with_servers_that_do_not_want_to_go() {
+fn killed_daemon_with_stubborn_servers_leaves_no_process() {
     kill_again_and_again(
         10,
         &[
@@ -72,7 +72,7 @@ fn ten_times_with_servers_that_do_not_want_to_go() {
 }
 
 #[test]
-fn in_the_middle_of_a_call_its_outcome_is_unknown_and_it_is_not_repeated() {
+fn call_has_unknown_outcome_and_is_not_repeated_if_the_daemon_is_killed() {
     let env = TestEnv::new();
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
@@ -93,7 +93,7 @@ fn in_the_middle_of_a_call_its_outcome_is_unknown_and_it_is_not_repeated() {
 }
 
 #[test]
-fn while_a_server_starts_nothing_of_it_is_left() {
+fn daemon_killed_during_server_start_leaves_no_process() {
     let env = TestEnv::with_fixtures(&[("slow", &["--slow-start", "60000", "--ignore-eof"])]);
     let mut run = env.begin([
         "run",
@@ -102,7 +102,7 @@ fn while_a_server_starts_nothing_of_it_is_left() {
     ]);
     run.hear("starting");
     let daemon = env.daemon().unwrap();
-    // The keeper starts it from here on at some moment: before the kill, during it, or never.
+    // The keeper may start the server before the kill, during it, or never.
     process::kill(daemon);
     run.wait().fails(6, &[]);
     let left = Tree::watch(process::mentioning(env.home().to_str().unwrap())).left_after(PROMISE);
@@ -110,7 +110,7 @@ fn while_a_server_starts_nothing_of_it_is_left() {
 }
 
 #[test]
-fn while_the_login_shell_hangs_the_shell_goes_too() {
+fn hanging_login_shell_is_ended_with_its_children() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let shell = env.path("shell");
     fs::write(&shell, "#!/bin/sh\necho >> shells\nsleep 1000 &\nwait\n").unwrap();
@@ -120,7 +120,7 @@ fn while_the_login_shell_hangs_the_shell_goes_too() {
         command.args(args).env("SHELL", &shell);
         mux_tests::env::output(&mut command)
     };
-    // A program without tools waits for no environment.
+    // A program without tools does not wait for the login shell's environment.
     with_shell(&["run", "-e", "return 1"]).ok();
     let daemon = env.daemon().unwrap();
     let tree = Tree::of(daemon);
@@ -128,7 +128,7 @@ fn while_the_login_shell_hangs_the_shell_goes_too() {
     let left = tree.left_after(PROMISE);
     assert!(left.is_empty(), "{left:#?}");
 
-    // A shell that does not answer is given up, with everything it has started.
+    // A shell that does not answer in time is ended, with everything it has started.
     let sum = "return (await mux.fix.add({ a: 1, b: 1 })).sum";
     assert_eq!(with_shell(&["run", "-e", sum]).ok().stdout.trim(), "2");
     let daemon = env.daemon().unwrap();
@@ -141,7 +141,7 @@ fn while_the_login_shell_hangs_the_shell_goes_too() {
 }
 
 #[test]
-fn at_any_moment_clients_get_a_right_answer_or_an_honest_error() {
+fn daemon_killed_at_any_moment_gives_right_answers_or_unknown_outcome() {
     let env = TestEnv::new();
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
@@ -171,7 +171,7 @@ fn at_any_moment_clients_get_a_right_answer_or_an_honest_error() {
                 })
             })
             .collect();
-        // The pace is that of the clients: some daemons live for a few runs, some for none.
+        // Some daemons live for a few runs, some for none.
         let mut killed = Vec::new();
         while works.iter().any(|work| !work.is_finished()) {
             for _ in 0..killed.len() % 5 {
@@ -189,7 +189,7 @@ fn at_any_moment_clients_get_a_right_answer_or_an_honest_error() {
             rounds * clients
         );
     });
-    // Not one was made twice, whether its client heard of it or not.
+    // No call was made twice, whether its client got an answer or not.
     let calls = fs::read_to_string(log).unwrap_or_default();
     for client in 0..clients {
         for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! A daemon that leaves by itself: nobody needs it, or nobody can reach it.
+//! A daemon that exits by itself, because it is idle or its socket is gone.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{PROMISE, SOON};
 const IDLE: &str = "[daemon]\nidle_exit = \"200ms\"\n";
 
 #[test]
-fn a_daemon_that_nobody_needs_goes_and_the_next_client_gets_another() {
+fn idle_daemon_exits_and_the_next_client_starts_another() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{IDLE}{}",
@@ -30,15 +30,15 @@ fn a_daemon_that_nobody_needs_goes_and_the_next_client_gets_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_is_there_keeps_it_and_one_that_says_nothing_does_not() {
+async fn connected_client_prevents_idle_exit_and_silent_connection_does_not() {
     let env = TestEnv::with_config(IDLE);
     let daemon = env.serve();
     let me = Identity::new("test", "0");
     let session = mux_client::connect(&env.dirs, &me).await.unwrap();
-    // Three times as long as it would stay alone.
+    // Three times the idle timeout.
     let run = "await new Promise((done) => setTimeout(done, 600)); return 1";
     assert_eq!(env.result(run), 1);
-    // The other one is gone a moment after its end.
+    // The client of the run disconnects a moment after the end of the run.
     let clients = async || {
         let status = session.client.status(within_seconds(5)).await;
         status.unwrap().unwrap().clients
@@ -52,7 +52,7 @@ async fn a_client_that_is_there_keeps_it_and_one_that_says_nothing_does_not() {
 }
 
 #[test]
-fn clients_that_come_while_it_leaves_are_all_served() {
+fn clients_that_connect_during_idle_exit_are_served() {
     let env = TestEnv::with_config("[daemon]\nidle_exit = \"1ms\"\n");
     for round in 0..15 {
         let clients: Vec<_> = (0..3)
@@ -65,7 +65,7 @@ fn clients_that_come_while_it_leaves_are_all_served() {
 }
 
 #[test]
-fn a_daemon_whose_socket_was_deleted_notices_and_goes() {
+fn daemon_with_deleted_socket_exits() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.result("return await mux.fix.pid({})");
     let old = env.daemon().unwrap();

@@ -1,4 +1,5 @@
-//! What other processes of the same user can see of muxd: no memory, no core file. Its servers are as any program.
+//! `muxd`, its keeper and its guard are not dumpable: other processes of the user cannot read their memory, and they
+//! write no core files. Servers are ordinary processes.
 
 use std::{
     fs,
@@ -17,13 +18,13 @@ use mux_tests::{
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// The user `nobody`. The test of root alone could not tell who may look, since root may look at everything.
+/// The uid of `nobody`. Root may inspect every process, so a test as root runs muxd as this user.
 const NOBODY: u32 = 65_534;
 
-/// An unprivileged user's home, and his commands.
+/// The home of an unprivileged user.
 struct User {
     env: TestEnv,
-    /// Whom commands run as; `None`: as whoever runs the test.
+    /// The uid for commands. `None`: that of the test.
     id: Option<u32>,
 }
 
@@ -60,7 +61,7 @@ fn give_to(path: &Path) {
     }
 }
 
-/// Soft and hard, as `limits` has them.
+/// The soft and hard limits of core files, as in `/proc/PID/limits`.
 fn core_limit(pid: i32) -> Vec<String> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     let line = limits
@@ -70,13 +71,13 @@ fn core_limit(pid: i32) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Files that only its own user may read belong to root where a process is not dumpable.
+/// The private files in `/proc/PID` of a process that is not dumpable belong to root.
 fn is_dumpable(pid: i32) -> bool {
     let owner = |name: &str| {
         let file = fs::metadata(format!("/proc/{pid}/{name}")).unwrap();
         file.uid()
     };
-    // Of the directory, whose rights let everybody in, the owner is always the user.
+    // The directory is readable by everyone, and always belongs to the user.
     owner("environ") == owner("")
 }
 
@@ -90,7 +91,7 @@ fn named(name: &str, among: &[i32]) -> i32 {
 #[test]
 fn muxd_keeper_and_guard_are_not_dumpable_and_servers_are() {
     let user = User::new();
-    // Not what muxd gives itself.
+    // Not the limit that muxd sets for itself.
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE).unwrap();
     setrlimit(Resource::RLIMIT_CORE, hard.min(4096), hard).unwrap();
     user.mux(&["call", "fix.echo", "text=hello"]).ok();
@@ -98,7 +99,7 @@ fn muxd_keeper_and_guard_are_not_dumpable_and_servers_are() {
     let look = |when: &str| {
         let daemon = user.env.daemon().unwrap();
         let server = *user.env.starts("fix").last().unwrap();
-        // An upgrade takes over the keeper, which is no child of the new daemon then.
+        // After an upgrade the keeper is not a child of the new daemon.
         let above = process::ancestors(server);
         let ours = [
             daemon,
@@ -118,7 +119,7 @@ fn muxd_keeper_and_guard_are_not_dumpable_and_servers_are() {
         }
     };
     look("started");
-    // What looks at itself, at servers and at workers works for an unprivileged user, too.
+    // An unprivileged user's muxd can inspect itself, its servers and its workers.
     let metrics = user.mux(&["metrics"]).ok().stdout;
     for name in ["process_open_fds", "process_resident_memory_bytes"] {
         assert!(metrics.contains(name), "{name}: {metrics}");

@@ -1,5 +1,5 @@
-//! What a server wants to know goes to the agent whose call made it ask, in the form that the agent
-//! knows; where nobody can answer, the server is told so at once.
+//! Requests of a server to its client go to the agent whose call caused them, in the form of the agent's protocol
+//! version. If no agent can answer, they are declined at once.
 
 use mux_tests::{
     Agent, TestEnv,
@@ -21,7 +21,7 @@ fn everything() -> Value {
 const ASKS: &str = "return await mux.conf.test_elicitation({ message: 'Who are you?' })";
 
 #[test]
-fn a_legacy_agent_is_asked_while_its_program_runs() {
+fn legacy_agent_gets_elicitation_while_its_program_runs() {
     let env = pool();
     let mut agent = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
     let id = agent.begin(
@@ -41,7 +41,7 @@ fn a_legacy_agent_is_asked_while_its_program_runs() {
 }
 
 #[test]
-fn a_server_cannot_speak_as_muxd_or_as_another_server() {
+fn elicitation_names_its_server_and_is_sanitized() {
     let env = TestEnv::with_fixtures(&[("evil", &["--offers"])]);
     let mut agent = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
     for (words, shown) in [
@@ -72,7 +72,7 @@ fn a_server_cannot_speak_as_muxd_or_as_another_server() {
 }
 
 #[test]
-fn a_modern_agent_is_answered_with_the_question_and_asks_again() {
+fn modern_agent_gets_input_required_and_retries_with_the_answer() {
     let env = pool();
     let mut agent = Agent::modern(&env, &[], everything());
     let asked = json!({ "name": "run", "arguments": { "code": ASKS } });
@@ -88,13 +88,13 @@ fn a_modern_agent_is_answered_with_the_question_and_asks_again() {
     let result = agent.ask("tools/call", again.clone());
     assert_eq!(result["resultType"], "complete");
     assert!(text(&result).contains("ada@example.org"), "{result}");
-    // What was answered cannot be answered again.
+    // A question cannot be answered twice.
     let error = agent.refused("tools/call", again);
     assert_eq!(error["code"], -32602);
 }
 
 #[test]
-fn three_questions_at_once_come_together() {
+fn three_input_requests_arrive_in_one_result() {
     let env = pool();
     let mut agent = Agent::modern(&env, &["--passthrough=conf"], everything());
     let name = "test_input_required_result_multiple_inputs";
@@ -148,7 +148,7 @@ fn three_questions_at_once_come_together() {
 }
 
 #[test]
-fn an_agent_that_cannot_answer_is_not_asked() {
+fn agent_without_the_capability_is_not_asked() {
     let env = pool();
     for mut agent in [
         Agent::legacy(&env, &[], json!({})),
@@ -177,8 +177,8 @@ fn an_agent_that_cannot_answer_is_not_asked() {
 }
 
 #[test]
-fn a_server_whose_caller_cannot_be_told_is_declined_at_once() {
-    // Of the old era.
+fn legacy_server_request_with_ambiguous_caller_is_declined() {
+    // A server of the legacy era.
     let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
     let asks = "return await mux.fix.elicit({ message: 'Who are you?' })";
     let mut one = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
@@ -188,7 +188,7 @@ fn a_server_whose_caller_cannot_be_told_is_declined_at_once() {
         json!({ "name": "run", "arguments": { "code": asks } }),
     );
     let asked = one.hear("elicitation/create");
-    // Both have a call on their way now, and the question names neither.
+    // Both agents have a call in flight now, and the question names neither.
     let result = other.call("run", json!({ "code": asks }));
     assert!(text(&result).contains("decline"), "{result}");
     one.reply(&asked, json!({ "action": "cancel" }));
@@ -197,7 +197,7 @@ fn a_server_whose_caller_cannot_be_told_is_declined_at_once() {
 }
 
 #[test]
-fn in_the_new_era_a_server_asks_several_agents_at_once() {
+fn modern_server_asks_several_agents_at_once() {
     let env = pool();
     let begun = ["1", "2"].map(|name| {
         let mut agent = Agent::legacy(&env, &[], json!({ "elicitation": {} }));
@@ -218,10 +218,10 @@ fn in_the_new_era_a_server_asks_several_agents_at_once() {
 }
 
 #[test]
-fn questions_that_nobody_answers_keep_no_place_at_the_server() {
+fn unanswered_input_requests_do_not_hold_call_slots() {
     let env = pool();
     let mut agent = Agent::modern(&env, &["--passthrough=conf"], everything());
-    // More than the calls that a server gets at once.
+    // More than the limit of concurrent calls to a server.
     for _ in 0..12 {
         let asked = agent.call("test_elicitation", json!({ "message": "?" }));
         assert_eq!(asked["resultType"], "input_required", "{asked}");

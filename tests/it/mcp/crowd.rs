@@ -1,4 +1,4 @@
-//! Many agents at once: they share what there is, and none changes another's answers.
+//! Many agents at once share servers, and none affects the answers of another.
 
 use std::thread;
 
@@ -11,7 +11,7 @@ use super::text;
 const AGENTS: usize = 50;
 const SERVERS: usize = 20;
 
-/// Asks every server, all at once, for what only this agent can have said.
+/// Calls all servers at once with a text that only this agent sends.
 const ALL: &str = "const names = Object.keys(mux);\n\
     const said = await Promise.all(names.map(n => mux[n].echo({ text: `${n} ${mux.input}` })));\n\
     return said.join();";
@@ -51,7 +51,7 @@ fn fifty_agents_share_one_process_of_each_of_twenty_servers() {
 }
 
 #[test]
-fn the_flood_and_the_death_of_one_agent_change_nothing_for_another() {
+fn flooding_and_killed_agents_do_not_affect_another() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut quiet = Agent::legacy(&env, &[], json!({}));
     let mut floods: Vec<Agent> = (0..3)
@@ -83,7 +83,7 @@ fn the_flood_and_the_death_of_one_agent_change_nothing_for_another() {
         let sum = quiet.call("call", arguments);
         assert_eq!(sum["structuredContent"]["sum"], number + 1, "{sum}");
     }
-    // What the dead had under way ends with them.
+    // Runs and calls of the killed agents end.
     loop {
         let status = env.mux(["--json", "status"]).ok().json();
         if status["runs"]["running"] == 0 && status["servers"][0]["in_flight"] == 0 {

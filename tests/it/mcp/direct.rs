@@ -1,4 +1,4 @@
-//! Tools of servers beside programs, or in their place.
+//! Tools of servers that an agent calls directly: in addition to programs, or instead of them.
 
 use mux_tests::{Agent, TestEnv};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::text;
 
 #[test]
-fn a_direct_tool_stands_beside_programs_as_its_server_defines_it() {
+fn direct_tool_is_listed_with_the_definition_of_its_server() {
     let env = TestEnv::new();
     let fixture = env.fixture("my-fix", &[]);
     env.write_config(&format!(
@@ -33,7 +33,7 @@ fn a_direct_tool_stands_beside_programs_as_its_server_defines_it() {
 }
 
 #[test]
-fn all_tools_are_offered_to_an_agent_that_wants_no_programs() {
+fn passthrough_offers_all_tools_and_no_run_tool() {
     let env = TestEnv::with_fixtures(&[("a", &[]), ("b", &["--name", "other"])]);
     for mut agent in [
         Agent::legacy(&env, &["--passthrough"], json!({})),
@@ -57,7 +57,7 @@ fn all_tools_are_offered_to_an_agent_that_wants_no_programs() {
 }
 
 #[test]
-fn one_server_is_served_as_it_is() {
+fn passthrough_of_one_server_keeps_its_names_errors_and_long_results() {
     let env = TestEnv::with_fixtures(&[("a", &[]), ("b", &[])]);
     let mut agent = Agent::legacy(&env, &["--passthrough=a"], json!({}));
     let tools = agent.tools();
@@ -82,7 +82,7 @@ fn one_server_is_served_as_it_is() {
 }
 
 #[test]
-fn policy_holds_whatever_way_a_tool_is_called() {
+fn policy_applies_to_every_way_of_calling_a_tool() {
     let env = TestEnv::new();
     let fixture = env.fixture("fix", &[]);
     env.write_config(&format!(

@@ -1,11 +1,11 @@
-//! How long `mux mcp` lives, what it survives, and what it must not do.
+//! The lifetime of `mux mcp`, what it survives, and what it reports about its agent.
 
 use mux_tests::{Agent, TestEnv, process};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
 #[test]
-fn an_agent_outlives_its_daemon() {
+fn mcp_session_survives_kill_and_restart_of_the_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut agent = Agent::legacy(&env, &[], json!({}));
     assert_eq!(agent.run("return 1"), 1);
@@ -25,12 +25,12 @@ fn an_agent_outlives_its_daemon() {
 }
 
 #[test]
-fn a_daemon_that_was_stopped_stays_so_until_the_agent_asks() {
+fn stopped_daemon_is_started_again_only_by_a_tool_call() {
     let env = TestEnv::new();
     let mut agent = Agent::legacy(&env, &[], json!({}));
     assert_eq!(agent.run("return 1"), 1);
     env.stop();
-    // The protocol's own requests need no daemon.
+    // Requests of the protocol itself need no daemon.
     agent.ask("ping", json!({}));
     assert_eq!(env.daemon(), None);
     assert_eq!(agent.run("return 2"), 2);
@@ -38,7 +38,7 @@ fn a_daemon_that_was_stopped_stays_so_until_the_agent_asks() {
 }
 
 #[test]
-fn the_end_of_its_input_ends_it_and_its_run() {
+fn end_of_input_ends_mcp_and_cancels_its_run() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let path = log.path().to_str().unwrap();
     let env = TestEnv::with_fixtures(&[("fix", &["--call-log", path]), ("probe", &[])]);
@@ -60,14 +60,14 @@ fn the_end_of_its_input_ends_it_and_its_run() {
 }
 
 #[test]
-fn an_agent_that_leaves_without_a_word_is_no_failure() {
+fn end_of_input_without_messages_exits_with_zero() {
     let env = TestEnv::new();
     assert_eq!(Agent::start(env.command("mux").arg("mcp")).close(), 0);
     assert_eq!(env.daemon(), None);
 }
 
 #[test]
-fn rubbish_is_answered_or_ignored_and_ends_nothing() {
+fn malformed_messages_do_not_end_the_session() {
     let env = TestEnv::new();
     let mut agent = Agent::legacy(&env, &[], json!({}));
     for line in [
@@ -88,7 +88,7 @@ fn rubbish_is_answered_or_ignored_and_ends_nothing() {
 }
 
 #[test]
-fn an_agent_is_told_when_the_pool_changes_and_not_otherwise() {
+fn list_changed_is_sent_when_the_pool_changes() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let before = agent.ask("tools/list", json!({}));
@@ -109,7 +109,7 @@ fn an_agent_is_told_when_the_pool_changes_and_not_otherwise() {
 }
 
 #[test]
-fn the_client_that_the_daemon_knows_is_the_agent() {
+fn runs_are_attributed_to_client_agent_and_workspace() {
     let env = TestEnv::new();
     let mut agent = Agent::legacy(
         &env,
@@ -127,14 +127,14 @@ fn the_client_that_the_daemon_knows_is_the_agent() {
 }
 
 #[test]
-fn the_roots_of_an_agent_say_where_it_works() {
+fn workspace_is_taken_from_the_agents_roots() {
     let env = TestEnv::new();
     let mut agent = Agent::legacy(&env, &[], json!({ "roots": {} }));
     let asked = agent.hear("roots/list");
     agent.reply(&asked, json!({ "roots": [{ "uri": "file:///srv/a%20b" }] }));
     agent.ask("ping", json!({}));
     let mut workspace = json!(null);
-    // The answer is worked on beside the next requests.
+    // The answer is processed concurrently with the next requests.
     while workspace != "/srv/a b" {
         agent.run("return 1");
         let runs = env.mux(["--json", "runs"]).ok().json();

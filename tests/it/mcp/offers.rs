@@ -1,4 +1,4 @@
-//! Resources, prompts and logs of servers, as agents have them.
+//! Resources, prompts and log messages of servers, as agents get them.
 
 use mux_tests::{Agent, TestEnv};
 use serde_json::json;
@@ -10,7 +10,7 @@ fn pool() -> TestEnv {
 }
 
 #[test]
-fn resources_and_prompts_stand_under_their_servers_names() {
+fn resources_and_prompts_are_named_after_their_servers() {
     let env = pool();
     for mut agent in [
         Agent::legacy(&env, &[], json!({})),
@@ -54,7 +54,7 @@ fn resources_and_prompts_stand_under_their_servers_names() {
 }
 
 #[test]
-fn an_agent_hears_of_what_it_subscribed_to_and_of_its_parts() {
+fn resource_subscription_survives_a_restart_and_can_be_ended() {
     let env = pool();
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let uri = "mux://fix/fix://text";
@@ -65,7 +65,7 @@ fn an_agent_hears_of_what_it_subscribed_to_and_of_its_parts() {
     assert_eq!(told["params"]["uri"], uri);
     env.mux(["restart"]).ok();
     agent.run("return 1");
-    // It is renewed on the new line, beside what is asked meanwhile.
+    // The subscription is renewed on the new connection, concurrently with these calls.
     for _ in 0..1000 {
         agent.call("call", touch("fix://text"));
         if agent
@@ -88,7 +88,7 @@ fn an_agent_hears_of_what_it_subscribed_to_and_of_its_parts() {
 }
 
 #[test]
-fn two_subscriptions_of_the_second_era_end_one_by_one() {
+fn modern_subscriptions_to_one_resource_end_independently() {
     let env = pool();
     let mut agent = Agent::modern(&env, &[], json!({}));
     let uri = "mux://fix/fix://text/hello";
@@ -99,7 +99,7 @@ fn two_subscriptions_of_the_second_era_end_one_by_one() {
     agent.hear("notifications/subscriptions/acknowledged");
     let touch = json!({ "path": "fix.touch", "arguments": { "uri": "fix://text/hello" } });
     let mut told = 0;
-    // Both are told once both are known to the server.
+    // Both subscriptions are notified once the server knows both.
     while told < 2 {
         agent.heard.clear();
         agent.call("call", touch.clone());
@@ -122,7 +122,7 @@ fn two_subscriptions_of_the_second_era_end_one_by_one() {
 }
 
 #[test]
-fn lists_are_told_to_have_changed_only_when_they_read_otherwise() {
+fn list_changed_is_sent_only_for_different_lists() {
     let env = pool();
     let mut agent = Agent::legacy(&env, &[], json!({}));
     agent.ask("resources/list", json!({}));
@@ -130,7 +130,7 @@ fn lists_are_told_to_have_changed_only_when_they_read_otherwise() {
     agent.tools();
     env.mux(["restart"]).ok();
     agent.run("return 1");
-    // The new daemon's lists are the old one's, so that the first word is that of a real change.
+    // The lists of the new daemon are unchanged, so the first notification is that of a real change.
     agent.call(
         "call",
         json!({ "path": "fix.announce", "arguments": { "what": "prompts" } }),
@@ -146,7 +146,7 @@ fn lists_are_told_to_have_changed_only_when_they_read_otherwise() {
 }
 
 #[test]
-fn an_agent_chooses_what_it_hears_of_servers_logs() {
+fn agent_sets_the_level_of_server_log_messages() {
     let env = pool();
     let log = json!({ "path": "fix.log", "arguments": { "text": "careful" } });
     let mut agent = Agent::legacy(&env, &[], json!({}));
@@ -187,7 +187,7 @@ fn an_agent_chooses_what_it_hears_of_servers_logs() {
 }
 
 #[test]
-fn a_call_without_any_time_is_not_made() {
+fn call_with_nonpositive_timeout_is_rejected() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let path = log.path().to_str().unwrap();
     let env = TestEnv::with_fixtures(&[("fix", &["--call-log", path])]);

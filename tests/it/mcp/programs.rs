@@ -27,7 +27,7 @@ fn agents(env: &TestEnv) -> [Agent; 2] {
 }
 
 #[test]
-fn an_agent_sees_seven_tools_and_an_inventory() {
+fn agent_gets_builtin_tools_and_an_inventory() {
     let env = pool();
     for mut agent in agents(&env) {
         assert_eq!(agent.tools(), OWN);
@@ -42,7 +42,7 @@ fn an_agent_sees_seven_tools_and_an_inventory() {
 }
 
 #[test]
-fn a_program_gives_its_value_as_text_and_as_a_structure() {
+fn program_result_is_text_and_structured_content() {
     let env = pool();
     for mut agent in agents(&env) {
         let code = "const all = await Promise.all([1, 2].map(b => mux.fix.add({ a: mux.input.a, b })));\n\
@@ -57,7 +57,7 @@ fn a_program_gives_its_value_as_text_and_as_a_structure() {
 }
 
 #[test]
-fn a_program_that_fails_keeps_what_it_printed_and_did() {
+fn failed_program_reports_its_output_and_earlier_calls() {
     let env = pool();
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let code = "console.log('before');\nawait mux.fix.fail({ message: 'first' }).catch(() => 0);\n\
@@ -81,7 +81,7 @@ fn a_program_that_fails_keeps_what_it_printed_and_did() {
 }
 
 #[test]
-fn what_a_program_does_is_told_while_it_runs() {
+fn running_program_sends_progress_notifications() {
     let env = pool();
     for mut agent in agents(&env) {
         let arguments =
@@ -125,7 +125,7 @@ fn an_image_is_passed_through() {
 }
 
 #[test]
-fn a_long_result_is_kept_and_read_in_parts() {
+fn long_result_is_stored_and_read_in_parts() {
     let env = pool();
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let code = "return { text: 'ab'.repeat(200000) }";
@@ -166,7 +166,7 @@ fn a_detached_run_is_resumed() {
 }
 
 #[test]
-fn a_request_that_is_cancelled_stops_the_call_of_its_program() {
+fn cancelled_request_cancels_the_call_of_its_program() {
     let log = tempfile::NamedTempFile::new().unwrap();
     let path = log.path().to_str().unwrap();
     let env = TestEnv::with_fixtures(&[("fix", &["--call-log", path]), ("probe", &[])]);

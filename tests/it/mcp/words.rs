@@ -1,4 +1,4 @@
-//! What an agent reads: tools that are for it, hints that it can follow, and answers that lead on.
+//! Texts for agents: tools that are meant for them, hints that they can follow, and helpful answers.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn described(agent: &mut Agent) -> String {
 }
 
 #[test]
-fn tools_for_apps_are_shown_to_no_model() {
+fn tools_for_apps_are_hidden_from_models() {
     let env = TestEnv::new();
     let changes = env.path("changes.json");
     let for_apps = json!({ "pid": { "list": { "_meta": { "ui": { "visibility": ["app"] } } } } });
@@ -58,7 +58,7 @@ fn tools_for_apps_are_shown_to_no_model() {
         "{types}"
     );
 
-    // Whoever has pages to show it to gets it with what its server says of it.
+    // A client that can show apps gets the tool with its metadata.
     let mut through = Agent::legacy(&env, &["--passthrough=fix"], json!({}));
     let listed = through.ask("tools/list", json!({}));
     let tools = listed["tools"].as_array().unwrap();
@@ -74,7 +74,7 @@ fn tools_for_apps_are_shown_to_no_model() {
     env.mux(["call", "fix.pid"]).ok();
 }
 
-/// Whether it names a command of the command line elsewhere than in words that are passed on to the user.
+/// Whether the text names a `mux` command outside of the parts that are for the user.
 fn names_a_command(told: &str) -> bool {
     let (first, rest) = told.split_once("for the user: ").unwrap_or((told, ""));
     let after = rest.split_once(['"', '\n']).map_or("", |(_, after)| after);
@@ -82,7 +82,7 @@ fn names_a_command(told: &str) -> bool {
 }
 
 #[test]
-fn hints_for_the_command_line_are_not_for_agents() {
+fn agents_get_no_command_line_hints() {
     let env = pool();
     let mut agent = agent(&env);
     let unknown = agent.call("call", json!({ "path": "fix.zzzzzzzz", "args": {} }));
@@ -112,7 +112,7 @@ fn hints_for_the_command_line_are_not_for_agents() {
         "{told}"
     );
 
-    // Who has a command line reads of it.
+    // On the command line these hints name commands.
     let complaint = env.mux(["call", "fix.zzzzzzzz"]);
     assert!(
         complaint.stderr.contains("`mux tools --server fix`"),
@@ -126,7 +126,7 @@ fn hints_for_the_command_line_are_not_for_agents() {
 }
 
 #[test]
-fn arguments_go_by_either_name() {
+fn args_and_arguments_are_both_accepted() {
     let env = pool();
     let mut agent = agent(&env);
     for name in ["args", "arguments"] {
@@ -142,7 +142,7 @@ fn arguments_go_by_either_name() {
 }
 
 #[test]
-fn a_search_in_vain_says_what_to_do() {
+fn search_without_results_suggests_next_steps() {
     let env = pool();
     let mut agent = agent(&env);
     described(&mut agent);
@@ -161,9 +161,9 @@ fn a_search_in_vain_says_what_to_do() {
 }
 
 #[test]
-fn what_is_used_keeps_its_signature_where_there_is_little_room() {
+fn used_tool_keeps_its_signature_in_a_partial_inventory() {
     let env = TestEnv::with_fixtures(&[("fix", &["--tools", "150"])]);
-    // Nothing but its use speaks for it.
+    // Only its use ranks this tool higher.
     let name = "fix.stderr";
     let line = format!("\n {name}(");
     let mut first = agent(&env);
@@ -185,7 +185,7 @@ fn what_is_used_keeps_its_signature_where_there_is_little_room() {
 }
 
 #[test]
-fn a_long_result_is_not_kept_twice() {
+fn long_structured_result_is_stored_once() {
     let env = TestEnv::new();
     let changes = env.path("changes.json");
     let long = "x".repeat(600_000);
@@ -202,7 +202,7 @@ fn a_long_result_is_not_kept_twice() {
         .find_map(|word| word.parse::<usize>().ok())
         .unwrap();
     assert!((600_000..610_000).contains(&bytes), "{told}");
-    // What a server gave is there as it gave it for whoever wants that.
+    // `--raw` gives the unchanged result of the server.
     let whole = env.mux(["call", "fix.pid", "--raw"]).ok().stdout;
     assert!(whole.len() > 1_200_000, "{}", whole.len());
 }

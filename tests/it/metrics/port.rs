@@ -1,4 +1,4 @@
-//! The port: off, with a token, moved, taken, and never for others.
+//! The metrics port: disabled, protected by a token, changed, already in use, and only on loopback.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use mux_tests::TestEnv;
 
 use super::reader::Page;
 
-/// A port that nobody has at this moment.
+/// An address with a port that is free at this moment.
 fn free() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
@@ -39,7 +39,7 @@ fn get(address: SocketAddr, host: &str, token: Option<&str>, more: &str) -> (u16
     (status, head.to_ascii_lowercase(), body.to_owned())
 }
 
-/// Asks the daemon for something else until it is so.
+/// Polls the daemon's status until the condition holds.
 #[track_caller]
 fn until(env: &TestEnv, is: impl Fn() -> bool) {
     for _ in 0..500 {
@@ -56,7 +56,7 @@ fn problems(env: &TestEnv) -> String {
 }
 
 #[test]
-fn a_prometheus_reads_them_with_the_token_and_nobody_without() {
+fn metrics_port_requires_the_token_and_a_local_host_header() {
     let env = TestEnv::new();
     let address = free();
     listening(&env, &address.to_string());
@@ -101,16 +101,16 @@ fn a_prometheus_reads_them_with_the_token_and_nobody_without() {
         assert_eq!(status, expected, "{host} {given:?}");
         assert!(!body.contains("muxd_") && !body.contains(token), "{body}");
     }
-    // It stands nowhere else.
+    // The token is not logged.
     assert!(!env.log().contains(token));
-    // What was not asked for to its end holds nobody up.
+    // A connection without a complete request does not block others.
     let silent = TcpStream::connect(address).unwrap();
     assert_eq!(get(address, "localhost", Some(token), "").0, 200);
     drop(silent);
 }
 
 #[test]
-fn the_port_follows_the_configuration_and_a_taken_one_is_told_and_tried_again() {
+fn metrics_port_follows_the_configuration_and_a_port_in_use_is_reported() {
     let env = TestEnv::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
@@ -126,7 +126,7 @@ fn the_port_follows_the_configuration_and_a_taken_one_is_told_and_tried_again() 
     listening(&env, &other.to_string());
     until(&env, || TcpStream::connect(other).is_ok());
     assert_eq!(problems(&env), "[]");
-    // Back to the first, which is free by now.
+    // Back to the first address, which is free now.
     drop(taken);
     listening(&env, &address.to_string());
     until(&env, || TcpStream::connect(address).is_ok());
@@ -141,6 +141,6 @@ fn the_port_follows_the_configuration_and_a_taken_one_is_told_and_tried_again() 
     let config = env.dirs.config_file();
     env.mux(["config", "check", config.to_str().unwrap()])
         .fails(1, &["127.0.0.1:PORT"]);
-    // All the while it served.
+    // The daemon still serves.
     env.result("return mux.fix.add({ a: 1, b: 2 })");
 }

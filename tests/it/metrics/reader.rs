@@ -1,4 +1,4 @@
-//! Prometheus' text exposition format, read without mercy.
+//! A strict reader of the Prometheus text exposition format.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -17,8 +17,8 @@ impl fmt::Display for Page {
 }
 
 impl Page {
-    /// Fails unless every family is declared once, before its samples, which stand together; every series is there
-    /// once; counters are called so; and the buckets of a histogram add up.
+    /// Fails unless every family is declared once, before its samples, which are contiguous; every series occurs
+    /// once; exactly the counters end in `_total`; and the buckets of a histogram are cumulative.
     #[track_caller]
     pub(super) fn read(text: &str) -> Self {
         assert!(text.ends_with('\n'), "{text}");
@@ -104,12 +104,12 @@ impl Page {
         found.map(|(_, _, value)| *value)
     }
 
-    /// How many samples there are of a name.
+    /// The number of samples with this name.
     pub(super) fn series(&self, name: &str) -> usize {
         self.samples.iter().filter(|it| it.0 == name).count()
     }
 
-    /// Of its only sample.
+    /// The labels of the only sample with this name.
     pub(super) fn labels(&self, name: &str) -> &BTreeMap<String, String> {
         &self.samples.iter().find(|it| it.0 == name).unwrap().1
     }
@@ -137,7 +137,7 @@ fn sample(line: &str) -> (String, BTreeMap<String, String>, f64) {
     (name.to_owned(), labels, value.trim().parse().unwrap())
 }
 
-/// A value up to its quotation mark, and what stands behind that.
+/// A label value up to its closing quotation mark, and the text after it.
 #[track_caller]
 fn quoted(text: &str) -> (String, &str) {
     let mut value = String::new();

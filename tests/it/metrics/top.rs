@@ -1,4 +1,4 @@
-//! `mux top`, said once and on a terminal.
+//! `mux top`, printed once and on a terminal.
 
 use std::{
     fs::File,
@@ -22,11 +22,11 @@ use serde_json::json;
 const ROWS: NonZeroU16 = NonZeroU16::new(30).unwrap();
 const COLUMNS: NonZeroU16 = NonZeroU16::new(120).unwrap();
 
-/// A program on a terminal of its own.
+/// A program in a pseudoterminal.
 struct Terminal {
     child: Child,
     master: File,
-    /// Kept, so that its settings can be read after the end.
+    /// Kept open, so that its settings can be read after the end of the program.
     slave: OwnedFd,
     shown: vt100::Parser,
 }
@@ -54,7 +54,7 @@ impl Terminal {
         }
     }
 
-    /// Reads what the program says until the screen is so.
+    /// Reads output until the screen meets the condition.
     #[track_caller]
     fn until(&mut self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
         let mut buffer = [0; 4096];
@@ -73,7 +73,7 @@ impl Terminal {
         self.until(text, |screen| screen.contents().contains(text));
     }
 
-    /// Waits for the end, after which the terminal must be as it was. Gives the exit code.
+    /// Waits for the end, checks that the terminal is restored, and returns the exit code.
     #[track_caller]
     fn end(&mut self) -> Option<i32> {
         self.until("the first screen", |screen| !screen.alternate_screen());
@@ -87,7 +87,7 @@ impl Terminal {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Lines are edited by the terminal, and it shows what is typed.
+    /// Whether line editing, echo and signals of the terminal are enabled.
     fn is_as_before(&self) -> bool {
         let flags = tcgetattr(self.slave.as_fd()).unwrap().local_flags;
         flags.contains(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG)
@@ -113,11 +113,11 @@ fn busy() -> (TestEnv, String) {
 }
 
 #[test]
-fn top_says_once_what_is_so_now() {
+fn top_prints_current_figures_once() {
     let env = TestEnv::new();
     env.mux(["top"]).fails(3, &["no muxd is running"]);
     let (env, run) = busy();
-    // Until its call is on its way.
+    // Wait until its call is in flight.
     let figures = loop {
         let figures = env.mux(["top", "--json"]).ok().json();
         if figures["servers"][0]["in_flight"] == 1 {
@@ -160,13 +160,13 @@ fn top_says_once_what_is_so_now() {
 }
 
 #[test]
-fn top_lives_on_a_terminal_and_gives_it_back() {
+fn top_runs_on_a_terminal_and_restores_it() {
     let (env, run) = busy();
     let mut top = Terminal::start(env.command("mux").arg("top"));
     top.until_shown(&run);
     assert!(top.shown.screen().alternate_screen() && !top.is_as_before());
     top.until_shown("SERVER");
-    // What nobody has selected is not stopped.
+    // Without a selection no run is stopped.
     top.press("x");
     top.until_shown("arrows");
     let question = format!("stop run {run}?");
@@ -189,7 +189,7 @@ fn top_lives_on_a_terminal_and_gives_it_back() {
 }
 
 #[test]
-fn top_gives_the_terminal_back_when_it_is_ended_and_outlives_the_daemon() {
+fn top_restores_the_terminal_on_signals_and_survives_the_daemon() {
     let (env, run) = busy();
     for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130)] {
         let mut top = Terminal::start(env.command("mux").arg("top"));
@@ -203,7 +203,7 @@ fn top_gives_the_terminal_back_when_it_is_ended_and_outlives_the_daemon() {
     top.until_shown("no muxd is running");
     env.result("return 1");
     top.until_shown(&format!("pid {}", env.daemon().unwrap()));
-    // Ctrl-C, which is a key there.
+    // Ctrl-C, which is read as a key in raw mode.
     top.press("\u{3}");
     assert_eq!(top.end(), Some(130));
 }

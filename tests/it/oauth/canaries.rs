@@ -1,4 +1,4 @@
-//! Every secret of a login is a word that stands nowhere else, so that it can be looked for everywhere.
+//! Every secret of a login is a unique text, which is searched for in all output and files.
 
 use std::{fs, path::Path};
 
@@ -12,7 +12,7 @@ use mux_tests::{
 use super::{PATIENCE, begin, client, home, runtime, signed_in};
 
 #[test]
-fn oauth_tokens_codes_and_secrets_stand_in_their_file_and_nowhere_else() {
+fn oauth_tokens_codes_and_secrets_are_only_in_the_credentials_file() {
     let authority = Authority::default();
     authority.change(|rules| {
         rules.client_secrets = true;
@@ -75,7 +75,7 @@ fn oauth_tokens_codes_and_secrets_stand_in_their_file_and_nowhere_else() {
     }
 }
 
-/// What is pasted goes over the socket.
+/// Finishes a login with a pasted address, which is sent over the socket.
 async fn by_hand(env: &TestEnv) {
     let session = client(env).await;
     let started = begin(&session).await.unwrap();

@@ -1,4 +1,4 @@
-//! Signing in, by browser and by hand, and out again.
+//! Login by browser and by a pasted address, and logout.
 
 use std::{fs, io, io::Write as _, os::unix::fs::PermissionsExt};
 
@@ -16,7 +16,7 @@ type Change = Box<dyn Fn(&mut Rules)>;
 const ECHO: [&str; 3] = ["call", "docs.echo", "text=hello"];
 
 #[test]
-fn oauth_a_browser_signs_in_and_the_login_outlives_the_daemon() {
+fn oauth_browser_login_survives_a_daemon_restart() {
     let authority = Authority::default();
     let env = home(&authority, "");
     let hint = "mux servers login docs";
@@ -28,7 +28,7 @@ fn oauth_a_browser_signs_in_and_the_login_outlives_the_daemon() {
     assert!(shown.stdout.contains(hint), "{shown:#?}");
     env.mux(["doctor"]).fails(0, &[hint]);
 
-    // A browser is a program that is given the address.
+    // The browser is a program that gets the address as its argument.
     let address = env.path("address");
     let made = nix::unistd::mkfifo(&address, nix::sys::stat::Mode::S_IRWXU);
     made.unwrap();
@@ -88,7 +88,7 @@ fn oauth_a_browser_signs_in_and_the_login_outlives_the_daemon() {
 }
 
 #[test]
-fn oauth_an_address_that_is_pasted_is_as_good_as_a_browser() {
+fn oauth_login_works_with_a_pasted_redirect_address() {
     let authority = Authority::default();
     let env = home(&authority, "");
     let (reader, mut writer) = io::pipe().unwrap();
@@ -109,7 +109,7 @@ fn oauth_an_address_that_is_pasted_is_as_good_as_a_browser() {
 }
 
 #[tokio::test]
-async fn oauth_whoever_does_not_bring_the_state_is_sent_away_and_the_right_one_still_gets_in() {
+async fn oauth_redirect_with_wrong_state_is_rejected_and_the_right_one_still_works() {
     let authority = Authority::default();
     let env = home(&authority, "");
     let session = client(&env).await;
@@ -137,7 +137,7 @@ async fn oauth_whoever_does_not_bring_the_state_is_sent_away_and_the_right_one_s
 }
 
 #[tokio::test]
-async fn oauth_a_second_login_takes_the_place_of_the_first() {
+async fn oauth_second_login_replaces_the_first() {
     let authority = Authority::default();
     let env = home(&authority, "");
     let session = client(&env).await;
@@ -153,7 +153,7 @@ async fn oauth_a_second_login_takes_the_place_of_the_first() {
 }
 
 #[tokio::test]
-async fn oauth_every_way_of_discovery_and_every_kind_of_client_ends_signed_in() {
+async fn oauth_login_works_with_every_discovery_and_client_type() {
     let ways: Vec<(&str, Change)> = vec![
         ("a page of consent", Box::new(|rules| rules.consent = true)),
         (
@@ -202,7 +202,7 @@ async fn oauth_every_way_of_discovery_and_every_kind_of_client_ends_signed_in() 
 }
 
 #[test]
-fn oauth_a_client_that_was_registered_by_hand_is_used_with_its_port() {
+fn oauth_preregistered_client_is_used_with_its_port() {
     // A port that was free a moment ago.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
@@ -238,13 +238,13 @@ fn oauth_a_client_that_was_registered_by_hand_is_used_with_its_port() {
 }
 
 #[test]
-fn oauth_the_address_of_a_clients_metadata_is_its_name_where_it_is_read() {
+fn oauth_client_metadata_address_is_the_client_id_where_supported() {
     const DOCUMENT: &str = "https://client.test/muxd.json";
     let oauth = format!("oauth = {{ client_id = \"{DOCUMENT}\" }}");
     let authority = Authority::default();
     let env = home(&authority, &oauth);
     signed_in(&env);
-    // The client that registered itself refreshes, too, also after a restart.
+    // The dynamically registered client can refresh, also after a restart.
     authority.expire();
     env.stop();
     assert_eq!(env.mux(ECHO).ok().stdout, "hello\n");
@@ -259,7 +259,7 @@ fn oauth_the_address_of_a_clients_metadata_is_its_name_where_it_is_read() {
         (1, 1)
     );
 
-    // Documents are read from now on, and the login comes back to the same port.
+    // From now on metadata documents are read. The redirect port stays the same.
     authority.change(|rules| rules.metadata_documents = true);
     authority.preregister(DOCUMENT, None, &redirect);
     signed_in(&env);
@@ -270,7 +270,7 @@ fn oauth_the_address_of_a_clients_metadata_is_its_name_where_it_is_read() {
 }
 
 #[tokio::test]
-async fn oauth_a_login_is_for_a_server_and_not_for_a_name() {
+async fn oauth_login_belongs_to_the_server_address_and_not_to_its_name() {
     let (first, second) = (Authority::default(), Authority::default());
     let env = home(&first, "");
     let session = client(&env).await;

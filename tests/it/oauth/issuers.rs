@@ -1,5 +1,5 @@
-//! A client that the user has registered himself is shown to the authorization server where he has done so, whatever the
-//! MCP server names today.
+//! A client that the user has registered is shown only to the authorization server where it is registered, even if the
+//! MCP server names another one.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ const SECRET: &str = "canary-own-secret";
 /// The MCP server `docs`, and the authorization server where its user has registered a client.
 struct World {
     authority: Authority,
-    /// That of somebody else. It accepts the same client, so that it would get all of it.
+    /// A malicious authorization server. It accepts the same client, so it would get its secret and tokens.
     rogue: Authority,
     port: u16,
 }
@@ -47,7 +47,7 @@ impl World {
         format!(", issuer = {:?}", self.authority.issuer())
     }
 
-    /// The MCP server names somebody else's authorization server from now on.
+    /// Makes the MCP server name the malicious authorization server.
     fn turns(&self) {
         let rogue = self.rogue.issuer().to_owned();
         self.authority
@@ -59,7 +59,7 @@ impl World {
         env.mux(["reload"]).ok();
     }
 
-    /// Nobody is sent to the other one, and the line to write is named.
+    /// Asserts that the malicious server got no request, and that the hint has the line to configure it.
     fn refused(&self, error: &Error) {
         assert_eq!(error.kind, Kind::Denied, "{error:?}");
         assert!(error.message.contains(self.rogue.issuer()), "{error:?}");
@@ -76,7 +76,7 @@ fn secret() -> String {
 }
 
 #[tokio::test]
-async fn oauth_a_clients_secret_goes_to_the_issuer_of_its_entry_alone() {
+async fn oauth_client_secret_is_sent_only_to_the_configured_issuer() {
     let world = World::new(Some(SECRET));
     world.turns();
     let env = home(
@@ -85,11 +85,11 @@ async fn oauth_a_clients_secret_goes_to_the_issuer_of_its_entry_alone() {
     );
     let session = client(&env).await;
     world.refused(&begin(&session).await.unwrap_err());
-    // Without an issuer nobody may see it, however it was found.
+    // Without a configured issuer the secret is not sent to any issuer that was discovered.
     world.rewrite(&env, &secret());
     world.refused(&begin(&session).await.unwrap_err());
     assert!(!env.dirs.credentials().exists());
-    // By the user's word.
+    // The user configures the other issuer.
     let theirs = format!("{}, issuer = {:?}", secret(), world.rogue.issuer());
     world.rewrite(&env, &theirs);
     let started = begin(&session).await.unwrap();
@@ -97,11 +97,11 @@ async fn oauth_a_clients_secret_goes_to_the_issuer_of_its_entry_alone() {
 }
 
 #[tokio::test]
-async fn oauth_the_issuer_of_the_first_login_is_remembered_over_restarts_and_logouts() {
+async fn oauth_issuer_of_the_first_login_is_remembered_across_restarts_and_logouts() {
     for secret in [Some(SECRET), None] {
         let world = World::new(secret);
         let more = secret.map_or_else(String::new, |_| self::secret());
-        // A client id alone may be shown to the first issuer that there is.
+        // A client id without a secret may be shown to the first issuer that is discovered.
         let first = match secret {
             Some(_) => more.clone() + &world.issuer(),
             None => String::new(),
@@ -128,7 +128,7 @@ async fn oauth_the_issuer_of_the_first_login_is_remembered_over_restarts_and_log
 }
 
 #[tokio::test]
-async fn oauth_a_login_of_an_earlier_version_says_which_issuer_it_was() {
+async fn oauth_issuer_is_taken_from_credentials_of_an_earlier_version() {
     let world = World::new(Some(SECRET));
     let env = home(
         &world.authority,
@@ -136,7 +136,7 @@ async fn oauth_a_login_of_an_earlier_version_says_which_issuer_it_was() {
     );
     sign_in(&client(&env).await).await;
     env.stop();
-    // That version has kept credentials and nothing else.
+    // That version stored only credentials.
     fs::remove_file(env.dirs.state.join("issuers.json")).unwrap();
     world.rewrite(&env, &secret());
     env.mux(["call", "docs.echo", "text=hello"]).ok();
@@ -148,7 +148,7 @@ async fn oauth_a_login_of_an_earlier_version_says_which_issuer_it_was() {
 }
 
 #[tokio::test]
-async fn oauth_tokens_of_another_issuer_than_that_of_the_entry_are_not_used() {
+async fn oauth_tokens_of_an_issuer_other_than_the_configured_one_are_not_used() {
     let world = World::new(None);
     let env = home(&world.authority, &world.oauth(""));
     sign_in(&client(&env).await).await;

@@ -12,11 +12,11 @@ use mux_tests::{
 
 use super::{PATIENCE, begin, client, home};
 
-/// Nobody is there.
+/// An address without a host: the proxy routes it to the authority.
 const HOST: &str = "10.99.88.77";
 
 #[tokio::test]
-async fn oauth_in_a_private_network_every_request_goes_through_the_proxy_of_the_user() {
+async fn oauth_requests_to_a_private_network_go_through_the_users_proxy() {
     let authority = Authority::named(Rules::default(), HOST);
     let proxy = Proxy::routed(|host| host.replace(HOST, "127.0.0.1"));
     let env = home(&authority, "");
@@ -25,7 +25,7 @@ async fn oauth_in_a_private_network_every_request_goes_through_the_proxy_of_the_
     fs::write(env.dirs.env_file(), line).unwrap();
     let session = client(&env).await;
     let started = begin(&session).await.unwrap();
-    // The user's browser has the proxy, too.
+    // The user's browser uses the proxy, too.
     let page = started.url.replacen(HOST, "127.0.0.1", 1);
     let redirect_url = visit("GET", &page).location.unwrap();
     let request = LoginFinishRequest {

@@ -1,4 +1,4 @@
-//! What must not end in a login, each with the reason that a user is told.
+//! Cases that must not end in a login, each with the reason that the user gets.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -10,7 +10,7 @@ use super::{begin, client, follow, home, outcome, signed_in};
 type Change = Box<dyn Fn(&mut Rules)>;
 
 #[tokio::test]
-async fn oauth_metadata_that_cannot_be_trusted_sends_nobody_anywhere() {
+async fn oauth_untrusted_metadata_stops_the_login() {
     let cases: Vec<(&str, Change)> = vec![
         (
             "issuer mismatch",
@@ -58,7 +58,7 @@ async fn oauth_metadata_that_cannot_be_trusted_sends_nobody_anywhere() {
 }
 
 #[tokio::test]
-async fn oauth_an_answer_that_comes_from_elsewhere_or_says_no_brings_no_token() {
+async fn oauth_response_of_another_issuer_or_denial_gives_no_token() {
     let cases: Vec<(&str, Kind, Change)> = vec![
         (
             "issuer mismatch",
@@ -88,7 +88,7 @@ async fn oauth_an_answer_that_comes_from_elsewhere_or_says_no_brings_no_token() 
 }
 
 #[test]
-fn oauth_servers_that_nobody_signs_in_to_are_named() {
+fn oauth_login_fails_for_servers_without_oauth() {
     let authority = Authority::default();
     let env = TestEnv::new();
     let mut config = env.fixture("fix", &[]);
@@ -105,7 +105,7 @@ fn oauth_servers_that_nobody_signs_in_to_are_named() {
 }
 
 #[test]
-fn oauth_a_file_of_tokens_that_others_can_read_is_not_used_until_it_is_mended() {
+fn oauth_credentials_readable_by_others_are_not_used() {
     let authority = Authority::default();
     let env = home(&authority, "");
     signed_in(&env);

@@ -1,4 +1,4 @@
-//! Tokens in use: refreshed once for all, kept before they are used, and given up when they are dead.
+//! Tokens in use: refreshed once for all callers, stored before use, and given up when they are rejected.
 
 use futures::future::join_all;
 use mux_client::within_seconds;
@@ -23,7 +23,7 @@ fn call(text: &str) -> CallRequest {
     }
 }
 
-/// So many calls at once; each must have its own answer.
+/// Makes `callers` concurrent calls, and checks that each gets its own answer.
 async fn crowd(env: &TestEnv, callers: usize) {
     let session = client(env).await;
     let calls = (0..callers).map(|number| {
@@ -38,7 +38,7 @@ async fn crowd(env: &TestEnv, callers: usize) {
 }
 
 #[test]
-fn oauth_a_hundred_callers_with_a_dead_token_refresh_it_once() {
+fn oauth_expired_token_is_refreshed_once_for_a_hundred_callers() {
     let authority = Authority::default();
     // The second server is the same resource: its session shares the login.
     let config = authority.server("docs", "calls_at_once = 100") + &authority.server("twin", "");
@@ -51,16 +51,16 @@ fn oauth_a_hundred_callers_with_a_dead_token_refresh_it_once() {
         super::runtime().block_on(crowd(&env, 100));
         env.mux(["call", "twin.echo", "text=hello"]).ok();
         assert_eq!(authority.count("refresh"), round);
-        // A 401 proves that a call was not taken: none was made twice.
+        // A call that got a 401 was not executed: none was made twice.
         assert_eq!(authority.count("call"), before + 101);
     }
     assert_eq!(authority.complaints(), Vec::<String>::new());
 }
 
 #[test]
-fn oauth_a_token_is_refreshed_before_its_end_and_kept_before_its_use() {
+fn oauth_token_is_refreshed_before_expiry_and_stored_before_use() {
     let authority = Authority::default();
-    // Over at once by its own account: every use of it needs the next one.
+    // The token expires at once, so every use needs a refresh.
     authority.change(|rules| rules.lifetime = Some(0));
     let env = home(&authority, "");
     authority.watch(&env.dirs.credentials());
@@ -74,7 +74,7 @@ fn oauth_a_token_is_refreshed_before_its_end_and_kept_before_its_use() {
 }
 
 #[test]
-fn oauth_a_refresh_that_is_refused_asks_for_a_login_and_one_that_fails_does_not() {
+fn oauth_rejected_refresh_requires_a_login_and_failed_refresh_does_not() {
     let authority = Authority::default();
     let env = home(&authority, "");
     signed_in(&env);
@@ -107,7 +107,7 @@ fn oauth_a_refresh_that_is_refused_asks_for_a_login_and_one_that_fails_does_not(
 }
 
 #[test]
-fn oauth_a_server_that_takes_no_token_is_tried_once_more_and_no_more() {
+fn oauth_server_that_rejects_every_token_is_retried_once() {
     let authority = Authority::default();
     let env = home(&authority, "");
     signed_in(&env);
@@ -137,14 +137,14 @@ fn oauth_a_server_that_takes_no_token_is_tried_once_more_and_no_more() {
 }
 
 #[test]
-fn oauth_a_scope_that_is_missing_is_named_and_asked_for_by_the_next_login() {
+fn oauth_missing_scope_is_named_and_requested_by_the_next_login() {
     let authority = Authority::default();
     let env = home(&authority, "");
     signed_in(&env);
     let hint = "mux servers login docs";
     env.mux(["call", "docs.admin"])
         .fails(5, &["auth_required", "scope admin", hint]);
-    // Everything else goes on.
+    // Other tools still work.
     env.mux(ECHO).ok();
     let warning = info(&env)["warnings"][0]
         .as_str()
@@ -158,13 +158,13 @@ fn oauth_a_scope_that_is_missing_is_named_and_asked_for_by_the_next_login() {
     });
     env.mux(["call", "docs.admin"]).ok();
     assert_eq!(info(&env)["warnings"], serde_json::Value::Null);
-    // The client that was registered before is still the same.
+    // The client is not registered again.
     assert_eq!(authority.count("register"), 1);
     assert_eq!(authority.complaints(), Vec::<String>::new());
 }
 
 #[test]
-fn oauth_a_daemon_that_is_killed_in_a_refresh_loses_no_login() {
+fn oauth_login_survives_a_daemon_killed_during_a_refresh() {
     let authority = Authority::default();
     let env = home(&authority, "");
     authority.watch(&env.dirs.credentials());
@@ -191,7 +191,7 @@ fn oauth_a_daemon_that_is_killed_in_a_refresh_loses_no_login() {
 }
 
 #[tokio::test]
-async fn oauth_a_login_during_a_refresh_counts_for_more_than_the_refresh() {
+async fn oauth_tokens_of_a_login_during_a_refresh_are_kept() {
     let authority = Authority::default();
     let env = home(&authority, "");
     let session = client(&env).await;
@@ -221,7 +221,7 @@ async fn oauth_a_login_during_a_refresh_counts_for_more_than_the_refresh() {
     assert_eq!(page.status, 200, "{page:?}");
     authority.release();
     outcome(&session, &started.login).await.unwrap();
-    // It may have been taken with the token of the refresh, or have lost its session to the new login.
+    // The call may have succeeded with the refreshed token, or have lost its session to the new login.
     if let Err(error) = calling.await.unwrap().unwrap() {
         assert_ne!(error.kind, Kind::AuthRequired, "{error:?}");
     }

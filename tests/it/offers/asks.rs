@@ -1,4 +1,4 @@
-//! Questions of servers, and who answers them.
+//! Questions of servers, which clients answer them, and when they are declined or withdrawn.
 
 use mux_client::Identity;
 use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind, Outcome};
@@ -70,7 +70,7 @@ async fn each_question_goes_to_the_client_whose_call_caused_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_is_named_as_the_cause_and_its_program_goes_on_with_the_answer() {
+async fn question_names_the_run_as_cause_and_the_program_gets_the_answer() {
     let (env, _) = with_offers("");
     let mut client = Client::ready(&env, &ALL).await;
     let code = "return (await mux.fix.elicit({ message: '?' })).content.name";
@@ -84,7 +84,7 @@ async fn a_run_is_named_as_the_cause_and_its_program_goes_on_with_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_of_another_shape_is_refused_and_the_question_stays_open() {
+async fn malformed_answer_is_rejected_and_the_question_stays_open() {
     let (env, _) = with_offers("");
     let mut client = Client::ready(&env, &ALL).await;
     let call = client.begin("elicit", json!({ "message": "?" }));
@@ -104,7 +104,7 @@ async fn an_answer_of_another_shape_is_refused_and_the_question_stays_open() {
     let declined = call.await.unwrap().unwrap();
     assert_eq!(declined["action"], "decline");
     assert_eq!(declined["_meta"]["muxd/reason"], "no form here");
-    // Nobody waits for it any more.
+    // The question is closed: a late answer is ignored.
     client.answer(ask, accepted("late")).await.unwrap();
 }
 
@@ -113,9 +113,9 @@ fn is_declined(answer: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_nobody_can_answer_it_is_declined_at_once() {
+async fn question_without_an_answering_client_is_declined_at_once() {
     let (env, _) = with_offers("");
-    // One that does not listen, and one that answers nothing of the kind.
+    // A client that requests no notices, and one that answers only other kinds.
     let deaf = Client::deaf(&env).await;
     let other = Client::listening(&env, &[AskKind::Roots]).await;
     for client in [&deaf, &other] {
@@ -147,7 +147,7 @@ async fn where_nobody_can_answer_it_is_declined_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_clients_at_once_are_not_told_apart_and_so_not_asked() {
+async fn question_with_two_possible_callers_is_declined() {
     let (env, _) = with_offers("");
     let client = Client::ready(&env, &ALL).await;
     let second = Client::listening(&env, &ALL).await;
@@ -162,11 +162,11 @@ async fn two_clients_at_once_are_not_told_apart_and_so_not_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_asks_when_nobody_waits_is_declined() {
+async fn question_without_a_call_in_flight_is_declined() {
     let (env, _) = with_offers("");
     let client = Client::ready(&env, &ALL).await;
     assert_eq!(client.call("elicit_later", json!({})).await, "later");
-    // Somebody may wait again when the question comes: it is declined, or asked and withdrawn.
+    // The next call may be in flight when the question comes: then this client is asked, and declines.
     let late = client.begin("late_answer", json!({}));
     let answers = async {
         loop {
@@ -186,14 +186,14 @@ async fn a_server_that_asks_when_nobody_waits_is_declined() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_is_withdrawn_when_the_server_or_the_caller_gives_up() {
+async fn question_is_withdrawn_when_the_server_or_the_caller_cancels() {
     let (env, _) = with_offers("");
     let mut client = Client::ready(&env, &ALL).await;
     let call = client.begin("elicit", json!({ "message": "?" }));
     let (ask, ..) = client.question().await;
     call.abort();
     assert_eq!(client.next().await, NoticeKind::Withdrawn { ask });
-    // What the server takes back at once is told and withdrawn, or never told.
+    // A question that the server cancels at once is asked and withdrawn, or never asked.
     client
         .call("elicit", json!({ "message": "?", "cancel": true }))
         .await;
@@ -216,7 +216,7 @@ async fn a_question_is_withdrawn_when_the_server_or_the_caller_gives_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_vanishes_with_a_question_open_leaves_nothing_behind() {
+async fn disconnected_client_leaves_no_open_question() {
     let (env, log) = with_offers("");
     let mut client = Client::ready(&env, &ALL).await;
     let call = client.begin("elicit", json!({ "message": "?" }));

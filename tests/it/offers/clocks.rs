@@ -1,4 +1,4 @@
-//! Limits that stand still while somebody is asked, and the one of the question itself.
+//! Time limits that pause while the user is asked, and the time limits of questions.
 
 use mux_proto::{AskKind, NoticeKind, Outcome};
 use serde_json::json;
@@ -6,14 +6,14 @@ use serde_json::json;
 use super::{Client, accepted, with_offers};
 use mux_tests::TestEnv;
 
-/// A server whose calls may take a second, and a client that answers what it asks.
+/// A server with a call timeout of 1 s, and a client that answers its elicitations.
 async fn hasty(limits: &str) -> (TestEnv, Client) {
     let (env, _) = with_offers(&format!("call_timeout = \"1s\"\n{limits}"));
     let client = Client::ready(&env, &[AskKind::Elicitation]).await;
     (env, client)
 }
 
-/// Three calls of which each takes half a second at the server: longer than a call may take.
+/// Waits longer than the call timeout, by three calls of half a second each.
 async fn time_passes(env: &TestEnv) {
     let other = Client::deaf(env).await;
     for _ in 0..3 {
@@ -23,7 +23,7 @@ async fn time_passes(env: &TestEnv) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_time_of_a_call_does_not_count_what_the_user_takes() {
+async fn call_timeout_pauses_while_the_user_is_asked() {
     let (env, mut client) = hasty("").await;
     let call = client.begin("elicit", json!({ "message": "take your time" }));
     let (ask, ..) = client.question().await;
@@ -33,7 +33,7 @@ async fn the_time_of_a_call_does_not_count_what_the_user_takes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nor_does_the_wall_time_of_a_run() {
+async fn wall_limit_of_a_run_pauses_while_the_user_is_asked() {
     let (env, mut client) = hasty("[limits]\nwall = \"1s\"\n").await;
     let code = "return (await mux.fix.elicit({ message: '?' })).content.name";
     let run = client.start(code, false).await;
@@ -41,7 +41,7 @@ async fn nor_does_the_wall_time_of_a_run() {
     time_passes(&env).await;
     client.answer(ask, accepted("Ada")).await.unwrap();
     assert_eq!(client.outcome(&run).await, Outcome::Result(json!("Ada")));
-    // What the program takes itself is counted as ever.
+    // The time of the program itself still counts.
     let code = "await mux.fix.elicit({ message: '?' }); await mux.fix.hang({})";
     let run = client.start(code, false).await;
     let (ask, ..) = client.question().await;
@@ -54,7 +54,7 @@ async fn nor_does_the_wall_time_of_a_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_has_a_limit_which_the_server_is_told() {
+async fn question_times_out_and_the_server_gets_the_limit() {
     let (_env, mut client) = hasty("[limits]\nask = \"1s\"\n").await;
     let call = client.begin("elicit", json!({ "message": "anybody?" }));
     let (ask, ..) = client.question().await;
@@ -69,7 +69,7 @@ async fn a_question_has_a_limit_which_the_server_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_questions_of_a_run_have_a_limit_together_which_the_server_is_told() {
+async fn questions_of_a_run_share_a_total_time_limit() {
     let limits = "[limits]\nask = \"2s\"\nask_total = \"3s\"\nwall = \"60s\"\n";
     let (_env, client) = hasty(limits).await;
     let code = "const reasons = []; \
@@ -82,7 +82,7 @@ async fn all_questions_of_a_run_have_a_limit_together_which_the_server_is_told()
     let Outcome::Result(reasons) = client.outcome(&run).await else {
         panic!("it ends well");
     };
-    // The first has its own limit, the second what is left, and the others nothing.
+    // The first question has its own limit, the second what is left of the total, and the others nothing.
     let limits = [
         "(limits.ask)",
         "3s",

@@ -1,4 +1,4 @@
-//! Servers that tell and ask without end.
+//! Servers that flood the daemon with notifications and questions.
 
 use mux_proto::{AskKind, NoticeKind};
 use mux_tests::{TestEnv, process};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Client, with_offers};
 
-/// What a daemon may take and keep after a flood.
+/// The maximum growth of the daemon by a flood, in bytes.
 const MOST_GROWTH: u64 = 48 << 20;
 
 async fn without_growth(env: &TestEnv, act: impl AsyncFnOnce()) {
@@ -23,7 +23,7 @@ async fn without_growth(env: &TestEnv, act: impl AsyncFnOnce()) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_progress_and_logs_costs_the_daemon_nothing() {
+async fn flood_of_progress_and_logs_does_not_grow_the_daemon() {
     let (env, _) = with_offers("");
     let mut client = Client::listening(&env, &[]).await;
     client.call("echo", json!({ "text": "x" })).await;
@@ -35,7 +35,7 @@ async fn a_flood_of_progress_and_logs_costs_the_daemon_nothing() {
         client.call("flood", json!({ "lines": 50_000 })).await;
     })
     .await;
-    // What was kept is little, a gap tells of the rest, and the client goes on hearing.
+    // Few notices are kept, a gap in their numbers shows the loss, and later notices arrive.
     let mut count = 0;
     let mut last = client.after;
     let mut gap = false;
@@ -56,7 +56,7 @@ async fn a_flood_of_progress_and_logs_costs_the_daemon_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flood_of_questions_is_declined_but_for_a_few() {
+async fn flood_of_questions_is_declined_beyond_the_limit() {
     let (env, _) = with_offers("");
     let deaf = Client::deaf(&env).await;
     deaf.call("echo", json!({ "text": "x" })).await;
@@ -75,7 +75,7 @@ async fn a_flood_of_questions_is_declined_but_for_a_few() {
         client.notices(100).await.is_empty(),
         "more than 16 are open"
     );
-    // Whoever comes when there is room again is asked, too.
+    // Questions that arrive when there is room again are asked.
     let answering = async {
         loop {
             match open.pop() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Client, with_offers};
 
-/// The result of a program, whose types are looked at if there is a compiler.
+/// The result of a program, which is not type-checked.
 async fn result(env: &TestEnv, code: &str) -> Value {
     let client = Client::deaf(env).await;
     let run = client.start(code, false).await;
@@ -17,7 +17,7 @@ async fn result(env: &TestEnv, code: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_lists_and_reads_by_one_rule() {
+async fn program_lists_and_reads_resources_and_prompts() {
     let (env, _) = with_offers("");
     let code = "const fix = mux.resources.fix;
         const uris = (await fix.list()).map((resource) => resource.uri);
@@ -52,7 +52,7 @@ async fn a_program_lists_and_reads_by_one_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_goes_wrong_is_an_error_like_that_of_a_tool() {
+async fn resource_and_prompt_failures_are_tool_errors() {
     let rules = "[[policy]]\nmatch = \"fix.prompts/*\"\naction = \"deny\"\n";
     let (env, _) = with_offers(rules);
     let code = "const why = (call) => call().then(() => null, (e) => [e.name, e.kind, e.path]);
@@ -80,7 +80,7 @@ async fn what_goes_wrong_is_an_error_like_that_of_a_tool() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn they_are_calls_of_the_run_and_its_events_tell_of_them() {
+async fn resource_reads_count_as_calls_and_appear_in_run_events() {
     let (env, _) = with_offers("[limits]\ncalls = 2\n");
     let client = Client::deaf(&env).await;
     let code = "const read = () => mux.resources.fix.read('fix://json');

@@ -1,4 +1,4 @@
-//! Lists of resources, templates and prompts, and what is read of them.
+//! Lists of resources, templates and prompts, and reads of single ones.
 
 use mux_client::{Identity, within_seconds};
 use mux_proto::{CompleteRequest, Held, Kind, OfferKind, PromptRequest};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Client, PATIENCE, asked, with_offers};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_of_all_servers_are_put_together_and_asked_for_once() {
+async fn lists_of_all_servers_are_merged_and_requested_once() {
     let (env, log) = with_offers("");
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
     let small = env.fixture("small", &["--offers", "--page-size", "2"]);
@@ -44,7 +44,7 @@ async fn lists_of_all_servers_are_put_together_and_asked_for_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_resource_is_read_and_a_long_one_kept() {
+async fn resource_is_read_and_long_content_is_stored() {
     let (env, _) = with_offers("");
     let client = Client::deaf(&env).await;
     let Held::Value(read) = client.read("fix://text/hello").await.unwrap() else {
@@ -63,7 +63,7 @@ async fn a_resource_is_read_and_a_long_one_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prompts_and_completions_come_as_mcp_has_them() {
+async fn prompts_and_completions_have_the_mcp_format() {
     let (env, _) = with_offers("");
     let client = Client::deaf(&env).await;
     let prompt = async |name: &str, given: &str| {
@@ -107,7 +107,7 @@ async fn prompts_and_completions_come_as_mcp_has_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_policy_denies_reaches_no_server() {
+async fn resource_read_denied_by_policy_does_not_reach_the_server() {
     let rules = "[[policy]]\nmatch = \"*.resources/read\"\naction = \"deny\"\n";
     let (env, log) = with_offers(rules);
     let client = Client::deaf(&env).await;
@@ -127,7 +127,7 @@ async fn what_policy_denies_reaches_no_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_that_policy_denies_is_asked_for_at_no_server() {
+async fn list_denied_by_policy_is_not_requested() {
     let rules = "[[policy]]\nmatch = \"fix.resources/list\"\naction = \"deny\"\n";
     let (env, log) = with_offers("");
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
@@ -149,7 +149,7 @@ async fn a_list_that_policy_denies_is_asked_for_at_no_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_hidden_from_an_agent_offers_it_nothing() {
+async fn resources_and_prompts_excluded_for_an_agent_are_hidden() {
     let (env, log) = with_offers(
         "[agents.small]\nexclude = [\"fix.resources/*\"]\n[agents.none]\nexclude = [\"fi*\"]\n",
     );
@@ -181,7 +181,7 @@ async fn what_is_hidden_from_an_agent_offers_it_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_hangs_takes_nothing_from_the_others() {
+async fn hanging_server_does_not_affect_the_lists_of_others() {
     let (env, _) = with_offers("");
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
     let mute = env.fixture("mute", &["--mute"]);
@@ -198,7 +198,7 @@ async fn a_server_that_hangs_takes_nothing_from_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_waits_for_a_resource_has_a_limit_and_can_give_up() {
+async fn resource_read_times_out_and_is_cancelled_at_the_server() {
     let env = TestEnv::new();
     let log = env.path("calls");
     let fix = env.fixture("fix", &["--offers", "--call-log", log.to_str().unwrap()]);
@@ -211,7 +211,7 @@ async fn whoever_waits_for_a_resource_has_a_limit_and_can_give_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_resource_is_read_on_the_next_session_when_the_last_one_is_gone() {
+async fn resource_is_read_on_a_new_session_after_server_death() {
     let (env, log) = with_offers("");
     let client = Client::deaf(&env).await;
     client.offers(OfferKind::Resources, None).await.unwrap();
@@ -230,7 +230,7 @@ async fn a_resource_is_read_on_the_next_session_when_the_last_one_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_waited_for_as_long_as_somebody_says() {
+async fn list_waits_for_a_server_as_long_as_requested() {
     let (env, _) = with_offers("");
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
     let mute = env.fixture("mute", &["--mute"]);
@@ -251,7 +251,7 @@ async fn a_server_is_waited_for_as_long_as_somebody_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_long_pages_without_end_is_given_up() {
+async fn endless_resource_list_ends_at_the_size_limit() {
     let env = TestEnv::with_fixtures(&[("fix", &["--offers", "--endless", "6000000"])]);
     let client = Client::deaf(&env).await;
     let list = client.offers(OfferKind::Resources, Some("fix")).await;
@@ -266,7 +266,7 @@ async fn a_list_of_long_pages_without_end_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_tools_of_long_pages_without_end_is_no_start() {
+async fn endless_tools_list_fails_the_server_start() {
     let env = TestEnv::with_fixtures(&[("fix", &["--offers", "--endless-tools", "12000000"])]);
     let client = Client::deaf(&env).await;
     let list = client.offers(OfferKind::Prompts, Some("fix")).await;

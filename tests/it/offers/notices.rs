@@ -1,4 +1,4 @@
-//! What a client is told: changes of the pool, progress, logs.
+//! Notices to clients: changes of the pool, progress, logs.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn changed(notice: &NoticeKind) -> [bool; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_listener_is_told_what_has_changed() {
+async fn every_listener_is_notified_of_list_changes() {
     let (env, _) = with_offers("");
     let mut one = Client::listening(&env, &[]).await;
     let deaf = Client::deaf(&env).await;
@@ -48,14 +48,14 @@ async fn every_listener_is_told_what_has_changed() {
     assert_eq!(list.offers[6].offer["uri"], "fix://new/1");
     let list = deaf.offers(OfferKind::Prompts, None).await.unwrap();
     assert_eq!(list.offers.len(), 2);
-    // Types that are learned of results are no change of the tools, nor is one more call.
+    // Types that are learned from the results of calls are not a change of the tools.
     deaf.call("echo", json!({ "text": "{\"a\":1}" })).await;
     deaf.call("announce", json!({ "what": "prompts" })).await;
     assert_eq!(changed(&one.next().await), [false, false, true]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tools_that_are_listed_again_as_they_were_are_no_news() {
+async fn unchanged_tools_list_causes_no_notice() {
     let (env, _) = with_offers("");
     let listed = || env.log().matches("the tools were listed again").count();
     let client = Client::ready(&env, &[]).await;
@@ -69,7 +69,7 @@ async fn tools_that_are_listed_again_as_they_were_are_no_news() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_hangs_in_its_list_is_asked_again_when_it_says_so_again() {
+async fn hanging_tools_list_is_requested_again_after_the_next_notification() {
     let env = TestEnv::new();
     let log = env.path("calls");
     let fix = env.fixture("fix", &["--list-once", "--call-log", log.to_str().unwrap()]);
@@ -86,7 +86,7 @@ async fn a_server_that_hangs_in_its_list_is_asked_again_when_it_says_so_again() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_configuration_that_changed_and_a_new_session_that_offers_less_are_told() {
+async fn configuration_change_and_shorter_list_of_a_new_session_cause_notices() {
     let (env, _) = with_offers("");
     let deaf = Client::deaf(&env).await;
     deaf.call("announce", json!({ "what": "resources" })).await;
@@ -95,7 +95,7 @@ async fn a_configuration_that_changed_and_a_new_session_that_offers_less_are_tol
     let mut one = Client::listening(&env, &[]).await;
     let pid = env.starts("fix")[0];
     process::kill(pid);
-    // A call that went out before would be one of unknown outcome.
+    // A call that was sent before this would have an unknown outcome.
     env.until_logged("session over");
     // Its next session has one resource less.
     one.call("echo", json!({ "text": "x" })).await;
@@ -107,7 +107,7 @@ async fn a_configuration_that_changed_and_a_new_session_that_offers_less_are_tol
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn progress_of_a_call_with_a_name_is_told_and_its_last_word_comes() {
+async fn progress_of_a_call_with_a_token_is_throttled_and_the_last_one_arrives() {
     let (env, _) = with_offers("");
     let mut client = Client::ready(&env, &[]).await;
     client.call("progress", json!({ "steps": 500 })).await;
@@ -164,7 +164,7 @@ async fn progress_of_a_call_in_a_run_is_an_event_of_the_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_goes_to_the_file_and_to_the_one_client_that_waits() {
+async fn server_log_goes_to_the_file_and_to_the_only_waiting_client() {
     let (env, _) = with_offers("");
     let mut one = Client::ready(&env, &[AskKind::Roots]).await;
     let two = Client::listening(&env, &[]).await;
@@ -194,7 +194,7 @@ async fn a_log_goes_to_the_file_and_to_the_one_client_that_waits() {
     assert!(log.unwrap().contains("for nobody"));
 }
 
-/// Waits until so many calls are on their way to `fix`.
+/// Waits until `fix` has this number of calls in flight.
 pub(super) async fn until_waiting(env: &TestEnv, calls: u64) {
     for _ in 0..2000 {
         let status = env.mux(["--json", "status"]).ok().json();

@@ -1,4 +1,4 @@
-//! Rules on what a server asks of the client whose call it works on.
+//! Policy rules on requests of a server to the client whose call it is executing.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ const ALL: [AskKind; 4] = [
     AskKind::Approval,
 ];
 
-/// A fixture server `fix` with everything, under these rules: match and action.
+/// A home with a fixture server `fix` that has all capabilities, and these rules (match and action).
 fn under(rules: &[(&str, &str)]) -> TestEnv {
     let env = TestEnv::new();
     let mut config = env.fixture("fix", &["--offers"]);
@@ -31,7 +31,7 @@ fn sampled() -> Answer {
     Answer::Result(json!({ "role": "assistant", "model": "m", "content": content }))
 }
 
-/// What became of requests of the server, as the audit log has them: path, decision, by what, outcome.
+/// Requests of the server in the audit log: path, decision, origin of the decision, outcome.
 fn audited(env: &TestEnv) -> Vec<[String; 4]> {
     env.stop();
     let told = env
@@ -46,7 +46,7 @@ fn audited(env: &TestEnv) -> Vec<[String; 4]> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_server_uses_the_model_unless_a_rule_names_that_it_may() {
+async fn sampling_is_denied_unless_a_rule_allows_it_by_name() {
     for rules in [&[][..], &[("fix.*", "allow"), ("*", "allow")][..]] {
         let env = under(rules);
         let client = Client::ready(&env, &ALL).await;
@@ -58,7 +58,7 @@ async fn no_server_uses_the_model_unless_a_rule_names_that_it_may() {
             "{message}"
         );
         assert!(client.notices(0).await.is_empty());
-        // What the other kinds ask passes.
+        // Other kinds of requests are allowed.
         let roots = client.begin("roots", json!({}));
         let mut client = client;
         let (ask, kind, _) = client.question().await;
@@ -98,7 +98,7 @@ async fn no_server_uses_the_model_unless_a_rule_names_that_it_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_rule_denies_reaches_nobody_and_the_server_hears_a_refusal() {
+async fn denied_server_request_is_refused_without_asking_the_client() {
     let env = under(&[
         ("*.elicitation/*", "deny"),
         ("fix.roots/list", "deny"),
@@ -126,7 +126,7 @@ async fn what_a_rule_denies_reaches_nobody_and_the_server_hears_a_refusal() {
         why.contains("does not allow it") && !why.contains("[[policy]]"),
         "{why}"
     );
-    // Not even where its caller works.
+    // The server does not even get the workspace of its caller.
     assert_eq!(
         client.call("roots", json!({})).await,
         json!({ "roots": [] })
@@ -149,7 +149,7 @@ async fn what_a_rule_denies_reaches_nobody_and_the_server_hears_a_refusal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_rule_asks_for_is_approved_first_and_shown_with_its_words() {
+async fn server_request_with_ask_rule_needs_approval_that_shows_its_content() {
     let env = under(&[("fix.sampling/createMessage", "ask")]);
     let mut client = Client::ready(&env, &[AskKind::Sampling, AskKind::Approval]).await;
     let call = client.begin("sample", json!({}));
@@ -216,7 +216,7 @@ async fn what_a_rule_asks_for_is_approved_first_and_shown_with_its_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_approves_in_time_is_refused_and_nothing_is_kept_of_it() {
+async fn unapproved_server_request_is_refused_and_not_stored() {
     let env = under(&[("fix.elicitation/create", "ask")]);
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
     env.write_config(&format!("{config}[approvals]\nwait = \"1s\"\n"));

@@ -1,4 +1,4 @@
-//! Resources that clients follow.
+//! Subscriptions of clients to resources.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn is_updated(client: &mut Client) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_resource_is_followed_once_however_many_do() {
+async fn clients_share_one_subscription_at_the_server() {
     let (env, log) = with_offers("");
     let touch = json!({ "uri": URI });
     let starter = Client::deaf(&env).await;
@@ -44,7 +44,7 @@ async fn a_resource_is_followed_once_however_many_do() {
     is_updated(&mut two).await;
     assert!(one.notices(0).await.is_empty());
     assert_eq!(asked(&log, "resources/unsubscribe"), 0);
-    // With its connection ends what a client follows.
+    // The subscriptions of a client end with its connection.
     drop(two);
     for _ in 0..2000 {
         if asked(&log, "resources/unsubscribe") == 1 {
@@ -57,7 +57,7 @@ async fn a_resource_is_followed_once_however_many_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_session_is_subscribed_again() {
+async fn new_session_renews_subscriptions() {
     let (env, log) = with_offers("");
     let mut client = Client::listening(&env, &[]).await;
     client.subscribe(URI, true).await.unwrap();
@@ -76,12 +76,12 @@ async fn a_new_session_is_subscribed_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_follows_a_resource_does_so_after_the_entry_has_changed() {
+async fn subscription_survives_a_change_of_the_server_entry() {
     let (env, log) = with_offers("");
     let mut client = Client::listening(&env, &[]).await;
     client.subscribe(URI, true).await.unwrap();
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    // An entry that cannot be used comes between.
+    // The first change makes the entry invalid, the second one makes it valid again.
     env.write_config(&format!("{config}call_timeout = \"soon\"\n"));
     env.mux(["reload"]).ok();
     env.write_config(&format!("{config}call_timeout = \"50s\"\n"));
@@ -98,14 +98,14 @@ async fn whoever_follows_a_resource_does_so_after_the_entry_has_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_server_or_policy_refuses_is_not_followed() {
+async fn refused_or_denied_subscription_is_not_kept() {
     let rules = "[[policy]]\nmatch = \"fix.resources/sub*\"\naction = \"deny\"\n";
     let (env, log) = with_offers("");
     let client = Client::listening(&env, &[]).await;
     let error = client.subscribe("other://x", true).await.unwrap_err();
     assert_eq!(error.kind, Kind::NotFound);
     assert_eq!(error.path.as_deref(), Some("fix.resources/subscribe"));
-    // The refusal left nothing behind: it is asked for again.
+    // The refusal is not stored: the subscription is requested again.
     client.subscribe("other://x", true).await.unwrap_err();
     assert_eq!(asked(&log, "resources/subscribe"), 2);
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();

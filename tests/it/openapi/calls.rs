@@ -1,4 +1,4 @@
-//! Functions of a description, called by programs and from the command line, at a server that answers.
+//! Functions of a description, called by programs and from the command line, with a local API server.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::shop::Shop;
 
-/// A home whose sources are the recorded descriptions, called at this shop.
+/// A home whose sources are descriptions of the test data, with `shop` as their server.
 fn home(shop: &Shop, names: &[&str], more: &str) -> TestEnv {
     let env = TestEnv::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/openapi");
@@ -26,7 +26,7 @@ fn home(shop: &Shop, names: &[&str], more: &str) -> TestEnv {
 }
 
 #[test]
-fn every_way_of_writing_arguments_arrives() {
+fn every_parameter_style_is_encoded() {
     let shop = Shop::open();
     let env = home(&shop, &["every-way"], "");
     let color = json!({ "R": 1, "G": 2 });
@@ -127,9 +127,9 @@ fn every_way_of_writing_arguments_arrives() {
     }
 }
 
-/// All of these fit their schemas.
+/// All of these arguments match their schemas.
 #[test]
-fn arguments_that_make_no_request_are_refused_before_anything_is_sent() {
+fn arguments_that_cannot_form_a_request_are_refused_before_sending() {
     let shop = Shop::open();
     let env = home(&shop, &["every-way"], "");
     for (function, arguments, part) in [
@@ -188,7 +188,7 @@ fn arguments_that_make_no_request_are_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn results_come_typed_and_errors_with_status_and_body() {
+fn results_are_json_values_and_no_content_is_null() {
     let shop = Shop::open();
     let env = home(
         &shop,
@@ -213,7 +213,7 @@ fn results_come_typed_and_errors_with_status_and_body() {
 }
 
 #[test]
-fn what_an_api_refuses_is_an_error_of_the_tool() {
+fn api_errors_are_tool_errors_with_status_and_body() {
     let shop = Shop::open();
     let env = home(
         &shop,
@@ -241,7 +241,7 @@ fn what_an_api_refuses_is_an_error_of_the_tool() {
 }
 
 #[test]
-fn pages_are_joined_when_they_are_asked_for() {
+fn pages_are_joined_on_request() {
     let shop = Shop::open();
     let env = home(&shop, &["paging"], "");
     for (code, expected) in [
@@ -269,7 +269,7 @@ fn pages_are_joined_when_they_are_asked_for() {
 }
 
 #[test]
-fn programs_are_checked_against_a_description() {
+fn types_and_tool_listings_include_a_description() {
     let shop = Shop::open();
     let env = home(
         &shop,

@@ -1,4 +1,4 @@
-//! What large APIs publish: every operation is a function, or is left out with a reason, and all of it is checked.
+//! Descriptions of large APIs: every operation is a function or is left out with a reason, and all types compile.
 
 use std::{fs, path::Path, process::Command};
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const VERBS: [&str; 8] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
 ];
-/// Of a tool's result, as JSON text.
+/// The maximum length of a tool's result schema, in bytes of JSON.
 const MOST_OF_A_RESULT: usize = 32 << 10;
 
 fn read(name: &str) -> (Value, OpenApiDescription) {
@@ -41,7 +41,7 @@ fn operations(description: &Value) -> usize {
         .sum()
 }
 
-/// All operations of an API, with types that TypeScript accepts.
+/// Asserts that all operations of an API are functions or left out, and that TypeScript accepts their types.
 #[track_caller]
 fn is_whole(name: &str, known: &str, example: &str) {
     let (said, description) = read(name);
@@ -114,7 +114,7 @@ fn checks(folder: &Path, types: &str, program: &str) {
 }
 
 #[test]
-fn apis_github_is_whole() {
+fn apis_github_operations_are_typed_functions() {
     is_whole(
         "github",
         "repos.listForOrg",
@@ -123,7 +123,7 @@ fn apis_github_is_whole() {
 }
 
 #[test]
-fn apis_stripe_is_whole() {
+fn apis_stripe_operations_are_typed_functions() {
     is_whole(
         "stripe",
         "customers.getCustomers",
@@ -132,7 +132,7 @@ fn apis_stripe_is_whole() {
 }
 
 #[test]
-fn apis_kubernetes_is_whole() {
+fn apis_kubernetes_operations_are_typed_functions() {
     is_whole(
         "kubernetes",
         "coreV1.listCoreV1NamespacedPod",
@@ -141,7 +141,7 @@ fn apis_kubernetes_is_whole() {
 }
 
 #[test]
-fn apis_others_are_whole() {
+fn apis_other_operations_are_typed_functions() {
     for (name, known, example) in [
         (
             "digitalocean",
@@ -161,7 +161,7 @@ fn apis_others_are_whole() {
         (
             "box",
             "files.getFilesId",
-            // It has more than is told of a result.
+            // The result schema is longer than the limit.
             "const file: unknown = await CALL({ file_id: '1' }); return file;",
         ),
         (

@@ -1,4 +1,4 @@
-//! An API that answers as its description says, and tells what it was sent.
+//! A local API server that answers as its description says, and echoes other requests.
 
 use std::{
     future::IntoFuture,
@@ -21,7 +21,7 @@ use axum::{
 use serde_json::{Map, Value, json};
 use tokio::{net::TcpListener, runtime, sync::oneshot};
 
-/// What is told of the headers of a request.
+/// The headers of a request that are echoed.
 const TOLD: [&str; 7] = [
     "accept",
     "content-type",
@@ -31,7 +31,7 @@ const TOLD: [&str; 7] = [
     "api_key",
     "authorization",
 ];
-/// As long as a list of things is.
+/// The number of things in all pages together.
 const THINGS: usize = 7;
 
 pub(super) struct Shop {
@@ -77,7 +77,7 @@ impl Shop {
         &self.url
     }
 
-    /// How often it has told what it was sent.
+    /// The number of requests that were echoed.
     pub(super) fn told(&self) -> usize {
         self.told.load(Ordering::Relaxed)
     }
@@ -141,7 +141,7 @@ async fn picture() -> impl IntoResponse {
     )
 }
 
-/// Three things a page, with a `Link` to the next.
+/// Three things per page, with a `Link` to the next page.
 async fn linked(uri: Uri, RawQuery(query): RawQuery) -> Response {
     let page = number(query.as_deref(), "page").unwrap_or(1);
     let things = things(3 * (page - 1));

@@ -1,18 +1,18 @@
-//! The ways in which a daemon, its keeper and its servers come to their end, as data.
+//! The ways in which a daemon, its keeper and its servers end, as data.
 
 use mux_tests::{Running, TestEnv, dice::Dice, process};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Ending {
-    /// SIGKILL to those of the three that are named, in any order.
+    /// SIGKILL to these processes, in random order.
     Kill(&'static [Who]),
-    /// The same to a daemon whose parent does not look, so that it stays a zombie.
+    /// SIGKILL to a daemon whose parent does not reap it, so that it stays a zombie.
     KillUnreaped,
     /// `mux stop`, with these arguments.
     Stop(&'static [&'static str]),
-    /// The server leaves the configuration.
+    /// The servers are removed from the configuration.
     Reload,
-    /// The same while the server starts.
+    /// SIGKILL to the daemon while a server starts.
     KillInStart,
     StopInStart,
     ReloadInStart,
@@ -52,7 +52,7 @@ impl Ending {
         )
     }
 
-    /// Whether the daemon lives on.
+    /// Whether the daemon survives.
     pub(super) fn spares_the_daemon(self) -> bool {
         match self {
             Self::Kill(who) => !who.contains(&Daemon),
@@ -61,12 +61,12 @@ impl Ending {
         }
     }
 
-    /// Whether nobody is left who could end anything, before the next daemon.
+    /// Whether no process is left that could end the others, before the next daemon.
     pub(super) fn takes_all(self) -> bool {
         matches!(self, Self::Kill(who) if who.len() == 3)
     }
 
-    /// Whether somebody is there who ends everything below, whatever it was.
+    /// Whether processes of the shape `BARE` end, too.
     pub(super) fn knows_the_bare(self) -> bool {
         match self {
             Self::Kill(who) => !(who.contains(&Keeper) && who.contains(&Guard)),
@@ -75,12 +75,12 @@ impl Ending {
         }
     }
 
-    /// Whether servers are asked before they are told: for up to 4 s, which is no orphan's time.
+    /// Whether servers are asked to exit before they are killed, which takes up to 4 s: they are no orphans.
     pub(super) fn is_polite(self) -> bool {
         matches!(self, Self::Reload | Self::ReloadInStart)
     }
 
-    /// A daemon that the test itself is the parent of, where that matters.
+    /// Starts a daemon as a child of the test, for endings that need it.
     pub(super) fn daemon_of_ones_own(self, env: &TestEnv) -> Option<Running> {
         (self == Self::KillUnreaped).then(|| env.serve())
     }

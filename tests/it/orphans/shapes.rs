@@ -1,8 +1,8 @@
-//! The shapes of process trees that servers come in, as data: what a shell runs in place of the server.
+//! The shapes of process trees of servers, as data: what a shell runs in place of the server.
 //!
-//! In each `$0` and `$@` are the fixture server and its arguments, and `$WITNESS` is a file of the round.
-//! Invariant: whatever is started mentions the round in its arguments or its environment, and ends by
-//! itself when the test does.
+//! In each script `$0` and `$@` are the fixture server and its arguments, and `$WITNESS` is a file of the round.
+//! Invariant: every process mentions the round in its arguments or its environment, and ends by itself when the test
+//! ends.
 
 use mux_tests::{TestEnv, env::binary};
 
@@ -12,13 +12,13 @@ pub(super) struct Shape {
     args: &'static [&'static str],
 }
 
-/// What the scripts call: a process that only SIGKILL ends, and that goes with the test.
+/// Defines `$STAY` for the scripts: a process that only SIGKILL ends, and that ends with the test.
 const STAY: &str = r#"STAY='trap "" TERM HUP INT; exec tail -q --pid="$TESTER" -f "$WITNESS" >/dev/null 2>&1'; export STAY; "#;
 
 const DEAF: &[&str] = &["--ignore-eof", "--ignore-term"];
 
-/// What leaves its parent and its environment has nothing left to be known by, once nobody is left who
-/// is above it.
+/// The shape of a process that left its parent and its environment: it cannot be identified once its ancestors are
+/// gone.
 pub(super) const BARE: &str = "bare";
 
 pub(super) const SHAPES: &[Shape] = &[
@@ -38,7 +38,7 @@ pub(super) const SHAPES: &[Shape] = &[
         script: r#"sh -c '"$0" "$@"; exit $?' "$0" "$@"; exit $?"#,
         args: DEAF,
     },
-    // A runner that waits for its child and dies without it.
+    // A runner that waits for its child, and dies on a signal without ending it.
     Shape {
         name: "uvx",
         script: r#"exec 3<&0; "$0" "$@" <&3 & wait $!"#,
@@ -60,14 +60,14 @@ pub(super) const SHAPES: &[Shape] = &[
         script: r#"(setsid sh -c "$STAY" &) ; exec "$0" "$@""#,
         args: &[],
     },
-    // The same, and nothing of its environment is left.
+    // A double fork that also clears its environment.
     Shape {
         name: BARE,
         script: r#"(setsid env -i PATH="$PATH" TESTER="$TESTER" WITNESS="$WITNESS" sh -c "$STAY" &)
             exec "$0" "$@""#,
         args: &["--ignore-eof"],
     },
-    // Starts another one when it is told to go.
+    // Starts another process on SIGTERM.
     Shape {
         name: "heir",
         script: r#"heir() { setsid sh -c "$STAY" & }
@@ -76,7 +76,7 @@ pub(super) const SHAPES: &[Shape] = &[
             wait $!; heir; wait"#,
         args: &[],
     },
-    // Starts one after the other for as long as it lives, which is until it is killed.
+    // Starts one process after the other until it is killed.
     Shape {
         name: "fertile",
         script: r#"(trap "" TERM HUP; while :; do setsid sh -c "$STAY" & sleep 0.05; done) &
@@ -86,7 +86,7 @@ pub(super) const SHAPES: &[Shape] = &[
 ];
 
 impl Shape {
-    /// `[servers.NAME]` of this shape. Its pids, and those of everything below it, mention `witness`.
+    /// The entry `[servers.NAME]` of this shape. Its process and all processes below it mention `witness`.
     pub(super) fn entry(&self, env: &TestEnv, name: &str, witness: &str, more: &[&str]) -> String {
         let pids = env.pid_file(name);
         let script = format!("{STAY}{}", self.script);

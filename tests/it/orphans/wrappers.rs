@@ -1,4 +1,4 @@
-//! Real package runners, with what `scripts/setup` installed for them.
+//! Real package runners, with packages that `scripts/setup` installs.
 
 use mux_tests::{
     TestEnv,
@@ -8,10 +8,10 @@ use mux_tests::{
 
 use super::GONE;
 
-/// `npx` is a program of Node that starts a shell that starts the server: three processes, of which only
-/// the first is ours.
+/// `npx` is a Node program that starts a shell that starts the server: three processes, of which muxd starts only the
+/// first.
 #[test]
-fn a_tree_of_npx_ends_with_its_daemon_and_with_a_restart() {
+fn npx_process_tree_ends_with_its_daemon_and_on_restart() {
     let installed = npm("mcp-server-everything");
     let folder = installed.ancestors().nth(3).unwrap();
     let env = TestEnv::new();
@@ -26,7 +26,7 @@ fn a_tree_of_npx_ends_with_its_daemon_and_with_a_restart() {
     let tree = below_the_keeper(&env);
     assert!(tree.pids().len() >= 3, "{:?}", tree.pids());
     env.mux(["servers", "restart", "every"]).ok();
-    // It answers when the new one runs, which is after the end of the old one.
+    // The restart returns when the new server runs, which is after the end of the old one.
     assert!(tree.left_after(GONE).is_empty());
     for signal_to in ["daemon", "npx"] {
         env.mux(call).ok();
@@ -41,7 +41,7 @@ fn a_tree_of_npx_ends_with_its_daemon_and_with_a_restart() {
     env.mux(call).ok();
 }
 
-/// Everything that servers are made of.
+/// All processes of servers.
 fn below_the_keeper(env: &TestEnv) -> Tree {
     let all = process::descendants(env.daemon().unwrap());
     let is_keeper = |pid: &i32| {

@@ -1,4 +1,4 @@
-//! Who is asked for a run that goes on, and whom the audit log names.
+//! Who is asked for approvals of a resumed run, and whom the audit log names.
 
 use mux_tests::{Agent, TestEnv};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn home() -> TestEnv {
     env
 }
 
-/// A run of `big` in this workspace that waits, and what goes on with it.
+/// Starts a run of `big` in this workspace that waits for an approval, and returns the id to resume it.
 fn pending(env: &TestEnv, workspace: &str) -> String {
     let mut agent = Agent::legacy(env, &arguments(workspace), json!({}));
     let ended = agent.call("run", json!({ "code": CODE, "check": false }));
@@ -40,7 +40,7 @@ fn state(env: &TestEnv) -> Value {
 }
 
 #[test]
-fn the_user_of_another_agent_is_not_asked_for_a_run_and_cannot_go_on_with_it() {
+fn another_agent_cannot_resume_a_run_and_its_user_is_not_asked() {
     let env = home();
     let run = pending(&env, "/tmp");
     for args in [
@@ -64,7 +64,7 @@ fn the_user_of_another_agent_is_not_asked_for_a_run_and_cannot_go_on_with_it() {
 }
 
 #[test]
-fn the_same_agent_elsewhere_goes_on_with_a_run_and_its_user_is_not_asked() {
+fn same_agent_in_another_workspace_resumes_a_run_and_its_user_is_not_asked() {
     let env = home();
     let run = pending(&env, "/tmp");
     let mut elsewhere = with_forms(&env, &arguments("/"));
@@ -76,19 +76,19 @@ fn the_same_agent_elsewhere_goes_on_with_a_run_and_its_user_is_not_asked() {
             .iter()
             .all(|said| said["method"] != "elicitation/create")
     );
-    // What the user says holds wherever it goes on.
+    // The user's approval holds wherever the run is resumed.
     env.mux(["approve", "A1"]).ok();
     let answer = elsewhere.call("resume", json!({ "run": run }));
     assert_eq!(answer["structuredContent"]["result"], "1", "{answer}");
 }
 
 #[test]
-fn the_audit_names_the_connection_that_answered() {
+fn audit_log_names_the_client_that_approved() {
     let env = home();
     let run = pending(&env, "/tmp");
     let mut again = with_forms(&env, &arguments("/tmp"));
     let resume = json!({ "name": "resume", "arguments": { "run": run } });
-    // A user who looks away for longer is asked once more.
+    // A user who does not answer in time is asked again.
     let answer = loop {
         let id = again.begin("tools/call", resume.clone());
         let form = again.hear("elicitation/create");
@@ -117,7 +117,7 @@ fn the_audit_names_the_connection_that_answered() {
 }
 
 #[test]
-fn a_call_outside_of_runs_goes_on_by_the_name_that_its_agent_was_given() {
+fn pending_call_outside_of_runs_is_resumed_by_its_secret_name() {
     let env = home();
     let mut agent = Agent::legacy(&env, &arguments("/tmp"), json!({}));
     let call = json!({ "path": "fix.counter", "arguments": { "key": "a" } });
@@ -126,7 +126,7 @@ fn a_call_outside_of_runs_goes_on_by_the_name_that_its_agent_was_given() {
     let name = told.split('"').nth(1).unwrap().to_owned();
     assert!(name.starts_with("A1.") && name.len() > 20, "{told}");
     env.mux(["approve", "A1"]).ok();
-    // It survives the daemon.
+    // The pending call survives the daemon.
     env.stop();
     for wrong in ["A1", "A1.", &name[..name.len() - 1]] {
         let answer = agent.call("resume", json!({ "run": wrong }));

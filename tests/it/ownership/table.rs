@@ -1,5 +1,5 @@
-//! The table: each method and each tool, with whose the things are that it reaches, played by an agent that sees and may
-//! call nothing.
+//! The table of methods and tools with the owner of the data that each reaches, tried by an agent that may see and call
+//! nothing.
 
 use std::collections::BTreeSet;
 
@@ -14,22 +14,22 @@ use tarpc::RequestName;
 use super::{Home, SECRET, agent, asked, client};
 use crate::protocol::requests;
 
-/// Whose is what a method or a tool reaches?
+/// The owner of the data that a method reaches.
 #[derive(Clone, Copy)]
 enum Whose {
-    /// Of the run's client and agent, and of the user: for others there is no such thing, whatever they call it.
+    /// The client and agent of the run, and the user. Others get `not_found`, whatever id they send.
     Owner(fn(&str) -> MuxRequest),
-    /// The same of a list: the others' things do not stand in it.
+    /// As `Owner`, for a list, which does not contain data of others.
     OwnList(fn() -> MuxRequest),
-    /// Of whoever has its name, which nothing lists and nobody can guess.
+    /// Any client that knows the handle, which is not listed and cannot be guessed.
     Bearer(fn(&str) -> MuxRequest),
-    /// Of the connection, or of what it starts.
+    /// The connection, or what it starts.
     Connection,
-    /// Of those whose scope and policy let it through.
+    /// Clients whose scope and policy allow it.
     Scope,
-    /// Of the pool and its user: the same for all connections, and nothing of any run.
+    /// The pool and its user: the same for all connections, with no data of runs.
     Pool,
-    /// Of the pool, and it ends what runs.
+    /// The pool, for methods that end the daemon or a server.
     End,
 }
 use Whose::{Bearer, Connection, End, OwnList, Owner, Pool, Scope};
@@ -126,13 +126,13 @@ const TOOLS: &[(&str, ToolRow)] = &[
     ),
 ];
 
-/// How a tool is played by whoever may do nothing.
+/// How a tool is tried by an agent that may do nothing.
 enum ToolRow {
-    /// With each id; nothing is found.
+    /// Called with each id: nothing is found.
     EachId(fn(&str) -> Value),
-    /// Nothing is seen, and nothing called.
+    /// Called once: nothing is seen, and nothing called.
     Once(fn(&Home) -> Value),
-    /// Programs that try what a program can.
+    /// Called with programs that try what a program can do.
     Programs,
 }
 
@@ -224,7 +224,7 @@ fn of_row(method: &str, whose: Whose, ids: &[String]) -> Vec<(String, MuxRequest
             let guessed = ids.iter().filter(|id| !id.starts_with("h_"));
             guessed.map(|id| (id.clone(), request(id))).collect()
         }
-        // As the record of the contract has it.
+        // The recorded request of the contract.
         Connection | Scope | Pool | End => {
             let of_method = |request: &MuxRequest| request.name().ends_with(&format!(".{method}"));
             let recorded = requests::all().into_iter().map(|(_, request)| request);
@@ -234,7 +234,7 @@ fn of_row(method: &str, whose: Whose, ids: &[String]) -> Vec<(String, MuxRequest
     }
 }
 
-/// Plays a row as whoever may see nothing, and fails if it sees something.
+/// Sends the requests of a row as a client that may see nothing, and fails if it sees something.
 fn play(home: &Home, wire: &mut Wire, method: &str, whose: Whose, ids: &[String]) {
     let requests = of_row(method, whose, ids);
     assert!(!requests.is_empty(), "{method} was not played");
@@ -267,7 +267,7 @@ fn every_method_has_a_row() {
 }
 
 #[test]
-fn an_agent_that_may_nothing_reaches_nothing_of_others_by_any_method() {
+fn unprivileged_agent_reaches_no_data_of_others_by_any_method() {
     let home = Home::new();
     let ids = home.ids();
     let calls = home.called("counter");
@@ -277,7 +277,7 @@ fn an_agent_that_may_nothing_reaches_nothing_of_others_by_any_method() {
             play(&home, &mut small, method, *whose, &ids);
         }
     }
-    // Nothing that it tried has done anything.
+    // The requests had no effect.
     assert_eq!(home.state(&home.endless), "running");
     assert_eq!(home.called("counter"), calls);
     let waiting = home.env.mux(["--json", "approvals"]).ok().json();
@@ -290,14 +290,14 @@ fn an_agent_that_may_nothing_reaches_nothing_of_others_by_any_method() {
         .ok()
         .json();
     assert_eq!(granted["granted"][0]["grant"], home.grant);
-    // Its own runs it finds, by their whole ids and by nothing else.
+    // It finds its own runs, but only by their whole ids.
     let list = asked(&mut small, &runs());
     let own = list["Ok"]["runs"][0]["run"].as_str().unwrap();
     let number = own.rsplit_once('-').unwrap().1;
     let info = |run: &str| MuxRequest::RunInfo { run: run.into() };
     assert_eq!(asked(&mut small, &info(own))["Ok"]["agent"], "small");
     assert_eq!(asked(&mut small, &info(number))["Err"]["kind"], "not_found");
-    // The ends of the daemon tell nothing either.
+    // The methods that end something reveal nothing either.
     for (method, whose) in METHODS {
         if matches!(whose, End) && *method != "retire" {
             play(&home, &mut small, method, *whose, &ids);
@@ -306,7 +306,7 @@ fn an_agent_that_may_nothing_reaches_nothing_of_others_by_any_method() {
 }
 
 #[test]
-fn an_agent_that_may_nothing_reaches_nothing_of_others_by_any_tool() {
+fn unprivileged_agent_reaches_no_data_of_others_by_any_tool() {
     let home = Home::new();
     let ids = home.ids();
     let calls = home.called("counter");
@@ -359,7 +359,7 @@ fn programs(home: &Home, small: &mut Agent, ids: &[String]) {
 }
 
 #[test]
-fn whoever_made_them_and_the_user_reach_runs_and_approvals() {
+fn owner_and_user_reach_runs_and_approvals() {
     let home = Home::new();
     let mut big = client(&home.env, "test-agent", Some("big"));
     let info = |run: &str| MuxRequest::RunInfo { run: run.into() };
@@ -381,7 +381,7 @@ fn whoever_made_them_and_the_user_reach_runs_and_approvals() {
     assert_eq!(asked(&mut big, &approval("A2"))["Err"]["kind"], "not_found");
     let read = asked(&mut big, &read(&home.handle));
     assert!(read["Ok"]["text"].as_str().unwrap().contains(SECRET));
-    // The same client with another agent, the same agent of another client, and no agent are somebody else.
+    // The same client without the agent, and the same agent of another client, are other owners.
     for (client_name, agent) in [
         ("test-agent", None),
         ("other", Some("big")),
@@ -393,14 +393,14 @@ fn whoever_made_them_and_the_user_reach_runs_and_approvals() {
             "not_found"
         );
     }
-    // The user has numbers.
+    // The user can use short numbers.
     for name in ["mux", "mux ui", "vscode"] {
         let mut user = client(&home.env, name, None);
         assert_eq!(asked(&mut user, &info("6"))["Ok"]["run"], home.endless);
         let list = asked(&mut user, &approvals(false));
         assert_eq!(list["Ok"]["approvals"][0]["approval"], "A1");
     }
-    // Whatever its agent is called, `mux mcp` speaks for an agent.
+    // `mux mcp` acts for an agent, whatever the agent is called.
     let mut guest = Wire::connect(&home.env.dirs.socket());
     let hello = json!({ "contract": 5, "build": "0", "client": { "name": "mux", "version": "0" }, "for_agent": true });
     guest.call(&json!({ "Hello": { "hello": hello } }));

@@ -1,4 +1,4 @@
-//! Runs that end in the daemon before belong to the same as ever.
+//! Runs that end in the predecessor keep their owner.
 
 use mux_proto::{EventsRequest, ResumeRequest, RunsRequest, service::MuxRequest};
 use mux_tests::{Agent, TestEnv, frames::Wire};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{SECRET, agent, asked, client};
 
-/// Whatever finds one run.
+/// Every request that finds a run by its id.
 fn ways(run: &str) -> [MuxRequest; 4] {
     let events = EventsRequest {
         run: run.into(),
@@ -31,7 +31,7 @@ fn total(wire: &mut Wire) -> Value {
 }
 
 #[test]
-fn a_run_that_ends_in_the_daemon_before_is_found_by_its_agent_and_the_user_alone() {
+fn run_in_the_predecessor_is_visible_only_to_its_agent_and_the_user() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let code = format!("console.log('{SECRET}'); await mux.fix.hang({{}})");
     let detached = json!({ "code": code, "check": false, "detach": true });
@@ -54,7 +54,7 @@ fn a_run_that_ends_in_the_daemon_before_is_found_by_its_agent_and_the_user_alone
     let answer = other.call("resume", json!({ "run": run, "wait_seconds": 0 }));
     assert_eq!(answer["isError"], true, "{answer}");
     assert_eq!(shown("1")["state"], "running");
-    // Its agent goes on following it, by its whole id.
+    // Its agent can follow it by its whole id.
     let mut own = client(&env, "test-agent", Some("big"));
     assert_eq!(total(&mut own), 1);
     assert_eq!(asked(&mut own, &ways("1")[0])["Err"]["kind"], "not_found");

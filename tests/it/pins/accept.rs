@@ -1,4 +1,4 @@
-//! Somebody looks at a change and accepts it, and nothing else.
+//! The user reviews a change and accepts exactly that change.
 
 use mux_client::{Identity, within_seconds};
 use mux_proto::{AcceptPinsRequest, Kind, PinStanding, PinsRequest, SeenTool};
@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{Home, POISON, poison};
 
 #[test]
-fn what_is_accepted_is_called_as_it_is_now() {
+fn accepted_definition_can_be_called() {
     let home = Home::poisoned("");
     home.echo_is_refused();
-    // Without a terminal nobody can be asked.
+    // Without a terminal there is no question, and nothing is accepted.
     let shown = home.env.mux(["servers", "accept", "fix"]);
     shown.fails(
         5,
@@ -45,7 +45,7 @@ fn what_is_accepted_is_called_as_it_is_now() {
     assert!(again.stdout.contains("nothing to accept"), "{again:?}");
     home.env.stop();
     home.echo().ok();
-    // What it was before is another change.
+    // The original definition is another change now.
     home.change(&json!({}));
     home.announce();
     home.echo_is_refused();
@@ -55,7 +55,7 @@ fn what_is_accepted_is_called_as_it_is_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_changes_while_somebody_looks_is_not_accepted() {
+async fn change_during_review_is_not_accepted() {
     let home = Home::poisoned("");
     let env = &home.env;
     let identity = Identity::new("test", "0");

@@ -1,4 +1,4 @@
-//! Whenever a definition changes, no call of it gets through.
+//! Calls of a tool whose definition has changed are refused, whenever it changes.
 
 use mux_tests::Agent;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Home, POISON, poison};
 
 #[test]
-fn a_tool_that_changed_is_refused_and_nobody_reads_its_new_words() {
+fn changed_tool_is_refused_and_its_new_definition_is_hidden() {
     let home = Home::poisoned("");
     home.echo_is_refused();
     let env = &home.env;
@@ -42,7 +42,7 @@ fn a_tool_that_changed_is_refused_and_nobody_reads_its_new_words() {
         warnings[0].contains("1 tool is not what was first trusted, and refused: echo"),
         "{warnings:?}"
     );
-    // The others are as they were.
+    // Other tools can still be called.
     env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
     assert_eq!(
         home.called().iter().filter(|tool| *tool == "echo").count(),
@@ -51,7 +51,7 @@ fn a_tool_that_changed_is_refused_and_nobody_reads_its_new_words() {
 }
 
 #[test]
-fn a_change_is_caught_whenever_it_comes() {
+fn change_is_detected_during_a_run_and_after_server_or_daemon_restart() {
     let home = Home::new("");
     let changes = home.changes.to_str().unwrap();
     // In the middle of a program, by the server itself.
@@ -70,14 +70,14 @@ fn a_change_is_caught_whenever_it_comes() {
         .json();
     assert_eq!(ran["result"], json!(["hello", "denied"]));
 
-    // As it was, it is trusted; and a server that is started again is looked at again.
+    // The original definition is trusted again, and a restarted server is checked again.
     home.change(&json!({}));
     home.announce();
     home.echo().ok();
     home.change(&poison());
     home.env.mux(["servers", "restart", "fix"]).ok();
     home.echo_is_refused();
-    // So is one of the next daemon, which shows it as refused before it has asked.
+    // The next daemon checks it, too, and shows it as refused before it has listed the tools.
     home.env.stop();
     assert_eq!(home.standing("echo"), "refused");
     home.echo_is_refused();
@@ -91,7 +91,7 @@ fn a_change_is_caught_whenever_it_comes() {
 }
 
 #[test]
-fn the_order_of_names_is_no_change_and_what_goes_and_comes_back_is_none() {
+fn reordered_members_and_reappearing_tools_are_no_change() {
     let home = Home::new("");
     home.echo().ok();
     let schema = json!({ "required": ["text"], "properties": { "text": { "type": "string" } }, "type": "object" });
@@ -112,7 +112,7 @@ fn the_order_of_names_is_no_change_and_what_goes_and_comes_back_is_none() {
 }
 
 #[test]
-fn every_part_of_a_definition_counts() {
+fn change_of_any_definition_member_is_detected() {
     let home = Home::new("");
     home.echo().ok();
     for member in [
@@ -136,10 +136,10 @@ fn every_part_of_a_definition_counts() {
 }
 
 #[test]
-fn no_call_slips_through() {
+fn no_call_is_sent_after_a_change_is_announced() {
     let home = Home::new("calls_at_once = 3");
     let changes = home.changes.to_str().unwrap();
-    // Many are on their way or in line when the change is told, and two hundred come right after it.
+    // Many calls are in flight or queued when the change is announced, and 200 follow right after it.
     let code = format!(
         "const echo = () => mux.fix.echo({{ text: 'hello' }}).then(() => 'ok', error => error.kind);\n\
          const early = Array.from({{ length: 40 }}, echo);\n\
@@ -173,12 +173,12 @@ fn no_call_slips_through() {
         .position(|tool| tool == "list_changed")
         .unwrap();
     let after = called[told..].iter().filter(|tool| *tool == "echo").count();
-    // Three go at once: those that had left before the word was heard, and no others.
+    // Only calls that were sent before the announcement arrived, of which there are at most three at once.
     assert!(after <= 3, "{after} of {called:?}");
 }
 
 #[test]
-fn a_tool_that_comes_later_is_told_until_somebody_takes_note() {
+fn new_tool_is_reported_until_it_is_accepted() {
     let home = Home::new("");
     home.echo().ok();
     let later = json!({ "description": "Came later.", "inputSchema": { "type": "object" } });
@@ -210,7 +210,7 @@ fn a_tool_that_comes_later_is_told_until_somebody_takes_note() {
 }
 
 #[test]
-fn the_configuration_says_what_becomes_of_a_change() {
+fn pins_setting_decides_what_happens_on_a_change() {
     let home = Home::poisoned("pins = \"warn\"");
     home.echo().ok();
     assert_eq!(home.standing("echo"), "changed");
@@ -241,7 +241,7 @@ fn the_configuration_says_what_becomes_of_a_change() {
 }
 
 #[test]
-fn a_server_that_is_started_in_another_way_is_a_new_acquaintance() {
+fn changed_server_entry_gets_new_pins() {
     let home = Home::poisoned("");
     home.echo_is_refused();
     let config = std::fs::read_to_string(home.env.dirs.config_file()).unwrap();
@@ -250,7 +250,7 @@ fn a_server_that_is_started_in_another_way_is_a_new_acquaintance() {
     home.env.write_config(&other);
     home.env.mux(["reload"]).ok();
     home.echo().ok();
-    // As before, it is the old one with the old pins.
+    // With the original entry the original pins apply.
     home.env.write_config(&config);
     home.env.mux(["reload"]).ok();
     home.echo_is_refused();

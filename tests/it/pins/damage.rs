@@ -1,4 +1,4 @@
-//! Pins that cannot be read are lost, which is no first meeting.
+//! Pins that cannot be read are lost: their tools are not trusted as on first use.
 
 use std::{fs, path::PathBuf};
 
@@ -10,7 +10,7 @@ fn file(home: &Home) -> PathBuf {
 }
 
 #[test]
-fn lost_pins_are_said_and_their_tools_refused_until_somebody_looks() {
+fn lost_pins_are_reported_and_their_tools_refused_until_accepted() {
     let damages: [fn(&PathBuf); 3] = [
         |path| fs::write(path, "").unwrap(),
         |path| {
@@ -19,7 +19,7 @@ fn lost_pins_are_said_and_their_tools_refused_until_somebody_looks() {
             bytes[last] ^= 4;
             fs::write(path, bytes).unwrap();
         },
-        // Whoever may put a link there could put anything behind it.
+        // A link is not followed, since its target could be anything.
         |path| {
             let elsewhere = path.with_extension("elsewhere");
             fs::rename(path, &elsewhere).unwrap();
@@ -48,7 +48,7 @@ fn lost_pins_are_said_and_their_tools_refused_until_somebody_looks() {
                 problems.any(|problem| problem.contains("the pins of `fix` are lost")),
                 "{status}"
             );
-            // The next daemon has not forgotten it.
+            // The next daemon still reports the loss.
             home.env.stop();
         }
         home.env.mux(["servers", "accept", "fix", "--yes"]).ok();

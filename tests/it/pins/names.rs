@@ -1,15 +1,15 @@
-//! Words that nobody sees, texts that are too long, and names that are made to be taken for others.
+//! Invisible characters, texts that are too long, and names that imitate others.
 
 use mux_tests::Agent;
 use serde_json::json;
 
 use super::Home;
 
-/// A right-to-left override, a zero width, a tag, an escape sequence.
+/// A right-to-left override, a zero-width space, a tag character, an escape character.
 const UNSEEN: [&str; 4] = ["\u{202e}", "\u{200b}", "\u{e0041}", "\u{1b}"];
 
 #[test]
-fn nobody_is_shown_what_nobody_sees() {
+fn invisible_characters_are_removed_and_long_descriptions_shortened() {
     let home = Home::new("");
     let hidden = UNSEEN.concat();
     let schema = json!({
@@ -69,7 +69,7 @@ fn nobody_is_shown_what_nobody_sees() {
 }
 
 #[test]
-fn imitations_are_told_and_not_refused() {
+fn imitating_names_are_reported_and_not_refused() {
     let home = Home::new("");
     let env = &home.env;
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();

@@ -1,4 +1,4 @@
-//! Structured content against the schema that its tool declares.
+//! Structured content is checked against the output schema of its tool.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn answering(structured: &Value) -> Value {
 }
 
 #[test]
-fn a_result_that_is_not_as_declared_is_an_error_without_its_value() {
+fn result_that_does_not_match_its_schema_is_an_error_without_the_value() {
     let home = Home::new("");
     let add = || home.env.mux(["--json", "call", "fix.add", "a=1", "b=2"]);
     for (structured, place) in [
@@ -53,13 +53,13 @@ fn a_result_that_is_not_as_declared_is_an_error_without_its_value() {
     );
     home.change(&answering(&json!({ "sum": 3, "more": true })));
     assert_eq!(add().ok().json()["result"]["sum"], 3);
-    // An error that a tool reports is that error, whatever it declares.
+    // An error that a tool reports is not checked against the schema.
     home.change(&json!({ "add": { "result": { "isError": true, "content": [] } } }));
     add().fails(1, &["\"tool\""]);
 }
 
 #[test]
-fn the_configuration_says_what_becomes_of_such_a_result() {
+fn check_results_setting_decides_about_mismatched_results() {
     for (word, warnings) in [("warn", 1), ("off", 0)] {
         let home = Home::new(&format!("check_results = \"{word}\""));
         home.change(&answering(&json!({ "sum": "three" })));

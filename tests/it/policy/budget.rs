@@ -1,14 +1,14 @@
-//! Rules that look at long arguments keep no thread of the runtime.
+//! Rules on long arguments do not block threads of the runtime.
 
 use std::fmt::Write as _;
 
 use mux_tests::{Canary, TestEnv};
 
-/// Each rule reads the argument several times.
+/// The number of rules. Each rule reads the argument several times.
 const RULES: usize = 200;
 
 #[test]
-fn policy_rules_on_long_arguments_are_applied_beside_the_runtime() {
+fn policy_rules_on_long_arguments_do_not_block_the_runtime() {
     let env = TestEnv::new().watching_polls();
     let mut config = env.fixture("fix", &[]);
     for rule in 0..RULES {

@@ -1,4 +1,4 @@
-//! `mux policy`: the rules with their counts, and why one of them decides.
+//! `mux policy`: the rules with their counters, and explanations of decisions.
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn policy_explains_which_rule_decides_and_why_the_others_do_not() {
         .map(|r| &r["decided"])
         .collect();
     assert_eq!(decided, [0, 0, 0, 1, 1]);
-    // A file that is saved with the same rules leaves the counts.
+    // Saving the file with the same rules keeps the counters.
     env.write_config(&format!("# new\n{}{RULES}", env.fixture("fix", &[])));
     env.mux(["reload"]).ok();
     let list = env.mux(["policy", "--json"]).ok().json();
@@ -111,7 +111,7 @@ fn policy_explains_which_rule_decides_and_why_the_others_do_not() {
 }
 
 #[test]
-fn policy_explains_tools_that_are_not_connected_or_not_there() {
+fn policy_explains_unknown_tools_and_servers() {
     let env = home();
     let told = explained(&env, &["fix.frobnicate"]);
     assert_eq!(told["known"], false);
@@ -122,7 +122,7 @@ fn policy_explains_tools_that_are_not_connected_or_not_there() {
     assert_eq!(env.starts("fix").len(), 0);
     env.mux(["tools"]).ok();
     env.stop();
-    // Another daemon remembers what it lists.
+    // The next daemon remembers the listed tools.
     let told = explained(&env, &["fix.echo"]);
     assert_eq!(
         (&told["known"], &told["rule"]["number"]),

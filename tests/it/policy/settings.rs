@@ -1,4 +1,4 @@
-//! `mux config`, and what an agent says for itself.
+//! `mux config`, and settings of agents.
 
 use mux_tests::{Agent, TestEnv};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn setting<'a>(shown: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn config_shows_what_is_in_force_and_where_it_comes_from() {
+fn config_show_lists_effective_values_and_their_origin() {
     let env = TestEnv::new();
     env.write_config(&format!("{FILE}{}", env.fixture("fix", &[])));
     let shown = env.mux(["--json", "config", "show"]).ok().json();
@@ -67,7 +67,7 @@ fn config_shows_what_is_in_force_and_where_it_comes_from() {
 }
 
 #[test]
-fn config_is_checked_without_being_put_in_force() {
+fn config_check_reports_errors_without_applying_the_file() {
     let env = TestEnv::new();
     env.write_config(&env.fixture("fix", &[]));
     env.mux(["config", "check"]).ok();

@@ -1,6 +1,6 @@
-//! Every way into a tool finds the same answer.
+//! Policy decides the same for every way of calling a tool.
 //!
-//! Invariant: a way that is added to the product is added to [`WAYS`] or to [`Walk`].
+//! Invariant: a new way of calling a tool is added to [`WAYS`] or to [`Walk`].
 
 use mux_tests::{Agent, TestEnv};
 use serde_json::{Value, json};
@@ -14,17 +14,17 @@ const WAYS: &[&str] = &[
     "mux.call('my-server.get-thing', { id: ID })",
     "mux.call('my_server.get_thing', { id: ID })",
     "mux.call.raw('my-server.get-thing', { id: ID })",
-    // What is read a second time is another value, and what was decided on is what is sent.
+    // A second read gives another value: the value that was decided on is sent.
     "mux.my_server.get_thing({ n: 0, get id() { return this.n++ ? 'public' : ID } })",
 ];
 const PATH: &str = "my-server.get-thing";
 
-/// All the ways that are no program: the command line, and an agent's own.
+/// All ways that are not a program: the command line, and those of agents.
 struct Walk {
     env: TestEnv,
     server: String,
     agent: Agent,
-    /// Every tool as an ordinary one; and that server as it is.
+    /// Agents with `--passthrough` for all servers (`all`) and for `my-server` (`through`).
     all: Agent,
     through: Agent,
 }
@@ -53,7 +53,7 @@ impl Walk {
         self.env.mux(["reload"]).ok();
     }
 
-    /// What became of it on each way, by its name: `ok`, or the kind of the error.
+    /// The outcome of each way, with its name: `ok`, or the kind of the error.
     fn all(&mut self, id: &str) -> Vec<(String, String)> {
         let mut outcomes = self.without_agent(id);
         outcomes.extend(self.of_agent(id));
@@ -129,7 +129,7 @@ fn same(outcomes: &[(String, String)], expected: &str, what: &str) {
 }
 
 #[test]
-fn policy_gives_the_same_answer_on_every_way() {
+fn policy_decides_the_same_for_every_way_of_calling() {
     let mut walk = Walk::new();
     let rule = |conditions: &str| {
         format!("[[policy]]\nmatch = \"my-server.get-*\"\naction = \"deny\"\n{conditions}")
@@ -160,7 +160,7 @@ fn policy_gives_the_same_answer_on_every_way() {
             "rule 1",
         ],
     );
-    // What it does not apply to is refused for its own reasons; what is no object might be denied.
+    // A call that the rule does not match fails for its own reason. Arguments that are no object might be denied.
     walk.env
         .mux(["call", PATH, "wrong=1"])
         .fails(1, &["error[validation]"]);
@@ -183,7 +183,7 @@ fn policy_gives_the_same_answer_on_every_way() {
     walk.rules(&rule("clinet = \"x\"\n"));
     same(&walk.all("x"), "denied", "a slip");
 
-    // What it does not see is not there for it, whatever the rules say.
+    // Tools that an agent does not see do not exist for it, whatever the rules say.
     walk.rules(&format!(
         "[agents.small]\nexclude = [\"my-server.get-*\"]\n{}",
         rule("")
@@ -210,7 +210,7 @@ fn policy_gives_the_same_answer_on_every_way() {
 }
 
 #[test]
-fn policy_sees_what_is_asked_of_a_server_beside_its_tools() {
+fn policy_applies_to_resources_and_prompts() {
     let env = TestEnv::new();
     let server = env.fixture("fix", &["--offers"]);
     env.write_config(&format!(
@@ -247,7 +247,7 @@ fn policy_sees_what_is_asked_of_a_server_beside_its_tools() {
 }
 
 #[test]
-fn policy_takes_a_tool_that_calls_itself_destructive_as_allowed_where_nobody_can_answer() {
+fn policy_allows_destructive_tools_where_no_user_can_be_asked() {
     let env = TestEnv::new();
     let file = env.path("marks");
     env.write_config(&env.fixture("fix", &[]));

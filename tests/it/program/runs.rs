@@ -40,7 +40,7 @@ fn failed(outcome: Outcome) -> Error {
     }
 }
 
-/// Each event of a step, and of a call, in a word.
+/// The events of steps and calls as short texts.
 fn words(events: &[Event]) -> Vec<String> {
     let word = |event: &Event| match &event.event {
         EventKind::StepStarted { step, .. } => Some(format!("{step} begins")),
@@ -56,7 +56,7 @@ fn words(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn steps_and_their_calls_are_told_in_order_and_the_run_is_listed() {
+async fn step_and_call_events_are_in_order_and_the_run_is_listed() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let program = json!({ "steps": [
@@ -98,7 +98,7 @@ async fn steps_and_their_calls_are_told_in_order_and_the_run_is_listed() {
 }
 
 #[test]
-fn who_does_not_know_steps_reads_of_them_on_the_console() {
+fn client_without_step_events_gets_console_lines() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["servers"]).ok();
     let mut wire = Wire::connect(&env.dirs.socket());
@@ -125,7 +125,7 @@ fn who_does_not_know_steps_reads_of_them_on_the_console() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_is_cancelled_with_its_calls_and_tells_what_was_done() {
+async fn cancelled_program_cancels_its_calls_and_reports_its_steps() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let program = json!({ "steps": [
@@ -159,7 +159,7 @@ async fn a_program_is_cancelled_with_its_calls_and_tells_what_was_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_ends_with_its_time() {
+async fn program_times_out_and_names_the_step() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let program = json!({ "steps": [{ "id": "a", "tool": "fix.hang" }] }).to_string();
     let output = env.mux(["program", "--timeout", "1s", "-e", &program]);
@@ -167,7 +167,7 @@ async fn a_program_ends_with_its_time() {
 }
 
 #[test]
-fn no_worker_is_taken() {
+fn program_of_steps_needs_no_worker() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &[]);
     env.write_config(&format!("{fix}[limits]\nworkers = 1\n"));
@@ -182,7 +182,7 @@ fn no_worker_is_taken() {
 }
 
 #[test]
-fn steps_that_change_something_go_in_their_order() {
+fn steps_with_side_effects_run_in_order() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let file = env.path("marks");
     let steps: Vec<Value> = (0..20)
@@ -204,7 +204,7 @@ fn steps_that_change_something_go_in_their_order() {
 }
 
 #[test]
-fn a_call_whose_server_died_is_not_known_to_have_happened() {
+fn step_whose_server_died_has_unknown_outcome() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let file = env.path("marks");
     let program = json!({ "steps": [
@@ -223,7 +223,7 @@ fn a_call_whose_server_died_is_not_known_to_have_happened() {
 }
 
 #[test]
-fn more_steps_than_a_run_may_have_calls_are_refused() {
+fn program_with_more_steps_than_the_call_limit_is_refused() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let step = |n| json!({ "id": format!("s{n}"), "tool": "fix.pid" });
     let program = json!({ "steps": (0..10_000).map(step).collect::<Vec<_>>() });

@@ -1,4 +1,4 @@
-//! What a person, and an agent, is told of a program of steps.
+//! What users and agents get to read about a program of steps.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn greeting() -> Value {
 }
 
 #[test]
-fn a_file_standard_input_and_the_command_line_are_the_same() {
+fn program_is_read_from_file_stdin_and_command_line() {
     let env = pool();
     let (file, text) = (env.path("hello.json"), greeting().to_string());
     fs::write(&file, &text).unwrap();
@@ -34,7 +34,7 @@ fn a_file_standard_input_and_the_command_line_are_the_same() {
 }
 
 #[test]
-fn a_mistake_is_shown_in_its_line() {
+fn syntax_error_names_its_line() {
     let env = pool();
     let output = env.mux(["program", "-e", "{\n  \"steps\": [}\n"]);
     output.fails(4, &["not JSON", "program:2:13"]);
@@ -44,7 +44,7 @@ fn a_mistake_is_shown_in_its_line() {
 }
 
 #[test]
-fn an_explanation_starts_nothing() {
+fn explain_prints_typescript_and_starts_no_server() {
     let env = pool();
     let output = env
         .mux(["program", "--explain", "-e", &greeting().to_string()])
@@ -64,7 +64,7 @@ fn an_explanation_starts_nothing() {
 }
 
 #[test]
-fn references_are_held_against_the_types_before_the_first_call() {
+fn references_are_type_checked_before_the_first_call() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &[]);
     env.write_config(&format!("{fix}[check]\ntsc = {:?}\n", compiler()));
@@ -84,7 +84,7 @@ fn references_are_held_against_the_types_before_the_first_call() {
     assert_eq!(document["error"]["kind"], "runtime");
     let told = document["error"]["hint"].as_str().unwrap();
     assert!(told.contains("sum: number"), "{told}");
-    // Somebody knows better.
+    // `--no-check` disables the check.
     let document = env
         .mux([
             "--json",
@@ -98,7 +98,7 @@ fn references_are_held_against_the_types_before_the_first_call() {
 }
 
 #[test]
-fn an_agent_runs_steps_and_reads_what_each_did() {
+fn agent_runs_steps_and_gets_the_result_of_each() {
     let env = pool();
     for mut agent in [
         Agent::legacy(&env, &[], json!({})),
@@ -130,7 +130,7 @@ fn an_agent_runs_steps_and_reads_what_each_did() {
 }
 
 #[test]
-fn an_agent_waits_for_steps_that_it_has_detached() {
+fn agent_resumes_a_detached_program_of_steps() {
     let env = pool();
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let mut arguments = greeting();

@@ -1,4 +1,4 @@
-//! Many clients, and clients that are in no hurry.
+//! Many clients, and clients that are silent or slow.
 
 use mux_client::{Identity, within_seconds};
 use mux_proto::{EventsRequest, Outcome, RunRequest};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::unharmed;
 
 #[test]
-fn five_hundred_that_say_nothing_are_sent_away_and_hinder_nobody() {
+fn silent_connections_are_closed_and_do_not_affect_others() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.result("return await mux.fix.pid({})");
     let daemon = env.daemon();
@@ -22,7 +22,7 @@ fn five_hundred_that_say_nothing_are_sent_away_and_hinder_nobody() {
         .map(|n| {
             let mut wire = Wire::connect(&env.dirs.socket());
             if n % 2 == 1 {
-                // Or say too little: a length, and a piece of what it promises.
+                // Every second one sends an incomplete frame: a length, and a part of the content.
                 wire.send_bytes(&[0, 0, 1, 0, b'{', b'"']).unwrap();
             }
             wire
@@ -41,9 +41,9 @@ fn five_hundred_that_say_nothing_are_sent_away_and_hinder_nobody() {
 }
 
 #[test]
-fn more_clients_than_descriptors_are_allowed_at_first_stay_connected_and_are_served() {
+fn more_clients_than_the_initial_descriptor_limit_are_served() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    // Started with the usual limit, the daemon helps itself; we have as many ends of connections as it has.
+    // The daemon raises the usual limit itself. The test needs as many descriptors as the daemon for its ends.
     allow_descriptors(1_024);
     env.result("return await mux.fix.pid({})");
     allow_descriptors(4_096);
@@ -80,7 +80,7 @@ fn a_client_that_reads_nothing_delays_only_itself() {
     env.result("return await mux.fix.pid({})");
     let daemon = env.daemon();
     let mut deaf = Wire::greeted(&env.dirs.socket());
-    // Their answers are more than the socket and the daemon's buffers hold.
+    // The answers are longer than the buffers of the socket and the daemon.
     for _ in 0..200 {
         deaf.ask(&json!({ "Types": { "request": { "paths": [] } } }));
     }
@@ -93,7 +93,7 @@ fn a_client_that_reads_nothing_delays_only_itself() {
 }
 
 #[test]
-fn requests_beyond_the_limit_of_one_connection_are_refused_one_by_one() {
+fn requests_beyond_the_limit_of_one_connection_are_refused() {
     let env = TestEnv::new();
     env.result("return 1");
     let daemon = env.daemon();
@@ -159,7 +159,7 @@ async fn fifty_clients_in_one_process_get_their_own_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_poll_waits_for_its_time_and_no_longer_and_a_cancelled_one_costs_nothing() {
+async fn event_poll_times_out_and_cancelled_polls_do_not_count() {
     let env = TestEnv::new();
     let muxd = Some(mux_tests::env::binary("muxd"));
     let me = Identity::new("test", "0");
@@ -180,14 +180,14 @@ async fn a_poll_waits_for_its_time_and_no_longer_and_a_cancelled_one_costs_nothi
     };
     let page = session.client.events(within_seconds(5), poll(1, 50)).await;
     assert_eq!(page.unwrap().unwrap().events, []);
-    // Numbers from the future are no error: there is just nothing after them.
+    // A number beyond the last event is no error: there are no events after it.
     let page = session
         .client
         .events(within_seconds(5), poll(u64::MAX, 0))
         .await;
     assert_eq!(page.unwrap().unwrap().events, []);
     for _ in 0..600 {
-        // Dropped before its answer: more of them than a connection may have at once.
+        // Dropped before its answer. There are more of them than a connection may have at once.
         let waiting = session.client.events(within_seconds(60), poll(1, 30_000));
         let status = session.client.status(within_seconds(5));
         tokio::select! {
@@ -211,7 +211,7 @@ async fn a_poll_waits_for_its_time_and_no_longer_and_a_cancelled_one_costs_nothi
         "cancelled"
     );
     drop(session);
-    // An old run can be asked for by anybody, until the daemon ends.
+    // A finished run can be requested on another connection, until the daemon ends.
     let mut wire = Wire::connect(&env.dirs.socket());
     wire.call(&frames::hello(1));
     let answer = wire.call(&json!({ "CancelRun": { "run": run } }));

@@ -1,5 +1,5 @@
 //! The frames of each method, recorded in `tests/data/frames`. Clients in other languages and older
-//! builds rely on these bytes: a test that fails here asks for a new contract, not for a new record.
+//! builds rely on these bytes: a test that fails here requires a new contract, not a new recording.
 
 use std::{fs, path::PathBuf};
 
@@ -74,7 +74,7 @@ fn responses_are_encoded_and_decoded_as_they_were_recorded() {
 }
 
 #[tokio::test]
-async fn the_client_library_sends_the_recorded_bytes_with_their_length_before_them() {
+async fn client_library_sends_the_recorded_bytes_with_a_length_prefix() {
     let (ours, mut theirs) = duplex(1 << 16);
     let client = MuxClient::new(Default::default(), transport::frames(ours)).spawn();
     let Some((_, MuxRequest::Hello { hello })) = requests::all().into_iter().next() else {
@@ -93,7 +93,7 @@ async fn the_client_library_sends_the_recorded_bytes_with_their_length_before_th
     };
     let mut sent: Value = serde_json::from_slice(&frame).unwrap();
     let envelope = &mut sent["Request"];
-    // The clock and chance, and nothing else, are not as recorded.
+    // Only the time and the random ids differ from the recording.
     envelope["context"]["deadline"] = json!({ "secs": 30, "nanos": 0 });
     envelope["context"]["trace_context"]["trace_id"] = json!([0_u8; 16].as_slice());
     envelope["context"]["trace_context"]["span_id"] = json!(0);
@@ -101,7 +101,7 @@ async fn the_client_library_sends_the_recorded_bytes_with_their_length_before_th
     assert_eq!(sent.to_string(), recorded("hello", "request"));
 }
 
-/// Answered with nothing; and there is no project to approve.
+/// Methods with an empty answer, and `approve_project`, for which there is no project.
 const NOTHING: &[&str] = &[
     "cancel_run",
     "subscribe",
@@ -111,12 +111,12 @@ const NOTHING: &[&str] = &[
     "stop",
 ];
 
-/// Sends the recorded bytes and gives the answer, which must be one that a client can read.
+/// Sends the recorded bytes and returns the answer, which must be one that a client can decode.
 fn replay(wire: &mut Wire, name: &str, change: impl Fn(String) -> String) -> Value {
     wire.send(change(recorded(name, "request")).as_bytes())
         .unwrap();
     let answer = String::from_utf8(wire.answer_bytes().unwrap()).unwrap();
-    // No field of it is unknown to this build, and none gets lost.
+    // This build knows all fields of the answer, and none gets lost.
     assert_eq!(
         reencoded::<Response<MuxResponse>>(&answer),
         answer,
@@ -126,7 +126,7 @@ fn replay(wire: &mut Wire, name: &str, change: impl Fn(String) -> String) -> Val
 }
 
 #[test]
-fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood() {
+fn daemon_answers_recorded_requests_in_the_recorded_format() {
     let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
     env.result("return 1");
     let mut wire = Wire::connect(&env.dirs.socket());
@@ -145,7 +145,7 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "{name}: {method}"
         );
         if name.starts_with("log") || name == "refresh_source" {
-            // Nobody signs in to a program, or has begun to, and there is no source.
+            // A stdio server has no login, no login is in progress, and there is no source.
             let kind = &answer["Err"]["kind"];
             assert!(
                 kind == "validation" || kind == "not_found",
@@ -154,12 +154,12 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             continue;
         }
         if ["decide", "revoke_approval"].contains(&name) {
-            // Nothing waits, and nothing is allowed for ever.
+            // There are no approvals and no grants.
             assert_eq!(answer["Err"]["kind"], "not_found", "{name}: {answer}");
             continue;
         }
         if name == "upgrade" {
-            // There is no such program, and this daemon goes on.
+            // There is no such program, and this daemon continues.
             assert_eq!(answer["Err"]["kind"], "unavailable", "{answer}");
             continue;
         }
@@ -210,7 +210,7 @@ fn the_daemon_understands_the_recorded_requests_and_its_answers_are_understood()
             "list_secrets" => assert_eq!(answer["secrets"][0]["name"], "DOCS_TOKEN"),
             "metrics" => assert!(answer["text"].as_str().unwrap().contains("muxd_clients 1")),
             "remove_secret" => assert_eq!(answer["was_set"], true),
-            // It stops reading from those who have been served, so the last one is not sent.
+            // The daemon stops reading from this connection, so the last request is not sent.
             "retire" => break,
             _ => {}
         }
@@ -237,8 +237,8 @@ fn every_method_that_is_not_frozen_is_among_the_features() {
 }
 
 #[test]
-fn what_a_newer_build_may_add_is_tolerated() {
-    // Kinds that nobody knows yet, fields that nobody knows yet, and fields that an older one lacks.
+fn unknown_fields_and_kinds_of_newer_builds_are_tolerated() {
+    // Unknown kinds, unknown fields, and fields that an older build lacks.
     let newer = r#"{"request_id":1,"message":{"Ok":{"Call":{"Err":{"kind":"quota","message":"no","retry_after":3}}}},"more":1}"#;
     let response: Response<MuxResponse> = serde_json::from_str(newer).unwrap();
     let Ok(MuxResponse::Call(Err(error))) = response.message else {

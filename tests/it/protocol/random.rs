@@ -1,11 +1,11 @@
-//! Frames by chance, from a seed: mutations of what is valid, and noise.
+//! Random frames from a seed: mutations of valid frames, and noise.
 
 use mux_tests::frames::{self, Wire};
 use serde_json::json;
 
 use super::{rude::serving, unharmed};
 
-/// A fixed generator: the same frames on every run of one seed.
+/// A deterministic generator: a seed gives the same frames on every run.
 struct Chance(u64);
 
 impl Chance {
@@ -30,12 +30,12 @@ impl Chance {
     clippy::print_stdout,
     reason = "a failure must say what it was made from"
 )]
-fn ten_thousand_random_frames_are_answered_or_hung_up_on() {
+fn random_frames_are_answered_or_close_the_connection() {
     let seed = 0x6d75_7864_0000_0001;
     println!("seed {seed:#x}");
     let mut chance = Chance(seed);
     let (env, daemon) = serving();
-    // Everything but what ends the daemon when it happens to survive.
+    // Without requests that end the daemon, since a mutation may leave them valid.
     let valid: Vec<String> = [
         json!({ "Status": {} }),
         json!({ "Servers": {} }),
@@ -67,7 +67,7 @@ fn ten_thousand_random_frames_are_answered_or_hung_up_on() {
                     frame[place] ^= 1 << chance.below(8);
                 }
                 3 => {
-                    // Another number where one stood.
+                    // Replace a digit.
                     let digits: Vec<usize> = (0..frame.len())
                         .filter(|i| frame[*i].is_ascii_digit())
                         .collect();
@@ -84,11 +84,11 @@ fn ten_thousand_random_frames_are_answered_or_hung_up_on() {
                 }
                 _ => {}
             }
-            // It was closed if an earlier frame was bad.
+            // The connection is closed if an earlier frame was bad.
             drop(wire.send(&frame));
         }
         wire.finish();
-        // Answers to what was valid before the first bad one, and then the end.
+        // Answers to the valid frames before the first bad one, and then the end.
         wire.rest();
     }
     unharmed(&env, daemon);

@@ -19,11 +19,11 @@ use mux_proto::{
 };
 use serde_json::json;
 
-/// The handle of what `call_stored` gives: it depends on nothing but that.
+/// The handle of the result of `call_stored`, which depends only on that result.
 pub(super) const HANDLE: &str = "h_404bbc5ff7e0599c4ce536226a039a85";
 
-/// Name of the record, and the message. `start_run` comes before `events`, `call_stored` before `read`,
-/// the ends come last.
+/// All requests, with the names of their recordings. `start_run` comes before `events`, `call_stored` before `read`,
+/// and the requests that end the daemon come last.
 pub(crate) fn all() -> Vec<(&'static str, MuxRequest)> {
     let mut all = of_everybody();
     all.extend(agents::all());
@@ -101,7 +101,7 @@ fn of_everybody() -> Vec<(&'static str, MuxRequest)> {
     ]
 }
 
-/// What a daemon does not outlive.
+/// Requests that end the daemon.
 fn ends() -> Vec<(&'static str, MuxRequest)> {
     vec![
         (

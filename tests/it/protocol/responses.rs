@@ -23,7 +23,7 @@ use serde_json::json;
 
 use super::requests::HANDLE;
 
-/// Name of the record, and the message.
+/// All responses, with the names of their recordings.
 pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
     let mut all = of_everybody();
     all.extend(agents::all());
@@ -103,7 +103,7 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
     ]
 }
 
-/// An error with everything that an error can have.
+/// An error with every field filled in.
 pub(super) fn error() -> Error {
     Error {
         line: Some(3),
@@ -141,7 +141,7 @@ fn read() -> ReadPage {
     }
 }
 
-/// A run about which everything is known.
+/// A run with every field filled in.
 fn failed_run() -> RunInfo {
     RunInfo {
         run: "r-2".into(),
@@ -394,7 +394,7 @@ fn status() -> Status {
     }
 }
 
-/// Of a daemon that sends spans.
+/// The status of a daemon that exports spans.
 fn status_of_traces() -> Status {
     Status {
         telemetry: Some(TelemetryStatus {
@@ -408,7 +408,7 @@ fn status_of_traces() -> Status {
     }
 }
 
-/// Of a daemon whose disk is full.
+/// The status of a daemon whose disk is full.
 fn status_on_a_bad_day() -> Status {
     Status {
         servers: Vec::new(),
@@ -424,7 +424,7 @@ fn status_on_a_bad_day() -> Status {
     }
 }
 
-/// Of a daemon that systemd started, with the engine's version.
+/// The status of a daemon that systemd started, with the engine's version.
 fn status_of_a_service() -> Status {
     Status {
         engine_version: Some("15.0.245.4".into()),

@@ -1,4 +1,4 @@
-//! Clients that break the rules.
+//! Clients that violate the protocol.
 
 use mux_proto::transport::MAX_FRAME;
 use mux_tests::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::unharmed;
 
-/// A daemon that serves, and its number.
+/// A home with a running daemon, and the daemon's pid.
 pub(super) fn serving() -> (TestEnv, Option<i32>) {
     let env = TestEnv::new();
     env.result("return 1");
@@ -18,7 +18,7 @@ pub(super) fn serving() -> (TestEnv, Option<i32>) {
 }
 
 #[test]
-fn nothing_is_answered_before_hello() {
+fn requests_before_hello_are_refused() {
     let (env, daemon) = serving();
     for message in [
         json!({ "Status": {} }),
@@ -43,14 +43,14 @@ fn nothing_is_answered_before_hello() {
             .unwrap();
         let said = answer["Err"]["message"].as_str().unwrap();
         assert!(said.contains("`hello` comes first"), "{message}: {answer}");
-        // It is not too late for it.
+        // `hello` is still accepted.
         assert!(wire.call(&frames::hello(1))["message"]["Ok"]["Hello"]["Ok"].is_object());
     }
     unharmed(&env, daemon);
 }
 
 #[test]
-fn frames_of_wrong_length_or_content_end_their_connection_alone() {
+fn malformed_frames_close_only_their_connection() {
     let (env, daemon) = serving();
     let huge = {
         let mut text = format!("{:?}", "x".repeat(MAX_FRAME - 3));
@@ -95,7 +95,7 @@ fn frames_of_wrong_length_or_content_end_their_connection_alone() {
                 true => Wire::greeted(&env.dirs.socket()),
                 false => Wire::connect(&env.dirs.socket()),
             };
-            // It may be closed before all of it is written.
+            // The connection may be closed before all bytes are written.
             drop(wire.send_bytes(&bytes));
             assert_eq!(wire.answer(), Err(Silence::Closed), "{what}");
         }
@@ -103,9 +103,9 @@ fn frames_of_wrong_length_or_content_end_their_connection_alone() {
     unharmed(&env, daemon);
 }
 
-/// A request of the greatest length is decoded off the runtime, and takes about as much memory as its text.
+/// A request of the maximum length is decoded off the runtime, and takes about as much memory as its text.
 #[test]
-fn requests_as_long_as_may_be_hold_up_nobody_and_take_little_memory() {
+fn requests_of_maximum_length_do_not_block_others_and_take_little_memory() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]).watching_polls();
     env.result("return await mux.fix.echo({ text: 'x' })");
     let canary = Canary::of(env.daemon().unwrap());
@@ -141,7 +141,7 @@ fn requests_as_long_as_may_be_hold_up_nobody_and_take_little_memory() {
 }
 
 #[test]
-fn deadlines_that_no_clock_can_hold_end_their_connection_alone() {
+fn deadlines_out_of_range_close_only_their_connection() {
     let (env, daemon) = serving();
     for (secs, nanos) in [
         (u64::MAX, 0),
@@ -156,7 +156,7 @@ fn deadlines_that_no_clock_can_hold_end_their_connection_alone() {
         wire.send(request.to_string().as_bytes()).unwrap();
         assert_eq!(wire.answer(), Err(Silence::Closed), "{secs} s");
     }
-    // The longest that is allowed, none at all, and one that is over at once.
+    // The longest deadline that is allowed, none at all, and one that expires at once.
     for (deadline, answered) in [
         (json!({ "secs": 86_400, "nanos": 0 }), true),
         (Value::Null, true),
@@ -182,7 +182,7 @@ fn deadlines_that_no_clock_can_hold_end_their_connection_alone() {
 }
 
 #[test]
-fn a_frame_that_is_cut_anywhere_is_no_request() {
+fn truncated_frame_is_not_executed() {
     let (env, daemon) = serving();
     let stop = frames::request(2, &json!({ "Stop": { "request": { "now": true } } })).to_string();
     let whole = [
@@ -200,7 +200,7 @@ fn a_frame_that_is_cut_anywhere_is_no_request() {
 }
 
 #[test]
-fn ids_that_come_twice_and_cancellations_of_nothing_are_ignored() {
+fn duplicate_ids_and_cancellations_of_unknown_requests_are_ignored() {
     let (env, daemon) = serving();
     let mut wire = Wire::greeted(&env.dirs.socket());
     let wait = json!({ "Events": { "request": { "run": "none", "after": 0, "wait_ms": 1000 } } });

@@ -23,7 +23,7 @@ fn real_commands_list_declare_and_call_every_server() {
     lists(&env);
     declares(&env);
     calls(&env);
-    // All of it over one session each.
+    // Everything above used one session per server.
     let servers = env.mux(["servers", "--json"]).ok().json();
     for server in servers.as_array().unwrap() {
         assert_eq!(server["state"], "ready", "{server:#}");
@@ -84,7 +84,7 @@ fn declares(env: &TestEnv) {
     assert!(!one.stdout.contains("convert_time"), "{one:#?}");
 }
 
-/// Each way to give arguments, on a server where it matters.
+/// Every way to pass arguments, each on a server where it matters.
 fn calls(env: &TestEnv) {
     let file = env.path("files/note.txt");
     let file = file.to_str().unwrap();

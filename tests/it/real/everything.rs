@@ -1,4 +1,4 @@
-//! The reference server, which answers in every way that MCP has.
+//! The reference server, which returns every kind of content that MCP has.
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{everything, run};
 
 #[test]
-fn real_everything_text_structure_images_annotations_and_errors_arrive_as_they_are() {
+fn real_everything_content_annotations_and_errors_arrive_unchanged() {
     let env = TestEnv::with_config(&everything());
     let found = run(&env, "everything", &Value::Null);
     assert_eq!(
@@ -38,7 +38,7 @@ fn real_everything_text_structure_images_annotations_and_errors_arrive_as_they_a
 }
 
 #[test]
-fn real_everything_sees_what_its_entry_declares_and_no_secret_of_ours() {
+fn real_everything_gets_the_env_of_its_entry_and_no_mux_variables() {
     let env = TestEnv::with_config(&format!(
         "{}env = {{ DECLARED = \"here\" }}\n",
         everything()

@@ -1,4 +1,4 @@
-//! A directory read in parallel, counted, and summarised into a file through the same server.
+//! A directory read in parallel, counted, and summarized into a file through the same server.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{console, files, run, server_info};
 
 #[test]
-fn real_files_are_read_in_parallel_grouped_and_summed_up_on_disk() {
+fn real_files_are_read_in_parallel_and_summarized_to_disk() {
     let env = TestEnv::new();
     env.write_config(&files(&env));
     let root = env.path("files");
@@ -33,7 +33,7 @@ fn real_files_are_read_in_parallel_grouped_and_summed_up_on_disk() {
 }
 
 #[test]
-fn real_files_outside_of_what_was_allowed_stay_unread() {
+fn real_files_outside_the_allowed_directory_are_refused() {
     let env = TestEnv::new();
     env.write_config(&files(&env));
     let error = env.error("return await mux.files.read_text_file({ path: '/etc/hostname' });");
@@ -44,7 +44,7 @@ fn real_files_outside_of_what_was_allowed_stay_unread() {
     );
 }
 
-/// Forty files of different kinds and sizes, two folders deep, each with what it holds.
+/// Creates forty files of different types and sizes, up to two folders deep; returns their contents by name.
 fn make_files(root: &Path) -> BTreeMap<String, String> {
     let extensions = ["txt", "md", "csv", "rs"];
     let mut made = BTreeMap::new();
@@ -67,7 +67,7 @@ fn make_files(root: &Path) -> BTreeMap<String, String> {
     made
 }
 
-/// What the program is to find, counted without it.
+/// The summary that the program must produce, computed without it.
 fn count(made: &BTreeMap<String, String>) -> BTreeMap<&str, Value> {
     let mut groups: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for (name, text) in made {
@@ -96,7 +96,7 @@ fn count(made: &BTreeMap<String, String>) -> BTreeMap<&str, Value> {
 }
 
 #[test]
-fn the_directories_of_its_entry_are_served_wherever_one_works() {
+fn allowed_directories_are_served_from_any_working_directory() {
     let env = TestEnv::new();
     env.write_config(&files(&env));
     std::fs::write(env.path("files/note"), "here").unwrap();

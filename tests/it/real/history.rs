@@ -1,4 +1,4 @@
-//! A repository's history, and the clock of the world: the servers that are written in Python.
+//! The servers that are written in Python: the history of a git repository, and time zones.
 
 use std::{fs, path::Path, process::Command};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{git, run, time};
 
 #[test]
-fn real_git_log_is_read_and_summed_up() {
+fn real_git_log_is_read_and_summarized() {
     let env = TestEnv::with_config(&git());
     let repo = env.path("repo");
     make_repository(&repo);
@@ -27,7 +27,7 @@ fn real_git_log_is_read_and_summed_up() {
 }
 
 #[test]
-fn real_clock_tells_the_time_of_several_places() {
+fn real_time_server_converts_between_time_zones() {
     let env = TestEnv::with_config(&time());
     let found = run(&env, "clock", &Value::Null);
     assert_eq!(
@@ -42,7 +42,7 @@ fn real_clock_tells_the_time_of_several_places() {
     );
 }
 
-/// Five commits of two people on five days.
+/// Creates a repository with five commits by two authors on five days.
 pub(crate) fn make_repository(repo: &Path) {
     let commits = [
         ("Ada", "file-1.txt", "add: the first file"),
@@ -65,7 +65,7 @@ pub(crate) fn make_repository(repo: &Path) {
     }
 }
 
-/// `git`, as somebody on some day of January, with no settings but these.
+/// Runs `git` as this author on this day of January, without global or system configuration.
 fn run_git(repo: &Path, author: &str, day: usize, args: &[&str]) {
     let date = format!("2026-01-{day:02}T12:00:00Z");
     let mail = format!("{author}@example.com");

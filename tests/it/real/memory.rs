@@ -1,4 +1,4 @@
-//! State that lives in a server outlives the program that made it, because the session does.
+//! State in a server outlives the program that created it, because the session does.
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{console, memory, run, server_info, thinking};
 
 #[test]
-fn real_graph_is_built_in_one_run_and_queried_in_another_on_the_same_session() {
+fn real_graph_built_in_one_run_is_queried_in_another_on_the_same_session() {
     let env = TestEnv::new();
     env.write_config(&memory(&env));
     assert_eq!(run(&env, "graph_build", &Value::Null)["result"], 4);
@@ -33,7 +33,7 @@ fn real_graph_is_built_in_one_run_and_queried_in_another_on_the_same_session() {
 }
 
 #[test]
-fn real_thoughts_follow_each_other_and_the_server_remembers_them_across_runs() {
+fn real_thoughts_are_remembered_by_the_server_across_runs() {
     let env = TestEnv::with_config(&thinking());
     let first = run(&env, "thoughts", &Value::Null);
     assert_eq!(first["result"], json!([1, 2, 3]));
@@ -45,7 +45,7 @@ fn real_thoughts_follow_each_other_and_the_server_remembers_them_across_runs() {
             "thought 3 of 3, done",
         ]
     );
-    // Nobody else is told of them: the history is that of this one session.
+    // The history is that of this one session.
     assert_eq!(
         run(&env, "thoughts", &Value::Null)["result"],
         json!([4, 5, 6])

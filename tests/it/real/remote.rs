@@ -1,4 +1,4 @@
-//! Real servers over HTTP: the reference server in all its modes, and the Python SDK's.
+//! Real servers over HTTP: the reference server and a server on the Python SDK, each in all its modes.
 
 use std::{net::TcpListener, path::Path};
 
@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::server_info;
 
-/// One that was free a moment ago: these servers do not say which one they took.
+/// A port that was free a moment ago: these servers do not report the port that they bind.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// The reference server in one of its modes, once it serves.
+/// Starts the reference server in this mode and waits until it serves; returns it and its base URL.
 fn everything(env: &TestEnv, mode: &str) -> (Running, String) {
     let port = free_port();
     let mut command = env.command("mux");
@@ -37,7 +37,7 @@ fn everything(env: &TestEnv, mode: &str) -> (Running, String) {
 }
 
 #[test]
-fn real_everything_answers_over_streamable_http_and_sse_as_over_stdio() {
+fn real_everything_answers_over_streamable_http_and_sse_like_over_stdio() {
     for (mode, path, transport) in [
         ("streamableHttp", "/mcp", "streamable-http"),
         ("sse", "/sse", "sse"),
@@ -71,7 +71,7 @@ fn real_everything_answers_over_streamable_http_and_sse_as_over_stdio() {
 }
 
 #[test]
-fn real_python_answers_in_all_ways_that_its_sdk_has() {
+fn real_python_server_answers_in_every_http_mode_of_its_sdk() {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/remote.py");
     for (mode, flag, path) in [
         ("streamable-http", "", "/mcp"),

@@ -1,6 +1,6 @@
-//! What is declared for real servers is TypeScript, and programs that run well against them check.
+//! The declarations of real servers are valid TypeScript, and programs that run against these servers type-check.
 //!
-//! Invariant: the declarations are those that `mux types` prints, nothing is declared here.
+//! Invariant: the declarations are those that `mux types` prints; the test adds none.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{everything, files, git, memory, thinking, time};
 
 #[test]
-fn real_servers_are_declared_in_typescript_and_programs_check_against_it() {
+fn real_server_declarations_are_typescript_and_programs_check_against_them() {
     let env = TestEnv::new();
     let config = [
         everything(),
@@ -50,7 +50,7 @@ fn real_servers_are_declared_in_typescript_and_programs_check_against_it() {
         .unwrap();
         names.push(name);
     }
-    // What no such server would have is found, so the check is one.
+    // This program has an error, which must be found: it shows that the check works.
     fs::write(
         folder.join("wrong.ts"),
         "(async () => (await mux.time.get_current_time({ zone: \"UTC\" })).no)",

@@ -1,4 +1,4 @@
-//! Remote servers that say too much.
+//! Remote servers that send too much.
 
 use mux_tests::{TestEnv, process};
 
@@ -7,7 +7,7 @@ use super::{Remote, info, marking};
 const MIB: u64 = 1 << 20;
 
 #[test]
-fn an_answer_without_end_ends_that_session_and_the_daemon_stays_small() {
+fn endless_response_ends_its_session_and_daemon_memory_stays_bounded() {
     for fault in ["endless-body", "endless-event"] {
         let env = TestEnv::new();
         let remote = Remote::start(&env, "fix", &["--fault", fault, "--times", "1"]);
@@ -33,7 +33,7 @@ fn an_answer_without_end_ends_that_session_and_the_daemon_stays_small() {
 }
 
 #[test]
-fn many_answers_without_end_at_once_cost_as_much_as_one() {
+fn concurrent_endless_responses_stay_within_the_memory_bound() {
     let env = TestEnv::new();
     let remote = Remote::start(&env, "fix", &["--fault", "endless-body"]);
     env.write_config(&format!("{}calls_at_once = 32\n", remote.entry("fix")));
@@ -53,7 +53,7 @@ fn many_answers_without_end_at_once_cost_as_much_as_one() {
 }
 
 #[test]
-fn a_long_answer_is_taken_and_one_that_is_too_long_is_not() {
+fn long_response_is_accepted_and_one_over_the_limit_is_refused() {
     for flags in [&[][..], &["--json"], &["--sse"]] {
         let env = TestEnv::new();
         let remote = Remote::start(&env, "fix", flags);
@@ -67,7 +67,7 @@ fn a_long_answer_is_taken_and_one_that_is_too_long_is_not() {
 }
 
 #[test]
-fn more_calls_than_a_session_takes_at_once_all_get_their_answers() {
+fn two_hundred_concurrent_calls_all_get_their_responses() {
     let env = TestEnv::new();
     let remote = Remote::start(&env, "fix", &[]);
     env.write_config(&format!("{}calls_at_once = 256\n", remote.entry("fix")));

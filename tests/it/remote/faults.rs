@@ -1,4 +1,4 @@
-//! What goes wrong with one call, and what its caller is told.
+//! Failures of one call, and the error that its caller gets.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn marks(file: &std::path::Path) -> usize {
 }
 
 #[test]
-fn a_call_whose_answer_is_lost_is_not_made_again() {
+fn call_with_a_lost_response_is_not_repeated() {
     // The fault, the kind of error, and how often the call happened.
     for (fault, kind, happened) in [
         ("reset", "unknown_outcome", 1),
@@ -30,7 +30,7 @@ fn a_call_whose_answer_is_lost_is_not_made_again() {
         assert_eq!(error["path"], "fix.side_effect", "{fault}");
         assert_eq!(marks(&mark), happened, "{fault}");
         assert_eq!(remote.count("POST", "tools/call"), 1, "{fault}");
-        // Neither the fault nor the session stays.
+        // Neither the fault nor the session persists.
         assert_eq!(env.result(&marking(&mark)), "done", "{fault}");
         assert_eq!(marks(&mark), happened + 1, "{fault}");
         assert_eq!(remote.count("POST", "tools/call"), 2, "{fault}");
@@ -38,7 +38,7 @@ fn a_call_whose_answer_is_lost_is_not_made_again() {
 }
 
 #[test]
-fn an_answer_whose_stream_was_dropped_is_taken_up_again_and_comes_once() {
+fn response_on_a_dropped_stream_is_resumed_and_delivered_once() {
     let (env, remote) = with_remote(&["--fault", "drop", "--times", "3"]);
     let mark = env.path("mark");
     for times in 1..=3 {
@@ -56,7 +56,7 @@ fn an_answer_whose_stream_was_dropped_is_taken_up_again_and_comes_once() {
 }
 
 #[test]
-fn a_session_that_the_server_has_forgotten_is_replaced_and_the_call_goes_there() {
+fn session_forgotten_by_the_server_is_replaced_and_the_call_sent_there() {
     for flags in [&[][..], &["--sse"]] {
         let flags = [flags, &["--fault", "forget", "--times", "1"]].concat();
         let (env, remote) = with_remote(&flags);
@@ -70,7 +70,7 @@ fn a_session_that_the_server_has_forgotten_is_replaced_and_the_call_goes_there()
 }
 
 #[test]
-fn a_session_that_is_forgotten_each_time_is_not_replaced_for_ever() {
+fn session_that_is_always_forgotten_is_replaced_only_once() {
     let (env, remote) = with_remote(&["--fault", "forget"]);
     let mark = env.path("mark");
     let error = env.error(&marking(&mark));
@@ -79,7 +79,7 @@ fn a_session_that_is_forgotten_each_time_is_not_replaced_for_ever() {
 }
 
 #[test]
-fn the_elder_way_ends_with_its_stream_and_says_so() {
+fn sse_call_has_unknown_outcome_when_its_stream_ends() {
     for fault in ["cut", "reset"] {
         let (env, remote) = with_remote(&["--sse", "--fault", fault, "--times", "1"]);
         let mark = env.path("mark");
@@ -95,7 +95,7 @@ fn the_elder_way_ends_with_its_stream_and_says_so() {
 }
 
 #[test]
-fn a_server_that_is_gone_was_not_called_and_one_that_is_back_is() {
+fn stopped_server_is_unavailable_until_it_is_back() {
     let env = TestEnv::new();
     let remote = Remote::start(&env, "fix", &[]);
     env.write_config(&remote.entry("fix"));
@@ -112,7 +112,7 @@ fn a_server_that_is_gone_was_not_called_and_one_that_is_back_is() {
 }
 
 #[test]
-fn headers_that_come_late_are_waited_for_until_the_call_is_over() {
+fn response_headers_are_awaited_until_the_call_times_out() {
     let (env, remote) = with_remote(&["--fault", "slow=60000"]);
     let entry = remote.entry("fix");
     env.write_config(&format!("{entry}call_timeout = \"300ms\"\n"));

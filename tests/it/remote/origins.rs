@@ -1,4 +1,4 @@
-//! Where our headers go, and where they do not.
+//! The origins that get the headers of an entry.
 
 use mux_tests::TestEnv;
 
@@ -6,7 +6,7 @@ use super::{Remote, with_remote};
 
 const TOKEN: &str = "Bearer t0p-s3cret-token";
 
-/// The headers of all requests, by one name.
+/// The value of this header in each request.
 fn header(remote: &Remote, name: &str) -> Vec<Option<String>> {
     let requests = remote.requests().into_iter();
     requests
@@ -15,7 +15,7 @@ fn header(remote: &Remote, name: &str) -> Vec<Option<String>> {
 }
 
 #[test]
-fn the_headers_of_an_entry_go_with_every_request_and_to_no_other_origin() {
+fn headers_of_an_entry_are_in_every_request_and_go_to_no_other_origin() {
     for flags in [&[][..], &["--sse"]] {
         let env = TestEnv::new();
         let thief = Remote::start(&env, "thief", &[]);
@@ -42,7 +42,7 @@ fn the_headers_of_an_entry_go_with_every_request_and_to_no_other_origin() {
 }
 
 #[test]
-fn the_elder_way_sends_nothing_to_an_endpoint_elsewhere() {
+fn sse_sends_nothing_to_an_endpoint_on_another_origin() {
     let env = TestEnv::new();
     let thief = Remote::start(&env, "thief", &[]);
     let fault = format!("elsewhere={}", thief.url);

@@ -1,4 +1,4 @@
-//! Proxies, and that no secret of an address, a header or a proxy is ever shown.
+//! Proxies; and that no secret in a URL, a header or a proxy setting is ever shown.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn with_env(env: &TestEnv, lines: &str) {
 }
 
 #[test]
-fn a_proxy_of_the_captured_environment_is_used_and_its_exceptions_are_kept() {
+fn proxy_and_its_exceptions_come_from_the_captured_environment() {
     for (extra, used) in [("", true), ("no_proxy=127.0.0.1\n", false)] {
         let env = TestEnv::new();
         let remote = Remote::start(&env, "fix", &[]);
@@ -29,7 +29,7 @@ fn a_proxy_of_the_captured_environment_is_used_and_its_exceptions_are_kept() {
         );
         let heads = proxy.heads();
         assert_eq!(!heads.is_empty(), used, "{heads:?}");
-        // `me:pr0xy-secret`
+        // The credentials of the proxy are sent: `me:pr0xy-secret`.
         let told = |head: &String| {
             head.to_ascii_lowercase()
                 .contains("proxy-authorization: basic")
@@ -39,7 +39,7 @@ fn a_proxy_of_the_captured_environment_is_used_and_its_exceptions_are_kept() {
 }
 
 #[test]
-fn the_environment_of_whoever_started_the_daemon_names_no_proxy() {
+fn proxy_in_the_environment_of_the_starting_client_is_ignored() {
     let env = TestEnv::new();
     let remote = Remote::start(&env, "fix", &[]);
     env.write_config(&remote.entry("fix"));
@@ -47,7 +47,7 @@ fn the_environment_of_whoever_started_the_daemon_names_no_proxy() {
     let address = format!("http://127.0.0.1:{}", proxy.port);
     let mut command = env.command("mux");
     command.args(["call", "fix.echo", "text=x"]);
-    // What a shell hands on by itself is its user's, and so this is of no login shell.
+    // `SHELL` is not a login shell: that would add these variables to the captured environment.
     command
         .env("HTTP_PROXY", &address)
         .env("SHELL", "/bin/false");
@@ -56,7 +56,7 @@ fn the_environment_of_whoever_started_the_daemon_names_no_proxy() {
 }
 
 #[test]
-fn no_secret_of_an_address_a_header_or_a_proxy_is_shown_or_logged() {
+fn no_secret_in_a_url_a_header_or_a_proxy_is_shown_or_logged() {
     const SECRETS: [&str; 4] = [
         "p4ssw0rd-url",
         "k3y-in-query",

@@ -1,4 +1,4 @@
-//! Servers behind TLS: certificates of one's own, and proxies that only see a tunnel.
+//! Servers behind TLS: private certificate authorities, and proxies that only see a tunnel.
 
 use std::{
     fs,
@@ -16,15 +16,15 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{Remote, info};
 
-/// Takes TLS off and hands on what is in it; with the certificate of an authority that nobody knows.
+/// Terminates TLS and forwards the plain bytes. Its certificate is of a private authority.
 struct Terminator {
     port: u16,
-    /// That authority's certificate.
+    /// The file with the authority's certificate.
     authority: std::path::PathBuf,
 }
 
 impl Terminator {
-    /// `host` stands in the certificate.
+    /// Forwards to `behind`, with a certificate for `host`.
     async fn start(env: &TestEnv, behind: &Remote, host: &str) -> Self {
         let mut ca = CertificateParams::new(Vec::new()).unwrap();
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -82,7 +82,7 @@ fn with_env(env: &TestEnv, lines: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_of_ones_own_is_trusted_by_its_file_and_by_nothing_else() {
+async fn private_authority_is_trusted_only_through_ssl_cert_file() {
     for (host, trusted, works) in [
         ("localhost", true, true),
         ("localhost", false, false),
@@ -107,7 +107,8 @@ async fn a_certificate_of_ones_own_is_trusted_by_its_file_and_by_nothing_else() 
     }
 }
 
-/// Notes what it is asked for, and answers `refuse` if it is set; otherwise it becomes a tunnel.
+/// Starts a proxy that records the head of each request, and answers `refuse` if it is set or else opens the tunnel.
+/// Returns its port and the heads.
 async fn proxy(refuse: Option<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -141,7 +142,7 @@ async fn proxy(refuse: Option<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_proxy_sees_a_tunnel_and_its_password_nobody_sees() {
+async fn proxy_sees_only_a_tunnel_and_its_password_is_not_shown() {
     const PASSWORD: &str = "tunn3l-secret";
     let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n";
     for refuse in [None, Some(refusal)] {

@@ -1,4 +1,4 @@
-//! The ways to a server: how each is found, shown and closed.
+//! The transports to a remote server: how each is detected, shown and closed.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Remote, info, with_remote};
 
 #[test]
-fn a_session_over_streamable_http_is_opened_shared_shown_and_closed() {
+fn streamable_http_session_is_opened_shared_shown_and_closed() {
     for flags in [&[][..], &["--json"], &["--no-stream"], &["--restless"]] {
         let (env, remote) = with_remote(flags);
         let pids = env.result("return await Promise.all([1, 2, 3].map(() => mux.fix.pid({})))");
@@ -22,8 +22,8 @@ fn a_session_over_streamable_http_is_opened_shared_shown_and_closed() {
         assert!(shown.get("pid").is_none(), "{shown:#}");
         env.mux(["stop"]).ok();
         assert_eq!(remote.count("DELETE", ""), 1, "{flags:?}: said goodbye");
-        // The first id is the session's, whatever later answers name. Before it are the question for the
-        // era and the handshake.
+        // The first session id stays in use, whatever later responses name. The two requests before it, which probe
+        // the protocol era and shake hands, have none.
         let all = remote.requests();
         let ids = all.iter().map(|r| &r["headers"]["mcp-session-id"]);
         let ids: Vec<_> = ids.skip_while(|id| id.is_null()).collect();
@@ -33,7 +33,7 @@ fn a_session_over_streamable_http_is_opened_shared_shown_and_closed() {
 }
 
 #[test]
-fn what_speaks_only_the_elder_way_is_found_out_once() {
+fn sse_only_server_is_detected_once() {
     let env = TestEnv::new();
     let remote = Remote::start(&env, "fix", &["--sse"]);
     env.write_config(&remote.entry("fix"));
@@ -47,7 +47,7 @@ fn what_speaks_only_the_elder_way_is_found_out_once() {
         env.result("return await mux.fix.echo({ text: 'hi' })"),
         "hi"
     );
-    // A POST there would have been answered with 405: the second session did not try.
+    // The second session did not try a POST, which this server answers with 405.
     let streams = remote.count("GET", "");
     assert_eq!(
         (streams, info(&env, "fix")["starts"].as_u64()),
@@ -65,7 +65,7 @@ fn what_speaks_only_the_elder_way_is_found_out_once() {
 }
 
 #[test]
-fn an_entry_that_names_its_transport_is_taken_at_its_word() {
+fn configured_transport_is_used_without_fallback() {
     let env = TestEnv::new();
     let elder = Remote::start(&env, "elder", &["--sse"]);
     let newer = Remote::start(&env, "newer", &[]);
@@ -85,7 +85,7 @@ fn an_entry_that_names_its_transport_is_taken_at_its_word() {
 }
 
 #[test]
-fn a_unix_socket_is_spoken_to_in_both_ways() {
+fn unix_socket_is_used_over_both_transports() {
     for flags in [&[][..], &["--sse"]] {
         let env = TestEnv::new();
         let socket = env.path("fix.sock");
@@ -107,7 +107,7 @@ fn a_unix_socket_is_spoken_to_in_both_ways() {
 }
 
 #[test]
-fn a_socket_that_is_none_or_belongs_to_somebody_else_is_refused() {
+fn path_that_is_no_socket_or_has_another_owner_is_refused() {
     let env = TestEnv::new();
     let file = env.path("no.sock");
     fs::write(&file, "").unwrap();
@@ -119,7 +119,7 @@ fn a_socket_that_is_none_or_belongs_to_somebody_else_is_refused() {
     env.mux(["call", "fix.echo"])
         .fails(3, &["gone.sock", "is the server running?"]);
     env.stop();
-    // Only root can give a socket away.
+    // Only root can change the owner of a socket.
     if nix::unistd::geteuid().is_root() {
         let path = env.path("fix.sock");
         let remote = Remote::start(&env, "fix", &["--unix", path.to_str().unwrap()]);
@@ -132,7 +132,7 @@ fn a_socket_that_is_none_or_belongs_to_somebody_else_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_reached_says_what_to_do() {
+fn error_of_an_unreachable_server_has_a_remedy() {
     let env = TestEnv::new();
     let remote = Remote::start(&env, "fix", &["--fault", "html", "--on", "initialize"]);
     let wrong = remote.url.replace("/mcp", "/elsewhere");

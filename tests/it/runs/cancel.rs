@@ -1,4 +1,4 @@
-//! Stopping a run: in line for a worker, and with a call on its way.
+//! Cancellation of a run: while it waits for a worker, and during a call.
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{EventKind, Held, Kind, RunState};
@@ -9,8 +9,8 @@ use super::{all, call, cancel, client, failed, info, outcome, start, until};
 
 const HANGING: &str = "await mux.fix.hang({})";
 
-/// Waits until the server was told of so many cancellations. Between two looks it is asked, so that
-/// nobody waits for the clock.
+/// Waits until the server has received this many cancellations. Each poll is a call of the server, so there is no
+/// sleep.
 async fn cancelled_calls(session: &Session, times: usize) {
     for _ in 0..2000 {
         let told = call(session, "fix.cancelled", json!({})).await.unwrap();
@@ -24,7 +24,8 @@ async fn cancelled_calls(session: &Session, times: usize) {
     panic!("the server was not told {times} times");
 }
 
-/// Fills the pool until somebody stands in line, and gives one more run behind, started by `last`.
+/// Fills the pool until a run waits for a worker, then starts one more through `last`. Returns the ids of the other
+/// runs and of that one.
 async fn with_one_in_line(session: &Session, last: &Session) -> (Vec<String>, String) {
     let mut others = Vec::new();
     loop {
@@ -54,7 +55,7 @@ fn narrow() -> TestEnv {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_in_line_is_cancelled_before_it_begins() {
+async fn waiting_run_is_cancelled_before_it_starts() {
     let env = narrow();
     let session = client(&env).await;
     let (others, waiting) = with_one_in_line(&session, &session).await;
@@ -71,7 +72,7 @@ async fn a_run_in_line_is_cancelled_before_it_begins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_in_line_goes_with_the_client_that_asked_for_it() {
+async fn waiting_run_is_cancelled_when_its_client_disconnects() {
     let env = narrow();
     let session = client(&env).await;
     let guest = client(&env).await;
@@ -86,7 +87,7 @@ async fn a_run_in_line_goes_with_the_client_that_asked_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_cancellation_of_a_run_reaches_the_server_that_works_for_it() {
+async fn cancellation_of_a_run_reaches_the_server_of_its_call() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let run = start(&session, HANGING, false).await;
@@ -98,7 +99,7 @@ async fn the_cancellation_of_a_run_reaches_the_server_that_works_for_it() {
     cancel(&other, &run).await;
     assert_eq!(failed(outcome(&other, &run).await).kind, Kind::Cancelled);
     cancelled_calls(&other, 1).await;
-    // Once more, and after the end, is no error.
+    // Cancelling again, after the end, is no error.
     cancel(&other, &run).await;
     let info = info(&other, &run).await.unwrap();
     assert_eq!((info.calls, info.calls_ended), (1, 0));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{call, client, failed, info, outcome, start, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_detached_run_goes_on_without_its_client_and_its_end_can_be_read() {
+async fn detached_run_continues_without_its_client_and_its_outcome_can_be_read() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let first = client(&env).await;
     let code = "await mux.fix.barrier({ name: 'go', parties: 2 }); return 'done'";
@@ -25,7 +25,7 @@ async fn a_detached_run_goes_on_without_its_client_and_its_end_can_be_read() {
     drop(first);
 
     let second = client(&env).await;
-    // The one that went with its client tells that the daemon knows of its end.
+    // The attached run is cancelled, so the daemon has noticed the disconnect.
     assert_eq!(
         failed(outcome(&second, &attached).await).kind,
         Kind::Cancelled
@@ -44,14 +44,14 @@ async fn a_detached_run_goes_on_without_its_client_and_its_end_can_be_read() {
     );
 }
 
-/// A program that leaves a mark in a file after a while.
+/// A program that writes the file `mark` after `ms` milliseconds.
 fn leaving_a_mark(env: &TestEnv, ms: u64) -> String {
     let mark: Value = json!({ "file": env.path("mark"), "line": "done" });
     format!("await mux.fix.sleep({{ ms: {ms} }}); await mux.fix.side_effect({mark})")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_daemon_stays_for_a_detached_run_and_leaves_after_it() {
+async fn idle_daemon_exits_only_after_a_detached_run() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &[]);
     env.write_config(&format!("{fix}[daemon]\nidle_exit = \"1s\"\n"));
@@ -64,7 +64,7 @@ async fn an_idle_daemon_stays_for_a_detached_run_and_leaves_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_daemon_that_is_told_to_end_lets_a_detached_run_finish() {
+async fn sigterm_lets_a_detached_run_finish() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let daemon = env.serve();
     let session = client(&env).await;

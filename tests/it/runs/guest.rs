@@ -1,4 +1,4 @@
-//! What a program hands over beside its result, and what it reads of what is kept.
+//! The parts that a program emits besides its result, and stored values that it reads.
 
 use mux_client::Session;
 use mux_proto::{Event, EventKind, Handle, Held, Kind, Outcome};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{all, client, failed, run, start, stored, text};
 
-/// The parts of a run, in their order.
+/// The emitted parts of a run, in order.
 fn parts(events: &[Event]) -> Vec<Held> {
     let part = |event: &Event| match &event.event {
         EventKind::Emitted { part } => Some(part.clone()),
@@ -25,7 +25,7 @@ fn result(outcome: Outcome) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_of_a_tool_passes_untouched_and_a_long_part_is_stored() {
+async fn image_of_a_tool_is_passed_on_unchanged_and_a_long_part_is_stored() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let image = "return await mux.fix.image({})";
@@ -54,7 +54,7 @@ async fn an_image_of_a_tool_passes_untouched_and_a_long_part_is_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_lines_and_calls_stay_in_the_order_of_the_program() {
+async fn parts_console_lines_and_calls_keep_the_order_of_the_program() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let code = "
@@ -97,13 +97,13 @@ async fn parts_lines_and_calls_stay_in_the_order_of_the_program() {
     ));
 }
 
-/// A handle, made by another run.
+/// Runs a program with a long result; returns the handle.
 async fn kept(session: &Session, code: &str) -> Handle {
     stored(run(session, code).await)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_reads_what_another_left_whole_or_in_pages() {
+async fn program_reads_a_stored_value_whole_or_in_pages() {
     let env = TestEnv::new();
     let session = client(&env).await;
     let made = "return Array.from({ length: 60000 }, (_, n) => ({ n, s: '\\u00e4\\u20ac' }))";
@@ -139,7 +139,7 @@ async fn a_program_reads_what_another_left_whole_or_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reading_counts_as_a_call_of_the_run_and_of_no_server() {
+async fn mux_read_counts_towards_the_call_limit_of_the_run() {
     let env = TestEnv::new();
     env.write_config("[limits]\ncalls = 3\n");
     let session = client(&env).await;

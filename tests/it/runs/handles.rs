@@ -1,4 +1,4 @@
-//! Values that are too long to be sent: under which handle they stand, and for how long.
+//! Values too long to be sent inline: their handles, and how long these are valid.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{all, call, client, failed, read, run, start, stored, text};
 
-/// 300 KiB and more, with characters of one to four bytes.
+/// A program whose result is longer than 300 KiB, with characters of one to four bytes.
 const LONG: &str =
     "return { text: 'a\\u00e4\\u20ac\\ud834\\udd1e\\n\"'.repeat(30000), n: [1, 2.5, null] }";
 
@@ -17,7 +17,7 @@ fn long() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_long_result_has_a_handle_and_its_pages_are_the_value() {
+async fn long_result_has_a_handle_and_its_pages_add_up_to_the_value() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let id = start(&session, LONG, false).await;
@@ -35,7 +35,7 @@ async fn a_long_result_has_a_handle_and_its_pages_are_the_value() {
         assert!(text.starts_with(&handle.preview));
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), long());
     }
-    // The same value is the same handle, whoever made it; another is another.
+    // Equal values have the same handle, whichever run made them; different values have different ones.
     assert_eq!(stored(run(&session, LONG).await).handle, handle.handle);
     let value = json!({ "value": { "text": "aä€𝄞\n\"".repeat(30000) } });
     let echoed = call(&session, "fix.echo_json", value.clone())
@@ -47,14 +47,14 @@ async fn a_long_result_has_a_handle_and_its_pages_are_the_value() {
     assert_ne!(echoed.handle, handle.handle);
     let echoed = text(&session, &echoed, 1 << 20).await;
     assert_eq!(serde_json::from_str::<Value>(&echoed).unwrap(), value);
-    // What is short enough comes as it is.
+    // A short value is sent inline.
     let short = run(&session, "return 'x'.repeat(256 * 1024 - 2)").await;
     assert!(matches!(short, Outcome::Result(_)));
     stored(run(&session, "return 'x'.repeat(256 * 1024 - 1)").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rubbish_in_place_of_handles_and_numbers_is_answered() {
+async fn invalid_handles_and_offsets_are_answered() {
     let env = TestEnv::new();
     let session = client(&env).await;
     let handle = stored(run(&session, LONG).await);
@@ -97,7 +97,7 @@ async fn rubbish_in_place_of_handles_and_numbers_is_answered() {
     assert_eq!((page.text.len() as u64, page.next), (total, None));
 }
 
-/// Ends the daemon; the next request starts another.
+/// Kills the daemon; the next request starts another.
 async fn restart(env: &TestEnv) {
     let daemon = env.daemon().unwrap();
     process::kill(daemon);
@@ -118,7 +118,7 @@ async fn handles_outlive_the_daemon_unless_their_files_are_damaged() {
     content[1000] = b'y';
     fs::write(&file, content).unwrap();
     let unfinished = fs::File::create(env.dirs.results().join("unfinished-1")).unwrap();
-    // A younger one may be that of a daemon which is leaving.
+    // A newer file could belong to a daemon that is shutting down.
     let before = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
     unfinished.set_modified(before).unwrap();
     restart(&env).await;
@@ -135,7 +135,7 @@ async fn handles_outlive_the_daemon_unless_their_files_are_damaged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_the_disk_takes_nothing_a_result_comes_whole_with_a_word() {
+async fn result_that_cannot_be_stored_is_sent_inline_with_a_warning() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.dirs.prepare().unwrap();
     fs::write(env.dirs.results(), "in the way").unwrap();
@@ -151,14 +151,14 @@ async fn where_the_disk_takes_nothing_a_result_comes_whole_with_a_word() {
     assert!(text.contains("could not be kept"), "{text}");
     let called = call(&session, "fix.blob", json!({ "bytes": 300_000 })).await;
     assert!(matches!(called.unwrap(), Held::Value(_)));
-    // Too long for any message: the error says what is amiss.
+    // Too long for one message: the error names its size.
     let error = failed(run(&session, "return 'x'.repeat(14 << 20)").await);
     assert_eq!(error.kind, Kind::Unavailable, "{error:?}");
     assert!(error.message.contains("14680066 bytes"), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_whose_value_no_worker_can_be_sent_tells_where_it_is() {
+async fn error_for_a_value_too_long_for_a_worker_has_its_handle() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let code = "try { await mux.fix.blob({ bytes: 16775000 }); }

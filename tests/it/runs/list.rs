@@ -1,4 +1,4 @@
-//! Which runs there are, who asked for them, how far they are; and their events again.
+//! The list of runs, with their clients and their progress; and events that are read again.
 
 use mux_client::Identity;
 use mux_proto::{EventKind, Kind, Outcome, RunState};
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{all, cancel, client, events, failed, info, listed, outcome, session, start, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn runs_are_listed_with_who_asked_and_how_far_they_are() {
+async fn runs_are_listed_with_their_client_and_progress() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let identity = Identity {
         agent: Some("small\u{1b}[2J-model".into()),
@@ -66,7 +66,7 @@ async fn runs_are_listed_with_who_asked_and_how_far_they_are() {
     assert_eq!((latest.0.len(), latest.1), (2, 3));
     assert_eq!(listed(&other, false, Some(usize::MAX)).await.0.len(), 3);
 
-    // The number alone says which, for every method.
+    // Every method accepts the number alone.
     let number = long.rsplit('-').next().unwrap();
     assert_eq!(info(&other, number).await.unwrap().run, long);
     cancel(&other, number).await;
@@ -108,7 +108,7 @@ async fn events_can_be_read_again_from_any_number() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_run_has_its_console_and_the_calls_that_ended() {
+async fn failed_run_has_its_console_and_its_ended_calls() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let session = client(&env).await;
     let code = "console.log('before'); await mux.fix.echo({ text: 'x' }); throw new Error('over')";

@@ -1,4 +1,4 @@
-//! A daemon that takes the socket which systemd passed.
+//! A daemon that listens on the socket that systemd passed.
 
 use std::{
     fs::File,
@@ -10,7 +10,7 @@ use mux_tests::{TestEnv, process};
 
 use super::{activate, bound};
 
-/// Nobody waits at the socket: systemd would start the next daemon for him.
+/// Asserts that no connection is pending, for which systemd would start another daemon.
 #[track_caller]
 fn nobody_waits_at(socket: &UnixListener) {
     let waiting = socket.accept().map(drop);
@@ -18,10 +18,10 @@ fn nobody_waits_at(socket: &UnixListener) {
 }
 
 #[test]
-fn clients_are_served_at_the_socket_that_was_passed_and_it_stays() {
+fn clients_are_served_on_the_passed_socket_and_it_is_not_removed() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let socket = bound(&env);
-    // This one waits since before there was a daemon.
+    // This client connects before there is a daemon.
     let early = env.begin(["run", "-e", "return 'early'"]);
     let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
     assert_eq!(early.wait().ok().stdout.trim(), "early");
@@ -43,7 +43,7 @@ fn clients_are_served_at_the_socket_that_was_passed_and_it_stays() {
 }
 
 #[test]
-fn commands_that_start_no_daemon_leave_the_socket_of_systemd_alone() {
+fn commands_that_start_no_daemon_do_not_connect_to_the_socket_of_systemd() {
     let env = TestEnv::new();
     let socket = bound(&env);
     env.mux(["status"]).fails(3, &["no muxd is running"]);
@@ -52,7 +52,7 @@ fn commands_that_start_no_daemon_leave_the_socket_of_systemd_alone() {
     env.mux(["service", "status"])
         .fails(3, &["no service is installed"]);
     nobody_waits_at(&socket);
-    // The next one takes it all the same.
+    // The next daemon listens on it all the same.
     let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
     assert_eq!(env.result("return 3"), 3);
     env.mux(["status"]).ok();
@@ -61,7 +61,7 @@ fn commands_that_start_no_daemon_leave_the_socket_of_systemd_alone() {
 }
 
 #[test]
-fn whoever_comes_while_it_ends_is_told_and_does_not_start_the_next_one() {
+fn client_during_shutdown_is_refused_and_starts_no_daemon() {
     let env = TestEnv::new();
     let socket = bound(&env);
     let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
@@ -72,7 +72,7 @@ fn whoever_comes_while_it_ends_is_told_and_does_not_start_the_next_one() {
     ]);
     run.hear("begun");
     let stop = env.begin(["stop"]);
-    // It takes no new client from that moment on, and the run has its time.
+    // From now on the daemon refuses new clients, while the run continues.
     let mut refused = 0;
     while process::is_alive(daemon.pid()) && refused < 3 {
         refused += i32::from(env.mux(["status"]).code == 3);
@@ -85,7 +85,7 @@ fn whoever_comes_while_it_ends_is_told_and_does_not_start_the_next_one() {
 }
 
 #[test]
-fn a_daemon_that_nobody_needs_goes_and_systemd_keeps_listening() {
+fn idle_daemon_exits_and_systemd_keeps_listening() {
     let env = TestEnv::with_config("[daemon]\nidle_exit = \"200ms\"\n");
     let socket = bound(&env);
     let first = activate(&env, socket.try_clone().unwrap(), &[]);
@@ -98,7 +98,7 @@ fn a_daemon_that_nobody_needs_goes_and_systemd_keeps_listening() {
 }
 
 #[test]
-fn what_cannot_be_listened_on_is_refused_by_name() {
+fn passed_descriptor_that_is_no_listener_is_refused() {
     let env = TestEnv::new();
     let (one, _other) = UnixStream::pair().unwrap();
     let output = activate(&env, one, &[]).wait();
@@ -107,12 +107,12 @@ fn what_cannot_be_listened_on_is_refused_by_name() {
     activate(&env, file, &[])
         .wait()
         .fails(1, &["ListenStream="]);
-    // It is the user's next command that starts one, as ever.
+    // The user's next command still starts a daemon.
     assert_eq!(env.result("return 1"), 1);
 }
 
 #[test]
-fn variables_of_another_process_mean_nothing_to_a_daemon_of_a_client() {
+fn systemd_variables_of_another_process_are_ignored() {
     let env = TestEnv::new();
     let mut command = env.command("mux");
     command

@@ -1,5 +1,5 @@
-//! A real user manager of systemd, in a mount namespace of its own, with a home and a runtime directory of the
-//! test. Where none can be run, the tests say so.
+//! A real user manager of systemd, in its own mount namespace, with the home and a runtime directory of the test.
+//! Where none can run, the test is skipped.
 
 use std::{
     fs,
@@ -22,13 +22,13 @@ struct Manager<'a> {
 }
 
 impl<'a> Manager<'a> {
-    /// Why there is none, where there can be none.
+    /// Starts a user manager. The error is the reason why none can run here.
     fn start(env: &'a TestEnv) -> Result<Self, String> {
         let systemd = SYSTEMD.into_iter().find(|path| fs::exists(path).unwrap());
         let systemd = systemd.ok_or("there is no systemd")?;
         let runtime = env.path("xdg");
         fs::create_dir(&runtime).unwrap();
-        // It runs only where the system was started by systemd, as that directory shows.
+        // systemd runs only on a system that systemd has booted, which it detects by this directory.
         let script =
             "mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec \"$0\" --user";
         let mut command = Command::new("unshare");
@@ -105,7 +105,7 @@ impl Drop for Manager<'_> {
 }
 
 #[test]
-fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
+fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let systemd = match Manager::start(&env) {
         Ok(systemd) => systemd,
@@ -114,7 +114,7 @@ fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
             return;
         }
     };
-    // One that a client started makes room.
+    // A daemon that a client started makes room for the service.
     systemd.result("return await mux.fix.pid({})");
     let by_client = systemd.status();
     assert_eq!(by_client["started"]["by"], "client");
@@ -132,7 +132,7 @@ fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
     );
     assert!(told["pid"].is_null(), "{told}");
 
-    // Twenty at once, and there is one.
+    // Twenty clients at once start one daemon.
     let clients: Vec<Running> = (0..20)
         .map(|n| {
             let mut command = env.command("mux");
@@ -155,7 +155,7 @@ fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
     assert!(systemd.shows(&service, "StatusText").contains("client"));
     systemd.mux(&["doctor"]).ok();
 
-    // One that dies is followed by another, and so is one that is restarted.
+    // A daemon that is killed or restarted is replaced.
     process::kill(i32::try_from(first).unwrap());
     assert_eq!(systemd.result("return 1"), 1);
     let second = systemd.status()["pid"].clone();
@@ -165,7 +165,7 @@ fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
     assert_ne!(third["pid"], second);
     assert_eq!(third["started"]["by"], "systemd");
 
-    // One that takes over is the service from then on.
+    // After an upgrade the successor is the main process of the service.
     let restarts = systemd.shows(&service, "NRestarts");
     let told = systemd.mux(&["--json", "restart", "--upgrade"]).ok().json();
     assert_eq!(told["before"], third["pid"]);
@@ -179,14 +179,14 @@ fn a_user_manager_of_systemd_starts_muxd_and_gives_it_back() {
     assert_eq!(third["started"]["by"], "systemd");
     assert_eq!(systemd.result("return 'warm'"), "warm");
 
-    // One that is stopped stays away until somebody needs it.
+    // A stopped daemon is not started until a client needs it.
     systemd.mux(&["stop"]).ok();
     assert!(process::wait_for_end(pid(&third), HANG));
     systemd.mux(&["status"]).fails(3, &["no muxd is running"]);
     assert_eq!(systemd.shows(&service, "Result"), "success");
     assert_eq!(systemd.result("return 2"), 2);
 
-    // A second time there is nothing to do.
+    // A second installation has nothing to do.
     let again = systemd.mux(&["--json", "service", "install"]).ok().json();
     assert_eq!(again["ran"], Value::Array(Vec::new()));
     assert!(again["made_room"].is_null());

@@ -1,4 +1,4 @@
-//! Two who would start a daemon: a client and systemd. There is one in the end.
+//! Both a client and systemd start a daemon: one of the two remains.
 
 use std::{os::unix::net::UnixListener, process::Stdio};
 
@@ -7,11 +7,11 @@ use mux_tests::{Running, TestEnv, process};
 use super::{HANG, activate, bound};
 
 #[test]
-fn a_daemon_that_lost_its_path_to_systemd_goes_and_the_next_one_waits_for_it() {
+fn daemon_whose_socket_path_systemd_took_exits_before_the_next_one_serves() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.result("return await mux.fix.pid({})");
     let old = env.daemon().unwrap();
-    // systemd removes what stands there, and listens itself.
+    // systemd removes the socket of the daemon, and listens there itself.
     let socket = bound(&env);
     let daemon = activate(&env, socket.try_clone().unwrap(), &[]);
     env.result("return await mux.fix.pid({})");
@@ -24,7 +24,7 @@ fn a_daemon_that_lost_its_path_to_systemd_goes_and_the_next_one_waits_for_it() {
 }
 
 #[test]
-fn a_daemon_that_serves_elsewhere_is_asked_to_make_room() {
+fn daemon_on_another_socket_makes_room_for_the_activated_one() {
     let env = TestEnv::new();
     env.result("return 1");
     let old = env.daemon().unwrap();
@@ -32,7 +32,7 @@ fn a_daemon_that_serves_elsewhere_is_asked_to_make_room() {
     let socket = UnixListener::bind(&path).unwrap();
     let daemon = activate(&env, socket, &[]);
     assert!(process::wait_for_end(old, HANG));
-    // Clients find the place where it listens in its lock.
+    // Clients read the path of the socket from the instance lock.
     while env.daemon() != Some(daemon.pid()) {
         assert!(process::is_alive(daemon.pid()));
     }
@@ -46,7 +46,7 @@ fn a_daemon_that_serves_elsewhere_is_asked_to_make_room() {
 }
 
 #[test]
-fn muxd_by_hand_leaves_a_socket_alone_on_which_systemd_listens() {
+fn muxd_started_by_hand_does_not_take_the_socket_of_systemd() {
     let env = TestEnv::new();
     let socket = bound(&env);
     let mut muxd = env.command("muxd");
@@ -56,7 +56,7 @@ fn muxd_by_hand_leaves_a_socket_alone_on_which_systemd_listens() {
         "{by_hand:?}"
     );
     assert!(env.dirs.socket().exists());
-    // systemd has heard that one is wanted.
+    // Its connection makes systemd start a daemon.
     assert!(socket.accept().is_ok());
     assert_eq!(env.daemon(), None);
 }

@@ -1,10 +1,10 @@
-//! The files that `mux service install` would write, as those who read them judge.
+//! The files that `mux service install` would write, checked with the tools of the service manager.
 
 use std::{fs, path::PathBuf, process::Command};
 
 use mux_tests::{TestEnv, env, left_out};
 
-/// What would be written into a folder of the test, by the names of the files.
+/// Writes the files of `mux service install --dry-run` into the home; returns their paths.
 fn written(env: &TestEnv) -> Vec<PathBuf> {
     let shown = env.mux(["--json", "service", "install", "--dry-run"]);
     let shown = shown.ok().json();
@@ -63,15 +63,15 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    // It warns of other units, too, which are not ours.
+    // It also warns about units that are not ours.
     let ours: Vec<&str> = said.lines().filter(|line| line.contains("muxd")).collect();
     assert!(ours.is_empty(), "{ours:?}");
 }
 
 #[test]
-fn without_a_service_manager_nothing_is_written_and_the_way_out_is_named() {
+fn without_a_service_manager_nothing_is_written_and_the_alternative_is_named() {
     let env = TestEnv::new();
-    // No bus, and no manager: as after su, or in a container.
+    // No bus and no service manager, as after `su` or in a container.
     let output = env.mux(["service", "install"]);
     output.fails(3, &["the first client starts it"]);
     assert!(!env.path(".config").exists());

@@ -1,4 +1,4 @@
-//! What a daemon tells systemd: that it serves, what it does, that it lives, that it ends.
+//! The notifications of a daemon to systemd: ready, status, watchdog, stopping.
 
 use std::io::ErrorKind;
 
@@ -11,20 +11,20 @@ use nix::sys::signal::Signal;
 
 use super::{Ear, HANG, activate, bound};
 
-/// A daemon of which systemd wants to hear, four times in this time.
+/// The variables that ask a daemon for notifications, with `WATCHDOG=1` four times per `WATCHDOG_USEC`.
 fn variables(ear: &str) -> [(&str, &str); 2] {
     [("NOTIFY_SOCKET", ear), ("WATCHDOG_USEC", "2000000")]
 }
 
 #[test]
-fn it_says_when_it_serves_what_it_does_and_that_it_ends() {
+fn daemon_notifies_ready_status_and_stopping() {
     let env = TestEnv::new();
     let socket = bound(&env);
     let path = env.path("ear");
     let mut ear = Ear::at(&path);
     let daemon = activate(&env, socket, &variables(path.to_str().unwrap()));
     let first = ear.hear("READY=1");
-    // With a client that waits it would be another number.
+    // A waiting client would be counted in the status.
     ear.hear("WATCHDOG=1");
     assert!(
         first
@@ -52,7 +52,7 @@ fn it_says_when_it_serves_what_it_does_and_that_it_ends() {
 }
 
 #[test]
-fn a_daemon_that_takes_over_is_heard_in_place_of_the_one_before() {
+fn successor_notifies_in_place_of_the_old_daemon() {
     let env = TestEnv::new();
     let socket = bound(&env);
     let path = env.path("ear");
@@ -69,7 +69,7 @@ fn a_daemon_that_takes_over_is_heard_in_place_of_the_one_before() {
     let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
     let mut heard = ear.hear(&format!("MAINPID={}", told["pid"]));
     heard.extend(ear.hear("WATCHDOG=1"));
-    // The program of the old one is none of this one.
+    // The successor does not count the run of the old daemon.
     heard.extend(ear.hear("STATUS=0 clients, 0 runs"));
     let status = env.mux(["--json", "status"]).ok().json();
     assert_eq!(status["pid"], told["pid"]);
@@ -86,13 +86,13 @@ fn a_daemon_that_takes_over_is_heard_in_place_of_the_one_before() {
     let second = i32::try_from(told["pid"].as_i64().unwrap()).unwrap();
     assert!(process::wait_for_end(second, HANG));
     assert!(env.dirs.socket().exists(), "it is not ours to remove");
-    // Nobody waits there, for whom systemd would start another one.
+    // No connection is pending, for which systemd would start another daemon.
     let waiting = kept.accept().map(drop);
     assert_eq!(waiting.unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 #[test]
-fn it_lives_as_long_as_it_answers_itself_and_is_no_client_of_its_own() {
+fn watchdog_probe_is_not_counted_as_a_client() {
     let env = TestEnv::with_config("[daemon]\nidle_exit = \"3s\"\n");
     let socket = bound(&env);
     let path = env.path("ear");
@@ -103,13 +103,13 @@ fn it_lives_as_long_as_it_answers_itself_and_is_no_client_of_its_own() {
     }
     let status = env.mux(["--json", "status"]).ok().json();
     assert_eq!(status["clients"], 1, "only the one that asks");
-    // Its own connections do not keep it.
+    // The daemon's own connections do not prevent its idle exit.
     ear.hear("STOPPING=1");
     assert!(daemon.end().success());
 }
 
 #[test]
-fn a_daemon_with_every_place_taken_lives_though_systemd_is_slow_to_read() {
+fn watchdog_continues_at_the_client_limit_while_notifications_are_unread() {
     let env = TestEnv::new();
     let socket = bound(&env);
     let path = env.path("ear");
@@ -127,7 +127,7 @@ fn a_daemon_with_every_place_taken_lives_though_systemd_is_slow_to_read() {
         }
     }
     assert!(crowd.len() > 4_000, "{} were let in", crowd.len());
-    // Nobody has listened to it meanwhile, and it has not waited for that.
+    // No notification was read meanwhile, and that did not block the daemon.
     ear.hear(&format!("STATUS={} clients, 0 runs", crowd.len()));
     for _ in 0..3 {
         ear.hear("WATCHDOG=1");
@@ -139,7 +139,7 @@ fn a_daemon_with_every_place_taken_lives_though_systemd_is_slow_to_read() {
     assert!(daemon.end().success());
 }
 
-/// The usual limit is near the number of clients.
+/// Raises the limit of open files, because the usual one is close to the number of clients.
 fn raise_descriptors() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();

@@ -1,4 +1,4 @@
-//! Sessions of a client or a run end with it, and those that nobody uses end after their time.
+//! Sessions of a client or a run end with it, and unused sessions end after `idle_close`.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use super::{Client, PROMISE, seen, workspace};
 use mux_tests::{TestEnv, process};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_a_client_is_its_own_and_ends_with_it() {
+async fn session_of_a_client_is_not_shared_and_ends_with_it() {
     let env = TestEnv::new();
     env.write_config(&format!("{}share = \"client\"\n", env.fixture("fix", &[])));
     let (one, two) = (Client::at(&env, None).await, Client::at(&env, None).await);
     let (mine, theirs) = (one.pid("fix").await, two.pid("fix").await);
     assert_ne!(mine, theirs);
-    // Its runs are its own, too.
+    // The runs of a client use its session.
     assert_eq!(
         one.run("return await mux.fix.pid({})").await,
         mine.to_string()
@@ -24,7 +24,7 @@ async fn a_session_of_a_client_is_its_own_and_ends_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_a_run_is_its_own_and_ends_with_it() {
+async fn session_of_a_run_is_not_shared_and_ends_with_it() {
     let env = TestEnv::new();
     env.write_config(&format!("{}share = \"run\"\n", env.fixture("fix", &[])));
     let client = Client::at(&env, None).await;
@@ -42,7 +42,7 @@ async fn a_session_of_a_run_is_its_own_and_ends_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_nobody_uses_is_closed_after_its_time_and_opened_again() {
+async fn unused_session_is_closed_after_idle_close_and_reopened() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &[]);
     env.write_config(&format!(

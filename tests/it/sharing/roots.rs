@@ -1,4 +1,4 @@
-//! Servers that ask for roots: each workspace has its own session, unless the user says otherwise.
+//! Servers that ask for roots: each workspace has its own session, unless configured otherwise.
 
 use serde_json::{Value, json};
 
@@ -11,13 +11,13 @@ fn root(folder: &std::path::Path) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_asks_at_its_start_gets_a_process_and_roots_for_each_workspace() {
+async fn server_that_asks_for_roots_at_startup_has_a_process_per_workspace() {
     let env = TestEnv::with_fixtures(&[("fix", &["--ask-roots"])]);
     let (a, b) = (workspace(&env, "a"), workspace(&env, "b"));
     let in_a = Client::at(&env, Some(a.clone())).await;
     let in_b = Client::at(&env, Some(b.clone())).await;
     let also_in_a = Client::at(&env, Some(a.clone())).await;
-    // Nobody knows yet that it will ask, and all come at once.
+    // The daemon does not know yet that the server asks for roots, and all calls arrive at once.
     let (one, two, three) = tokio::join!(in_a.pid("fix"), in_b.pid("fix"), also_in_a.pid("fix"));
     assert_eq!(one, three);
     assert_ne!(one, two);
@@ -39,7 +39,7 @@ async fn a_server_that_asks_at_its_start_gets_a_process_and_roots_for_each_works
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn that_it_asks_is_known_to_the_next_daemon() {
+async fn next_daemon_knows_that_a_server_asks_for_roots() {
     let env = TestEnv::with_fixtures(&[("fix", &["--ask-roots"])]);
     // Both daemons have the same home, which is where the server starts.
     env.mux(["servers"]).ok();
@@ -50,13 +50,13 @@ async fn that_it_asks_is_known_to_the_next_daemon() {
     env.stop();
     let server = seen(&env, "fix");
     assert_eq!(server["share_reason"], "it asks for roots", "{server:#}");
-    // Whoever works nowhere has a session that knows no roots.
+    // A client without a workspace has a session without roots.
     let nowhere = Client::at(&env, None).await;
     assert_eq!(nowhere.call("fix.told_roots").await, json!({ "roots": [] }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_asks_in_a_call_goes_to_the_workspace_of_that_call() {
+async fn session_that_asks_for_roots_in_a_call_is_bound_to_its_workspace() {
     let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
     let (a, b) = (workspace(&env, "a"), workspace(&env, "b"));
     let in_a = Client::at(&env, Some(a.clone())).await;
@@ -70,7 +70,7 @@ async fn a_session_that_asks_in_a_call_goes_to_the_workspace_of_that_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn roots_of_the_entry_are_told_to_everybody() {
+async fn roots_of_the_entry_are_sent_whatever_the_workspace() {
     let env = TestEnv::new();
     let (a, fixed) = (workspace(&env, "a"), workspace(&env, "fixed"));
     let entry = env.fixture("fix", &["--ask-roots"]);
@@ -91,7 +91,7 @@ async fn roots_of_the_entry_are_told_to_everybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_wants_it_shared_gets_it_shared_with_a_warning() {
+async fn share_user_shares_a_session_across_workspaces_with_a_warning() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}share = \"user\"\n",

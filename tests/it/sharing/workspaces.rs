@@ -1,4 +1,4 @@
-//! `${workspace}`, and how many sessions a server may have.
+//! `${workspace}` in entries, and the maximum number of sessions of a server.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{Client, seen, server, workspace};
 use mux_tests::{TestEnv, env::binary};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_entry_that_names_the_workspace_has_a_process_in_each() {
+async fn entry_with_the_workspace_variable_has_a_process_per_workspace() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &[]);
     env.write_config(&format!(
@@ -20,7 +20,7 @@ async fn an_entry_that_names_the_workspace_has_a_process_in_each() {
     assert_ne!(in_a.pid("fix").await, in_b.pid("fix").await);
     let here = "return await mux.fix.env({ name: 'HERE' })";
     assert_eq!(in_a.run(here).await, json!(format!("<{}>", a.display())));
-    // The list of tools is one, and `mux servers` says why there are several sessions.
+    // There is one list of tools, and `mux servers` shows why there are several sessions.
     let server = seen(&env, "fix");
     assert_eq!(server["share_reason"], "its entry uses ${workspace}");
     assert_eq!(server["sessions"].as_array().unwrap().len(), 2);
@@ -34,7 +34,7 @@ async fn an_entry_that_names_the_workspace_has_a_process_in_each() {
 }
 
 #[test]
-fn an_entry_that_cannot_mean_what_it_says_is_broken() {
+fn workspace_variable_with_share_user_is_refused() {
     let env = TestEnv::new();
     let fix = server(
         "fix",
@@ -51,7 +51,7 @@ fn an_entry_that_cannot_mean_what_it_says_is_broken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_that_nobody_uses_make_room_and_busy_ones_do_not() {
+async fn idle_sessions_are_closed_at_the_session_limit_and_busy_ones_are_not() {
     let env = TestEnv::new();
     let log = env.path("calls");
     let fix = env.fixture("fix", &["--call-log", log.to_str().unwrap()]);
@@ -74,7 +74,7 @@ async fn sessions_that_nobody_uses_make_room_and_busy_ones_do_not() {
         first,
         "it was used least lately"
     );
-    // Now all sixteen hang.
+    // Now all sixteen sessions have a hanging call.
     let mut hanging = vec![tokio::spawn(
         async move { another.try_call("fix.hang").await },
     )];

@@ -24,7 +24,7 @@ fn functions(env: &TestEnv) -> Vec<String> {
     names
 }
 
-/// Each look asks the daemon, so that it waits for that and not for the clock.
+/// Polls until the condition holds. Each poll is a request to the daemon, so there is no sleep.
 #[track_caller]
 fn until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..2000 {
@@ -36,7 +36,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_file_that_changes_changes_the_functions_and_one_that_cannot_be_read_does_not() {
+fn changed_file_updates_the_functions_and_an_invalid_one_does_not() {
     let site = Site::open(|_| Json(json!("here")).into_response());
     let (env, file) = home(&site.url, &[("get", "one", false)], "");
     assert_eq!(functions(&env), ["shop.one"]);
@@ -66,7 +66,7 @@ fn a_file_that_changes_changes_the_functions_and_one_that_cannot_be_read_does_no
     assert_eq!(info(&env)["source"].get("problem"), None);
 }
 
-/// Serves a description, and counts who asks.
+/// Serves a description, and counts the requests for it.
 struct Page {
     site: Site,
     text: Arc<Mutex<String>>,
@@ -99,7 +99,7 @@ impl Page {
         self.text.lock().unwrap().clear();
     }
 
-    /// How often the description was asked for, and how often only whether it has changed.
+    /// The number of requests for the description, and how many of them were conditional.
     fn asked(&self) -> (usize, usize) {
         let asked = self.site.asked();
         let of_it: Vec<_> = asked
@@ -119,7 +119,7 @@ impl Page {
 }
 
 #[test]
-fn an_address_is_kept_over_restarts_and_asked_only_whether_it_has_changed() {
+fn fetched_description_is_cached_across_restarts_and_revalidated() {
     let page = Page::open();
     page.set(&[("get", "one", false)]);
     let env = page.home();
@@ -128,7 +128,7 @@ fn an_address_is_kept_over_restarts_and_asked_only_whether_it_has_changed() {
     assert_eq!(page.asked(), (1, 0));
     env.mux(["restart"]).ok();
     assert_eq!(call(), "here");
-    // Young enough: nobody was asked.
+    // The cached description is recent enough: there was no request.
     assert_eq!(page.asked(), (1, 0));
     let same = env.mux(["sources", "refresh", "api"]).ok().stdout;
     assert!(same.contains("is unchanged"), "{same}");
@@ -143,7 +143,7 @@ fn an_address_is_kept_over_restarts_and_asked_only_whether_it_has_changed() {
 }
 
 #[test]
-fn without_an_answer_the_one_that_is_kept_is_used_and_without_one_it_says_why() {
+fn failed_fetch_falls_back_to_the_cached_description_or_reports_why() {
     let page = Page::open();
     let env = page.home();
     let error = env.error("return await mux.call('api.shop.one', {})");

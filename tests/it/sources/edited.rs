@@ -22,7 +22,7 @@ fn with_api(operations: &[(&str, &str, bool)]) -> (TestEnv, Site) {
 }
 
 #[test]
-fn a_source_is_added_with_its_secrets_apart_and_taken_out_again() {
+fn source_is_added_with_secrets_outside_the_config_and_removed_again() {
     let (env, site) = with_api(&[("get", "one", true), ("get", "two", true)]);
     let added = env.mux([
         "sources",
@@ -73,7 +73,7 @@ fn a_source_is_added_with_its_secrets_apart_and_taken_out_again() {
 }
 
 #[test]
-fn what_is_missing_is_told_after_it_was_added() {
+fn missing_credentials_are_reported_after_a_source_is_added() {
     let (env, _site) = with_api(&[("get", "one", true)]);
     let added = env
         .mux(["sources", "add", "shop", "--openapi", "api.json"])
@@ -102,7 +102,7 @@ fn what_is_missing_is_told_after_it_was_added() {
 }
 
 #[test]
-fn mistakes_name_the_way_out() {
+fn invalid_arguments_are_refused_with_a_remedy() {
     let (env, _site) = with_api(&[]);
     for (words, parts) in [
         (&["--openapi", "none.json"][..], &["there is no file"][..]),

@@ -1,4 +1,4 @@
-//! Descriptions that lead somewhere else than they did: nothing of the user's goes along.
+//! Descriptions that change their addresses: the user's credentials are not sent to the new ones.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use super::{description, info, site::Site};
 
 const KEY: &str = "canary-k3y-of-one-place";
 
-/// Three addresses: of the description, of the API, and of somebody else.
+/// Three sites: the description, the API, and a third party.
 struct World {
     page: Site,
     text: Arc<Mutex<String>>,
@@ -41,7 +41,7 @@ impl World {
         *self.text.lock().unwrap() = description.to_string();
     }
 
-    /// A home whose source `api` is described there.
+    /// A home whose source `api` is described by `page`.
     fn home(&self, more: &str) -> TestEnv {
         TestEnv::with_config(&self.config(more))
     }
@@ -51,7 +51,7 @@ impl World {
         format!("[sources.api]\nopenapi = \"{page}/api.json\"\nauth = {{ key = {KEY:?} }}\n{more}")
     }
 
-    /// What came of it at the other address.
+    /// The key of each request that the third party received.
     fn keys_elsewhere(&self) -> Vec<Option<String>> {
         self.other
             .asked()
@@ -66,7 +66,7 @@ fn call(function: &str) -> String {
 }
 
 #[test]
-fn a_description_that_moves_its_address_takes_no_credential_along() {
+fn credentials_are_not_sent_to_a_changed_address_of_a_description() {
     for pins in ["refuse", "warn", "off"] {
         let world = World::new();
         world.says(&description(&world.own.url, &[("get", "one", true)]));
@@ -103,7 +103,7 @@ fn a_description_that_moves_its_address_takes_no_credential_along() {
                 assert!(error["hint"].as_str().unwrap().contains(&line), "{error}");
             }
         }
-        // Nor after a restart, when it is read from where it is kept.
+        // Nor after a restart, when the description is read from the cache.
         env.mux(["restart"]).ok();
         assert_eq!(env.error(&call("new"))["kind"], "auth_required");
         let pinned = env.mux(["servers", "pins", "api"]).ok().stdout;
@@ -117,7 +117,7 @@ fn a_description_that_moves_its_address_takes_no_credential_along() {
         assert!(doctor.stdout.contains(&line), "{doctor:?}");
         assert_eq!(world.keys_elsewhere(), [], "{pins}");
 
-        // By the user's word it goes there.
+        // With `origins` in the configuration, the key is sent there.
         env.write_config(&world.config(&format!("{more}{line}\n")));
         env.mux(["reload"]).ok();
         assert_eq!(env.result(&call("new")), "there");
@@ -126,7 +126,7 @@ fn a_description_that_moves_its_address_takes_no_credential_along() {
 }
 
 #[test]
-fn a_base_url_is_the_users_word_and_a_path_does_not_leave_it() {
+fn base_url_overrides_the_description_and_no_path_leaves_it() {
     let world = World::new();
     let mut described = description("https://api.example", &[("get", "one", true)]);
     let host = world.other.url.strip_prefix("http://").unwrap();
@@ -139,7 +139,7 @@ fn a_base_url_is_the_users_word_and_a_path_does_not_leave_it() {
     assert_eq!(env.result(&call("one")), "here");
     let warnings = info(&env)["warnings"].to_string();
     assert!(warnings.contains("/steal is left out"), "{warnings}");
-    // Wherever the description moves: it is not asked.
+    // The address in the description has no effect.
     world.says(&description(
         "https://evil.example",
         &[("get", "one", true)],
@@ -151,7 +151,7 @@ fn a_base_url_is_the_users_word_and_a_path_does_not_leave_it() {
 }
 
 #[test]
-fn functions_that_are_called_elsewhere_are_told_when_the_source_is_added() {
+fn functions_on_other_origins_are_reported_when_the_source_is_added() {
     let world = World::new();
     let mut described = description(
         &world.own.url,
@@ -189,7 +189,7 @@ fn functions_that_are_called_elsewhere_are_told_when_the_source_is_added() {
 }
 
 #[test]
-fn a_token_url_that_moves_gets_no_secret() {
+fn changed_token_url_gets_no_secret() {
     let world = World::new();
     let described = |token_url: &str| {
         let mut described = description(&world.own.url, &[("get", "one", true)]);
@@ -198,7 +198,7 @@ fn a_token_url_that_moves_gets_no_secret() {
         });
         described
     };
-    // It was somewhere else when it was first read.
+    // The token URL has another address at first.
     world.says(&described("https://login.example/token"));
     let page = &world.page.url;
     let config = |more: &str| {

@@ -1,5 +1,5 @@
-//! Where functions are called without any credential: at origins that the description named at first, in its own class of
-//! network, and where the entry says.
+//! Where functions are called without credentials: at origins that the description named when it was first read, in its
+//! own class of network, and at origins of the entry.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{description, info, site::Site};
 
-/// A page that gives a description, which changes.
+/// A site that serves a description, and the description, which the test may change.
 fn page() -> (Site, Arc<Mutex<Value>>) {
     let text = Arc::<Mutex<Value>>::default();
     let given = Arc::clone(&text);
@@ -28,7 +28,7 @@ fn call(function: &str) -> String {
     format!("return await mux.call('pub.shop.{function}', {{}})")
 }
 
-/// With a second function that has a server of its own.
+/// A description with a second function, `meta`, which has its own server.
 fn with_meta(base: &str, server: &str) -> Value {
     let mut described = description(base, &[("get", "one", false), ("get", "meta", false)]);
     described["paths"]["/meta"]["servers"] = json!([{ "url": server }]);
@@ -36,7 +36,7 @@ fn with_meta(base: &str, server: &str) -> Value {
 }
 
 #[test]
-fn a_function_that_a_description_adds_elsewhere_is_not_called_until_the_entry_names_it() {
+fn function_added_on_another_origin_is_denied_until_the_entry_names_it() {
     let (page, text) = page();
     let (own, internal) = (api("here"), api("internal"));
     *text.lock().unwrap() = description(&own.url, &[("get", "one", false)]);
@@ -44,7 +44,7 @@ fn a_function_that_a_description_adds_elsewhere_is_not_called_until_the_entry_na
     let env = TestEnv::with_config(&config("refresh = \"1s\"\n"));
     assert_eq!(env.result(&call("one")), "here");
 
-    // The next look at the description, which nobody has asked for, says it in the log.
+    // The next scheduled refresh logs the change.
     *text.lock().unwrap() = with_meta(&own.url, &internal.url);
     env.until_logged("its description sends calls or secrets there, and did not before");
     let line = format!("origins = [\"{}\"]", internal.url);
@@ -79,7 +79,7 @@ fn a_function_that_a_description_adds_elsewhere_is_not_called_until_the_entry_na
         );
         assert!(words.contains(&line), "{command}: {all}");
     }
-    // Nor after a restart, when it is read from where it is kept.
+    // Nor after a restart, when the description is read from the cache.
     env.mux(["restart"]).ok();
     refused(&env);
     assert_eq!(internal.asked().len(), 0);
@@ -91,7 +91,7 @@ fn a_function_that_a_description_adds_elsewhere_is_not_called_until_the_entry_na
 }
 
 #[test]
-fn a_file_may_name_addresses_of_this_machine_and_none_that_are_link_local() {
+fn description_in_a_file_may_name_loopback_but_no_link_local_addresses() {
     let (own, other) = (api("here"), api("there"));
     let file = |server: &str| with_meta(&own.url, server).to_string();
     let env = TestEnv::new();
@@ -104,7 +104,7 @@ fn a_file_may_name_addresses_of_this_machine_and_none_that_are_link_local() {
     let env = TestEnv::new();
     let path = env.path("api.json");
     fs::write(&path, file("http://169.254.169.254")).unwrap();
-    // Not by the user's word either.
+    // `origins` does not allow it either.
     env.write_config(&format!(
         "[sources.pub]\nopenapi = {path:?}\norigins = [\"http://169.254.169.254\"]\n"
     ));
@@ -118,11 +118,11 @@ fn a_file_may_name_addresses_of_this_machine_and_none_that_are_link_local() {
 }
 
 #[test]
-fn a_description_in_public_names_nothing_of_this_machine_when_it_is_first_read_either() {
+fn public_description_may_not_name_loopback_even_when_first_read() {
     let (page, text) = page();
     let (own, internal) = (api("here"), api("internal"));
     *text.lock().unwrap() = with_meta("http://api.example", &internal.url);
-    // The only way to those names is the proxy, to which their addresses are left.
+    // These hosts are reachable only through the proxy, which resolves their names.
     let pages = [page.url.clone(), own.url.clone()].map(|url| url.replace("http://", ""));
     let routes = pages.join("\n");
     let proxy = Proxy::routed(move |host| {

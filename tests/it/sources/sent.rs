@@ -1,4 +1,4 @@
-//! Calls of an API's functions: what it is sent, and what becomes of them.
+//! Calls of an API's functions: the requests that are sent, and the results.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::{
     site::{Site, hangs_up, keeps_silent},
 };
 
-/// Nothing here takes so long.
+/// How long a test waits before it fails.
 const HANGS: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_call_whose_connection_breaks_is_sent_once_and_nobody_knows() {
+fn call_whose_connection_breaks_is_sent_once_and_has_unknown_outcome() {
     for says in [
         &b""[..],
         b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
@@ -31,7 +31,7 @@ fn a_call_whose_connection_breaks_is_sent_once_and_nobody_knows() {
 }
 
 #[test]
-fn what_does_no_harm_is_sent_again_where_the_user_says_so() {
+fn read_only_call_is_sent_again_if_configured() {
     let (base, count) = hangs_up(b"");
     let more = "retry = \"read_only\"\n";
     let (env, _) = home(
@@ -49,7 +49,7 @@ fn what_does_no_harm_is_sent_again_where_the_user_says_so() {
 }
 
 #[test]
-fn a_program_that_ends_gives_its_request_up() {
+fn cancelled_run_closes_the_connection_of_its_request() {
     let (base, told) = keeps_silent();
     let (env, _) = home(&base, &[("get", "wait", false)], "");
     let run = env.mux([
@@ -66,7 +66,7 @@ fn a_program_that_ends_gives_its_request_up() {
 }
 
 #[test]
-fn a_call_that_is_silent_for_too_long_is_a_timeout() {
+fn call_without_a_response_times_out() {
     let (base, told) = keeps_silent();
     let (env, _) = home(
         &base,
@@ -111,7 +111,7 @@ fn errors_have_a_status_and_a_body_and_raw_results_have_headers() {
 }
 
 #[test]
-fn what_was_not_taken_is_sent_again_within_the_calls_time() {
+fn request_refused_with_429_is_sent_again_within_the_call_timeout() {
     let tries = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let site = Site::open(move |asked| {
         let number = tries.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -139,7 +139,7 @@ fn what_was_not_taken_is_sent_again_within_the_calls_time() {
 }
 
 #[test]
-fn credentials_are_in_requests_and_nowhere_else() {
+fn credentials_appear_only_in_requests() {
     const KEY: &str = "canary-k3y-51f0";
     let site = Site::open(|asked| {
         let key = asked.key.as_deref().unwrap_or("none");
@@ -189,7 +189,7 @@ fn credentials_are_in_requests_and_nowhere_else() {
 }
 
 #[test]
-fn without_its_credential_nothing_is_sent_and_the_line_to_write_is_told() {
+fn call_without_its_credential_is_not_sent_and_the_hint_has_the_config_line() {
     let site = Site::open(|_| Json(json!(1)).into_response());
     let (env, _) = home(&site.url, &[("get", "echo", true)], "");
     let error = env.error("return await mux.call('api.shop.echo', {})");

@@ -1,4 +1,4 @@
-//! Servers of the tests, each in a thread of its own, and what they were asked.
+//! HTTP servers of the tests, each on its own thread, and the requests that they received.
 
 use std::{
     io::{Read, Write},
@@ -9,15 +9,15 @@ use std::{
 use axum::{Router, extract::Request, response::Response};
 use mux_tests::web::Web;
 
-/// A request, in short.
+/// The parts of a request that tests look at.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
     pub(super) target: String,
-    /// Of `If-None-Match`.
+    /// The header `If-None-Match`.
     pub(super) known: Option<String>,
-    /// Of `X-Key`.
+    /// The header `X-Key`.
     pub(super) key: Option<String>,
-    /// Of `X-Tenant`.
+    /// The header `X-Tenant`.
     pub(super) tenant: Option<String>,
 }
 
@@ -61,7 +61,8 @@ impl Site {
     }
 }
 
-/// Reads every request, says this, and hangs up: before the answer, or in the middle of it. It ends with the process.
+/// Starts a server that reads each request, sends `says` and closes the connection, before or within the response.
+/// Returns its URL and the number of requests. Its thread ends with the process.
 pub(super) fn hangs_up(says: &'static [u8]) -> (String, Arc<Mutex<usize>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -73,7 +74,7 @@ pub(super) fn hangs_up(says: &'static [u8]) -> (String, Arc<Mutex<usize>>) {
             let mut request = [0; 4096];
             if stream.read(&mut request).unwrap_or(0) > 0 {
                 *counted.lock().unwrap() += 1;
-                // Nobody may listen any more.
+                // The client may have disconnected.
                 drop(stream.write_all(says));
             }
         }
@@ -81,7 +82,8 @@ pub(super) fn hangs_up(says: &'static [u8]) -> (String, Arc<Mutex<usize>>) {
     (url, count)
 }
 
-/// Takes one request, never answers it, and tells when the other side has closed the connection.
+/// Starts a server that takes one request and never answers it. Returns its URL and a channel, which gets `asked` for
+/// the request and `closed` when the client closes the connection.
 pub(super) fn keeps_silent() -> (String, std::sync::mpsc::Receiver<&'static str>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

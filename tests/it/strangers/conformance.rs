@@ -1,8 +1,8 @@
 //! Both legs of MCP's conformance suite, at both revisions: `mux mcp` as a server, and the daemon's own
 //! sessions as a client.
 //!
-//! Invariant: what may fail is in `tests/data/conformance/REVISION.yml`, each line with its reason. The
-//! suite fails when something else does, and when something of the list does not any more.
+//! Invariant: the expected failures are in `tests/data/conformance/REVISION.yml`, each with its reason. The suite fails
+//! on any other failure, and on an expected failure that passes.
 
 use std::{path::Path, process::Command};
 
@@ -19,7 +19,7 @@ use super::home::{Bridge, home, node_program};
 const OLD: (&str, usize) = ("2025-11-25", 30);
 const NEW: (&str, usize) = ("2026-07-28", 37);
 
-/// So that a failure of the other tests is not one of the server behind `mux mcp`.
+/// Shows that a failure of the other tests is not one of the server behind `mux mcp`.
 #[test]
 fn the_conformance_server_alone_conforms_to_both_revisions() {
     let env = home();
@@ -115,7 +115,7 @@ fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize)
         let (end, log) = (summary(&run), bridge.log());
         format!("{end}\n{}\n{complaints}\n{log}", run.stderr)
     };
-    // An empty run is no success: each scenario that is required has to have its line at the end.
+    // An empty run is no success: the summary must have a line for each required scenario.
     assert_eq!(required.len(), scenarios);
     let ran: Vec<&str> = summary(&run).lines().filter_map(scenario).collect();
     for scenario in &required {
@@ -128,7 +128,7 @@ fn conforms(env: &TestEnv, bridge: &Bridge, (revision, scenarios): (&str, usize)
     assert_eq!(run.code, 0, "{}", said());
 }
 
-/// The scenarios that count, as the suite's own list has them.
+/// The required scenarios, from the suite's own list.
 fn required(leg: &str, revision: &str) -> Vec<String> {
     let list = client("@modelcontextprotocol/conformance/requirements");
     let list = std::fs::read_to_string(list.join(format!("{revision}.yaml"))).unwrap();
@@ -151,7 +151,7 @@ fn scenario(line: &str) -> Option<&str> {
     rest.split_once(": ").map(|(name, _)| name)
 }
 
-/// Every check that did not pass, in words.
+/// Every check that failed or warned, as `scenario:check: message`.
 fn complaints(leg: &str, results: &Path, required: &[String]) -> Vec<String> {
     let mut complaints = Vec::new();
     for entry in std::fs::read_dir(results).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! How strangers' programs are run: with Node or Python, in a home that has the conformance server.
+//! Runs third-party programs with Node or Python, in a home with the conformance server.
 
 use std::{
     fs::File,
@@ -14,7 +14,7 @@ use mux_tests::{
 };
 use serde_json::{Map, Value, json};
 
-/// What the conformance server tells about the calls of its tool `wait`.
+/// The file in which the conformance server records the calls of its tool `wait`.
 pub(super) fn journal(env: &TestEnv) -> PathBuf {
     env.path("journal")
 }
@@ -29,7 +29,7 @@ pub(super) fn home() -> TestEnv {
     env
 }
 
-/// `node FILE` in this home. What the file imports is found, wherever it stands.
+/// `node FILE` in this home. Imports are resolved from the folder of the file.
 pub(super) fn node_program(env: &TestEnv, file: &Path) -> Command {
     let mut command = env.command("mux");
     let environment = variables(&command);
@@ -43,7 +43,7 @@ pub(super) fn node_program(env: &TestEnv, file: &Path) -> Command {
     command
 }
 
-/// A program of `tests/clients`, copied to where its imports lead to the installed packages.
+/// A program of `tests/clients`, copied to a folder in which its imports resolve to the installed packages.
 pub(crate) fn program(env: &TestEnv, name: &str) -> PathBuf {
     let copy = env.path("clients");
     if !copy.exists() {
@@ -63,12 +63,12 @@ pub(crate) fn program(env: &TestEnv, name: &str) -> PathBuf {
     copy.join(name)
 }
 
-/// What `mux mcp` wrote to standard output, if an SDK started it.
+/// The file with the standard output of `mux mcp`, if an SDK started it.
 pub(super) fn spoken(env: &TestEnv) -> PathBuf {
     env.path("spoken")
 }
 
-/// How an SDK is told to start `mux mcp`, whose output is copied on the way.
+/// The instructions for an SDK to start `mux mcp`, whose output is copied to the file [`spoken`].
 pub(super) fn launch(env: &TestEnv, era: &str) -> Value {
     let command = env.command("mux");
     let copied = r#""$0" mcp | tee -a "$1""#;
@@ -93,7 +93,7 @@ fn variables(command: &Command) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Streamable HTTP in front of a program that speaks over stdio; it ends with this value.
+/// Streamable HTTP in front of a stdio server. Killed on drop.
 pub(super) struct Bridge {
     process: Child,
     pub(super) url: String,
@@ -106,7 +106,7 @@ impl Bridge {
         let mut process = node_program(env, &program(env, "bridge.mjs"))
             .arg(server.get_program())
             .args(server.get_args())
-            // It ends when its input does, should the test be killed.
+            // The bridge ends with its input, in case the test is killed.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).unwrap())
@@ -120,7 +120,7 @@ impl Bridge {
         Self { process, url, log }
     }
 
-    /// What it and the server behind it complained of.
+    /// The standard error of the bridge and of the server behind it.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }

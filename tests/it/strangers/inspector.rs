@@ -1,4 +1,4 @@
-//! The official Inspector's command line, as somebody uses it to look at a server, or a job that checks one.
+//! The command line of the official MCP Inspector, as used to inspect a server or to check one in a CI job.
 
 use mux_tests::{
     Output, TestEnv,
@@ -35,7 +35,7 @@ fn call(env: &TestEnv, era: &str, tool: &str, arguments: &Value) -> Output {
     inspector(env, era, "tools/call", &rest)
 }
 
-/// What every item of a list has under this key.
+/// The text under this key in every item of a list.
 fn all<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
     let items = list.as_array().unwrap_or_else(|| panic!("no list: {list}"));
     items.iter().filter_map(|item| item[key].as_str()).collect()
@@ -45,7 +45,7 @@ fn all<'a>(list: &'a Value, key: &str) -> Vec<&'a str> {
 fn the_tools_are_listed_and_their_schemas_are_portable() {
     let env = home();
     for era in ["legacy", "modern"] {
-        // It exits with 6 if a schema has what some client does not understand.
+        // It exits with 6 if a schema uses something that some clients do not support.
         let listed = inspector(&env, era, "tools/list", &["--strict"]).ok();
         let result = &listed.json()["result"];
         let names = all(&result["tools"], "name");
@@ -67,7 +67,7 @@ fn the_tools_are_listed_and_their_schemas_are_portable() {
 }
 
 #[test]
-fn a_program_runs_and_a_search_finds() {
+fn run_returns_its_result_and_search_finds_a_tool() {
     let env = home();
     let code = json!({ "code": "return (await mux.conf.add({ a: 40, b: 2 })).sum" });
     for era in ["legacy", "modern"] {
@@ -104,7 +104,7 @@ fn resources_and_prompts_of_servers_are_listed() {
 }
 
 #[test]
-fn an_unknown_tool_is_an_error_that_a_script_sees() {
+fn unknown_tool_is_an_error_with_its_own_exit_code() {
     let env = home();
     let output = call(&env, "legacy", "no_such_tool", &json!({}));
     output.fails(TOOL_NOT_FOUND, &["tool_not_found", "no_such_tool"]);

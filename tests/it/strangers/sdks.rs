@@ -1,4 +1,4 @@
-//! One story, told by every SDK in every era that it knows: see `tests/clients/story.mjs`.
+//! One scenario, run with every SDK in every protocol era that it supports: see `tests/clients/story.mjs`.
 
 use std::process::Command;
 
@@ -108,7 +108,7 @@ fn is_as_it_should_be(env: &TestEnv, mut story: Command, era: &str) {
     only_the_protocol(env);
 }
 
-/// Every line of standard output is a message, also while a program prints.
+/// Asserts that every line of standard output is a message, even while a program prints.
 #[track_caller]
 fn only_the_protocol(env: &TestEnv) {
     let output = std::fs::read_to_string(spoken(env)).unwrap();

@@ -1,9 +1,9 @@
-//! Calls whose server dies before it answers: what is sent again, by what the tool and the user say.
+//! Calls whose server dies before it answers: which are sent again depends on the tool and on `retry`.
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
 
-/// A tool in which the first process dies, so often as it arrived, and how the call ended.
+/// Calls a tool in which the first process dies. Returns how often the call arrived, and its result or error kind.
 fn outcome(tool: &str, retry: &str) -> (usize, Value) {
     let env = TestEnv::new();
     let log = env.path("calls");
@@ -23,7 +23,7 @@ fn outcome(tool: &str, retry: &str) -> (usize, Value) {
 }
 
 #[test]
-fn what_is_sent_again_is_what_both_the_tool_and_the_user_allow() {
+fn call_is_sent_again_if_both_the_tool_and_the_config_allow_it() {
     const READ_ONLY: &str = "retry = \"read_only\"\n";
     const IDEMPOTENT: &str = "retry = \"idempotent\"\n";
     for (tool, retry, arrived, ended) in [
@@ -33,7 +33,7 @@ fn what_is_sent_again_is_what_both_the_tool_and_the_user_allow() {
         ("die_once", "", 1, "unknown_outcome"),
         ("die_once", READ_ONLY, 1, "unknown_outcome"),
         ("die_once", IDEMPOTENT, 2, "alive"),
-        // It promises nothing.
+        // This tool has no annotations.
         ("die_before", IDEMPOTENT, 1, "unknown_outcome"),
     ] {
         assert_eq!(
@@ -45,7 +45,7 @@ fn what_is_sent_again_is_what_both_the_tool_and_the_user_allow() {
 }
 
 #[test]
-fn a_run_is_told_that_a_call_was_sent_again() {
+fn call_that_is_sent_again_is_reported_to_the_run() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &["--die-first"]);
     env.write_config(&format!("{fix}retry = \"read_only\"\n"));

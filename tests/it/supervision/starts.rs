@@ -1,4 +1,4 @@
-//! Starts that fail, and starts that many wait for.
+//! Server starts that fail, and starts that wait for their turn.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use mux_tests::TestEnv;
 use super::{seen, until_seen};
 
 #[test]
-fn a_server_that_fails_again_and_again_is_left_alone_until_it_has_recovered() {
+fn repeatedly_failing_server_backs_off_until_it_has_recovered() {
     let env = TestEnv::new();
     let broken = env.path("broken");
     fs::write(&broken, "").unwrap();
@@ -16,10 +16,10 @@ fn a_server_that_fails_again_and_again_is_left_alone_until_it_has_recovered() {
     for attempt in 1..=5 {
         let error = env.error("return await mux.bad.echo({ text: 'x' })");
         assert_eq!(error["kind"], "unavailable", "{error:#}");
-        // At the very first start it may have been the question for its era that it did not bear.
+        // The first attempt starts two processes: the failure may have been caused by the probe of the protocol era.
         assert_eq!(env.starts("bad").len(), attempt + 1);
     }
-    // From now on nobody waits for it, and it is not even tried.
+    // From now on calls fail at once, and the server is not started.
     let code = "const begun = Date.now();
         const errors = [];
         for (let n = 0; n < 20; n++) errors.push(await mux.bad.echo({ text: 'x' }).catch((error) => error));
@@ -54,14 +54,14 @@ fn a_server_that_fails_again_and_again_is_left_alone_until_it_has_recovered() {
         "{shown}"
     );
 
-    // After its rest one call tries it, and fails; the next rest is longer.
+    // After the backoff one call starts it, and fails; the next backoff is longer.
     until_seen(&env, "bad", |server| server.get("retry_in_ms").is_none());
     env.error("return await mux.bad.echo({ text: 'x' })");
     assert_eq!(env.starts("bad").len(), 7);
     env.error("return await mux.bad.echo({ text: 'x' })");
     assert_eq!(env.starts("bad").len(), 7);
 
-    // It has recovered, and the next try finds that out.
+    // The server has recovered, and the next start succeeds.
     fs::remove_file(&broken).unwrap();
     until_seen(&env, "bad", |server| server.get("retry_in_ms").is_none());
     assert_eq!(
@@ -72,7 +72,7 @@ fn a_server_that_fails_again_and_again_is_left_alone_until_it_has_recovered() {
 }
 
 #[test]
-fn a_restart_forgets_what_was_wrong() {
+fn restart_resets_the_backoff() {
     let env = TestEnv::new();
     let broken = env.path("broken");
     fs::write(&broken, "").unwrap();
@@ -90,7 +90,7 @@ fn a_restart_forgets_what_was_wrong() {
 }
 
 #[test]
-fn eager_servers_start_with_the_daemon_a_few_at_a_time() {
+fn eager_servers_start_with_the_daemon_within_the_limit_of_starts() {
     let env = TestEnv::new();
     let names: Vec<String> = (0..6).map(|n| format!("s{n}")).collect();
     let mut config = String::from("[limits]\nstarts = 2\n");
@@ -118,7 +118,7 @@ fn eager_servers_start_with_the_daemon_a_few_at_a_time() {
             };
             all.iter().filter(is_it).count()
         };
-        // The servers are read one after the other: what has changed meanwhile is no proof.
+        // The servers are read one after the other: a list that has changed meanwhile proves nothing.
         assert!(starting(false) <= 2 || states() != all, "{all:?}");
         waited |= starting(true) > 0;
         if all.iter().all(|(state, _)| state == "ready") {
@@ -130,7 +130,7 @@ fn eager_servers_start_with_the_daemon_a_few_at_a_time() {
 }
 
 #[test]
-fn an_eager_server_that_ends_is_opened_again_and_one_that_crashes_is_not_hammered() {
+fn eager_server_that_ends_is_restarted_and_one_that_crashes_backs_off() {
     let env = TestEnv::new();
     let good = env.fixture("good", &[]);
     let bad = env.fixture("bad", &["--exit-at-start", "3"]);

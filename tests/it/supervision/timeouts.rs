@@ -1,4 +1,4 @@
-//! How long a call may be silent, and how long it may take.
+//! How long a call may take without progress, and in total.
 
 use mux_tests::TestEnv;
 
@@ -9,7 +9,7 @@ fn with_limits(limits: &str) -> TestEnv {
 }
 
 #[test]
-fn progress_keeps_a_call_alive() {
+fn progress_resets_the_call_timeout() {
     let env = with_limits("call_timeout = \"1s\"\n");
     let code = "return [await mux.fix.progress({ steps: 5, ms: 500 }),
         await mux.fix.progress({ steps: 2, ms: 1500 }).catch((error) => error.kind)]";
@@ -17,14 +17,14 @@ fn progress_keeps_a_call_alive() {
 }
 
 #[test]
-fn and_not_for_ever() {
+fn total_timeout_ends_a_call_despite_progress() {
     let env = with_limits("call_timeout = \"1s\"\ntotal_timeout = \"2s\"\n");
     let error = env.error("return await mux.fix.progress({ steps: 100, ms: 300 })");
     assert_eq!(error["kind"], "timeout");
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("longer than 2s in all"), "{message}");
     assert!(error["hint"].as_str().unwrap().contains("total_timeout"));
-    // What a caller asks for is the whole.
+    // The timeout of a caller is for the whole call.
     env.mux([
         "call",
         "fix.progress",
@@ -34,13 +34,13 @@ fn and_not_for_ever() {
         "700ms",
     ])
     .fails(124, &["700ms"]);
-    // The session lives.
+    // The session survives.
     assert_eq!(env.result("return await mux.fix.echo({ text: 'x' })"), "x");
     assert_eq!(env.starts("fix").len(), 1);
 }
 
 #[test]
-fn a_server_that_cannot_list_its_tools_again_is_degraded_and_works() {
+fn server_that_cannot_list_its_tools_again_is_degraded_but_works() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &["--list-once"]);
     env.write_config(&format!("{fix}start_timeout = \"1s\"\n"));

@@ -1,4 +1,4 @@
-//! A collector of spans, and an API, in a thread of their own.
+//! A collector of spans and an API, on one thread of their own.
 
 use std::{
     collections::BTreeMap,
@@ -20,17 +20,17 @@ use opentelemetry_proto::tonic::{
 };
 use prost::Message as _;
 
-/// Whoever sends nothing by then never will.
+/// How long to wait for spans before the test fails.
 const HANG: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) spans: Vec<Span>,
-    /// Of the requests with spans.
+    /// The bodies of the requests with spans.
     pub(super) bodies: Vec<Bytes>,
     pub(super) resource: BTreeMap<String, String>,
     pub(super) keys: Vec<String>,
-    /// Of the API's requests.
+    /// The headers of the requests to the API.
     pub(super) headers: Vec<HeaderMap>,
 }
 
@@ -64,7 +64,7 @@ impl Collector {
         }
     }
 
-    /// What has come, once so many spans of this name are there.
+    /// Waits for `count` spans of this name; returns everything received so far.
     #[track_caller]
     pub(super) fn until(&self, name: &str, count: usize) -> std::sync::MutexGuard<'_, Seen> {
         let over = Instant::now() + HANG;
@@ -81,7 +81,7 @@ impl Collector {
         self.seen.0.lock().unwrap()
     }
 
-    /// `[sources.api]` for its API.
+    /// The entry `[sources.api]` for this API.
     pub(super) fn source(&self, more: &str) -> String {
         format!(
             "[sources.api]\nopenapi = \"api.yaml\"\nbase_url = {:?}\n{more}\n",

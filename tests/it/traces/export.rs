@@ -1,4 +1,4 @@
-//! Spans at a collector: a run with its calls, and the days on which there is none.
+//! Spans at a collector: a run with its calls; and collectors that are down or not configured.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{ALL, Collector, Home, PARENT, STATE, TRACE, collector::texts};
 
-/// The daemon that can send them.
+/// `mux` with a daemon that can send spans.
 fn mux(env: &TestEnv) -> Command {
     let mut command = env.command("mux");
     command.env("MUX_DAEMON", binary("muxd-otel"));
@@ -33,7 +33,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// By name, each of which is there once.
+/// The spans by name, each of which must be there once.
 fn by_name(spans: &[Span]) -> BTreeMap<&str, &Span> {
     let named: BTreeMap<&str, &Span> = spans.iter().map(|s| (s.name.as_str(), s)).collect();
     assert_eq!(named.len(), spans.len(), "{spans:#?}");
@@ -47,7 +47,7 @@ fn a_run_with_its_calls_is_one_trace_with_the_right_parents() {
     let mut traced = mux(&home.env);
     traced.env("TRACEPARENT", PARENT).env("TRACESTATE", STATE);
     output(traced.args(["run", "-e", ALL])).ok();
-    // What is left is sent when the daemon ends.
+    // Pending spans are sent when the daemon ends.
     home.env.stop();
     let seen = spans.now();
     assert!(seen.keys.iter().all(|key| key == "k3y") && !seen.keys.is_empty());
@@ -76,7 +76,7 @@ fn a_run_with_its_calls_is_one_trace_with_the_right_parents() {
     }
     assert!(texts(&run.attributes)["mux.run.id"].ends_with("-1"));
     assert!(named.contains_key("check"), "{:?}", named.keys());
-    // The servers were told of the very spans that the collector has.
+    // The servers got the ids of the spans that the collector has.
     let (pipe, http) = ("near", "far");
     for (server, call) in [(pipe, 0), (http, 1)] {
         let calls: Vec<&Span> = seen
@@ -113,7 +113,7 @@ fn a_run_with_its_calls_is_one_trace_with_the_right_parents() {
 }
 
 #[test]
-fn failures_are_told_by_kind_and_nothing_that_a_call_holds_leaves() {
+fn failed_spans_have_an_error_type_and_no_content_of_calls() {
     let spans = Collector::start();
     let home = Home::with(&[], ["", "", &endpoint(&spans)]);
     let env = &home.env;
@@ -148,7 +148,7 @@ fn failures_are_told_by_kind_and_nothing_that_a_call_holds_leaves() {
 }
 
 #[test]
-fn without_a_context_each_run_and_call_begins_a_trace_of_its_own() {
+fn without_a_trace_context_each_run_and_call_begins_its_own_trace() {
     let spans = Collector::start();
     let home = Home::with(&[], ["", "", &endpoint(&spans)]);
     let env = &home.env;
@@ -165,7 +165,7 @@ fn without_a_context_each_run_and_call_begins_a_trace_of_its_own() {
     let within = |span: &&Span| span.parent_span_id == call.span_id;
     assert_eq!(seen.spans.iter().filter(within).count(), 1);
     drop(seen);
-    // A trace that nobody keeps is handed on as it came.
+    // An unsampled trace context is passed on unchanged.
     let unsampled = PARENT.replace("-01", "-00");
     let mut quiet = mux(env);
     output(
@@ -181,8 +181,8 @@ fn without_a_context_each_run_and_call_begins_a_trace_of_its_own() {
 }
 
 #[test]
-fn a_collector_that_is_down_costs_spans_and_nothing_else() {
-    // Nobody listens there.
+fn collector_that_is_down_affects_only_the_spans() {
+    // Nothing listens on this port.
     let down = "[telemetry]\nendpoint = \"http://127.0.0.1:9\"\n";
     let home = Home::with(&[], ["", "", down]);
     let env = &home.env;
@@ -191,7 +191,7 @@ fn a_collector_that_is_down_costs_spans_and_nothing_else() {
         let mut status = output(mux(env).args(["--json", "status"])).ok().json();
         status["telemetry"].take()
     };
-    // It is tried for the first time after a second.
+    // The first attempt is made after a second.
     let told = (0..2000)
         .map(|_| telemetry(env))
         .find(|told| told["problem"].is_string())
@@ -212,7 +212,7 @@ fn a_collector_that_is_down_costs_spans_and_nothing_else() {
             .stdout
             .contains("0 sent to")
     );
-    // Another address is taken up without a restart.
+    // Another endpoint takes effect without a restart.
     let spans = Collector::start();
     let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
     env.write_config(&config.replace("http://127.0.0.1:9", &spans.url));
@@ -224,7 +224,7 @@ fn a_collector_that_is_down_costs_spans_and_nothing_else() {
 }
 
 #[test]
-fn a_daemon_without_it_says_so_where_somebody_wants_spans() {
+fn daemon_built_without_opentelemetry_reports_that_if_an_endpoint_is_set() {
     let home = Home::with(
         &[],
         [
@@ -250,17 +250,17 @@ fn a_daemon_without_it_says_so_where_somebody_wants_spans() {
 }
 
 #[test]
-fn the_variables_of_opentelemetry_count_where_the_configuration_names_none() {
+fn opentelemetry_variables_apply_if_the_configuration_has_no_endpoint() {
     let spans = Collector::start();
     let home = Home::new();
     let env = &home.env;
-    // The user's environment has it, which the daemon knows from the file beside the configuration.
+    // The user's environment, which the daemon reads from the file next to the configuration, has the endpoint.
     let variables = format!(
         "OTEL_EXPORTER_OTLP_ENDPOINT={}\nOTEL_SERVICE_NAME=mine\nOTEL_EXPORTER_OTLP_HEADERS=x-key=a%20b\n",
         spans.url
     );
     std::fs::write(env.dirs.env_file(), variables).unwrap();
-    // That of whoever starts the daemon has nothing to say.
+    // The environment of the client that starts the daemon is ignored.
     let mut first = mux(env);
     first.env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
     first.env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=wrong");

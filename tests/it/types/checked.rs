@@ -8,7 +8,7 @@ use mux_tests::{
 };
 use serde_json::Value;
 
-/// A home with a checker, a fixture server whose tools are known, and more of a configuration.
+/// A home with a checker, a fixture server whose tools are known, and `more`, which continues its `[check]` table.
 fn home(more: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write_config(&format!(
@@ -47,14 +47,14 @@ fn types_of_a_program_are_checked_before_any_of_it_runs() {
     assert_eq!(error["details"]["others"][0]["line"], 3);
     assert_eq!(error["recoverable"], true);
 
-    // Nobody has to be right about types.
+    // `--no-check` runs the program despite its type errors.
     let output = env.mux(["--json", "run", "--no-check", "-e", &code]);
     assert_eq!(output.json()["error"]["kind"], "validation", "{output:#?}");
     assert!(file.exists(), "it did not run");
 }
 
 #[test]
-fn types_that_are_wrong_may_only_warn() {
+fn type_errors_are_warnings_in_mode_warn() {
     let env = home("mode = \"warn\"\n");
     let code = "const n = 1; n.lenght; return n";
     let document = env.mux(["--json", "run", "-e", code]).ok().json();
@@ -76,7 +76,7 @@ fn types_that_are_wrong_may_only_warn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn types_are_judged_by_what_is_configured_for_the_agent_that_asks() {
+async fn types_are_checked_in_the_mode_of_the_agent() {
     let env = home("mode = \"off\"\n[agents.strict]\ncheck = \"error\"\n");
     for (agent, errors) in [("strict", 1), ("other", 0)] {
         let identity = Identity {
@@ -96,7 +96,7 @@ async fn types_are_judged_by_what_is_configured_for_the_agent_that_asks() {
 }
 
 #[test]
-fn types_without_a_compiler_are_not_checked_and_that_is_said() {
+fn types_without_a_compiler_are_not_checked_and_the_reason_is_reported() {
     let env = TestEnv::new();
     let fixture = env.fixture("fix", &[]);
     env.write_config(&format!("{fixture}[check]\ntsc = \"/nonexistent/tsc\"\n"));
@@ -119,13 +119,13 @@ fn types_without_a_compiler_are_not_checked_and_that_is_said() {
 }
 
 #[test]
-fn types_that_were_only_observed_warn_and_explain_a_failure() {
+fn types_that_were_only_observed_warn_and_are_in_the_hint_of_a_failure() {
     let env = home("");
     let text = r#"'{"items": [{"id": 1}]}'"#;
     let call = format!("const r = await mux.fix.echo({{ text: {text} }});");
     env.result(&format!("{call} return r.items.length"));
     let code = format!("{call}\nreturn r.itemz.length");
-    // What was learned is learned beside the call.
+    // Types are learned concurrently with the call.
     for _ in 0..200 {
         let document = env.mux(["--json", "run", "-e", &code]).json();
         let error = &document["error"];
@@ -143,7 +143,7 @@ fn types_that_were_only_observed_warn_and_explain_a_failure() {
 }
 
 #[test]
-fn types_of_a_server_that_nobody_knows_yet_are_asked_for() {
+fn types_of_an_unknown_server_are_fetched_for_the_check() {
     let env = TestEnv::new();
     env.write_config(&format!(
         "{}{}[check]\ntsc = {:?}\n",

@@ -1,16 +1,16 @@
-//! The types of results that no server declares.
+//! Result types that are learned from calls, for tools that declare none.
 
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
 
-/// The echo tool declares no result, and says what it is told.
+/// Calls the echo tool, which declares no result type and returns the value.
 fn said(env: &TestEnv, value: &Value) {
     let text = serde_json::to_string(&value.to_string()).unwrap();
     let code = format!("return await mux.fix.echo({{ text: {text} }})");
     assert_eq!(env.result(&code), *value);
 }
 
-/// What `mux types` says once it says this; what is learned is learned beside the call.
+/// The output of `mux types`, once it contains `part`: types are learned concurrently with the call.
 #[track_caller]
 fn types_with(env: &TestEnv, part: &str) -> String {
     for _ in 0..200 {
@@ -40,7 +40,7 @@ fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
     assert!(types.contains("id: string | number"), "{types}");
     assert!(types.contains("name?: string"), "{types}");
 
-    // With everything else that is shown of the tool.
+    // The observed type is also shown with the tool.
     let tools = env.mux(["--json", "tools", "returns its text"]).ok().json();
     let echo = &tools["tools"][0];
     assert_eq!(echo["observed_calls"], 2);
@@ -55,7 +55,7 @@ fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
     assert!(shown.contains("observed in 2 calls"), "{shown}");
     assert!(env.mux(["types"]).ok().stdout.contains("name?: string"));
 
-    // Another daemon knows it, and nobody has written a value down.
+    // The next daemon knows the types, and no value is in the cache.
     env.stop();
     let kept = env.dirs.cache.clone();
     assert!(!holds(&kept, b"secret-"), "a value is in {kept:?}");
@@ -72,7 +72,7 @@ fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
 }
 
 #[test]
-fn types_are_learned_from_results_of_one_call_and_of_none_that_failed_or_was_raw() {
+fn types_are_not_learned_from_failed_or_raw_calls() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.echo", "text=[1, 2]", "--raw"]).ok();
     let code = "try { await mux.fix.fail({ message: '{\"a\": 1}' }) } catch {}";
@@ -82,7 +82,7 @@ fn types_are_learned_from_results_of_one_call_and_of_none_that_failed_or_was_raw
     assert!(types.contains("Promise<Seen<number[]>>"), "{types}");
     let fail = env.mux(["types", "fix.fail"]).ok().stdout;
     assert!(!fail.contains("observed"), "{fail}");
-    // What a server declares is believed.
+    // A declared result type is used as it is.
     let add = env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
     assert_eq!(add.stdout, "{\n  \"sum\": 3\n}\n");
     let types = env.mux(["types", "fix.add"]).ok().stdout;

@@ -1,4 +1,4 @@
-//! What a daemon knows of servers that it has not asked yet.
+//! What a daemon knows about servers to which it has not connected yet.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
     let before = env.mux(["types"]).ok().stdout;
     env.stop();
 
-    // It hangs from now on, and nobody waits for it.
+    // From now on only new processes of the server are counted.
     let config = fs::read_to_string(env.dirs.config_file()).unwrap();
     fs::rename(env.path("fix.pids"), env.path("fix.old")).unwrap();
     env.write_config(&config);
@@ -25,7 +25,7 @@ fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
     let list = env.mux(["tools", "--json"]).ok().json();
     assert_eq!(list["total"], known);
     assert_eq!(list["remembered"][0], "fix");
-    // It is asked again in the background, and then all is as it was.
+    // The server is asked again in the background, after which the types are the same as before.
     for _ in 0..500 {
         let now = env.mux(["types"]).ok().stdout;
         if now == before {
@@ -37,7 +37,7 @@ fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
 }
 
 #[test]
-fn types_of_another_definition_are_not_believed() {
+fn types_of_another_server_definition_are_not_used() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["tools"]).ok();
     env.stop();
@@ -47,7 +47,7 @@ fn types_of_another_definition_are_not_believed() {
 }
 
 #[test]
-fn types_that_cannot_be_kept_are_learned_anew_by_every_daemon() {
+fn types_that_cannot_be_stored_are_fetched_by_every_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.dirs.prepare().unwrap();
     fs::write(env.dirs.cache.join("types"), "no folder").unwrap();

@@ -6,7 +6,7 @@ use mux_tests::TestEnv;
 use nix::sys::signal::Signal;
 
 #[test]
-fn types_are_kept_fresh_for_editors_over_reloads_and_restarts() {
+fn types_for_editors_are_updated_across_reloads_and_restarts() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let folder = env.path("scripts");
     let declarations = || fs::read_to_string(folder.join("mux.d.ts")).unwrap();
@@ -29,7 +29,7 @@ fn types_are_kept_fresh_for_editors_over_reloads_and_restarts() {
     watch.signal(Signal::SIGINT);
     assert_eq!(watch.wait().code, 0);
 
-    // A project of one's own is left alone.
+    // A project file of the user is not overwritten.
     fs::write(folder.join("tsconfig.json"), "{}").unwrap();
     let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
     watch.hear("mux.d.ts is up to date");
@@ -39,7 +39,7 @@ fn types_are_kept_fresh_for_editors_over_reloads_and_restarts() {
     assert_eq!(project, "{}");
 }
 
-/// Reads on what the command says until the file has this.
+/// Reads the output of the command until the file contains `part`.
 fn until_has(watch: &mut mux_tests::Running, file: &impl Fn() -> String, part: &str) {
     while !file().contains(part) {
         watch.hear_more("is up to date");

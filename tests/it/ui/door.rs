@@ -1,4 +1,4 @@
-//! Who is let in, said to the socket itself: names, sites, tokens, codes; and how it ends.
+//! Access control of `mux ui`, over a raw socket: hosts, origins, tokens, codes; and how `mux ui` ends.
 
 use std::{
     fs,
@@ -19,14 +19,14 @@ use super::told::Stream;
 
 const HANG: Duration = Duration::from_secs(60);
 
-/// An answer: its status, its headers in lower case, its content.
+/// An HTTP response, with its headers in lower case.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: String,
     pub(super) content: String,
 }
 
-/// Sends a request as it stands there, but for `HOST`, `ORIGIN` and `TOKEN`, and hears what comes until the end.
+/// Sends a request, in which `HOST`, `ORIGIN` and `TOKEN` are replaced, and reads the response to its end.
 pub(super) fn send(page: &Page, head: &str, content: &str) -> Answer {
     let mut socket = request(page, head, content);
     let mut text = String::new();
@@ -56,7 +56,7 @@ pub(super) fn request(page: &Page, head: &str, content: &str) -> BufReader<TcpSt
 }
 
 #[test]
-fn the_page_is_given_to_everybody_and_the_pool_to_whoever_has_the_token() {
+fn page_is_public_and_the_api_requires_the_token() {
     let env = TestEnv::new();
     let page = Page::serve(&env);
     let shell = send(&page, "GET / HTTP/1.1\nHost: HOST", "");
@@ -97,7 +97,7 @@ fn the_page_is_given_to_everybody_and_the_pool_to_whoever_has_the_token() {
 }
 
 #[test]
-fn every_answer_forbids_what_the_page_does_not_need() {
+fn every_response_forbids_what_the_page_does_not_need() {
     let env = TestEnv::new();
     let page = Page::serve(&env);
     for path in ["/", "/main.js", "/style.css", "/nothing", "/api/grants"] {
@@ -124,7 +124,7 @@ fn every_answer_forbids_what_the_page_does_not_need() {
 }
 
 #[test]
-fn what_changes_something_has_to_come_from_the_page() {
+fn changing_requests_must_have_the_origin_of_the_page() {
     let env = TestEnv::new();
     let page = Page::serve(&env);
     let decide = "POST /api/decide HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN";
@@ -135,7 +135,7 @@ fn what_changes_something_has_to_come_from_the_page() {
         (json.to_owned(), 403),
         (format!("{json}\nOrigin: null"), 403),
         (format!("{json}\nOrigin: http://evil.example"), 403),
-        // As a form could send it.
+        // As an HTML form could send it.
         ("\nContent-Type: text/plain\nOrigin: ORIGIN".to_owned(), 415),
     ] {
         let answer = send(&page, &format!("{decide}{more}"), wanted);
@@ -148,9 +148,9 @@ fn what_changes_something_has_to_come_from_the_page() {
     assert_eq!(send(&page, get, "").status, 405);
 }
 
-/// What opens addresses is given another one than the user.
+/// The browser gets another URL than the user.
 #[test]
-fn a_browser_is_started_with_a_code_that_is_good_once() {
+fn browser_is_started_with_a_code_that_is_valid_once() {
     let env = TestEnv::new();
     let (opener, told) = (env.path("opener"), env.path("told"));
     mkfifo(&told, Mode::S_IRWXU).unwrap();
@@ -175,7 +175,7 @@ fn a_browser_is_started_with_a_code_that_is_good_once() {
 }
 
 #[test]
-fn a_new_start_has_another_token_and_no_log_has_any() {
+fn each_start_has_another_token_and_no_token_is_logged() {
     let env = TestEnv::new();
     let one = Page::serve(&env);
     let other = Page::serve(&env);
@@ -186,7 +186,7 @@ fn a_new_start_has_another_token_and_no_log_has_any() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_named_and_one_that_is_free_is_used() {
+fn port_in_use_is_an_error_and_a_free_port_is_used() {
     let env = TestEnv::new();
     let page = Page::serve(&env);
     let port = page.origin().rsplit_once(':').unwrap().1.to_owned();
@@ -198,7 +198,7 @@ fn a_port_that_is_taken_is_named_and_one_that_is_free_is_used() {
 }
 
 #[test]
-fn it_ends_at_once_when_it_is_asked_to_even_while_somebody_looks() {
+fn signal_ends_mux_ui_at_once_even_with_an_open_stream() {
     let env = TestEnv::new();
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let page = Page::serve(&env);
@@ -213,7 +213,7 @@ fn it_ends_at_once_when_it_is_asked_to_even_while_somebody_looks() {
 }
 
 #[test]
-fn as_json_it_says_where_it_is() {
+fn json_output_has_the_url_and_the_port() {
     let env = TestEnv::new();
     let mut running = env.begin(["--json", "ui", "--no-open"]);
     let mut text = String::new();
@@ -229,7 +229,7 @@ fn as_json_it_says_where_it_is() {
     running.wait().ok();
 }
 
-/// Lines of a stream, without the sizes of its chunks.
+/// The lines of a response, up to its end.
 pub(super) fn lines(socket: BufReader<TcpStream>) -> impl Iterator<Item = String> {
     socket.lines().map_while(Result::ok)
 }

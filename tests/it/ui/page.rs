@@ -1,11 +1,11 @@
-//! The page in a real browser, by the tests in `tests/browser`. Where there is no browser, they say so.
+//! The page in a real browser, by the tests in `tests/browser`. Where there is no browser, they are skipped.
 
 use std::fs;
 
 use mux_tests::{Browser, Page, TestEnv, browser, left_out};
 use serde_json::json;
 
-/// Runs a file of tests in this home, if anything can run it.
+/// Runs a file of browser tests in this home, or skips it without a browser.
 #[track_caller]
 fn drive(file: &str, env: &TestEnv) {
     match Browser::here() {
@@ -15,7 +15,7 @@ fn drive(file: &str, env: &TestEnv) {
 }
 
 #[test]
-fn every_file_of_tests_is_run() {
+fn every_file_of_browser_tests_is_run() {
     let files = [
         "approvals",
         "crowd",
@@ -29,7 +29,7 @@ fn every_file_of_tests_is_run() {
 }
 
 #[test]
-fn an_empty_pool_says_what_to_do() {
+fn page_of_an_empty_pool_shows_what_to_do() {
     drive("pool", &TestEnv::new());
 }
 
@@ -59,12 +59,12 @@ fn a_tool_is_found_with_its_types() {
 }
 
 #[test]
-fn two_hundred_runs_five_hundred_calls_and_eight_tabs() {
+fn page_shows_two_hundred_runs_and_five_hundred_calls_in_eight_tabs() {
     drive("crowd", &TestEnv::with_fixtures(&[("fix", &[])]));
 }
 
 #[test]
-fn what_servers_say_is_text_and_nothing_else() {
+fn texts_of_servers_are_shown_as_plain_text() {
     let env = TestEnv::new();
     let changes = env.path("changes.json");
     let markup = "<img src=x onerror=alert(document.domain)>";
@@ -85,6 +85,6 @@ fn what_servers_say_is_text_and_nothing_else() {
 }
 
 #[test]
-fn it_outlives_the_daemon_and_says_when_it_has_ended_itself() {
+fn page_outlives_the_daemon_and_shows_when_mux_ui_has_ended() {
     drive("restart", &TestEnv::with_fixtures(&[("fix", &[])]));
 }

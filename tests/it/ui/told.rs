@@ -1,4 +1,4 @@
-//! What a page is told: everything first, then what is new; over restarts of the daemon.
+//! The event stream of a page: the whole state first, then changes, across restarts of the daemon.
 
 use mux_tests::{Page, TestEnv};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::door;
 pub(super) struct Stream(Box<dyn Iterator<Item = String>>);
 
 impl Stream {
-    /// `more` is what stands behind the path.
+    /// `more` is appended to the path.
     pub(super) fn open(page: &Page, more: &str) -> Self {
         let head =
             format!("GET /api/stream{more} HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN");
@@ -23,7 +23,7 @@ impl Stream {
         Some(serde_json::from_str(&text).unwrap())
     }
 
-    /// The first message of which this holds.
+    /// The next message for which `holds` is true.
     #[track_caller]
     pub(super) fn until(&mut self, holds: impl Fn(&Value) -> bool) -> Value {
         loop {
@@ -46,7 +46,7 @@ fn changed<'a>(message: &'a Value, run: &str) -> Option<&'a Value> {
 }
 
 #[test]
-fn a_tab_is_told_everything_first_and_then_what_is_new() {
+fn stream_has_the_whole_state_first_and_then_changes() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let first = env.mux([
         "--json",
@@ -94,7 +94,7 @@ fn the_events_of_a_run_come_in_order_and_from_any_point() {
 }
 
 #[test]
-fn a_daemon_that_ends_is_told_and_so_is_the_next() {
+fn stream_reports_the_end_of_the_daemon_and_its_successor() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let run = env.mux(["--json", "run", "-e", "return 1"]).ok().json();
     let run = run["run"].as_str().unwrap();
@@ -104,7 +104,7 @@ fn a_daemon_that_ends_is_told_and_so_is_the_next() {
     env.stop();
     let down = tab.until(|message| message["link"]["up"] == false);
     assert!(down["link"]["reason"].is_string(), "{down}");
-    // Nothing that is asked of the page starts one.
+    // No request of the page starts a daemon.
     let grants = "GET /api/grants HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN";
     assert_eq!(door::send(&page, grants, "").status, 503);
     assert!(env.daemon().is_none());

@@ -1,4 +1,4 @@
-//! A new daemon that does not come to serve leaves the old one as it was.
+//! A new daemon that fails to start leaves the old one as it was.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{count, upgrade};
 
-/// A program that says this, in the words of the two daemons, and ends.
+/// A program that sends these messages of the handover protocol, and exits.
 fn successor(env: &TestEnv, name: &str, words: &[Value]) -> PathBuf {
     let mut bytes = Vec::new();
     for word in words {
@@ -28,14 +28,14 @@ fn hello(wire: u32, contract: u32) -> Value {
 }
 
 #[test]
-fn whatever_the_new_program_does_the_old_daemon_goes_on() {
+fn old_daemon_continues_when_the_new_one_fails() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     count(&env, "fix");
     let old = env.daemon().unwrap();
     let ours = mux_proto::version::CONTRACT;
     let (warm, ready) = (json!({ "warm": {} }), json!({ "ready": {} }));
     let failed = json!({ "failed": { "message": "no room" } });
-    // Where it ends in the middle, it may be noticed by what is heard of it or by what it does not take.
+    // An exit in the middle may be noticed by a failing read or by a failing write.
     let cases: [(&str, &[Value], &str); 7] = [
         ("silent", &[], "ended before it served"),
         ("wire", &[hello(999, ours)], "handover protocol"),
@@ -73,7 +73,7 @@ fn whatever_the_new_program_does_the_old_daemon_goes_on() {
 }
 
 #[test]
-fn where_no_daemon_runs_the_new_one_is_just_started() {
+fn upgrade_without_a_running_daemon_starts_one() {
     let env = TestEnv::new();
     let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
     assert_eq!(env.daemon().map(Value::from), Some(told["pid"].clone()));

@@ -1,4 +1,4 @@
-//! Calls all the time, while one daemon takes over from another, again and again.
+//! Continuous calls during repeated upgrades.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +20,7 @@ const ALTERNATIONS: usize = 6;
 const COMMANDS: usize = 2;
 const LIBRARIES: usize = 2;
 
-/// Calls over one connection until it is told to ask the next daemon.
+/// Calls over one connection until the daemon reports that it is ending, then over one to the next daemon.
 async fn library(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> Vec<i64> {
     let me = Identity::new("test", "0");
     let mut values = Vec::new();
@@ -60,7 +60,7 @@ fn command(env: &TestEnv, over: &AtomicBool) -> Vec<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_call_fails_and_none_is_made_twice_over_several_alternations() {
+async fn no_call_fails_or_is_repeated_during_upgrades() {
     let env = Arc::new(TestEnv::with_fixtures(&[("fix", &[])]));
     assert_eq!(super::count(&env, "fix"), 1);
     let over = Arc::new(AtomicBool::new(false));
@@ -91,7 +91,7 @@ async fn no_call_fails_and_none_is_made_twice_over_several_alternations() {
         values.extend(library.await.unwrap());
     }
     alternated.unwrap();
-    // One process counted all of them, each once.
+    // One process counted all calls, each once.
     assert_eq!(env.starts("fix").len(), 1);
     let distinct: BTreeSet<i64> = values.iter().copied().collect();
     assert_eq!(distinct.len(), values.len());

@@ -1,4 +1,4 @@
-//! What the user forbids while another daemon has taken over is forbidden to runs that go on in the old one.
+//! Restrictions that are configured after an upgrade also apply to the runs that continue in the old daemon.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{assert_ends, upgrade};
 
-/// Calls until it may not, and then gives the kind of the error.
+/// A program that calls until it is refused, and then returns the kind of the error.
 fn until_refused(call: &str) -> String {
     format!(
         "for (;;) {{\n\
@@ -18,7 +18,7 @@ fn until_refused(call: &str) -> String {
     )
 }
 
-/// A run in the old daemon that has made its call at least once, after another daemon has taken over.
+/// Starts a run and upgrades. Returns the run, which has called again after the upgrade, and the old daemon's pid.
 fn begin(env: &TestEnv, dir: &Path, call: &str) -> (Running, i32) {
     let code = until_refused(call);
     let mut command = env.command("mux");
@@ -41,7 +41,7 @@ fn calls(log: &Path) -> usize {
     log.matches("\"tool\":\"echo\"").count()
 }
 
-/// The servers of every test here: one that is forbidden, and one that is not.
+/// A home with a server that tests restrict, `fix`, and another, `idle`; its configuration, and the call log of `fix`.
 fn home() -> (TestEnv, String, std::path::PathBuf) {
     let env = TestEnv::new();
     let log = env.path("calls");
@@ -52,7 +52,7 @@ fn home() -> (TestEnv, String, std::path::PathBuf) {
 }
 
 #[test]
-fn a_new_rule_reaches_a_run_of_the_old_daemon_before_reload_returns() {
+fn new_rule_applies_to_a_run_of_the_old_daemon_before_reload_returns() {
     let (env, both, log) = home();
     let (run, old) = begin(&env, env.home(), "fix.echo({ text: 'x' })");
     let noted = |env: &TestEnv| {
@@ -66,21 +66,21 @@ fn a_new_rule_reaches_a_run_of_the_old_daemon_before_reload_returns() {
         env.fixture("new", &[]),
     ));
     let told = env.mux(["reload"]).ok();
-    // One that went out before.
+    // One call may have been sent before.
     let sent = calls(&log) + 1;
     assert_refused(run, old, "denied");
     assert!(calls(&log) <= sent, "{} and {sent}", calls(&log));
-    // What is wrong is wrong in both, and told once.
+    // Both daemons read the invalid rule, and it is reported once.
     let all = format!("{}{}", told.stdout, told.stderr);
     assert_eq!(all.matches("\"dney\"").count(), 1, "{all}");
-    // One of the two writes it down, and one opens what is to be open.
+    // Only one of the two writes the audit event, and only one starts the eager server.
     assert_eq!(noted(&env), before + 1);
     env.mux(["call", "new.pid"]).ok();
     assert_eq!(env.starts("new").len(), 1);
 }
 
 #[test]
-fn a_file_that_is_saved_reaches_the_old_daemons_of_two_upgrades() {
+fn saved_config_applies_to_the_old_daemons_of_two_upgrades() {
     let (env, both, _) = home();
     let (run, first) = begin(&env, env.home(), "fix.echo({ text: 'x' })");
     let (second, _) = upgrade(&env);
@@ -93,7 +93,7 @@ fn a_file_that_is_saved_reaches_the_old_daemons_of_two_upgrades() {
 }
 
 #[test]
-fn a_server_that_is_removed_or_disabled_is_gone_for_the_old_daemon() {
+fn removed_or_disabled_server_is_gone_in_the_old_daemon() {
     for disables in [true, false] {
         let (env, both, _) = home();
         let (run, old) = begin(&env, env.home(), "fix.echo({ text: 'x' })");
@@ -108,7 +108,7 @@ fn a_server_that_is_removed_or_disabled_is_gone_for_the_old_daemon() {
 }
 
 #[test]
-fn a_project_that_is_revoked_and_a_secret_that_is_removed_are_gone_for_the_old_daemon() {
+fn revoked_project_and_removed_secret_are_gone_in_the_old_daemon() {
     let (env, _, _) = home();
     let root = env.path("shop");
     fs::create_dir(&root).unwrap();
@@ -135,7 +135,7 @@ fn a_project_that_is_revoked_and_a_secret_that_is_removed_are_gone_for_the_old_d
 }
 
 #[test]
-fn what_an_agent_is_not_to_see_any_more_is_gone_for_its_run_in_the_old_daemon() {
+fn tool_excluded_for_an_agent_is_gone_for_its_run_in_the_old_daemon() {
     let (env, both, log) = home();
     let mut agent = Agent::legacy(&env, &["--agent", "small"], json!({}));
     let code = until_refused("fix.echo({ text: 'x' })");

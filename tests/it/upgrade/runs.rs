@@ -1,4 +1,4 @@
-//! Programs that run while another daemon takes over.
+//! Runs during an upgrade.
 
 use mux_tests::TestEnv;
 
@@ -11,25 +11,25 @@ const SLOW: &str = "await mux.fix.counter({ key: 'k' }); console.log('in flight'
                     return await mux.fix.counter({ key: 'k' })";
 
 #[test]
-fn a_run_ends_where_it_is_with_the_session_that_it_has_used() {
+fn run_ends_in_the_old_daemon_with_its_session() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut run = env.begin(["run", "-e", SLOW]);
     run.hear("in flight");
     let (old, _) = upgrade(&env);
-    // The new daemon has a session of its own for whoever cannot wait.
+    // The new daemon serves other clients meanwhile.
     assert_eq!(
         env.mux(["run", "-e", "return 'new'"]).ok().stdout.trim(),
         "new"
     );
     assert_eq!(run.wait().ok().stdout.trim(), "2");
     assert_ends(old);
-    // Then it goes over, since nobody has asked for another.
+    // The session is then handed over, since no caller needed another one.
     assert_eq!(count(&env, "fix"), 3);
     assert_eq!(env.starts("fix").len(), 1);
 }
 
 #[test]
-fn whoever_cannot_wait_for_a_busy_session_gets_another_one() {
+fn call_during_a_busy_session_gets_another_session() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut run = env.begin(["run", "-e", SLOW]);
     run.hear("in flight");
@@ -44,7 +44,7 @@ fn whoever_cannot_wait_for_a_busy_session_gets_another_one() {
 }
 
 #[test]
-fn a_call_outside_of_runs_ends_where_it_is_too() {
+fn direct_call_ends_in_the_old_daemon() {
     let env = TestEnv::new();
     let log = env.path("calls");
     env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
@@ -57,7 +57,7 @@ fn a_call_outside_of_runs_ends_where_it_is_too() {
     assert_eq!(count(&env, "fix"), 2);
 }
 
-/// Detached; its id.
+/// Starts a detached run; returns its id.
 fn detach(env: &TestEnv, code: &str) -> String {
     let told = env.mux(["--json", "run", "--detach", "-e", code]).ok();
     told.json()["run"].as_str().unwrap().to_owned()
@@ -71,7 +71,7 @@ fn listed(env: &TestEnv, run: &str) -> Value {
 }
 
 #[test]
-fn the_next_daemon_tells_of_runs_that_end_in_the_ones_before() {
+fn next_daemon_reports_runs_that_end_in_the_old_ones() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let over = detach(&env, "console.log('old'); return 'over'");
     env.mux(["runs", "watch", &over]).ok();
@@ -84,7 +84,7 @@ fn the_next_daemon_tells_of_runs_that_end_in_the_ones_before() {
     let (_, third) = upgrade(&env);
     assert_eq!(listed(&env, &over)["state"], "succeeded");
     assert_eq!(listed(&env, &slow)["detached"], true);
-    // From its first word on, and on to its last.
+    // All its events, from the first to the last.
     let watched = env.mux(["runs", "watch", &slow]).ok();
     assert_eq!(watched.stdout.trim(), "slow");
     assert!(watched.stderr.contains("begun") && watched.stderr.contains("more"));
@@ -94,7 +94,7 @@ fn the_next_daemon_tells_of_runs_that_end_in_the_ones_before() {
         .fails(130, &["cancelled"]);
     assert_ends(first);
     assert_ends(second);
-    // What it told is kept.
+    // The results are kept.
     assert_eq!(listed(&env, &slow)["state"], "succeeded");
     assert_eq!(listed(&env, &endless)["state"], "failed");
     assert_eq!(env.mux(["runs", "watch", &slow]).ok().stdout.trim(), "slow");
@@ -102,7 +102,7 @@ fn the_next_daemon_tells_of_runs_that_end_in_the_ones_before() {
 }
 
 #[test]
-fn whoever_stops_the_daemon_stops_the_one_before_too_and_its_death_is_told() {
+fn stop_ends_the_old_daemon_too_and_its_death_is_reported() {
     let env = TestEnv::new();
     let code = "await new Promise((r) => setTimeout(r, 120_000))";
     let run = detach(&env, code);
@@ -121,7 +121,7 @@ fn whoever_stops_the_daemon_stops_the_one_before_too_and_its_death_is_told() {
 }
 
 #[test]
-fn a_run_that_was_held_can_be_approved_and_goes_on_in_the_next_daemon() {
+fn held_run_can_be_approved_and_resumed_in_the_next_daemon() {
     let env = TestEnv::new();
     let fix = env.fixture("fix", &[]);
     env.write_config(&format!(
@@ -137,7 +137,7 @@ fn a_run_that_was_held_can_be_approved_and_goes_on_in_the_next_daemon() {
     let waits = || env.mux(["--json", "approvals"]).ok().json()["approvals"].clone();
     while waits().as_array().unwrap().is_empty() {}
     upgrade(&env);
-    // The other one still sleeps over there.
+    // The other run still sleeps in the old daemon.
     let list = loop {
         let list = waits();
         if list.as_array().is_some_and(|list| !list.is_empty()) {
@@ -152,7 +152,7 @@ fn a_run_that_was_held_can_be_approved_and_goes_on_in_the_next_daemon() {
 }
 
 #[test]
-fn whoever_stops_at_once_after_an_upgrade_stops_both() {
+fn stop_right_after_an_upgrade_ends_both_daemons() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     detach(&env, "await new Promise((r) => setTimeout(r, 120_000))");
     let (old, new) = upgrade(&env);
@@ -162,7 +162,7 @@ fn whoever_stops_at_once_after_an_upgrade_stops_both() {
 }
 
 #[test]
-fn a_run_that_began_before_two_hundred_others_is_still_known() {
+fn run_older_than_two_hundred_others_is_still_known_after_an_upgrade() {
     let env = TestEnv::new();
     let run = detach(&env, "await new Promise((r) => setTimeout(r, 120_000))");
     for _ in 0..205 {

@@ -1,4 +1,4 @@
-//! Sessions that go over to the next daemon, with their servers' state.
+//! Sessions that are handed over to the next daemon, with the state of their servers.
 
 use mux_tests::{
     Agent, TestEnv,
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{SOON, assert_ends, count, upgrade};
 
 #[test]
-fn a_warm_session_survives_upgrade_after_upgrade() {
+fn warm_session_survives_repeated_upgrades() {
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("other", &["--offers"])]);
     let first = count(&env, "fix");
     count(&env, "other");
@@ -36,7 +36,7 @@ fn a_warm_session_survives_upgrade_after_upgrade() {
 }
 
 #[test]
-fn a_session_of_the_new_era_survives_too() {
+fn session_of_the_modern_era_survives_an_upgrade() {
     let env = TestEnv::with_fixtures(&[("fix", &["--era", "modern", "--offers"])]);
     let first = count(&env, "fix");
     let (old, _) = upgrade(&env);
@@ -67,7 +67,7 @@ fn the_session_of_a_workspace_stays_with_that_workspace() {
 }
 
 #[test]
-fn an_agent_goes_over_by_itself_and_finds_its_sessions_warm() {
+fn agent_reconnects_to_the_next_daemon_and_finds_its_sessions_warm() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut agent = Agent::legacy(&env, &[], json!({}));
     let code = |agent: &mut Agent| {
@@ -78,13 +78,13 @@ fn an_agent_goes_over_by_itself_and_finds_its_sessions_warm() {
     let (old, _) = upgrade(&env);
     let said = code(&mut agent);
     assert!(said.to_string().contains('2'), "{said}");
-    // It is connected all the time and keeps nobody.
+    // The connected agent does not keep the old daemon running.
     assert_ends(old);
     assert_eq!(env.starts("fix").len(), 1);
 }
 
 #[test]
-fn what_was_handed_over_ends_with_the_daemon_that_has_it() {
+fn handed_over_server_ends_with_the_daemon_that_owns_it() {
     let env =
         TestEnv::with_fixtures(&[("fix", &["--ignore-eof", "--ignore-term", "--grandchild"])]);
     count(&env, "fix");
@@ -102,7 +102,7 @@ fn what_was_handed_over_ends_with_the_daemon_that_has_it() {
 }
 
 #[test]
-fn a_server_that_has_changed_meanwhile_is_started_anew() {
+fn server_whose_entry_has_changed_is_restarted_by_an_upgrade() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     count(&env, "fix");
     let old = Tree::watch(env.starts("fix"));

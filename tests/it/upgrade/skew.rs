@@ -1,4 +1,4 @@
-//! Clients and daemons of different builds and contracts: nobody is asked what he has not said that he knows.
+//! Clients and daemons of different builds and contracts: clients send only methods that the daemon has listed.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 struct Foreign(Arc<Mutex<Vec<String>>>);
 
 impl Foreign {
-    /// It holds the lock of the home, and lets go of it and of its socket when it is asked to retire.
+    /// The daemon holds the lock of the home, and releases it and its socket when it is asked to retire.
     fn start(env: &TestEnv, contract: u32, features: &[&str]) -> Self {
         env.dirs.prepare().unwrap();
         let mut lock = fs::File::create(env.dirs.instance_lock()).unwrap();
@@ -47,7 +47,7 @@ impl Foreign {
     }
 }
 
-/// One connection to its end. Whether it was asked to retire.
+/// Serves one connection to its end; returns whether the daemon was asked to retire.
 fn serve(stream: &mut UnixStream, welcome: &Value, seen: &Mutex<Vec<String>>) -> bool {
     while let Some(frame) = frame(stream) {
         let request = &frame["Request"];
@@ -58,7 +58,7 @@ fn serve(stream: &mut UnixStream, welcome: &Value, seen: &Mutex<Vec<String>>) ->
         let answer = match method.as_str() {
             "Hello" => json!({ "Hello": { "Ok": welcome } }),
             "Retire" => json!({ "Retire": { "Ok": null } }),
-            // As a method that it does not know: the end of the connection.
+            // An unknown method ends the connection.
             _ => return false,
         };
         let response = json!({ "request_id": request["id"], "message": { "Ok": answer } });
@@ -83,7 +83,7 @@ fn frame(stream: &mut UnixStream) -> Option<Value> {
 }
 
 #[test]
-fn a_daemon_of_another_contract_makes_room_for_one_of_ours() {
+fn daemon_of_another_contract_makes_room_for_the_current_one() {
     for contract in [version::CONTRACT - 1, version::CONTRACT + 1] {
         let env = TestEnv::with_fixtures(&[("fix", &[])]);
         let foreign = Foreign::start(&env, contract, &[]);
@@ -94,7 +94,7 @@ fn a_daemon_of_another_contract_makes_room_for_one_of_ours() {
 }
 
 #[test]
-fn commands_ask_nothing_that_the_daemon_has_not_listed() {
+fn commands_send_only_methods_that_the_daemon_has_listed() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let foreign = Foreign::start(&env, version::CONTRACT, &[]);
     let commands: [&[&str]; 14] = [
@@ -124,7 +124,7 @@ fn commands_ask_nothing_that_the_daemon_has_not_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_library_asks_nothing_that_the_daemon_has_not_listed_either() {
+async fn library_sends_only_methods_that_the_daemon_has_listed() {
     let env = TestEnv::new();
     let foreign = Foreign::start(&env, version::CONTRACT, &["run"]);
     let me = Identity::new("test", "0");
@@ -133,7 +133,7 @@ async fn the_library_asks_nothing_that_the_daemon_has_not_listed_either() {
     let error = mux_client::lost(refused);
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(error.message.contains("`status`"), "{error:?}");
-    // The connection goes on, and what is listed is sent.
+    // The connection stays open, and a listed method is sent.
     let sent = session
         .client
         .cancel_run(within_seconds(10), "r-1".into())

@@ -1,4 +1,4 @@
-//! What agents ask beside programs: discovery, offers, notices.
+//! Requests of agents other than programs: discovery, resources and prompts, notices.
 
 use mux_proto::{
     Answer, AnswerRequest, AskKind, CallRequest, CompleteRequest, DescribeRequest,

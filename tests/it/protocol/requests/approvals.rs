@@ -1,4 +1,4 @@
-//! Calls that wait for somebody, and what he says.
+//! Calls that wait for an approval, and decisions on them.
 
 use mux_proto::{ApprovalsRequest, DecideRequest, Decision, ResumeRequest, service::MuxRequest};
 

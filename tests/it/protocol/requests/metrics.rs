@@ -1,4 +1,4 @@
-//! Numbers.
+//! Metrics.
 
 use mux_proto::service::MuxRequest;
 

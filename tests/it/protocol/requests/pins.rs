@@ -1,8 +1,8 @@
-//! What tools were, and what somebody accepts.
+//! Pins of tools, and accepted changes.
 
 use mux_proto::{AcceptPinsRequest, PinsRequest, SeenTool, service::MuxRequest};
 
-/// Of what the fixture server says of `pid`.
+/// The digest of the fixture server's definition of `pid`.
 const DIGEST: &str = "8f22702881bf112eb81e088d6356756edbe9a8d563d75d3848efd1d116d1a2ec";
 
 pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {

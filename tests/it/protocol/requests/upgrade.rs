@@ -1,4 +1,4 @@
-//! Another program takes over.
+//! The upgrade to another program.
 
 use mux_proto::{UpgradeRequest, service::MuxRequest};
 

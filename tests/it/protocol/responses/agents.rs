@@ -1,4 +1,4 @@
-//! What the daemon answers and tells agents.
+//! Responses and notices to agents.
 
 use mux_proto::{
     AskKind, Cause, Description, Descriptions, Held, Inventory, Notice, NoticeKind, NoticePage,

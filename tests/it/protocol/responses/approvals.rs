@@ -1,4 +1,4 @@
-//! Calls that wait for somebody, and what became of them.
+//! Calls that wait for an approval, and their outcomes.
 
 use mux_proto::{
     ApprovalAsked, ApprovalEnding, ApprovalInfo, ApprovalList, ApprovalOver, ApprovalState,

@@ -1,4 +1,4 @@
-//! A tool beside its pin.
+//! A tool with its pin.
 
 use mux_proto::{AcceptedPins, PinInfo, PinList, PinStanding, service::MuxResponse};
 

@@ -1,4 +1,4 @@
-//! APIs that are described and no MCP servers.
+//! Sources: APIs with a description instead of an MCP server.
 
 use mux_proto::{RefreshedSource, service::MuxResponse};
 

@@ -1,4 +1,4 @@
-//! Another program has taken over.
+//! The upgrade to another program.
 
 use mux_proto::{Upgraded, service::MuxResponse};
 
