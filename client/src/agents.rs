@@ -16,11 +16,11 @@ mod toml;
 use clap::ValueEnum;
 
 pub(crate) use self::{
-    diff::{unified, unified_whole},
-    document::{Document, DocumentError, Format},
-    door::Door,
-    file::{AgentFile, FileError, backups},
-    places::{Places, System},
+    diff::{masked_diff, unmasked_diff},
+    document::{ConfigDocument, ConfigDocumentError, ConfigFormat},
+    door::MuxEntry,
+    file::{AgentFile, AgentFileError, list_backups},
+    places::{AgentPaths, OperatingSystem},
 };
 
 /// A program with MCP servers of its own, whose configuration file can be edited.
@@ -63,7 +63,7 @@ impl Agent {
     }
 
     /// The name shown to users.
-    pub(crate) fn title(self) -> &'static str {
+    pub(crate) fn display_name(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
             Self::ClaudeDesktop => "Claude Desktop",
@@ -76,15 +76,15 @@ impl Agent {
         }
     }
 
-    pub(crate) fn format(self) -> Format {
+    pub(crate) fn format(self) -> ConfigFormat {
         match self {
-            Self::Codex => Format::Toml,
-            _ => Format::Json,
+            Self::Codex => ConfigFormat::Toml,
+            _ => ConfigFormat::Json,
         }
     }
 
     /// The keys of the object that holds the agent's servers. In version 2 of opencode's file, it is one level deeper.
-    pub(crate) fn section(self, document: &Document) -> &'static [&'static str] {
+    pub(crate) fn servers_section(self, document: &ConfigDocument) -> &'static [&'static str] {
         match self {
             Self::Claude | Self::ClaudeDesktop | Self::Cursor | Self::Windsurf => &["mcpServers"],
             Self::Vscode => &["servers"],

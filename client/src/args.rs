@@ -22,23 +22,31 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
-    agents::{Import, Install},
-    approvals::{Approvals, ApprovalsCommand, Approve, Deny, Resume},
-    audit::Audit,
-    daemon::{Restart, Setup, Status, Stop},
-    logs::{Level, Lines, Logs},
-    metrics::{Metrics, Top},
-    pins::{Accept, Pins},
-    policy::{Config, ConfigCommand, ExplainPolicy, ListPolicy, Policy, PolicyCommand},
-    program::Program,
-    runs::{ListRuns, Parts, Read, Replay, Run, Runs, RunsCommand, Source, Watch},
-    secrets::{Secrets, SecretsCommand},
-    servers::{AddServer, ChangeServer, Login, Project, ProjectCommand, Servers, ServersCommand},
-    service::{Service, ServiceCommand},
-    sources::{AddSource, Sources, SourcesCommand},
-    tools::{Call, Mcp, Tools, Types},
-    trace::Trace,
-    ui::Ui,
+    agents::{ImportArgs, InstallArgs},
+    approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, ResumeArgs},
+    audit::AuditArgs,
+    daemon::{RestartArgs, SetupArgs, StatusArgs, StopArgs},
+    logs::{LogLevel, LogLinesArgs, LogsArgs},
+    metrics::{MetricsArgs, TopArgs},
+    pins::{AcceptArgs, PinsArgs},
+    policy::{
+        ConfigArgs, ConfigCommand, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyListArgs,
+    },
+    program::ProgramArgs,
+    runs::{
+        ReadArgs, ReplayArgs, RunArgs, RunsArgs, RunsCommand, RunsListArgs, SavePartsArgs,
+        SourceArgs, WatchArgs,
+    },
+    secrets::{SecretsArgs, SecretsCommand},
+    servers::{
+        LoginArgs, ProjectArgs, ProjectCommand, ServerAddArgs, ServerChangeArgs, ServersArgs,
+        ServersCommand,
+    },
+    service::{ServiceArgs, ServiceCommand},
+    sources::{SourceAddArgs, SourcesArgs, SourcesCommand},
+    tools::{CallArgs, McpArgs, ToolsArgs, TypesArgs},
+    trace::TraceArgs,
+    ui::UiArgs,
 };
 
 /// Call the tools of all your MCP servers, one by one or with one typed program.
@@ -53,16 +61,16 @@ pub(crate) use self::{
     after_help = "The daemon starts automatically with the first command that needs it.\n\
     Example: mux run -e 'return Object.keys(mux)'"
 )]
-pub(crate) struct Args {
+pub(crate) struct MuxCli {
     /// Print one JSON document
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: MuxCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum MuxCommand {
     /// Run a TypeScript program that calls tools
     #[command(
         after_help = "Examples:\n  mux run summary.ts --input '{\"dir\": \"/srv\"}'\n  \
@@ -71,7 +79,7 @@ pub(crate) enum Command {
         mux run chart.ts --save-parts charts\n  \
         mux runs watch $(mux run long.ts --timeout 5m --detach)"
     )]
-    Run(Run),
+    Run(RunArgs),
     /// Run a step program, written in JSON
     #[command(
         after_help = "A step is a tool with its arguments, in which {{id.result.path}} is a result of an earlier step.\n\
@@ -79,51 +87,51 @@ pub(crate) enum Command {
         mux program -e '{\"steps\": [{\"id\": \"a\", \"tool\": \"git.git_status\", \"args\": {\"repo_path\": \".\"}}]}'\n  \
         mux program sizes.json --explain > sizes.ts"
     )]
-    Program(Program),
+    Program(ProgramArgs),
     /// Replay a recorded run: calls are answered from the recording, without any server
     #[command(
         after_help = "No request is sent: use it in tests, or to debug a run of another machine.\n\
         Examples:\n  mux run report.ts --record report.muxrec && mux replay report.muxrec\n  \
         mux replay report.muxrec --verify"
     )]
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// List the runs of all clients; show, follow or cancel one
     #[command(after_help = "Examples:\n  mux runs --running\n  mux runs show 12")]
-    Runs(Runs),
+    Runs(RunsArgs),
     /// List the calls that wait for your approval, and the permanent grants
     #[command(
         after_help = "Examples:\n  mux approvals\n  mux approvals A7\n  mux approvals --watch\n  \
         mux approvals --granted\n  mux approvals revoke g5f0c93a1"
     )]
-    Approvals(Approvals),
+    Approvals(ApprovalsArgs),
     /// Approve a waiting call, with the arguments shown
     #[command(after_help = "Examples:\n  mux approve A7\n  mux approve A7 --session")]
-    Approve(Approve),
+    Approve(ApproveArgs),
     /// Deny a waiting call
     #[command(after_help = "Example: mux deny A7 --reason 'not before Friday'")]
-    Deny(Deny),
+    Deny(DenyArgs),
     /// Resume a run that ended because an approval was not answered in time
     #[command(
         after_help = "Completed calls are not sent again. Calls that are still not approved are asked again.\n\
         Examples:\n  mux approve A7 && mux resume A7\n  mux resume 12"
     )]
-    Resume(Resume),
+    Resume(ResumeArgs),
     /// Check a program without running it
     #[command(after_help = "Example: mux check summary.ts")]
-    Check(Source),
+    Check(SourceArgs),
     /// Call one tool
     #[command(
         after_help = "Examples:\n  mux call files.read_text_file path=/etc/hostname head=1\n  \
         mux call git.git_log '{\"repo_path\": \".\", \"max_count\": 3}'\n  \
         echo '{\"query\": \"mux\"}' | mux call memory.search_nodes -"
     )]
-    Call(Call),
+    Call(CallArgs),
     /// List tools, search them, or show one with its types
     #[command(
         after_help = "A search prints the ten best matches, the best first, and tolerates small typos.\n\
         Examples:\n  mux tools read file --server files\n  mux tools files.read_text_file"
     )]
-    Tools(Tools),
+    Tools(ToolsArgs),
     /// Print the TypeScript declarations of the tools
     #[command(
         after_help = "Result types that a server does not declare are inferred from past calls.\n\
@@ -131,51 +139,51 @@ pub(crate) enum Command {
         mux types --watch scripts      editors then complete `mux.` in scripts/*.ts\n  \
         mux types --forget files"
     )]
-    Types(Types),
+    Types(TypesArgs),
     /// Serve all tools to an agent over stdio, as an MCP server
     #[command(
         after_help = "Agents start this command; `mux install` adds it to their configuration.\n\
         Examples:\n  mux mcp\n  mux mcp --agent small-model\n  \
         mux mcp --passthrough=files      one server as it is, shared with all clients"
     )]
-    Mcp(Mcp),
+    Mcp(McpArgs),
     /// List the configured servers and their sessions; add, remove, restart or disable one
     #[command(after_help = "Example: mux servers restart files")]
-    Servers(Servers),
+    Servers(ServersArgs),
     /// List the APIs whose operations are tools; add, remove or refresh one
     #[command(after_help = "Example: mux sources add petstore --openapi petstore.json")]
-    Sources(Sources),
+    Sources(SourcesArgs),
     /// Show and approve what a project's files (.mux.toml, .mcp.json) define
     #[command(after_help = "Examples:\n  mux project show\n  mux project approve")]
-    Project(Project),
+    Project(ProjectArgs),
     /// List the policy rules, and explain which one decides a call
     #[command(after_help = "Example: mux policy explain github.delete_repo")]
-    Policy(Policy),
+    Policy(PolicyArgs),
     /// Print the settings in force, and check a configuration file
     #[command(after_help = "Examples:\n  mux config show --agent small-model\n  mux config check")]
-    Config(Config),
+    Config(ConfigArgs),
     /// Manage the secrets that entries reference as ${keyring:NAME}
     #[command(after_help = "Examples:\n  mux secrets set GITHUB_TOKEN\n  mux secrets list")]
-    Secrets(Secrets),
+    Secrets(SecretsArgs),
     /// Show the audit log: calls and decisions, with client, outcome and duration
     #[command(
         after_help = "Reads the log files; needs no daemon. Times are in UTC.\n\
         Examples:\n  mux audit --since 1h --tool 'github.*'\n  mux audit --outcome denied --since 2026-11-22\n  \
         mux audit -f"
     )]
-    Audit(Audit),
+    Audit(AuditArgs),
     /// Show the state of the daemon
     #[command(
         after_help = "The output fits on one screen. Exits with 3 if no daemon runs.\n\
         Examples:\n  mux status\n  mux status --all\n  mux status --json"
     )]
-    Status(Status),
+    Status(StatusArgs),
     /// Show servers, runs, latencies, tools and approvals live in your browser
     #[command(
         after_help = "Listens on 127.0.0.1 until Ctrl-C. The printed address contains the access token.\n\
         Examples:\n  mux ui\n  mux ui --port 8700 --no-open"
     )]
-    Ui(Ui),
+    Ui(UiArgs),
     /// Diagnose problems, with a fix for each
     #[command(
         after_help = "Asks a running daemon, but does not start one. Exits with 1 if something does not \
@@ -187,54 +195,54 @@ pub(crate) enum Command {
         after_help = "Downloads one version from npm (28 MB) and verifies it against a built-in checksum.\n\
         Examples:\n  mux setup\n  mux setup --check\n  mux setup --from typescript-linux-x64-7.0.2.tgz"
     )]
-    Setup(Setup),
+    Setup(SetupArgs),
     /// Add `mux mcp` to the configuration of your agents
     #[command(
         after_help = "Shows each change, and keeps a backup next to the file.\n\
         Examples:\n  mux install claude cursor\n  mux install --dry-run\n  mux install --list\n  \
         mux install codex --undo"
     )]
-    Install(Install),
+    Install(InstallArgs),
     /// Import the servers that your agents have
     #[command(
         after_help = "Secrets go into the file `env` next to config.toml. Existing entries are kept unless --replace is given.\n\
         Examples:\n  mux import --dry-run\n  mux import --from claude,vscode"
     )]
-    Import(Import),
+    Import(ImportArgs),
     /// Show the logs of the daemon and the servers, in chronological order
     #[command(
         after_help = "Reads the log files; needs no daemon. Times are in UTC.\n\
         Examples:\n  mux logs -f\n  mux logs --run 12\n  mux logs --server files --since 10m\n  \
         mux logs --level warn -n 200 --json"
     )]
-    Logs(Logs),
+    Logs(LogsArgs),
     /// Watch the daemon live: servers, runs, calls, latencies, memory
     #[command(
         after_help = "Keys: q quits, s sorts, tab and the arrows select, x stops a run, p pauses.\n\
         Examples:\n  mux top\n  mux top --once"
     )]
-    Top(Top),
+    Top(TopArgs),
     /// Print the daemon's metrics in Prometheus' text format
     #[command(
         after_help = "To serve them to a Prometheus over HTTP, set [metrics] listen = \"127.0.0.1:9464\" in config.toml.\n\
         Examples:\n  mux metrics\n  mux metrics --json\n  mux metrics --token"
     )]
-    Metrics(Metrics),
+    Metrics(MetricsArgs),
     /// Reload the configuration
     #[command(after_help = "Example: mux reload")]
     Reload,
     /// Stop the daemon when its runs are done
     #[command(after_help = "Example: mux stop --now")]
-    Stop(Stop),
+    Stop(StopArgs),
     /// Restart the daemon
     #[command(after_help = "Examples:\n  mux restart\n  mux restart --upgrade")]
-    Restart(Restart),
+    Restart(RestartArgs),
     /// Run muxd as a service: systemd with socket activation, or launchd
     #[command(
         after_help = "Optional: without a service, the first client starts muxd.\n\
         Examples:\n  mux service install --dry-run\n  mux service status"
     )]
-    Service(Service),
+    Service(ServiceArgs),
     /// Write the manual pages of mux and its commands to a directory
     #[command(hide = true, after_help = "Example: mux man ~/.local/share/man/man1")]
     Man { dir: std::path::PathBuf },
@@ -253,6 +261,6 @@ mod tests {
 
     #[test]
     fn command_line_passes_clap_debug_assertions() {
-        Args::command().debug_assert();
+        MuxCli::command().debug_assert();
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct EndedCall {
 }
 
 /// Describes the calls other than the one that caused `failure`; `None` if there were none.
-pub(crate) fn in_words(calls: &[EndedCall], failure: &Error) -> Option<String> {
+pub(crate) fn describe_prior_calls(calls: &[EndedCall], failure: &Error) -> Option<String> {
     let is_failure = |call: &EndedCall| {
         let same =
             |error: &Error| (&error.kind, &error.message) == (&failure.kind, &failure.message);
@@ -77,7 +77,11 @@ mod tests {
                 Some("1 other call ended, 1 of them with an error"),
             ),
         ] {
-            assert_eq!(in_words(&calls, &failure).as_deref(), words, "{calls:?}");
+            assert_eq!(
+                describe_prior_calls(&calls, &failure).as_deref(),
+                words,
+                "{calls:?}"
+            );
         }
     }
 }

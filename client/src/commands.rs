@@ -44,24 +44,24 @@ mod upgrade;
 use std::{env, path::PathBuf, process::ExitCode};
 
 use clap::CommandFactory;
-use mux_client::{ConnectError, Identity, Session};
+use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
-pub(crate) use self::about::about;
+pub(crate) use self::about::version_report;
 use crate::{
-    args::{Args, Command},
+    args::{MuxCli, MuxCommand},
     exit,
-    render::{self, Listing},
+    render::{self, ProgramListing},
 };
 
 /// Why a command failed, with the source that the failure points into.
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     pub(crate) error: Error,
-    pub(crate) source: Option<Listing>,
+    pub(crate) source: Option<ProgramListing>,
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandFailure {
     fn from(error: Error) -> Self {
         Self {
             error,
@@ -70,94 +70,94 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<ConnectError> for Failure {
+impl From<ConnectError> for CommandFailure {
     fn from(error: ConnectError) -> Self {
         match error {
             ConnectError::Refused(error) => error.into(),
-            ConnectError::NotRunning => exit::machinery(error.to_string())
+            ConnectError::NotRunning => exit::unavailable_error(error.to_string())
                 .hint("it starts with the first command that needs it, such as `mux servers`")
                 .into(),
-            error => exit::machinery(error.to_string()).into(),
+            error => exit::unavailable_error(error.to_string()).into(),
         }
     }
 }
 
-impl From<RpcError> for Failure {
+impl From<RpcError> for CommandFailure {
     fn from(error: RpcError) -> Self {
         match error {
             // The daemon did not execute the request.
-            RpcError::Server(_) => mux_client::lost(error).into(),
-            error => exit::machinery(format!("the connection to muxd was lost: {error}"))
+            RpcError::Server(_) => mux_client::rpc_error(error).into(),
+            error => exit::unavailable_error(format!("the connection to muxd was lost: {error}"))
                 .hint("see `mux logs`")
                 .into(),
         }
     }
 }
 
-type Outcome = Result<ExitCode, Failure>;
+type CommandResult = Result<ExitCode, CommandFailure>;
 
 /// How often a request is repeated because the daemon that got it was shutting down.
-const REFUSALS: usize = 4;
+const MAX_SHUTDOWN_RETRIES: usize = 4;
 
-pub(crate) async fn execute(args: Args) -> Outcome {
+pub(crate) async fn execute(args: MuxCli) -> CommandResult {
     let json = args.json;
     match args.command {
-        Command::Run(args) => run::run(args, json).await,
-        Command::Program(args) => program::program(args, json).await,
-        Command::Replay(args) => replay::replay(args, json).await,
-        Command::Runs(args) => runs::runs(args, json).await,
-        Command::Approvals(args) => approvals::approvals(args, json).await,
-        Command::Approve(args) => approvals::approve(args, json).await,
-        Command::Deny(args) => approvals::deny(args, json).await,
-        Command::Resume(args) => approvals::resume(args, json).await,
-        Command::Check(args) => run::check(args, json).await,
-        Command::Call(args) => call::call(args, json).await,
-        Command::Tools(args) => show::tools(args, json).await,
-        Command::Types(args) => types::types(args, json).await,
-        Command::Mcp(args) => mcp::mcp(args).await,
-        Command::Servers(args) => show::servers(args, json).await,
-        Command::Sources(args) => sources::sources(args, json).await,
-        Command::Project(args) => project::project(args, json).await,
-        Command::Policy(args) => policy::policy(args, json).await,
-        Command::Config(args) => config::config(args, json).await,
-        Command::Secrets(args) => secrets::secrets(args, json).await,
-        Command::Audit(args) => audit::audit(&args, json).await,
-        Command::Status(args) => show::status(&args, json).await,
-        Command::Ui(args) => ui::ui(&args, json).await,
-        Command::Doctor => doctor::doctor(json).await,
-        Command::Setup(args) => setup::setup(args, json).await,
-        Command::Install(args) => install::install(&args, json),
-        Command::Import(args) => import::import(&args, json).await,
-        Command::Logs(args) => logs::all(&args, json).await,
-        Command::Reload => control::reload(json).await,
-        Command::Top(args) => top::top(&args, json).await,
-        Command::Metrics(args) => metrics::metrics(&args, json).await,
-        Command::Stop(args) => control::stop(&args, json).await,
-        Command::Restart(args) => control::restart(&args, json).await,
-        Command::Service(args) => service::service(args, json).await,
-        Command::Man { dir } => man::man(&dir, json),
-        Command::Completions { shell } => {
-            render::completions(shell, &mut Args::command(), json);
+        MuxCommand::Run(args) => run::run(args, json).await,
+        MuxCommand::Program(args) => program::program(args, json).await,
+        MuxCommand::Replay(args) => replay::replay(args, json).await,
+        MuxCommand::Runs(args) => runs::runs(args, json).await,
+        MuxCommand::Approvals(args) => approvals::approvals(args, json).await,
+        MuxCommand::Approve(args) => approvals::approve(args, json).await,
+        MuxCommand::Deny(args) => approvals::deny(args, json).await,
+        MuxCommand::Resume(args) => approvals::resume(args, json).await,
+        MuxCommand::Check(args) => run::check_source(args, json).await,
+        MuxCommand::Call(args) => call::call(args, json).await,
+        MuxCommand::Tools(args) => show::tools(args, json).await,
+        MuxCommand::Types(args) => types::types(args, json).await,
+        MuxCommand::Mcp(args) => mcp::mcp(args).await,
+        MuxCommand::Servers(args) => show::servers(args, json).await,
+        MuxCommand::Sources(args) => sources::sources(args, json).await,
+        MuxCommand::Project(args) => project::project(args, json).await,
+        MuxCommand::Policy(args) => policy::policy(args, json).await,
+        MuxCommand::Config(args) => config::config(args, json).await,
+        MuxCommand::Secrets(args) => secrets::secrets(args, json).await,
+        MuxCommand::Audit(args) => audit::audit(&args, json).await,
+        MuxCommand::Status(args) => show::status(&args, json).await,
+        MuxCommand::Ui(args) => ui::ui(&args, json).await,
+        MuxCommand::Doctor => doctor::doctor(json).await,
+        MuxCommand::Setup(args) => setup::setup(args, json).await,
+        MuxCommand::Install(args) => install::install(&args, json),
+        MuxCommand::Import(args) => import::import(&args, json).await,
+        MuxCommand::Logs(args) => logs::print_logs(&args, json).await,
+        MuxCommand::Reload => control::reload(json).await,
+        MuxCommand::Top(args) => top::top(&args, json).await,
+        MuxCommand::Metrics(args) => metrics::metrics(&args, json).await,
+        MuxCommand::Stop(args) => control::stop(&args, json).await,
+        MuxCommand::Restart(args) => control::restart(&args, json).await,
+        MuxCommand::Service(args) => service::service(args, json).await,
+        MuxCommand::Man { dir } => man::man(&dir, json),
+        MuxCommand::Completions { shell } => {
+            render::completions(shell, &mut MuxCli::command(), json);
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
 /// The daemon's directories, resolved from this process's environment.
-fn dirs() -> Result<Dirs, Failure> {
-    let home = variable(variables::HOME);
+fn resolve_dirs() -> Result<Dirs, CommandFailure> {
+    let home = env_path(variables::HOME);
     Dirs::resolve(home.as_deref()).map_err(|e| ConnectError::from(e).into())
 }
 
 /// Connects to the daemon, and starts one if none runs.
-async fn session() -> Result<Session, Failure> {
-    session_of(&me()).await
+async fn connect_or_start() -> Result<Session, CommandFailure> {
+    connect_or_start_as(&client_identity()).await
 }
 
 /// Connects to the daemon as `me`, and starts one if none runs.
-async fn session_of(me: &Identity) -> Result<Session, Failure> {
-    let program = variable(variables::DAEMON);
-    let session = mux_client::connect_or_spawn(&dirs()?, program, me).await?;
+async fn connect_or_start_as(me: &ClientIdentity) -> Result<Session, CommandFailure> {
+    let program = env_path(variables::DAEMON);
+    let session = mux_client::connect_or_spawn(&resolve_dirs()?, program, me).await?;
     if session.welcome.build != version::BUILD {
         render::note(&format!(
             "muxd is build {} and mux is {}; `mux restart` changes over",
@@ -169,21 +169,21 @@ async fn session_of(me: &Identity) -> Result<Session, Failure> {
 }
 
 /// Sends a request. A daemon that is shutting down may refuse it without any effect; the next one is asked then.
-async fn ask<T>(
+async fn request_with_retry<T>(
     mut question: impl AsyncFnMut(&Session) -> Result<T, Error>,
-) -> Result<Result<T, Error>, Failure> {
-    for _ in 0..REFUSALS {
-        match question(&session().await?).await {
+) -> Result<Result<T, Error>, CommandFailure> {
+    for _ in 0..MAX_SHUTDOWN_RETRIES {
+        match question(&connect_or_start().await?).await {
             Err(error) if error.is_ending() => {}
             answer => return Ok(answer),
         }
     }
-    Ok(question(&session().await?).await)
+    Ok(question(&connect_or_start().await?).await)
 }
 
 /// Connects to the running daemon; `None` if none runs.
-async fn running() -> Result<Option<Session>, Failure> {
-    match mux_client::connect(&dirs()?, &me()).await {
+async fn connect_if_running() -> Result<Option<Session>, CommandFailure> {
+    match mux_client::connect(&resolve_dirs()?, &client_identity()).await {
         Ok(session) => Ok(Some(session)),
         Err(ConnectError::NotRunning) => Ok(None),
         Err(error) => Err(error.into()),
@@ -191,21 +191,21 @@ async fn running() -> Result<Option<Session>, Failure> {
 }
 
 /// Resolves when the user presses Ctrl-C.
-async fn interrupted() {
+async fn wait_for_ctrl_c() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-fn me() -> Identity {
+fn client_identity() -> ClientIdentity {
     #[expect(
         clippy::disallowed_methods,
         reason = "the workspace is where the user stands"
     )]
     let workspace = env::current_dir().ok();
-    Identity {
+    ClientIdentity {
         workspace,
-        ..Identity::new("mux", version::BUILD)
+        ..ClientIdentity::new("mux", version::BUILD)
     }
 }
 
@@ -213,14 +213,14 @@ fn me() -> Identity {
     clippy::disallowed_methods,
     reason = "the one place where the command reads its environment"
 )]
-fn variable(name: &str) -> Option<PathBuf> {
+fn env_path(name: &str) -> Option<PathBuf> {
     env::var_os(name)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
 }
 
 /// Reports wrong usage that clap cannot detect, with clap's exit code.
-fn usage(message: impl Into<String>, hint: impl Into<String>, json: bool) -> Outcome {
+fn usage_error(message: impl Into<String>, hint: impl Into<String>, json: bool) -> CommandResult {
     let error = Error::new(Kind::Validation, message).hint(hint);
     Ok(render::usage(&error, json))
 }

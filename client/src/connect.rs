@@ -17,18 +17,18 @@ use tarpc::client::{Config, RpcError};
 use tokio::time::timeout;
 
 use crate::{
-    ConnectError, ended, holder,
-    listed::{Features, Listed},
-    spawn,
+    ConnectError,
+    listed::{FeatureGate, ListedFeatures},
+    lock_holder, spawn, wait_for_exit,
 };
 
-const GREETING: Duration = Duration::from_secs(5);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often a daemon may disappear between its start and our `hello` before connecting fails.
-const ATTEMPTS: usize = 5;
+const MAX_CONNECT_ATTEMPTS: usize = 5;
 
 /// The client's description of itself, sent with `hello`.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub struct ClientIdentity {
     pub name: String,
     pub version: String,
     pub agent: Option<String>,
@@ -38,7 +38,7 @@ pub struct Identity {
     pub for_agent: bool,
 }
 
-impl Identity {
+impl ClientIdentity {
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -49,7 +49,7 @@ impl Identity {
         }
     }
 
-    fn hello(&self) -> Hello {
+    fn to_hello(&self) -> Hello {
         Hello {
             contract: CONTRACT,
             build: BUILD.into(),
@@ -74,12 +74,12 @@ pub struct Session {
 
 impl Session {
     /// Fails if the daemon did not list this method or feature. Calling an unknown method would end the connection.
-    pub fn require(&self, feature: &str) -> Result<(), Error> {
-        offers(&self.welcome, feature)
+    pub fn require_feature(&self, feature: &str) -> Result<(), Error> {
+        check_feature(&self.welcome, feature)
     }
 }
 
-fn offers(welcome: &Welcome, feature: &str) -> Result<(), Error> {
+fn check_feature(welcome: &Welcome, feature: &str) -> Result<(), Error> {
     if welcome.features.iter().any(|known| known == feature) {
         return Ok(());
     }
@@ -96,15 +96,15 @@ pub fn within_seconds(seconds: u64) -> tarpc::context::Context {
 }
 
 /// Connects to the running daemon; never starts one.
-pub async fn connect(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
+pub async fn connect(dirs: &Dirs, me: &ClientIdentity) -> Result<Session, ConnectError> {
     dirs.prepare()?;
     let mut last = ConnectError::NotRunning;
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_CONNECT_ATTEMPTS {
         // A serving daemon holds the lock. If a service manager owns the socket, dialing would start a daemon.
-        if let Ok(None) = holder(dirs) {
+        if let Ok(None) = lock_holder(dirs) {
             return Err(ConnectError::NotRunning);
         }
-        match greet(dirs, me).await {
+        match dial_and_greet(dirs, me).await {
             Err(ConnectError::Ending) => return Err(ConnectError::NotRunning),
             // The daemon ended at that moment; there may be another one.
             Err(error @ ConnectError::Lost(_)) => last = error,
@@ -119,12 +119,12 @@ pub async fn connect(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError
 pub async fn connect_or_spawn(
     dirs: &Dirs,
     program: Option<PathBuf>,
-    me: &Identity,
+    me: &ClientIdentity,
 ) -> Result<Session, ConnectError> {
     dirs.prepare()?;
     let mut last = ConnectError::NotRunning;
-    for _ in 0..ATTEMPTS {
-        match greet(dirs, me).await {
+    for _ in 0..MAX_CONNECT_ATTEMPTS {
+        match dial_and_greet(dirs, me).await {
             Ok(session) if session.welcome.contract == CONTRACT => return Ok(session),
             Ok(session) => {
                 // The old daemon drains and exits; the one started below waits for its lock.
@@ -142,7 +142,7 @@ pub async fn connect_or_spawn(
             Err(error @ (ConnectError::Lost(_) | ConnectError::Silent(_))) => last = error,
             Err(error) => return Err(error),
         }
-        match spawn::start(dirs, program.clone()).await {
+        match spawn::start_daemon(dirs, program.clone()).await {
             // The new daemon may have been killed.
             Err(error @ ConnectError::Stillborn) => last = error,
             started => started?,
@@ -153,13 +153,16 @@ pub async fn connect_or_spawn(
 
 /// Waits until a daemon that is shutting down has released its lock, at most for the startup timeout.
 async fn wait_for_successor(dirs: &Dirs) {
-    if let Ok(Some(pid)) = holder(dirs) {
+    if let Ok(Some(pid)) = lock_holder(dirs) {
         // Errors show when the next daemon is started.
-        drop(timeout(spawn::PATIENCE, ended(dirs, pid)).await);
+        drop(timeout(spawn::STARTUP_TIMEOUT, wait_for_exit(dirs, pid)).await);
     }
 }
 
-pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, ConnectError> {
+pub(crate) async fn dial_and_greet(
+    dirs: &Dirs,
+    me: &ClientIdentity,
+) -> Result<Session, ConnectError> {
     let path = dirs.socket();
     let stream = match transport::dial_any(&dirs.sockets()).await {
         Ok(stream) => stream,
@@ -178,10 +181,13 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
         Err(source) => return Err(ConnectError::Dial { path, source }),
     };
     check_owner(&stream, path)?;
-    let features = Features::default();
-    let listed = Listed::new(transport::frames(stream), Features::clone(&features));
+    let features = ListedFeatures::default();
+    let listed = FeatureGate::new(transport::frames(stream), ListedFeatures::clone(&features));
     let client = MuxClient::new(Config::default(), listed).spawn();
-    match client.hello(transport::within(GREETING), me.hello()).await {
+    match client
+        .hello(transport::within(HELLO_TIMEOUT), me.to_hello())
+        .await
+    {
         Ok(Ok(welcome)) => {
             // `hello` is answered once.
             drop(features.set(welcome.features.clone()));
@@ -190,16 +196,16 @@ pub(crate) async fn greet(dirs: &Dirs, me: &Identity) -> Result<Session, Connect
         // Treated like no daemon, but the next one has to wait for its lock.
         Ok(Err(error)) if error.kind == Kind::Unavailable => Err(ConnectError::Ending),
         Ok(Err(error)) => Err(ConnectError::Refused(error)),
-        Err(RpcError::DeadlineExceeded) => Err(match holder(dirs) {
-            Ok(Some(pid)) if is_stopped(pid) => ConnectError::Stopped { pid },
-            _ => ConnectError::Silent(GREETING),
+        Err(RpcError::DeadlineExceeded) => Err(match lock_holder(dirs) {
+            Ok(Some(pid)) if is_process_stopped(pid) => ConnectError::Stopped { pid },
+            _ => ConnectError::Silent(HELLO_TIMEOUT),
         }),
         Err(error) => Err(ConnectError::Lost(error.to_string())),
     }
 }
 
 /// Whether a process is stopped by a signal or a debugger, if the system can tell.
-fn is_stopped(pid: u32) -> bool {
+fn is_process_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The process name before the state may contain any characters.
     let state = stat.rsplit(')').next().unwrap_or_default().trim_start();
@@ -233,8 +239,8 @@ mod tests {
             pid: 7,
             features: vec!["run".into()],
         };
-        assert_eq!(offers(&welcome, "run"), Ok(()));
-        let error = offers(&welcome, "read").unwrap_err();
+        assert_eq!(check_feature(&welcome, "run"), Ok(()));
+        let error = check_feature(&welcome, "read").unwrap_err();
         assert_eq!(error.kind, Kind::Unavailable);
         assert!(error.message.contains("`read`"), "{error:?}");
         assert!(error.hint.unwrap().contains("mux restart"));

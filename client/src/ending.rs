@@ -10,7 +10,7 @@ use mux_proto::endpoint::Dirs;
 use crate::spawn;
 
 /// The process id of the daemon that holds the instance lock. A holder that does not respond is shutting down.
-pub fn holder(dirs: &Dirs) -> io::Result<Option<u32>> {
+pub fn lock_holder(dirs: &Dirs) -> io::Result<Option<u32>> {
     let lock = match File::open(dirs.instance_lock()) {
         Ok(lock) => lock,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -25,21 +25,21 @@ pub fn holder(dirs: &Dirs) -> io::Result<Option<u32>> {
 
 /// A guard: while it lives, no client starts a daemon.
 #[derive(Debug)]
-pub struct StartsHeld(#[expect(dead_code, reason = "held for its lock")] File);
+pub struct StartGuard(#[expect(dead_code, reason = "held for its lock")] File);
 
 /// Waits until no client is starting a daemon, and blocks clients from starting one while the result lives.
-pub async fn hold_starts(dirs: &Dirs) -> io::Result<StartsHeld> {
+pub async fn block_starts(dirs: &Dirs) -> io::Result<StartGuard> {
     let path = dirs.startup_lock();
-    Ok(StartsHeld(
-        spawn::blocking(move || spawn::take(&path)).await?,
+    Ok(StartGuard(
+        spawn::run_blocking(move || spawn::lock_startup(&path)).await?,
     ))
 }
 
-impl StartsHeld {
+impl StartGuard {
     /// Resolves when no daemon holds the instance lock.
-    pub async fn until_nobody_serves(&self, dirs: &Dirs) -> io::Result<()> {
+    pub async fn wait_until_unlocked(&self, dirs: &Dirs) -> io::Result<()> {
         let path = dirs.instance_lock();
-        spawn::blocking(move || match File::open(path) {
+        spawn::run_blocking(move || match File::open(path) {
             Ok(lock) => lock.lock_shared(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
@@ -53,10 +53,10 @@ impl StartsHeld {
 /// Another client may start the next daemon at the same time, and that daemon keeps the instance lock. The startup
 /// lock is held until a new daemon serves: while this function holds it, the instance lock is free, or its file names
 /// the holder.
-pub async fn ended(dirs: &Dirs, pid: u32) -> io::Result<()> {
+pub async fn wait_for_exit(dirs: &Dirs, pid: u32) -> io::Result<()> {
     let dirs = dirs.clone();
-    spawn::blocking(move || {
-        let _nobody_starts = spawn::take(&dirs.startup_lock())?;
+    spawn::run_blocking(move || {
+        let _nobody_starts = spawn::lock_startup(&dirs.startup_lock())?;
         let lock = match File::open(dirs.instance_lock()) {
             Ok(lock) => lock,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

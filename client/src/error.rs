@@ -25,7 +25,7 @@ pub enum ConnectError {
         "muxd {pid} is stopped, by SIGSTOP or a debugger, and does not respond; `kill -CONT {pid}` continues it"
     )]
     Stopped { pid: u32 },
-    #[error("cannot start {path:?}: {source}; {}", to_start(.source))]
+    #[error("cannot start {path:?}: {source}; {}", spawn_remedy(.source))]
     Spawn { path: PathBuf, source: io::Error },
     #[error(
         "cannot take the startup lock {path:?}: {source}; its directory must be writable: free disk space, fix its \
@@ -43,7 +43,7 @@ pub enum ConnectError {
 }
 
 /// The remedy for a program that does not start.
-fn to_start(error: &io::Error) -> &'static str {
+fn spawn_remedy(error: &io::Error) -> &'static str {
     use io::ErrorKind::{NotFound, OutOfMemory, PermissionDenied, WouldBlock};
     match error.kind() {
         NotFound | PermissionDenied => "set MUX_DAEMON to the muxd program",
@@ -56,7 +56,7 @@ fn to_start(error: &io::Error) -> &'static str {
 }
 
 /// Converts an RPC failure. If the connection broke during a request, the outcome of the request is unknown.
-pub fn lost(error: RpcError) -> Error {
+pub fn rpc_error(error: RpcError) -> Error {
     match error {
         RpcError::DeadlineExceeded => {
             Error::new(Kind::Timeout, "muxd did not answer in time").hint("see `mux logs`")

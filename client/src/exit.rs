@@ -4,7 +4,7 @@ use mux_proto::{Error, Kind};
 
 /// The exit code for an error kind: 1 the program or tool failed, 2 usage error, 3 muxd or the connection failed,
 /// 4 rejected before it ran, 5 not allowed, 6 unknown outcome, 124 timeout, 130 cancelled.
-pub(crate) fn code(kind: &Kind) -> u8 {
+pub(crate) fn exit_code_of(kind: &Kind) -> u8 {
     match kind {
         Kind::Runtime
         | Kind::Tool
@@ -24,10 +24,10 @@ pub(crate) fn code(kind: &Kind) -> u8 {
 }
 
 /// The exit code of a usage error.
-pub(crate) const USAGE: u8 = 2;
+pub(crate) const USAGE_EXIT_CODE: u8 = 2;
 
 /// A failure of muxd itself or of the connection to it.
-pub(crate) fn machinery(message: String) -> Error {
+pub(crate) fn unavailable_error(message: String) -> Error {
     Error::new(Kind::Unavailable, message)
 }
 
@@ -58,7 +58,7 @@ mod tests {
             ("cancelled", 130),
             ("of the future", 3),
         ] {
-            assert_eq!(code(&Kind::from_name(name)), expected, "{name}");
+            assert_eq!(exit_code_of(&Kind::from_name(name)), expected, "{name}");
         }
     }
 }

@@ -4,23 +4,23 @@
 
 /// A metric family: a name with its help, type and samples.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Family {
+pub(crate) struct MetricFamily {
     pub(crate) name: String,
     pub(crate) help: String,
     /// `counter`, `gauge`, `histogram`, `summary` or `untyped`.
     pub(crate) kind: String,
-    pub(crate) samples: Vec<Sample>,
+    pub(crate) samples: Vec<MetricSample>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sample {
+pub(crate) struct MetricSample {
     /// The name of the family, perhaps with a suffix such as `_bucket`.
     pub(crate) name: String,
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) value: f64,
 }
 
-impl Sample {
+impl MetricSample {
     pub(crate) fn label(&self, name: &str) -> Option<&str> {
         let found = self.labels.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -30,32 +30,32 @@ impl Sample {
 /// The text is not in the exposition format.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 #[error("line {line} of the metrics cannot be parsed")]
-pub(crate) struct Malformed {
+pub(crate) struct MetricsParseError {
     line: usize,
 }
 
-pub(crate) fn parse(text: &str) -> Result<Vec<Family>, Malformed> {
-    let mut families: Vec<Family> = Vec::new();
+pub(crate) fn parse_metrics(text: &str) -> Result<Vec<MetricFamily>, MetricsParseError> {
+    let mut families: Vec<MetricFamily> = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        read(line, &mut families).ok_or(Malformed { line: number + 1 })?;
+        parse_metrics_line(line, &mut families).ok_or(MetricsParseError { line: number + 1 })?;
     }
     Ok(families)
 }
 
-fn read(line: &str, families: &mut Vec<Family>) -> Option<()> {
+fn parse_metrics_line(line: &str, families: &mut Vec<MetricFamily>) -> Option<()> {
     if let Some(rest) = line.strip_prefix("# HELP ") {
         let (name, help) = rest.split_once(' ').unwrap_or((rest, ""));
-        family(families, name).help = unescaped(help)?;
+        family_named(families, name).help = unescape_label(help)?;
     } else if let Some(rest) = line.strip_prefix("# TYPE ") {
         let (name, kind) = rest.split_once(' ')?;
-        family(families, name).kind = kind.to_owned();
+        family_named(families, name).kind = kind.to_owned();
     } else if !line.starts_with('#') && !line.trim().is_empty() {
-        let sample = sample(line)?;
+        let sample = parse_sample(line)?;
         let of_last = families
             .last()
-            .is_some_and(|family| belongs(&sample.name, family));
+            .is_some_and(|family| belongs_to_family(&sample.name, family));
         if !of_last {
-            family(families, &sample.name);
+            family_named(families, &sample.name);
         }
         families.last_mut()?.samples.push(sample);
     }
@@ -63,9 +63,9 @@ fn read(line: &str, families: &mut Vec<Family>) -> Option<()> {
 }
 
 /// The last family if it has this name, otherwise a new one.
-fn family<'a>(families: &'a mut Vec<Family>, name: &str) -> &'a mut Family {
+fn family_named<'a>(families: &'a mut Vec<MetricFamily>, name: &str) -> &'a mut MetricFamily {
     if families.last().is_none_or(|last| last.name != name) {
-        families.push(Family {
+        families.push(MetricFamily {
             name: name.to_owned(),
             help: String::new(),
             kind: "untyped".into(),
@@ -76,7 +76,7 @@ fn family<'a>(families: &'a mut Vec<Family>, name: &str) -> &'a mut Family {
     &mut families[last]
 }
 
-fn belongs(name: &str, family: &Family) -> bool {
+fn belongs_to_family(name: &str, family: &MetricFamily) -> bool {
     let Some(suffix) = name.strip_prefix(family.name.as_str()) else {
         return false;
     };
@@ -86,7 +86,7 @@ fn belongs(name: &str, family: &Family) -> bool {
 }
 
 /// Parses `name{label="value",…} value`, perhaps followed by a timestamp.
-fn sample(line: &str) -> Option<Sample> {
+fn parse_sample(line: &str) -> Option<MetricSample> {
     let end = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))?;
     let (name, mut rest) = line.split_at(end);
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -96,7 +96,7 @@ fn sample(line: &str) -> Option<Sample> {
     if let Some(inside) = rest.strip_prefix('{') {
         rest = inside;
         while !rest.starts_with('}') {
-            let (label, value, after) = label(rest)?;
+            let (label, value, after) = parse_label(rest)?;
             labels.push((label, value));
             rest = match after.strip_prefix(',') {
                 Some(after) => after,
@@ -109,7 +109,7 @@ fn sample(line: &str) -> Option<Sample> {
     let mut words = rest.split_ascii_whitespace();
     let value = words.next()?.parse().ok()?;
     let is_over = words.next().is_none_or(|time| time.parse::<i64>().is_ok());
-    (is_over && words.next().is_none()).then(|| Sample {
+    (is_over && words.next().is_none()).then(|| MetricSample {
         name: name.to_owned(),
         labels,
         value,
@@ -117,7 +117,7 @@ fn sample(line: &str) -> Option<Sample> {
 }
 
 /// Parses a label; returns its name, its value and the rest of the text.
-fn label(text: &str) -> Option<(String, String, &str)> {
+fn parse_label(text: &str) -> Option<(String, String, &str)> {
     let (name, rest) = text.split_once("=\"")?;
     let mut escaped = false;
     let end = rest.find(|c| {
@@ -127,12 +127,12 @@ fn label(text: &str) -> Option<(String, String, &str)> {
     })?;
     Some((
         name.trim().to_owned(),
-        unescaped(&rest[..end])?,
+        unescape_label(&rest[..end])?,
         &rest[end + 1..],
     ))
 }
 
-fn unescaped(text: &str) -> Option<String> {
+fn unescape_label(text: &str) -> Option<String> {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
@@ -159,7 +159,7 @@ mod tests {
                     # TYPE took_seconds histogram\ntook_seconds_bucket{le=\"0.1\"} 1\n\
                     took_seconds_bucket{le=\"+Inf\"} 2\ntook_seconds_sum 1.5e-3\ntook_seconds_count 2\n\
                     bare 1\n";
-        let families = parse(text).unwrap();
+        let families = parse_metrics(text).unwrap();
         let names: Vec<_> = families
             .iter()
             .map(|it| (it.name.as_str(), it.samples.len()))
@@ -197,9 +197,17 @@ mod tests {
             ("a 1 2 3\n", 1),
             ("1a 1\n", 1),
         ] {
-            assert_eq!(parse(text), Err(Malformed { line }), "{text}");
+            assert_eq!(
+                parse_metrics(text),
+                Err(MetricsParseError { line }),
+                "{text}"
+            );
         }
-        assert_eq!(parse("# a comment\n\n"), Ok(Vec::new()));
-        assert!(parse("a +Inf\n").unwrap()[0].samples[0].value.is_infinite());
+        assert_eq!(parse_metrics("# a comment\n\n"), Ok(Vec::new()));
+        assert!(
+            parse_metrics("a +Inf\n").unwrap()[0].samples[0]
+                .value
+                .is_infinite()
+        );
     }
 }

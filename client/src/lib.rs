@@ -85,9 +85,9 @@ mod pages;
 mod run;
 mod spawn;
 
-pub use connect::{Identity, Session, connect, connect_or_spawn, within_seconds};
-pub use ending::{StartsHeld, ended, hold_starts, holder};
-pub use error::{ConnectError, lost};
-pub use pages::Pages;
-pub use run::{Finished, run, start, watch};
+pub use connect::{ClientIdentity, Session, connect, connect_or_spawn, within_seconds};
+pub use ending::{StartGuard, block_starts, lock_holder, wait_for_exit};
+pub use error::{ConnectError, rpc_error};
+pub use pages::ValuePages;
+pub use run::{FinishedRun, run, start, watch};
 pub use spawn::beside_us as daemon_program;

@@ -18,20 +18,20 @@ use mux_proto::{
 };
 use tarpc::{ClientMessage, RequestName, Response, ServerError};
 
-type Answer = Response<MuxResponse>;
+type MuxRpcResponse = Response<MuxResponse>;
 
 /// The features that the daemon listed; unset until `hello` is answered.
-pub(crate) type Features = Arc<OnceLock<Vec<String>>>;
+pub(crate) type ListedFeatures = Arc<OnceLock<Vec<String>>>;
 
-pub(crate) struct Listed<T> {
+pub(crate) struct FeatureGate<T> {
     inner: T,
-    features: Features,
-    refused: VecDeque<Answer>,
+    features: ListedFeatures,
+    refused: VecDeque<MuxRpcResponse>,
     reader: Option<Waker>,
 }
 
-impl<T> Listed<T> {
-    pub(crate) fn new(inner: T, features: Features) -> Self {
+impl<T> FeatureGate<T> {
+    pub(crate) fn new(inner: T, features: ListedFeatures) -> Self {
         Self {
             inner,
             features,
@@ -41,7 +41,7 @@ impl<T> Listed<T> {
     }
 
     /// The feature that a request needs and the daemon did not list.
-    fn missing(&self, request: &MuxRequest) -> Option<String> {
+    fn missing_feature(&self, request: &MuxRequest) -> Option<String> {
         let method = request.name().rsplit('.').next()?;
         let feature = feature(method)?;
         // Nothing but `hello` is sent before it is answered.
@@ -51,11 +51,11 @@ impl<T> Listed<T> {
     }
 }
 
-impl<T> Stream for Listed<T>
+impl<T> Stream for FeatureGate<T>
 where
-    T: Stream<Item = io::Result<Answer>> + Unpin,
+    T: Stream<Item = io::Result<MuxRpcResponse>> + Unpin,
 {
-    type Item = io::Result<Answer>;
+    type Item = io::Result<MuxRpcResponse>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Some(refused) = self.refused.pop_front() {
@@ -66,7 +66,7 @@ where
     }
 }
 
-impl<T> Sink<ClientMessage<MuxRequest>> for Listed<T>
+impl<T> Sink<ClientMessage<MuxRequest>> for FeatureGate<T>
 where
     T: Sink<ClientMessage<MuxRequest>, Error = io::Error> + Unpin,
 {
@@ -78,7 +78,7 @@ where
 
     fn start_send(mut self: Pin<&mut Self>, message: ClientMessage<MuxRequest>) -> io::Result<()> {
         if let ClientMessage::Request(request) = &message
-            && let Some(feature) = self.missing(&request.message)
+            && let Some(feature) = self.missing_feature(&request.message)
         {
             let error = ServerError::new(io::ErrorKind::Unsupported, feature);
             self.refused.push_back(Response {

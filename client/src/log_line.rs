@@ -5,11 +5,11 @@
 
 use std::time::SystemTime;
 
-use crate::args::Level;
+use crate::args::LogLevel;
 
 /// The log that a line is from.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Source {
+pub(crate) enum LogSource {
     Daemon,
     /// A server, named after its log file.
     Server(String),
@@ -17,11 +17,11 @@ pub(crate) enum Source {
 
 /// A parsed line of a log.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Line {
-    pub(crate) source: Source,
+pub(crate) struct LogLine {
+    pub(crate) source: LogSource,
     /// A line without a time inherits that of the previous line.
     pub(crate) time: Option<SystemTime>,
-    pub(crate) level: Option<Level>,
+    pub(crate) level: Option<LogLevel>,
     /// The run in which the daemon wrote the line, or the runs with calls in flight when the server wrote it.
     pub(crate) runs: Vec<String>,
     pub(crate) text: String,
@@ -31,15 +31,15 @@ pub(crate) struct Line {
 
 /// What a line passes on to the following lines without a time of their own.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Before {
+pub(crate) struct LineContext {
     time: Option<SystemTime>,
-    level: Option<Level>,
+    level: Option<LogLevel>,
     runs: Vec<String>,
 }
 
-impl Line {
+impl LogLine {
     /// Parses a line. `kept` is its beginning, `length` the length of the whole line.
-    pub(crate) fn read(source: &Source, kept: &[u8], length: u64) -> Self {
+    pub(crate) fn parse_log_line(source: &LogSource, kept: &[u8], length: u64) -> Self {
         let text = String::from_utf8_lossy(kept);
         let text = text.trim_end_matches('\r');
         let mut line = Self {
@@ -50,25 +50,25 @@ impl Line {
             text: text.to_owned(),
             bytes: (length > kept.len() as u64).then_some(length),
         };
-        let Some((time, rest)) = timed(text) else {
+        let Some((time, rest)) = split_time(text) else {
             return line;
         };
         line.time = Some(time);
         match source {
-            Source::Daemon => line.of_daemon(rest.trim_start()),
-            Source::Server(_) => line.of_server(rest),
+            LogSource::Daemon => line.parse_daemon_line(rest.trim_start()),
+            LogSource::Server(_) => line.parse_server_line(rest),
         }
         line
     }
 
-    fn of_daemon(&mut self, rest: &str) {
+    fn parse_daemon_line(&mut self, rest: &str) {
         let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));
         self.level = match word {
-            "TRACE" => Some(Level::Trace),
-            "DEBUG" => Some(Level::Debug),
-            "INFO" => Some(Level::Info),
-            "WARN" => Some(Level::Warn),
-            "ERROR" => Some(Level::Error),
+            "TRACE" => Some(LogLevel::Trace),
+            "DEBUG" => Some(LogLevel::Debug),
+            "INFO" => Some(LogLevel::Info),
+            "WARN" => Some(LogLevel::Warn),
+            "ERROR" => Some(LogLevel::Error),
             _ => None,
         };
         let text = if self.level.is_some() { text } else { rest };
@@ -79,15 +79,15 @@ impl Line {
             Some(id.trim_matches('"'))
         });
         self.runs
-            .extend(run.filter(|id| is_id(id)).map(str::to_owned));
+            .extend(run.filter(|id| is_run_id(id)).map(str::to_owned));
     }
 
-    fn of_server(&mut self, rest: &str) {
+    fn parse_server_line(&mut self, rest: &str) {
         let (runs, text) = rest.split_once(' ').unwrap_or((rest, ""));
         let names: Vec<&str> = runs.split(',').collect();
         let text = if runs == "-" {
             text
-        } else if names.iter().all(|id| is_id(id)) {
+        } else if names.iter().all(|id| is_run_id(id)) {
             self.runs.extend(names.into_iter().map(str::to_owned));
             text
         } else {
@@ -95,12 +95,12 @@ impl Line {
             rest
         };
         text.clone_into(&mut self.text);
-        self.level = told(text);
+        self.level = mcp_level(text);
     }
 
     /// What the following lines inherit.
-    pub(crate) fn before(&self) -> Before {
-        Before {
+    pub(crate) fn line_context(&self) -> LineContext {
+        LineContext {
             time: self.time,
             level: self.level,
             runs: self.runs.clone(),
@@ -108,7 +108,7 @@ impl Line {
     }
 
     /// Inherits from the previous line, for a line without a time of its own.
-    pub(crate) fn follow(&mut self, before: &Before) {
+    pub(crate) fn inherit_context(&mut self, before: &LineContext) {
         self.time = before.time;
         self.level = before.level;
         self.runs.clone_from(&before.runs);
@@ -116,7 +116,7 @@ impl Line {
 }
 
 /// Splits the leading time from a text.
-fn timed(text: &str) -> Option<(SystemTime, &str)> {
+fn split_time(text: &str) -> Option<(SystemTime, &str)> {
     let (first, rest) = text.split_once(' ')?;
     let is_like = (20..=35).contains(&first.len()) && first.ends_with('Z');
     let time = is_like.then(|| humantime::parse_rfc3339(first).ok())??;
@@ -124,7 +124,7 @@ fn timed(text: &str) -> Option<(SystemTime, &str)> {
 }
 
 /// Whether a text is a run id: `19a2b3c4d5-12`.
-fn is_id(text: &str) -> bool {
+fn is_run_id(text: &str) -> bool {
     text.split_once('-').is_some_and(|(epoch, number)| {
         !epoch.is_empty()
             && epoch.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -134,13 +134,13 @@ fn is_id(text: &str) -> bool {
 }
 
 /// The level of a log message sent over MCP, which the daemon writes in front of it.
-fn told(text: &str) -> Option<Level> {
+fn mcp_level(text: &str) -> Option<LogLevel> {
     let (level, _) = text.strip_prefix('[')?.split_once("] ")?;
     match level {
-        "Debug" => Some(Level::Debug),
-        "Info" | "Notice" => Some(Level::Info),
-        "Warning" => Some(Level::Warn),
-        "Error" | "Critical" | "Alert" | "Emergency" => Some(Level::Error),
+        "Debug" => Some(LogLevel::Debug),
+        "Info" | "Notice" => Some(LogLevel::Info),
+        "Warning" => Some(LogLevel::Warn),
+        "Error" | "Critical" | "Alert" | "Emergency" => Some(LogLevel::Error),
         _ => None,
     }
 }
@@ -149,8 +149,8 @@ fn told(text: &str) -> Option<Level> {
 mod tests {
     use super::*;
 
-    fn read(source: &Source, text: &str) -> Line {
-        Line::read(source, text.as_bytes(), text.len() as u64)
+    fn read(source: &LogSource, text: &str) -> LogLine {
+        LogLine::parse_log_line(source, text.as_bytes(), text.len() as u64)
     }
 
     #[test]
@@ -158,26 +158,26 @@ mod tests {
         for (text, level, runs, rest) in [
             (
                 "2026-11-22T08:00:00.123456Z  INFO run{id=\"f3a-12\"}: mux: over",
-                Some(Level::Info),
+                Some(LogLevel::Info),
                 vec!["f3a-12"],
                 "run{id=\"f3a-12\"}: mux: over",
             ),
             (
                 "2026-11-22T08:00:00.123456Z DEBUG run{id=f3a-12}:call{path=\"a.b\"}: x",
-                Some(Level::Debug),
+                Some(LogLevel::Debug),
                 vec!["f3a-12"],
                 "run{id=f3a-12}:call{path=\"a.b\"}: x",
             ),
             (
                 "2026-11-22T08:00:00.123456Z ERROR mux: said run{id=\"f3a-12\"}",
-                Some(Level::Error),
+                Some(LogLevel::Error),
                 vec![],
                 "mux: said run{id=\"f3a-12\"}",
             ),
             ("2026-11-22T08:00:00.123456Z what", None, vec![], "what"),
             ("2026-11-22T08:00:00Z ", None, vec![], ""),
         ] {
-            let line = read(&Source::Daemon, text);
+            let line = read(&LogSource::Daemon, text);
             assert!(line.time.is_some(), "{text}");
             assert_eq!((line.level, &*line.text), (level, rest));
             assert_eq!(line.runs, runs);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn server_line_has_runs_in_flight() {
-        let source = Source::Server("files".into());
+        let source = LogSource::Server("files".into());
         for (text, level, runs, rest) in [
             (
                 "2026-11-22T08:00:00.123456Z - hello there",
@@ -208,7 +208,7 @@ mod tests {
             ),
             (
                 "2026-11-22T08:00:00.123456Z - [Warning] a",
-                Some(Level::Warn),
+                Some(LogLevel::Warn),
                 vec![],
                 "[Warning] a",
             ),
@@ -236,10 +236,10 @@ mod tests {
             b"2026-11-22T08:00:00.123456ZINFO",
             "🙂🙂🙂🙂🙂🙂 x".as_bytes(),
         ] {
-            let line = Line::read(&Source::Daemon, bytes, bytes.len() as u64);
+            let line = LogLine::parse_log_line(&LogSource::Daemon, bytes, bytes.len() as u64);
             assert_eq!((line.time, line.level, line.bytes), (None, None, None));
         }
-        let long = Line::read(&Source::Daemon, b"abc", 10_000_000);
+        let long = LogLine::parse_log_line(&LogSource::Daemon, b"abc", 10_000_000);
         assert_eq!(long.bytes, Some(10_000_000));
     }
 }

@@ -19,9 +19,9 @@ use std::{env, process::ExitCode};
 use clap::{Parser, error::ErrorKind};
 
 fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let args = match args::MuxCli::try_parse() {
         Ok(args) => args,
-        Err(error) => return refused(&error),
+        Err(error) => return handle_clap_error(&error),
     };
     // One thread is enough: a command waits for one socket, and most end within milliseconds.
     let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -29,7 +29,9 @@ fn main() -> ExitCode {
         .build()
     {
         Ok(runtime) => runtime,
-        Err(error) => return render::failure(&exit::machinery(error.to_string()), args.json, None),
+        Err(error) => {
+            return render::failure(&exit::unavailable_error(error.to_string()), args.json, None);
+        }
     };
     let json = args.json;
     let code = match runtime.block_on(commands::execute(args)) {
@@ -42,11 +44,11 @@ fn main() -> ExitCode {
 }
 
 /// Handles a usage error, or a request that clap answers itself: help and version.
-fn refused(error: &clap::Error) -> ExitCode {
+fn handle_clap_error(error: &clap::Error) -> ExitCode {
     // clap has not parsed the flags of a command line that it rejects.
     let said = |flag: &str| env::args_os().skip(1).any(|word| word == flag);
     if error.kind() == ErrorKind::DisplayVersion && (said("--version") || said("--json")) {
-        return render::version(&commands::about(), said("--json"));
+        return render::version(&commands::version_report(), said("--json"));
     }
     // A closed pipe is not an error.
     drop(error.print());

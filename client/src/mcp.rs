@@ -33,25 +33,25 @@ use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
 
 use tokio_util::sync::CancellationToken;
 
-use self::{ending::Ending, face::Face, link::Link};
+use self::{ending::EndDetectingReader, face::MuxMcpServer, link::DaemonLink};
 use crate::exit;
 
 /// Which tools this server shows, and for which agent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct McpOptions {
     /// The name whose overrides in `[agents.NAME]` apply.
     pub(crate) agent: Option<String>,
     /// The agent's workspace; takes precedence over its roots.
     pub(crate) workspace: Option<PathBuf>,
     /// The directory in which this process was started.
     pub(crate) cwd: Option<PathBuf>,
-    pub(crate) show: Show,
+    pub(crate) show: ServedTools,
     /// The maximum size of the tool inventory, in tokens.
     pub(crate) inventory_tokens: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Show {
+pub(crate) enum ServedTools {
     /// The built-in tools, and the servers' tools that are marked as direct.
     #[default]
     Programs,
@@ -62,27 +62,34 @@ pub(crate) enum Show {
 }
 
 /// Serves until the agent closes standard input.
-pub(crate) async fn serve(
-    options: Options,
+pub(crate) async fn serve_mcp(
+    options: McpOptions,
     dirs: Dirs,
     program: Option<PathBuf>,
 ) -> Result<(), Error> {
-    let link = Link::new(dirs, program, &options);
+    let link = DaemonLink::new(dirs, program, &options);
     let over = CancellationToken::new();
-    let face = Face::new(options, link, over.clone());
-    let stdio = (Ending::new(tokio::io::stdin(), over), tokio::io::stdout());
+    let face = MuxMcpServer::new(options, link, over.clone());
+    let stdio = (
+        EndDetectingReader::new(tokio::io::stdin(), over),
+        tokio::io::stdout(),
+    );
     let service = match serve_server(face, stdio).await {
         Ok(service) => service,
         // The agent closed the connection without a message.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => {
             let message = format!("the agent did not open an MCP session: {error}");
-            return Err(exit::machinery(message));
+            return Err(exit::unavailable_error(message));
         }
     };
     match service.waiting().await {
         Ok(QuitReason::Closed | QuitReason::Cancelled) => Ok(()),
-        Ok(other) => Err(exit::machinery(format!("the session ended: {other:?}"))),
-        Err(error) => Err(exit::machinery(format!("the session broke: {error}"))),
+        Ok(other) => Err(exit::unavailable_error(format!(
+            "the session ended: {other:?}"
+        ))),
+        Err(error) => Err(exit::unavailable_error(format!(
+            "the session broke: {error}"
+        ))),
     }
 }

@@ -33,57 +33,57 @@ const EXTENSIONS: &[(&str, &str)] = &[
 
 /// A parsed content block.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct ContentPart {
     /// `image`, `audio`, `text`, `resource`, `resource_link`, or another type that the program made up.
     pub(crate) kind: String,
     pub(crate) mime: Option<String>,
     /// The uri of a resource.
     pub(crate) uri: Option<String>,
-    pub(crate) content: Content,
+    pub(crate) content: PartContent,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Content {
+pub(crate) enum PartContent {
     Text(String),
     Bytes(Vec<u8>),
     /// A block without content of its own, such as a link, or one that is not valid MCP.
     Block(Value),
 }
 
-impl Part {
-    pub(crate) fn read(block: &Value) -> Self {
-        let kind = text(block, "type").unwrap_or_else(|| "part".into());
+impl ContentPart {
+    pub(crate) fn parse_block(block: &Value) -> Self {
+        let kind = string_field(block, "type").unwrap_or_else(|| "part".into());
         let inner = match kind.as_str() {
             "resource" => &block["resource"],
             _ => block,
         };
         let content = match kind.as_str() {
-            "text" => text(inner, "text").map(Content::Text),
-            "image" | "audio" => bytes(inner, "data"),
-            "resource" => text(inner, "text")
-                .map(Content::Text)
-                .or_else(|| bytes(inner, "blob")),
+            "text" => string_field(inner, "text").map(PartContent::Text),
+            "image" | "audio" => base64_field(inner, "data"),
+            "resource" => string_field(inner, "text")
+                .map(PartContent::Text)
+                .or_else(|| base64_field(inner, "blob")),
             _ => None,
         };
         Self {
-            mime: text(inner, "mimeType"),
-            uri: text(inner, "uri"),
-            content: content.unwrap_or_else(|| Content::Block(block.clone())),
+            mime: string_field(inner, "mimeType"),
+            uri: string_field(inner, "uri"),
+            content: content.unwrap_or_else(|| PartContent::Block(block.clone())),
             kind,
         }
     }
 
     /// The extension of a file with this part, without the dot.
     pub(crate) fn extension(&self) -> String {
-        if matches!(self.content, Content::Block(_)) {
+        if matches!(self.content, PartContent::Block(_)) {
             return "json".into();
         }
         self.uri
             .as_deref()
-            .and_then(extension_of)
-            .or_else(|| self.mime.as_deref().and_then(extension_for))
+            .and_then(uri_extension)
+            .or_else(|| self.mime.as_deref().and_then(mime_extension))
             .unwrap_or(match self.content {
-                Content::Text(_) => "txt",
+                PartContent::Text(_) => "txt",
                 _ => "bin",
             })
             .to_ascii_lowercase()
@@ -92,34 +92,34 @@ impl Part {
     /// The content of a file with this part.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self.content {
-            Content::Text(text) => text.into_bytes(),
-            Content::Bytes(bytes) => bytes,
-            Content::Block(block) => block.to_string().into_bytes(),
+            PartContent::Text(text) => text.into_bytes(),
+            PartContent::Bytes(bytes) => bytes,
+            PartContent::Block(block) => block.to_string().into_bytes(),
         }
     }
 
     /// The size of the content in bytes; `None` for a block without content.
     pub(crate) fn size(&self) -> Option<usize> {
         match &self.content {
-            Content::Text(text) => Some(text.len()),
-            Content::Bytes(bytes) => Some(bytes.len()),
-            Content::Block(_) => None,
+            PartContent::Text(text) => Some(text.len()),
+            PartContent::Bytes(bytes) => Some(bytes.len()),
+            PartContent::Block(_) => None,
         }
     }
 }
 
-fn text(object: &Value, key: &str) -> Option<String> {
+fn string_field(object: &Value, key: &str) -> Option<String> {
     object[key].as_str().map(str::to_owned)
 }
 
-fn bytes(object: &Value, key: &str) -> Option<Content> {
+fn base64_field(object: &Value, key: &str) -> Option<PartContent> {
     STANDARD
         .decode(object[key].as_str()?)
         .ok()
-        .map(Content::Bytes)
+        .map(PartContent::Bytes)
 }
 
-fn extension_for(mime: &str) -> Option<&str> {
+fn mime_extension(mime: &str) -> Option<&str> {
     let mime = mime.split(';').next()?.trim();
     let known = EXTENSIONS
         .iter()
@@ -128,20 +128,20 @@ fn extension_for(mime: &str) -> Option<&str> {
     known.or_else(|| {
         mime.rsplit_once('/')
             .map(|(_, subtype)| subtype)
-            .filter(is_short)
+            .filter(is_plausible_extension)
     })
 }
 
 /// The extension of a uri's last segment, if it is a plausible one.
-fn extension_of(uri: &str) -> Option<&str> {
+fn uri_extension(uri: &str) -> Option<&str> {
     let path = uri.split(['?', '#']).next()?;
     let (_, name) = path.rsplit_once('/')?;
     let (stem, extension) = name.rsplit_once('.')?;
-    Some(extension).filter(|extension| !stem.is_empty() && is_short(extension))
+    Some(extension).filter(|extension| !stem.is_empty() && is_plausible_extension(extension))
 }
 
 /// Whether a text is safe as a file name's extension.
-fn is_short(extension: &&str) -> bool {
+fn is_plausible_extension(extension: &&str) -> bool {
     (1..=8).contains(&extension.len()) && extension.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
@@ -157,41 +157,41 @@ mod tests {
         for (block, content, extension) in [
             (
                 json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" }),
-                Content::Bytes(b"hi".to_vec()),
+                PartContent::Bytes(b"hi".to_vec()),
                 "png",
             ),
             (
                 json!({ "type": "audio", "data": "", "mimeType": "Audio/MPEG; rate=1" }),
-                Content::Bytes(Vec::new()),
+                PartContent::Bytes(Vec::new()),
                 "mp3",
             ),
             (
                 json!({ "type": "image", "data": "aGk=", "mimeType": "image/../../x" }),
-                Content::Bytes(b"hi".to_vec()),
+                PartContent::Bytes(b"hi".to_vec()),
                 "x",
             ),
             (
                 json!({ "type": "text", "text": "a" }),
-                Content::Text("a".into()),
+                PartContent::Text("a".into()),
                 "txt",
             ),
             (
                 json!({ "type": "resource", "resource": resource("file:///a/b.CSV?x=/y.z") }),
-                Content::Text("x".into()),
+                PartContent::Text("x".into()),
                 "csv",
             ),
             (
                 json!({ "type": "resource", "resource": resource("file:///a/b.tar/.hidden") }),
-                Content::Text("x".into()),
+                PartContent::Text("x".into()),
                 "txt",
             ),
             (
                 json!({ "type": "resource", "resource": { "uri": "x:1", "blob": "aGk=" } }),
-                Content::Bytes(b"hi".to_vec()),
+                PartContent::Bytes(b"hi".to_vec()),
                 "bin",
             ),
         ] {
-            let part = Part::read(&block);
+            let part = ContentPart::parse_block(&block);
             assert_eq!(part.content, content, "{block}");
             assert_eq!(part.extension(), extension, "{block}");
         }
@@ -206,8 +206,8 @@ mod tests {
             json!({ "type": 1 }),
             json!(null),
         ] {
-            let part = Part::read(&block);
-            assert_eq!(part.content, Content::Block(block.clone()));
+            let part = ContentPart::parse_block(&block);
+            assert_eq!(part.content, PartContent::Block(block.clone()));
             assert_eq!(part.extension(), "json");
             let kept: Value = serde_json::from_slice(&part.into_bytes()).unwrap();
             assert_eq!(kept, block);

@@ -47,51 +47,53 @@ use mux_proto::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub(crate) use self::terminal::data;
+pub(crate) use self::terminal::print_data;
 use self::terminal::{eprint, eprintln, print, println};
 
 pub(crate) use self::approvals::{
-    Choice, answered_elsewhere, approval, approvals, approvals_now, ask_again, ask_to_approve,
-    confirm, confirm_again, decided, explain_answers, granted, holds_for_less, left_open,
-    more_wait, not_decided, revoked_approval, waits,
+    PromptAnswer, answered_elsewhere, approval, approval_left_open, approval_narrowed,
+    approval_requested, approvals, approvals_now, ask_again, ask_to_approve, confirm,
+    confirm_again, decided, explain_answers, granted, more_calls_wait, not_decided,
+    revoked_approval,
 };
 pub(crate) use self::{
     audit::{audit, audit_entry},
-    doctor::{Check, Verdict, doctor},
-    failure::{Listing, diagnostics, failure, usage},
-    import::{Carried, Fate, Import, imported},
-    install::{Edit, Known, Status, edits, known},
-    lists::{SECRET_IN_ARGS, found, servers, tool, tools},
+    doctor::{CheckVerdict, DoctorCheck, doctor},
+    failure::{ProgramListing, diagnostics, failure, usage},
+    import::{ImportOutcome, ImportReport, ImportedServer, imported},
+    install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
+    lists::{SECRET_IN_ARGS, search_results, servers, tool, tools},
     login::{logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
     one_run::run,
     pins::{accepted, ask_to_accept, differences, pins},
     policy::{policy, policy_explanation},
-    progress::{Spinner, Waiting},
+    progress::{SpinnerGuard, SpinnerHandle},
     projects::{approved, project, projects, revoked},
-    record::Record,
+    record::RunRecord,
     run_view::RunView,
     runs::{cancelled, detached, runs},
     secrets::{ask_for_secret, secret_removed, secret_set, secrets},
-    server_edit::{Offered, ServerEdit, server_edit},
+    server_edit::{OfferedFunctions, ServerEdit, server_edit},
     service::{
-        ServiceChange, ServiceFile, ServiceReport, by as started_by, service, service_changed,
+        ServiceChange, ServiceFile, ServiceReport, service, service_changed,
+        start_origin_text as started_by,
     },
     settings::{config_path, config_report, settings},
-    setup::{Compiler, compiler, installed},
+    setup::{CompilerInfo, compiler, installed},
     sources::{refreshed_source, sources},
     status::{not_running, status},
     stored::StoredValue,
     top::{TopTerminal, can_draw_top, top_once},
     ui::serving,
-    version::{Version, manual, version},
+    version::{VersionInfo, manual_pages_written, version},
 };
 use crate::exit;
 
 /// Prints a JSON document. Panics if it cannot be written, like `println!`, except for a closed pipe.
-fn document(value: &impl Serialize) {
-    match laid_out(value) {
+fn print_document(value: &impl Serialize) {
+    match print_pretty_json(value) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             panic!("cannot write to standard output: {error}")
         }
@@ -100,35 +102,35 @@ fn document(value: &impl Serialize) {
 }
 
 /// Prints one of several JSON documents, on a line of its own.
-fn line_of(value: &impl Serialize) {
+fn print_json_line(value: &impl Serialize) {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
     // A closed pipe is not an error.
-    drop(terminal::json(&text));
+    drop(terminal::print_json(&text));
 }
 
-fn laid_out(value: &impl Serialize) -> io::Result<()> {
+fn print_pretty_json(value: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
-    terminal::json(&text)
+    terminal::print_json(&text)
 }
 
 /// Prints a value for a person: a string as text, everything else as JSON.
-fn plain(value: &Value) -> io::Result<()> {
+fn print_value(value: &Value) -> io::Result<()> {
     match value {
         Value::Null => Ok(()),
-        Value::String(text) if text.ends_with('\n') => data(text),
-        Value::String(text) => data(text).and_then(|()| data("\n")),
-        other => laid_out(other),
+        Value::String(text) if text.ends_with('\n') => print_data(text),
+        Value::String(text) => print_data(text).and_then(|()| print_data("\n")),
+        other => print_pretty_json(other),
     }
 }
 
 /// The exit code after printing data. A closed pipe is not an error.
-pub(crate) fn printed(result: io::Result<()>) -> ExitCode {
+pub(crate) fn output_exit_code(result: io::Result<()>) -> ExitCode {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let message = format!("cannot write to standard output: {error}");
-            failure(&exit::machinery(message), false, None)
+            failure(&exit::unavailable_error(message), false, None)
         }
         _ => ExitCode::SUCCESS,
     }
@@ -137,31 +139,31 @@ pub(crate) fn printed(result: io::Result<()>) -> ExitCode {
 /// Prints the result of a call.
 pub(crate) fn value(value: &Value, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "ok": true, "result": value }));
+        print_document(&json!({ "ok": true, "result": value }));
         return ExitCode::SUCCESS;
     }
-    printed(plain(value))
+    output_exit_code(print_value(value))
 }
 
 /// Prints the TypeScript program that is equivalent to a step program.
 pub(crate) fn explained(explained: &Explained, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "ok": true, "source": explained.source }));
+        print_document(&json!({ "ok": true, "source": explained.source }));
         return ExitCode::SUCCESS;
     }
-    printed(data(&explained.source))
+    output_exit_code(print_data(&explained.source))
 }
 
 /// Prints the document of a call whose result is stored.
 pub(crate) fn stored(handle: &Handle) -> ExitCode {
-    let hint = record::how_to_read(handle);
-    document(&json!({ "ok": true, "stored": handle, "hint": hint }));
+    let hint = record::read_command(handle);
+    print_document(&json!({ "ok": true, "stored": handle, "hint": hint }));
     ExitCode::SUCCESS
 }
 
 /// Prints the document of one page of a stored value.
 pub(crate) fn page(handle: &str, page: &ReadPage) -> ExitCode {
-    document(&json!({
+    print_document(&json!({
         "handle": handle,
         "offset": page.offset,
         "next": page.next,
@@ -174,7 +176,7 @@ pub(crate) fn page(handle: &str, page: &ReadPage) -> ExitCode {
 /// Prints TypeScript declarations; as JSON, one string.
 pub(crate) fn types(types: &str, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "types": types }));
+        print_document(&json!({ "types": types }));
     } else {
         text(types);
     }
@@ -184,9 +186,9 @@ pub(crate) fn types(types: &str, json: bool) -> ExitCode {
 /// Prints how many inferred result types were forgotten.
 pub(crate) fn forgotten(forgotten: &Forgotten, json: bool) -> ExitCode {
     if json {
-        document(forgotten);
+        print_document(forgotten);
     } else {
-        let tools = amounts::count(forgotten.tools, "tool");
+        let tools = amounts::count_text(forgotten.tools, "tool");
         println!("forgotten: the result types of {tools}");
     }
     ExitCode::SUCCESS
@@ -199,27 +201,31 @@ pub(crate) fn text(text: &str) {
 
 /// Prints a note to standard error.
 pub(crate) fn note(note: &str) {
-    eprintln!("{}: {}", style::paint(style::DIM, "note"), indented(note));
+    eprintln!(
+        "{}: {}",
+        style::paint(style::DIM, "note"),
+        indent_continuation(note)
+    );
 }
 
 /// Prints a prompt to standard error, without a newline.
 pub(crate) fn question(question: &str) {
-    eprint!("{}", terminal::spelled_out(question));
+    eprint!("{}", terminal::escape_visible(question));
 }
 
 fn warn(warning: impl Display) {
-    let warning = indented(&warning.to_string());
+    let warning = indent_continuation(&warning.to_string());
     eprintln!("{}: {warning}", style::paint(style::WARN, "warning"));
 }
 
 /// Escapes a text and indents all lines but the first, so that quoted text cannot imitate a line of ours.
-fn indented(text: &str) -> String {
-    terminal::spelled_out(text).replace('\n', "\n  ")
+fn indent_continuation(text: &str) -> String {
+    terminal::escape_visible(text).replace('\n', "\n  ")
 }
 
 pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {
     if json {
-        document(info);
+        print_document(info);
     } else {
         let ms = info.start_ms.unwrap_or_default();
         println!(
@@ -233,7 +239,7 @@ pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {
 
 pub(crate) fn reloaded(report: &ReloadReport, json: bool) -> ExitCode {
     if json {
-        document(report);
+        print_document(report);
         return ExitCode::SUCCESS;
     }
     let parts = [
@@ -260,7 +266,7 @@ pub(crate) fn reloaded(report: &ReloadReport, json: bool) -> ExitCode {
 
 pub(crate) fn stopped(pid: Option<u32>, json: bool) {
     match (pid, json) {
-        (_, true) => document(&json!({ "stopped": pid.is_some(), "pid": pid })),
+        (_, true) => print_document(&json!({ "stopped": pid.is_some(), "pid": pid })),
         (Some(pid), false) => println!("muxd {pid} has ended"),
         (None, false) => println!("no muxd is running"),
     }
@@ -268,7 +274,7 @@ pub(crate) fn stopped(pid: Option<u32>, json: bool) {
 
 pub(crate) fn started(pid: u32, json: bool) {
     if json {
-        document(&json!({ "pid": pid }));
+        print_document(&json!({ "pid": pid }));
     } else {
         println!("muxd {pid} is running");
     }
@@ -283,12 +289,12 @@ pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
         {
             whole.extend(upgraded);
         }
-        document(&whole);
+        print_document(&whole);
     } else {
         println!(
             "muxd {} ({}) has taken over from muxd {before} after {} ms; active runs finish in the old one",
             upgraded.pid,
-            style::harmless(&upgraded.build),
+            style::escape_text(&upgraded.build),
             upgraded.ms
         );
     }
@@ -299,7 +305,7 @@ pub(crate) fn completions(shell: Shell, command: &mut clap::Command, json: bool)
     clap_complete::generate(shell, command, "mux", &mut script);
     let script = String::from_utf8_lossy(&script);
     if json {
-        document(&json!({ "shell": shell.to_string(), "script": script }));
+        print_document(&json!({ "shell": shell.to_string(), "script": script }));
     } else {
         text(&script);
     }
@@ -310,6 +316,6 @@ fn error_document(error: &Error) -> Value {
     json!({ "ok": false, "error": error })
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     path.display().to_string()
 }

@@ -9,14 +9,14 @@ use mux_proto::{
     transport::{MAX_FRAME, within},
 };
 
-use crate::{Session, lost, within_seconds};
+use crate::{Session, rpc_error, within_seconds};
 
 /// How long the daemon holds a poll before it answers with nothing.
-const POLL: Duration = Duration::from_secs(25);
+const EVENTS_POLL_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A run that has ended.
 #[derive(Clone, Debug)]
-pub struct Finished {
+pub struct FinishedRun {
     pub run: String,
     pub outcome: Outcome,
 }
@@ -26,7 +26,7 @@ pub async fn run(
     session: &Session,
     request: RunRequest,
     on_event: impl FnMut(&Event),
-) -> Result<Finished, Error> {
+) -> Result<FinishedRun, Error> {
     let run = start(session, request).await?;
     watch(session, &run, 0, on_event).await
 }
@@ -34,14 +34,14 @@ pub async fn run(
 /// Starts a program and returns the id of its run. The run ends with this session, unless `detach` is set.
 pub async fn start(session: &Session, request: RunRequest) -> Result<String, Error> {
     if request.detach {
-        session.require("detach")?;
+        session.require_feature("detach")?;
     }
     if request.language != Language::TypeScript {
-        session.require("program")?;
+        session.require_feature("program")?;
     }
-    check_size(&request)?;
+    check_request_size(&request)?;
     let answer = session.client.start_run(within_seconds(10), request).await;
-    Ok(answer.map_err(lost)??.run)
+    Ok(answer.map_err(rpc_error)??.run)
 }
 
 /// Passes the events of a run after number `after` to `on_event` as they happen, until the run has ended. For a run
@@ -51,35 +51,38 @@ pub async fn watch(
     run: &str,
     after: u64,
     mut on_event: impl FnMut(&Event),
-) -> Result<Finished, Error> {
+) -> Result<FinishedRun, Error> {
     let mut after = match after {
         0 => 0,
         after => {
-            session.require("run_info")?;
+            session.require_feature("run_info")?;
             let asked = session.client.run_info(within_seconds(10), run.to_owned());
-            beginning(after, &asked.await.map_err(lost)??)
+            clamp_start(after, &asked.await.map_err(rpc_error)??)
         }
     };
     loop {
         let request = EventsRequest {
             run: run.to_owned(),
             after,
-            wait_ms: u64::try_from(POLL.as_millis()).unwrap_or(u64::MAX),
+            wait_ms: u64::try_from(EVENTS_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
         };
-        let page = session.client.events(within(POLL * 2), request).await;
-        for event in page.map_err(lost)??.events {
+        let page = session
+            .client
+            .events(within(EVENTS_POLL_TIMEOUT * 2), request)
+            .await;
+        for event in page.map_err(rpc_error)??.events {
             after = event.seq;
             on_event(&event);
             if let EventKind::Ended { outcome } = event.event {
                 let run = run.to_owned();
-                return Ok(Finished { run, outcome });
+                return Ok(FinishedRun { run, outcome });
             }
         }
     }
 }
 
 /// The number to start after: at most the one before the last event, because none follows that one.
-fn beginning(after: u64, info: &RunInfo) -> u64 {
+fn clamp_start(after: u64, info: &RunInfo) -> u64 {
     let open = matches!(info.state, RunState::Waiting | RunState::Running);
     let most = if open {
         info.events
@@ -90,15 +93,16 @@ fn beginning(after: u64, info: &RunInfo) -> u64 {
 }
 
 /// Fails if the request is longer than a frame, which would end the connection without an error.
-fn check_size(request: &RunRequest) -> Result<(), Error> {
+fn check_request_size(request: &RunRequest) -> Result<(), Error> {
     // Room for the envelope.
-    const MOST: usize = MAX_FRAME - 4096;
+    const MAX_REQUEST_BYTES: usize = MAX_FRAME - 4096;
     let length = serde_json::to_vec(request).map_or(usize::MAX, |bytes| bytes.len());
-    if length <= MOST {
+    if length <= MAX_REQUEST_BYTES {
         return Ok(());
     }
-    let message =
-        format!("program and input are {length} bytes together, over the limit of {MOST}");
+    let message = format!(
+        "program and input are {length} bytes together, over the limit of {MAX_REQUEST_BYTES}"
+    );
     Err(Error::new(Kind::Limit, message).hint("let the program read large data with a tool"))
 }
 
@@ -124,10 +128,10 @@ mod tests {
             error: None,
             events: 7,
         };
-        assert_eq!((beginning(3, &info), beginning(9, &info)), (3, 7));
+        assert_eq!((clamp_start(3, &info), clamp_start(9, &info)), (3, 7));
         info.state = RunState::Failed;
-        assert_eq!((beginning(3, &info), beginning(7, &info)), (3, 6));
+        assert_eq!((clamp_start(3, &info), clamp_start(7, &info)), (3, 6));
         info.events = 0;
-        assert_eq!(beginning(1, &info), 0);
+        assert_eq!(clamp_start(1, &info), 0);
     }
 }

@@ -23,16 +23,20 @@ use mux_proto::{
 use crate::ConnectError;
 
 /// The timeout for a start. The new daemon may have to wait until its predecessor has drained.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(40);
 
-pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), ConnectError> {
+pub(crate) async fn start_daemon(
+    dirs: &Dirs,
+    program: Option<PathBuf>,
+) -> Result<(), ConnectError> {
     let path = dirs.startup_lock();
     let lock = {
         let path = path.clone();
-        tokio::time::timeout(PATIENCE, blocking(move || take(&path))).await
+        tokio::time::timeout(STARTUP_TIMEOUT, run_blocking(move || lock_startup(&path))).await
     };
     let lock = lock.unwrap_or_else(|_| {
-        let message = format!("another client that starts a daemon has held it for {PATIENCE:?}");
+        let message =
+            format!("another client that starts a daemon has held it for {STARTUP_TIMEOUT:?}");
         Err(io::Error::new(io::ErrorKind::TimedOut, message))
     });
     let lock = lock.map_err(|source| ConnectError::StartupLock { path, source })?;
@@ -42,7 +46,11 @@ pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), C
     }
     let program = program.unwrap_or_else(beside_us);
     let (shown, home) = (program.clone(), dirs.home().map(Path::to_owned));
-    let report = tokio::time::timeout(PATIENCE, blocking(move || run(&program, home, lock))).await;
+    let report = tokio::time::timeout(
+        STARTUP_TIMEOUT,
+        run_blocking(move || spawn_and_read_report(&program, home, lock)),
+    )
+    .await;
     match report {
         Ok(Ok(Report::Ready { .. } | Report::AlreadyRunning {})) => Ok(()),
         Ok(Ok(Report::Failed { message })) => Err(ConnectError::DidNotStart(message)),
@@ -54,13 +62,13 @@ pub(crate) async fn start(dirs: &Dirs, program: Option<PathBuf>) -> Result<(), C
             source,
         }),
         Err(_) => Err(ConnectError::DidNotStart(format!(
-            "it was not ready within {PATIENCE:?}"
+            "it was not ready within {STARTUP_TIMEOUT:?}"
         ))),
     }
 }
 
 /// Takes the startup lock, and blocks until it is free.
-pub(crate) fn take(path: &Path) -> io::Result<File> {
+pub(crate) fn lock_startup(path: &Path) -> io::Result<File> {
     let file = lock_file::open(path)?;
     file.lock()?;
     Ok(file)
@@ -68,7 +76,7 @@ pub(crate) fn take(path: &Path) -> io::Result<File> {
 
 /// Spawns the daemon and reads its report. The daemon inherits the lock as its standard input and holds it until it
 /// serves. It leaves our session and terminal by itself, which it could not do as the leader of a process group.
-fn run(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> {
+fn spawn_and_read_report(program: &Path, home: Option<PathBuf>, lock: File) -> io::Result<Report> {
     let mut command = Command::new(program);
     command
         .arg(CHILD)
@@ -102,7 +110,7 @@ pub fn beside_us() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(name))
 }
 
-pub(crate) async fn blocking<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (done, outcome) = tokio::sync::oneshot::channel();

@@ -6,7 +6,7 @@ use mux_proto::{Event, EventKind, Outcome};
 use serde_json::{Value, json};
 
 /// Whether an event is about a step. Every started step program has such events, and no other program does.
-pub(crate) fn is_of_step(event: &Event) -> bool {
+pub(crate) fn is_step_event(event: &Event) -> bool {
     matches!(
         event.event,
         EventKind::StepStarted { .. } | EventKind::StepEnded { .. } | EventKind::StepSkipped { .. }
@@ -14,7 +14,7 @@ pub(crate) fn is_of_step(event: &Event) -> bool {
 }
 
 /// The summary of steps, and the outcome without it; `None` if there is no summary.
-pub(crate) fn apart(outcome: &Outcome) -> Option<(Value, Outcome)> {
+pub(crate) fn split_steps(outcome: &Outcome) -> Option<(Value, Outcome)> {
     match outcome {
         Outcome::Result(summary) => {
             let steps = summary.get("steps")?.clone();
@@ -40,12 +40,12 @@ pub(crate) fn apart(outcome: &Outcome) -> Option<(Value, Outcome)> {
 }
 
 /// Renders each step on a line of its own.
-pub(crate) fn lines(steps: &Value) -> Vec<String> {
+pub(crate) fn step_lines(steps: &Value) -> Vec<String> {
     let steps = steps.as_array().into_iter().flatten();
-    steps.map(line).collect()
+    steps.map(step_line).collect()
 }
 
-fn line(step: &Value) -> String {
+fn step_line(step: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let what = match step["status"].as_str() {
         Some("ok") => {
@@ -88,24 +88,27 @@ mod tests {
     #[test]
     fn outcome_of_steps_is_split_and_others_are_unchanged() {
         let ended = Outcome::Result(json!({ "ok": true, "steps": summary(), "result": 7 }));
-        assert_eq!(apart(&ended), Some((summary(), Outcome::Result(json!(7)))));
+        assert_eq!(
+            split_steps(&ended),
+            Some((summary(), Outcome::Result(json!(7))))
+        );
 
         let stored = json!({ "handle": "h_1", "bytes": 9, "preview": "[", "expires_ms": 1 });
         let ended = Outcome::Result(json!({ "ok": true, "steps": [], "stored": stored }));
-        let (_, outcome) = apart(&ended).unwrap();
+        let (_, outcome) = split_steps(&ended).unwrap();
         assert!(matches!(outcome, Outcome::Stored(handle) if handle.bytes == 9));
 
         let mut error = Error::new(Kind::Tool, "no");
-        assert_eq!(apart(&Outcome::Error(error.clone())), None);
+        assert_eq!(split_steps(&Outcome::Error(error.clone())), None);
         error.details = Some(json!({ "step": "b", "steps": summary() }));
-        let (steps, Outcome::Error(error)) = apart(&Outcome::Error(error)).unwrap() else {
+        let (steps, Outcome::Error(error)) = split_steps(&Outcome::Error(error)).unwrap() else {
             panic!("no error");
         };
         assert_eq!(
             (steps, error.details),
             (summary(), Some(json!({ "step": "b" })))
         );
-        assert_eq!(apart(&Outcome::Result(json!([1]))), None);
+        assert_eq!(split_steps(&Outcome::Result(json!([1]))), None);
     }
 
     #[test]
@@ -115,6 +118,6 @@ mod tests {
             "b s.t failed: tool: no",
             "c s.t skipped: `b` failed",
         ];
-        assert_eq!(lines(&summary()), expected);
+        assert_eq!(step_lines(&summary()), expected);
     }
 }

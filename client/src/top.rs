@@ -10,8 +10,8 @@ mod screen;
 #[cfg(test)]
 pub(crate) use self::figures::tests;
 pub(crate) use self::{
-    figures::{Figures, ServerFigures},
-    history::History,
-    reading::Reading,
-    screen::{Focus, Screen, Wish},
+    figures::{ServerFigures, TopFigures},
+    history::ReadingHistory,
+    reading::MetricsReading,
+    screen::{FocusedList, KeyAction, TopScreen},
 };

@@ -23,44 +23,44 @@ use std::{
     sync::Arc,
 };
 
-use mux_client::{Identity, Session};
+use mux_client::{ClientIdentity, Session};
 use mux_proto::endpoint::Dirs;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    feed::Feed,
-    guard::Guard,
-    line::Line,
-    neighbours::OurOwn,
-    token::{Once, Secret},
+    feed::DaemonFeed,
+    guard::RequestAuthorizer,
+    line::SharedConnection,
+    neighbours::SameUserListener,
+    token::{AccessSecret, OneTimeCode},
 };
 
 /// The state shared by all requests.
-struct Desk {
-    guard: Guard,
-    once: Once,
-    line: Arc<Line>,
-    feed: Arc<Feed>,
+struct UiState {
+    guard: RequestAuthorizer,
+    once: OneTimeCode,
+    line: Arc<SharedConnection>,
+    feed: Arc<DaemonFeed>,
     over: CancellationToken,
 }
 
 /// An HTTP server that listens, but does not serve yet.
-pub(crate) struct Server {
+pub(crate) struct UiServer {
     listener: TcpListener,
     port: u16,
-    token: Secret,
-    once: Once,
+    token: AccessSecret,
+    once: OneTimeCode,
 }
 
-impl Server {
+impl UiServer {
     pub(crate) async fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
         Ok(Self {
             port: listener.local_addr()?.port(),
             listener,
-            token: Secret::new()?,
-            once: Once::new(Secret::new()?, token::A_START),
+            token: AccessSecret::new()?,
+            once: OneTimeCode::new(AccessSecret::new()?, token::CODE_LIFETIME),
         })
     }
 
@@ -74,7 +74,7 @@ impl Server {
     }
 
     /// The address with a code that can be used once, within a minute.
-    pub(crate) fn address_for_once(&self) -> String {
+    pub(crate) fn one_time_address(&self) -> String {
         format!("http://127.0.0.1:{}/#code={}", self.port, self.once)
     }
 
@@ -82,26 +82,26 @@ impl Server {
     pub(crate) async fn serve(
         self,
         dirs: Dirs,
-        me: Identity,
+        me: ClientIdentity,
         session: Session,
         over: CancellationToken,
     ) -> io::Result<()> {
-        let line = Line::new(dirs, me, session);
-        let feed = Feed::new(Arc::clone(&line));
-        let desk = Arc::new(Desk {
-            guard: Guard::new(self.port, self.token),
+        let line = SharedConnection::new(dirs, me, session);
+        let feed = DaemonFeed::new(Arc::clone(&line));
+        let desk = Arc::new(UiState {
+            guard: RequestAuthorizer::new(self.port, self.token),
             once: self.once,
             line: Arc::clone(&line),
             feed: Arc::clone(&feed),
             over: over.clone(),
         });
-        let listener = OurOwn::new(self.listener);
+        let listener = SameUserListener::new(self.listener);
         let served = axum::serve(listener, api::routes(desk));
         let served = served.with_graceful_shutdown(over.cancelled_owned());
         tokio::select! {
             served = served.into_future() => served,
-            never = line.keep() => match never {},
-            never = feed.keep() => match never {},
+            never = line.reconnect_forever() => match never {},
+            never = feed.poll_forever() => match never {},
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use interprocess::local_socket::tokio::Listener;
-use mux_sandbox::{Limits, Pool, PoolSettings};
+use mux_sandbox::{Pool, PoolSettings, ProgramLimits};
 use tokio::{
     sync::{mpsc, watch},
     time::timeout,
@@ -187,7 +187,7 @@ pub async fn serve(
         inspector,
         pool.clone(),
         handles.clone(),
-        Limits::default(),
+        ProgramLimits::default(),
     );
     let activity = Activity::new(None);
     let socket = setup.places.socket.clone();
@@ -207,7 +207,7 @@ pub async fn serve(
     if let Some(predecessor) = &mut predecessor {
         // The slow parts come before anything is requested from the predecessor.
         drop(timeout(WARMUP_TIMEOUT, known.wait_for(Option::is_some)).await);
-        drop(timeout(WARMUP_TIMEOUT, pool.warm()).await);
+        drop(timeout(WARMUP_TIMEOUT, pool.wait_until_ready()).await);
         predecessor.warm().await?;
     }
     let background = tokio::spawn({

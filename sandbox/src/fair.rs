@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// The owner and the client of a queued item.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Turn {
+pub struct QueueKey {
     /// A client program in a workspace, with all its connections.
     pub owner: String,
     /// One connection of the owner.
@@ -16,26 +16,26 @@ pub struct Turn {
 
 /// The queue. Items stay until they are popped or removed by [`Line::retain`].
 #[derive(Debug)]
-pub struct Line<T> {
+pub struct FairQueue<T> {
     /// In the order of their turns; each has at least one client.
-    owners: VecDeque<Owner<T>>,
+    owners: VecDeque<OwnerQueue<T>>,
     length: usize,
 }
 
 #[derive(Debug)]
-struct Owner<T> {
+struct OwnerQueue<T> {
     name: String,
     /// In the order of their turns; each has at least one item.
-    clients: VecDeque<Client<T>>,
+    clients: VecDeque<ClientQueue<T>>,
 }
 
 #[derive(Debug)]
-struct Client<T> {
+struct ClientQueue<T> {
     number: u64,
     items: VecDeque<T>,
 }
 
-impl<T> Default for Line<T> {
+impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self {
             owners: VecDeque::new(),
@@ -44,7 +44,7 @@ impl<T> Default for Line<T> {
     }
 }
 
-impl<T> Line<T> {
+impl<T> FairQueue<T> {
     pub fn len(&self) -> usize {
         self.length
     }
@@ -54,11 +54,11 @@ impl<T> Line<T> {
     }
 
     /// The number of queued items of this owner.
-    pub fn of(&self, owner: &str) -> usize {
+    pub fn len_of_owner(&self, owner: &str) -> usize {
         self.owners
             .iter()
             .find(|o| o.name == owner)
-            .map_or(0, Owner::len)
+            .map_or(0, OwnerQueue::len)
     }
 
     /// Every owner with queued items, and how many.
@@ -66,20 +66,20 @@ impl<T> Line<T> {
         self.owners.iter().map(|o| (o.name.as_str(), o.len()))
     }
 
-    pub fn push(&mut self, turn: &Turn, item: T) {
+    pub fn push(&mut self, turn: &QueueKey, item: T) {
         self.length += 1;
         let owner = match self.owners.iter().position(|o| o.name == turn.owner) {
             Some(place) => &mut self.owners[place],
             None => {
                 let (name, clients) = (turn.owner.clone(), VecDeque::new());
-                self.owners.push_back(Owner { name, clients });
+                self.owners.push_back(OwnerQueue { name, clients });
                 let last = self.owners.len() - 1;
                 &mut self.owners[last]
             }
         };
         match owner.clients.iter_mut().find(|c| c.number == turn.client) {
             Some(client) => client.items.push_back(item),
-            None => owner.clients.push_back(Client {
+            None => owner.clients.push_back(ClientQueue {
                 number: turn.client,
                 items: VecDeque::from([item]),
             }),
@@ -87,7 +87,7 @@ impl<T> Line<T> {
     }
 
     /// The next owner, in turn, for which `may` is true.
-    pub fn first(&self, may: impl Fn(&str) -> bool) -> Option<&str> {
+    pub fn next_owner(&self, may: impl Fn(&str) -> bool) -> Option<&str> {
         let mut owners = self.owners.iter().map(|owner| owner.name.as_str());
         owners.find(|owner| may(owner))
     }
@@ -113,7 +113,7 @@ impl<T> Line<T> {
             owner.clients.retain(|client| !client.items.is_empty());
         }
         self.owners.retain(|owner| !owner.clients.is_empty());
-        self.length = self.owners.iter().map(Owner::len).sum();
+        self.length = self.owners.iter().map(OwnerQueue::len).sum();
     }
 
     /// Removes all items, in no particular order.
@@ -124,7 +124,7 @@ impl<T> Line<T> {
     }
 }
 
-impl<T> Owner<T> {
+impl<T> OwnerQueue<T> {
     fn len(&self) -> usize {
         self.clients.iter().map(|client| client.items.len()).sum()
     }
@@ -143,20 +143,20 @@ impl<T> Owner<T> {
 mod tests {
     use super::*;
 
-    fn turn(owner: &str, client: u64) -> Turn {
-        Turn {
+    fn turn(owner: &str, client: u64) -> QueueKey {
+        QueueKey {
             owner: owner.into(),
             client,
         }
     }
 
-    fn drained(line: &mut Line<u32>) -> Vec<u32> {
+    fn drained(line: &mut FairQueue<u32>) -> Vec<u32> {
         std::iter::from_fn(|| line.pop(|_| true)).collect()
     }
 
     #[test]
     fn new_owner_waits_for_one_turn_of_each_other_owner() {
-        let mut line = Line::default();
+        let mut line = FairQueue::default();
         for item in 0..500 {
             line.push(&turn("greedy", 1), item);
         }
@@ -165,14 +165,18 @@ mod tests {
         assert_eq!(line.pop(|_| true), Some(1_000));
         assert_eq!(line.pop(|_| true), Some(1));
         assert_eq!(
-            (line.len(), line.of("greedy"), line.of("modest")),
+            (
+                line.len(),
+                line.len_of_owner("greedy"),
+                line.len_of_owner("modest")
+            ),
             (498, 498, 0)
         );
     }
 
     #[test]
     fn owners_and_clients_of_an_owner_take_turns() {
-        let mut line = Line::default();
+        let mut line = FairQueue::default();
         // Two connections of `a`, one with two items, against one of `b`.
         for (owner, client, item) in [
             ("a", 1, 10),
@@ -190,7 +194,7 @@ mod tests {
 
     #[test]
     fn ineligible_owner_is_skipped_and_keeps_its_turn() {
-        let mut line = Line::default();
+        let mut line = FairQueue::default();
         line.push(&turn("a", 1), 1);
         line.push(&turn("b", 1), 2);
         line.push(&turn("c", 1), 3);
@@ -201,7 +205,7 @@ mod tests {
 
     #[test]
     fn removed_items_are_not_counted() {
-        let mut line = Line::default();
+        let mut line = FairQueue::default();
         for item in 0..10_u32 {
             line.push(&turn("a", u64::from(item % 2)), item);
         }

@@ -40,8 +40,8 @@ mod run;
 mod snapshot;
 mod worker_process;
 
-pub use fair::Turn;
+pub use fair::QueueKey;
 pub use host::ToolHost;
-pub use limits::{Limits, Memory};
-pub use pool::{Bounds, Pool, PoolSettings, PoolStatus, RunRequest};
-pub use worker_process::Checked;
+pub use limits::{MemoryLimits, ProgramLimits};
+pub use pool::{Pool, PoolLimits, PoolSettings, PoolStatus, RunRequest};
+pub use worker_process::ProgramFindings;

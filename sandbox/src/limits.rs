@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
-const DEFAULT_WALL: Duration = Duration::from_secs(30);
+const DEFAULT_WALL_TIME: Duration = Duration::from_secs(30);
 
 /// The maximum length of the answer to a call, in bytes of JSON: a frame to the worker, less some room for its other
 /// fields.
-pub const MOST_ANSWER: usize = mux_wire::MAX_FRAME - 4096;
+pub const MAX_ANSWER_BYTES: usize = mux_wire::MAX_FRAME_BYTES - 4096;
 
 /// What one run may use. Sizes are in bytes.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct ProgramLimits {
     /// Wall time, from the start of the program to its result.
     pub wall: Duration,
     /// Processor time of a run with the default wall time. See [`Limits::processor`].
@@ -35,22 +35,23 @@ pub struct Limits {
     pub emitted: u32,
 }
 
-impl Limits {
+impl ProgramLimits {
     /// The minimum and the maximum `wall` that a client may request.
-    pub const WALL_RANGE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+    pub const WALL_TIME_RANGE: (Duration, Duration) =
+        (Duration::from_secs(1), Duration::from_secs(300));
 
     /// Processor time of this run: `cpu`, scaled up for a run that requested more than the default wall time, so that
     /// clients need to request only one of them.
-    pub fn processor(&self) -> Duration {
-        let more = self.wall.as_secs_f64() / DEFAULT_WALL.as_secs_f64();
+    pub fn processor_time_limit(&self) -> Duration {
+        let more = self.wall.as_secs_f64() / DEFAULT_WALL_TIME.as_secs_f64();
         self.cpu.mul_f64(more.max(1.0))
     }
 }
 
-impl Default for Limits {
+impl Default for ProgramLimits {
     fn default() -> Self {
         Self {
-            wall: DEFAULT_WALL,
+            wall: DEFAULT_WALL_TIME,
             cpu: Duration::from_secs(10),
             calls: 1_000,
             calls_at_once: 32,
@@ -66,13 +67,13 @@ impl Default for Limits {
 
 /// Memory of one isolate, in MiB.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Memory {
+pub struct MemoryLimits {
     pub heap: u32,
     /// All array buffers together, which the heap does not count.
     pub buffers: u32,
 }
 
-impl Default for Memory {
+impl Default for MemoryLimits {
     fn default() -> Self {
         Self {
             heap: 64,
@@ -82,18 +83,18 @@ impl Default for Memory {
 }
 
 /// The error for a limit that was reached.
-pub(crate) fn reached(message: String, hint: &str) -> Fault {
-    Fault::new(Kind::Limit, message).hint(hint)
+pub(crate) fn limit_fault(message: String, hint: &str) -> Fault {
+    Fault::new(FaultKind::Limit, message).hint(hint)
 }
 
 /// Refuses a program that is too long.
-pub fn fitting_source(source: &str, limits: &Limits) -> Result<(), Fault> {
+pub fn check_source_length(source: &str, limits: &ProgramLimits) -> Result<(), Fault> {
     let (length, most) = (source.len(), limits.source);
     if length <= most {
         return Ok(());
     }
     let message = format!("the program is {length} bytes, over the limit of {most}");
-    Err(Fault::new(Kind::Limit, message).hints(
+    Err(Fault::new(FaultKind::Limit, message).hints(
         "pass data as input (--input, input) or read it with a tool; [limits] source in config.toml allows \
          more",
         "pass data as `input` or read it with a tool; [limits] source in config.toml allows more",
@@ -101,9 +102,13 @@ pub fn fitting_source(source: &str, limits: &Limits) -> Result<(), Fault> {
 }
 
 /// The error for a call that exceeds a limit and is therefore not made. `call` counts from 0.
-pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fault> {
+pub(crate) fn check_call_limits(
+    limits: &ProgramLimits,
+    call: u32,
+    argument: usize,
+) -> Option<Fault> {
     if call >= limits.calls {
-        return Some(reached(
+        return Some(limit_fault(
             format!("the program made more than {} tool calls", limits.calls),
             "look for a tool that takes or gives many items at once; [limits] calls in config.toml allows \
              more",
@@ -111,7 +116,7 @@ pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fau
     }
     let most = limits.argument as usize;
     (argument > most).then(|| {
-        reached(
+        limit_fault(
             format!("the arguments are {argument} bytes, over the limit of {most}"),
             "send less at once; [limits] argument in config.toml allows more, up to 15 MiB",
         )
@@ -119,27 +124,27 @@ pub(crate) fn refused(limits: &Limits, call: u32, argument: usize) -> Option<Fau
 }
 
 /// Returns the result of a call if it fits into a frame.
-pub(crate) fn fitting(text: String, name: &str) -> Result<String, Fault> {
-    if text.len() <= MOST_ANSWER {
+pub(crate) fn check_answer_length(text: String, name: &str) -> Result<String, Fault> {
+    if text.len() <= MAX_ANSWER_BYTES {
         return Ok(text);
     }
     let message = format!(
-        "the result of {name} is {} bytes, over the limit of {MOST_ANSWER}",
+        "the result of {name} is {} bytes, over the limit of {MAX_ANSWER_BYTES}",
         text.len()
     );
-    Err(reached(message, "ask the tool for less: a range, a page, a filter").path(name))
+    Err(limit_fault(message, "ask the tool for less: a range, a page, a filter").path(name))
 }
 
 /// The error for a program that ran too long. `waiting` has the names of its unanswered calls.
-pub fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
+pub fn timeout_fault(wall: Duration, waiting: &[String]) -> Fault {
     let seconds = wall.as_secs_f64();
     let hint = match waiting {
         [] => "no call was pending: look for a loop that does not end".to_owned(),
-        calls => format!("it was waiting for {}", shortened(calls)),
+        calls => format!("it was waiting for {}", format_call_names(calls)),
     };
-    let most = Limits::WALL_RANGE.1.as_secs();
+    let most = ProgramLimits::WALL_TIME_RANGE.1.as_secs();
     Fault::new(
-        Kind::Timeout,
+        FaultKind::Timeout,
         format!("the program ran longer than its {seconds} s"),
     )
     .hints(
@@ -149,11 +154,14 @@ pub fn timed_out(wall: Duration, waiting: &[String]) -> Fault {
 }
 
 /// The error for a program that used up its processor time.
-pub(crate) fn processor_time(used: Duration, limits: &Limits) -> Fault {
-    let (used, most) = (used.as_secs_f64(), limits.processor().as_secs_f64());
-    let longest = Limits::WALL_RANGE.1.as_secs();
+pub(crate) fn processor_time_fault(used: Duration, limits: &ProgramLimits) -> Fault {
+    let (used, most) = (
+        used.as_secs_f64(),
+        limits.processor_time_limit().as_secs_f64(),
+    );
+    let longest = ProgramLimits::WALL_TIME_RANGE.1.as_secs();
     Fault::new(
-        Kind::Limit,
+        FaultKind::Limit,
         format!("the program computed for {used:.1} s, over its limit of {most:.1} s of processor time"),
     )
     .hints(
@@ -169,15 +177,15 @@ pub(crate) fn processor_time(used: Duration, limits: &Limits) -> Fault {
 }
 
 /// The first few of these calls, and the number of the others.
-pub(crate) fn shortened(calls: &[String]) -> String {
-    const SHOWN: usize = 3;
+pub(crate) fn format_call_names(calls: &[String]) -> String {
+    const MAX_SHOWN_CALLS: usize = 3;
     let named = calls
         .iter()
-        .take(SHOWN)
+        .take(MAX_SHOWN_CALLS)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    match calls.len().saturating_sub(SHOWN) {
+    match calls.len().saturating_sub(MAX_SHOWN_CALLS) {
         0 => named,
         more => format!("{named} and {more} more"),
     }

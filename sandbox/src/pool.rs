@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_wire::{Fault, Kind, Program, ToWorker};
+use mux_wire::{Fault, FaultKind, Program, ToWorker};
 use tokio::{
     sync::{Notify, oneshot},
     time::sleep,
@@ -22,33 +22,33 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-pub use self::contract::{Bounds, PoolSettings, PoolStatus, RunRequest};
+pub use self::contract::{PoolLimits, PoolSettings, PoolStatus, RunRequest};
 use self::{
-    refusals::{busy, no_worker, turned_away, unavailable},
-    state::{Handed, State, Waiter},
+    refusals::{busy_fault, queue_full_fault, unavailable_fault, worker_start_fault},
+    state::{AssignedWorker, PoolState, QueuedRun},
 };
 use crate::{
-    Limits, ToolHost,
-    fair::Turn,
+    ProgramLimits, ToolHost,
+    fair::QueueKey,
     limits,
-    run::{self, Job},
-    snapshot::Snapshots,
-    worker_process::{Checked, Spawner, Worker},
+    run::{self, RunEnvironment},
+    snapshot::SnapshotStore,
+    worker_process::{ProcessSpawner, ProgramFindings, Worker},
 };
 
 /// How many ready workers may turn out to be dead before a run fails: enough that a few killed workers do not matter,
 /// and few enough that a run does not retry forever.
-const HAND_OVERS: usize = 20;
+const MAX_DEAD_WORKERS_PER_RUN: usize = 20;
 /// How often a program is restarted whose worker was killed before the program had any effect.
-const NEW_BEGINNINGS: usize = 1;
+const MAX_RUN_RESTARTS: usize = 1;
 
 #[derive(Clone)]
-pub struct Pool(Arc<Inner>);
+pub struct Pool(Arc<PoolInner>);
 
-struct Inner {
+struct PoolInner {
     settings: PoolSettings,
-    snapshots: Snapshots,
-    state: Mutex<State>,
+    snapshots: SnapshotStore,
+    state: Mutex<PoolState>,
     /// Notified when a worker is ready.
     offered: Notify,
 }
@@ -56,19 +56,19 @@ struct Inner {
 impl Pool {
     /// Starts the first workers in the background. Must be called inside a tokio runtime.
     pub fn start(settings: PoolSettings) -> std::io::Result<Self> {
-        let snapshots = Snapshots::new(
+        let snapshots = SnapshotStore::new(
             settings.snapshots.as_deref(),
-            Spawner::start()?,
+            ProcessSpawner::start()?,
             settings.worker.clone(),
         );
-        let state = State::new(settings.bounds, settings.idle);
-        let pool = Self(Arc::new(Inner {
+        let state = PoolState::new(settings.bounds, settings.idle);
+        let pool = Self(Arc::new(PoolInner {
             settings,
             snapshots,
             state: Mutex::new(state),
             offered: Notify::new(),
         }));
-        pool.refill();
+        pool.start_missing_workers();
         Ok(pool)
     }
 
@@ -80,7 +80,7 @@ impl Pool {
         cancel: &CancellationToken,
     ) -> Result<String, Fault> {
         let limits = &request.limits;
-        limits::fitting_source(&request.source, limits)?;
+        limits::check_source_length(&request.source, limits)?;
         let program = ToWorker::Run(Program {
             source: request.source,
             input: request.input,
@@ -91,27 +91,27 @@ impl Pool {
             max_timers: limits.timers,
             max_emitted: limits.emitted,
         });
-        let mut left = NEW_BEGINNINGS;
+        let mut left = MAX_RUN_RESTARTS;
         loop {
-            let Handed { mut worker, place } = tokio::select! {
+            let AssignedWorker { mut worker, place } = tokio::select! {
                 biased;
-                () = cancel.cancelled() => return Err(cancelled()),
-                accepted = self.hand_over(&program, &request.turn) => accepted?,
+                () = cancel.cancelled() => return Err(run_cancelled_fault()),
+                accepted = self.start_on_worker(&program, &request.turn) => accepted?,
             };
-            if left == NEW_BEGINNINGS {
-                host.begun();
+            if left == MAX_RUN_RESTARTS {
+                host.run_started();
             }
-            let job = Job {
+            let job = RunEnvironment {
                 limits,
                 host: host.as_ref(),
                 cancel,
             };
-            let ended = run::drive(&mut worker, job).await;
+            let ended = run::drive_run(&mut worker, job).await;
             worker.runs += 1;
             worker.owner = Some(request.turn.owner.clone());
             // Before `place` is dropped, so that the next run in the queue gets this worker and not a new one.
             if ended.clean && worker.runs < self.0.settings.runs_per_worker {
-                self.take_back(worker);
+                self.recycle_worker(worker);
             } else {
                 drop(worker);
             }
@@ -126,11 +126,15 @@ impl Pool {
 
     /// A worker that has accepted the program. If a ready worker turns out to be dead, the program, which has not
     /// started, is given to another.
-    async fn hand_over(&self, program: &ToWorker, turn: &Turn) -> Result<Handed, Fault> {
+    async fn start_on_worker(
+        &self,
+        program: &ToWorker,
+        turn: &QueueKey,
+    ) -> Result<AssignedWorker, Fault> {
         let mut last = None;
-        for _ in 0..HAND_OVERS {
+        for _ in 0..MAX_DEAD_WORKERS_PER_RUN {
             let mut handed = self.acquire(turn).await?;
-            match handed.worker.begin(program).await {
+            match handed.worker.start_program(program).await {
                 Ok(()) => return Ok(handed),
                 Err(error) => {
                     debug!(%error, "a ready worker did not accept the program");
@@ -138,23 +142,26 @@ impl Pool {
                 }
             }
         }
-        Err(last.map_or_else(|| unavailable("no worker took the program"), run::fault_of))
+        Err(last.map_or_else(
+            || unavailable_fault("no worker took the program"),
+            run::worker_fault,
+        ))
     }
 
     /// Checks a program without running it.
     pub async fn check(
         &self,
         source: String,
-        turn: &Turn,
-        limits: &Limits,
-    ) -> Result<Checked, Fault> {
-        limits::fitting_source(&source, limits)?;
-        let Handed { mut worker, place } = self.acquire(turn).await?;
-        let checked = run::check(&mut worker, source, self.0.settings.check_timeout).await;
+        turn: &QueueKey,
+        limits: &ProgramLimits,
+    ) -> Result<ProgramFindings, Fault> {
+        limits::check_source_length(&source, limits)?;
+        let AssignedWorker { mut worker, place } = self.acquire(turn).await?;
+        let checked = run::check_program(&mut worker, source, self.0.settings.check_timeout).await;
         // A worker that has parsed a program of one owner is not used for another.
         worker.owner = Some(turn.owner.clone());
         if checked.is_ok() {
-            self.offer(worker);
+            self.offer_worker(worker);
         } else {
             drop(worker);
         }
@@ -163,7 +170,7 @@ impl Pool {
     }
 
     /// Resolves when a worker is ready.
-    pub async fn warm(&self) {
+    pub async fn wait_until_ready(&self) {
         loop {
             let mut offered = pin!(self.0.offered.notified());
             offered.as_mut().enable();
@@ -175,13 +182,13 @@ impl Pool {
     }
 
     /// Applies to workers that are started from now on. Busy workers keep their bounds until their runs end.
-    pub fn set_bounds(&self, bounds: Bounds) {
+    pub fn set_bounds(&self, bounds: PoolLimits) {
         {
             let mut state = self.state();
             state.bounds = bounds;
-            state.drop_outdated();
+            state.drop_workers_with_old_limits();
         }
-        self.refill();
+        self.start_missing_workers();
     }
 
     pub fn status(&self) -> PoolStatus {
@@ -189,11 +196,11 @@ impl Pool {
         PoolStatus {
             engine: state.engine.clone(),
             engine_version: state.engine_version.clone(),
-            ready: state.ready().len(),
-            busy: state.busy(),
+            ready: state.ready_workers().len(),
+            busy: state.busy_count(),
             starting: state.starting + state.rebuilding,
-            waiting: state.waiting(),
-            pids: state.ready().filter_map(Worker::pid).collect(),
+            waiting: state.queue_len(),
+            pids: state.ready_workers().filter_map(Worker::pid).collect(),
             layers: state.layers.clone(),
             snapshot: state.snapshot,
             started: state.counts.started,
@@ -209,146 +216,148 @@ impl Pool {
     }
 
     /// A worker for this owner: a ready one, or else the next that becomes free.
-    async fn acquire(&self, turn: &Turn) -> Result<Handed, Fault> {
+    async fn acquire(&self, turn: &QueueKey) -> Result<AssignedWorker, Fault> {
         let (hand, promise) = oneshot::channel();
         let owner = turn.owner.clone();
         let picked = {
             let mut state = self.state();
-            let picked = state.pick(&owner);
+            let picked = state.take_ready_worker(&owner);
             match picked {
                 Some(worker) => {
-                    let place = state.begin(&owner, self);
-                    Some(Handed { worker, place })
+                    let place = state.mark_busy(&owner, self);
+                    Some(AssignedWorker { worker, place })
                 }
                 None => {
-                    let waiter = Waiter { owner, hand };
+                    let waiter = QueuedRun { owner, hand };
                     if let Err(full) = state.enqueue(turn, waiter) {
-                        return Err(turned_away(&full, &state));
+                        return Err(queue_full_fault(&full, &state));
                     }
                     None
                 }
             }
         };
-        self.refill();
+        self.start_missing_workers();
         if let Some(handed) = picked {
             return Ok(handed);
         }
         let within = self.0.settings.queue_timeout;
         match tokio::time::timeout(within, promise).await {
             Ok(Ok(handed)) => handed,
-            Ok(Err(_)) => Err(unavailable("the pool of workers is closed")),
+            Ok(Err(_)) => Err(unavailable_fault("the pool of workers is closed")),
             Err(_) => {
                 let seconds = within.as_secs();
                 let message = format!("no worker became free within {seconds} s");
-                Err(busy(message, self.state().retry_after()))
+                Err(busy_fault(message, self.state().retry_after()))
             }
         }
     }
 
     /// Returns a worker to the pool after a clean run, once its next isolate is ready.
-    fn take_back(&self, mut worker: Worker) {
+    fn recycle_worker(&self, mut worker: Worker) {
         let pool = self.clone();
         self.state().rebuilding += 1;
         tokio::spawn(async move {
-            let ready = tokio::time::timeout(pool.0.settings.start_timeout, worker.ready()).await;
+            let ready =
+                tokio::time::timeout(pool.0.settings.start_timeout, worker.wait_until_ready())
+                    .await;
             pool.state().rebuilding -= 1;
             match ready {
-                Ok(Ok(())) => pool.offer(worker),
+                Ok(Ok(())) => pool.offer_worker(worker),
                 _ => {
                     drop(worker);
-                    pool.refill();
+                    pool.start_missing_workers();
                 }
             }
         });
     }
 
     /// Gives a ready worker to the next eligible waiter, or keeps it.
-    fn offer(&self, worker: Worker) {
+    fn offer_worker(&self, worker: Worker) {
         let (lull, sweep) = {
             let mut state = self.state();
-            state.offer(worker, self);
-            let lull = state.starting + state.rebuilding + state.waiting() == 0 && !state.closed;
-            let owned = state.ready().any(|worker| worker.owner.is_some());
+            state.assign_or_keep(worker, self);
+            let lull = state.starting + state.rebuilding + state.queue_len() == 0 && !state.closed;
+            let owned = state.ready_workers().any(|worker| worker.owner.is_some());
             let sweep = owned && !std::mem::replace(&mut state.sweeping, owned);
             (lull, sweep)
         };
         self.0.offered.notify_waiters();
         if lull {
-            self.0.snapshots.make_in_background();
+            self.0.snapshots.make_snapshot_in_background();
         }
         if sweep {
-            tokio::spawn(sweep_until_clean(Arc::downgrade(&self.0)));
+            tokio::spawn(sweep_idle_workers(Arc::downgrade(&self.0)));
         }
-        self.refill();
+        self.start_missing_workers();
     }
 
     /// Starts as many processes as the waiters and the floor need.
-    fn refill(&self) {
-        let starts = self.state().starts(self.0.settings.floor);
+    fn start_missing_workers(&self) {
+        let starts = self.state().reserve_starts(self.0.settings.floor);
         for _ in 0..starts {
-            tokio::spawn(self.clone().start_one());
+            tokio::spawn(self.clone().start_worker());
         }
     }
 
-    async fn start_one(self) {
+    async fn start_worker(self) {
         let began = Instant::now();
         let memory = self.state().bounds.memory;
         let within = self.0.settings.start_timeout;
-        let started = self.0.snapshots.worker(memory, within).await;
+        let started = self.0.snapshots.start_worker(memory, within).await;
         match started {
             Ok(worker) => {
                 info!(worker = worker.pid(), took = ?began.elapsed(), "worker ready");
-                self.state().started(&worker);
-                tokio::spawn(bury(Arc::downgrade(&self.0), worker.over()));
-                self.offer(worker);
+                self.state().record_start(&worker);
+                tokio::spawn(reap(Arc::downgrade(&self.0), worker.end_token()));
+                self.offer_worker(worker);
             }
             Err(error) => {
                 warn!(%error, "cannot start a worker");
                 let retry = {
                     let mut state = self.state();
-                    let retry = state.start_failed(&error);
+                    let retry = state.record_failed_start(&error);
                     if retry.is_none() {
                         // The next start would fail too: all waiters get the error, and the next run tries again.
-                        state.turn_all_away(&no_worker(&error));
+                        state.fail_all_waiters(&worker_start_fault(&error));
                     }
                     retry
                 };
                 if let Some(pause) = retry {
                     sleep(pause).await;
                     self.state().starting -= 1;
-                    self.refill();
+                    self.start_missing_workers();
                 }
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.0.state()
     }
 }
 
-impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl PoolInner {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Waits for the end of a worker and removes it. A worker that did not live long is replaced only when a run needs one,
 /// so that the pool does not start failing workers forever.
-async fn bury(pool: Weak<Inner>, over: CancellationToken) {
-    const LONG: Duration = Duration::from_secs(1);
+async fn reap(pool: Weak<PoolInner>, over: CancellationToken) {
+    const MIN_WORKER_LIFETIME: Duration = Duration::from_secs(1);
     let began = Instant::now();
     over.cancelled().await;
     if let Some(pool) = pool.upgrade() {
-        pool.state().bury();
-        if began.elapsed() > LONG {
-            Pool(pool).refill();
+        pool.state().remove_dead_workers();
+        if began.elapsed() > MIN_WORKER_LIFETIME {
+            Pool(pool).start_missing_workers();
         }
     }
 }
 
 /// Periodically ends idle workers that belong to an owner, until none is left.
-async fn sweep_until_clean(pool: Weak<Inner>) {
+async fn sweep_idle_workers(pool: Weak<PoolInner>) {
     let Some(idle) = pool.upgrade().map(|pool| pool.settings.idle) else {
         return;
     };
@@ -359,10 +368,10 @@ async fn sweep_until_clean(pool: Weak<Inner>) {
         };
         let some_left = {
             let mut state = pool.state();
-            state.sweeping = state.sweep();
+            state.sweeping = state.end_idle_workers();
             state.sweeping
         };
-        Pool(pool).refill();
+        Pool(pool).start_missing_workers();
         if !some_left {
             return;
         }
@@ -371,14 +380,14 @@ async fn sweep_until_clean(pool: Weak<Inner>) {
 
 /// Counts a worker as busy until dropped. Must not be dropped while the state is locked: [`Busy::cancel`] is for that
 /// case.
-struct Busy {
+struct BusyGuard {
     /// `None` once the worker is no longer counted.
     pool: Option<Pool>,
     owner: String,
     since: Instant,
 }
 
-impl Busy {
+impl BusyGuard {
     fn of(pool: &Pool, owner: &str) -> Self {
         Self {
             pool: Some(pool.clone()),
@@ -394,15 +403,16 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
-            pool.state().end(&self.owner, Some(self.since.elapsed()));
-            pool.refill();
+            pool.state()
+                .mark_idle(&self.owner, Some(self.since.elapsed()));
+            pool.start_missing_workers();
         }
     }
 }
 
-fn cancelled() -> Fault {
-    Fault::new(Kind::Cancelled, "the run was cancelled")
+fn run_cancelled_fault() -> Fault {
+    Fault::new(FaultKind::Cancelled, "the run was cancelled")
 }

@@ -8,25 +8,25 @@ mod spoken;
 
 use std::time::Duration;
 
-use mux_wire::{Fault, FromWorker, Kind, Level, ToWorker};
+use mux_wire::{ConsoleLevel, Fault, FaultKind, FromWorker, ToWorker};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use self::{calls::Calls, processor::Processor, spoken::Spoken};
+use self::{calls::CallQueue, processor::ProcessorLimit, spoken::OutputMeter};
 use crate::{
-    Limits, ToolHost, limits,
-    worker_process::{Cause, Checked, Worker, WorkerError},
+    ProgramLimits, ToolHost, limits,
+    worker_process::{DeathCause, ProgramFindings, Worker, WorkerError},
 };
 
 /// Texts of a fault from a worker are cut at this many bytes: one message must not fill a screen or a log.
-const MAX_TEXT: usize = 16 << 10;
+const MAX_FAULT_TEXT_BYTES: usize = 16 << 10;
 /// The minimum interval between two checks whether the run is paused.
-const GLANCE: Duration = Duration::from_millis(50);
+const PAUSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Longer details of a fault are dropped: they are for programs, to which a truncated text is useless.
-const MAX_DETAILS: usize = 1 << 20;
+const MAX_FAULT_DETAILS_BYTES: usize = 1 << 20;
 
 /// How a run ended, and whether its worker may serve another.
-pub(crate) struct Ended {
+pub(crate) struct RunEnd {
     pub(crate) outcome: Result<String, Fault>,
     pub(crate) clean: bool,
     /// Whether the worker was killed from outside before the program had called, printed or emitted anything, so that
@@ -34,7 +34,7 @@ pub(crate) struct Ended {
     pub(crate) can_begin_again: bool,
 }
 
-impl Ended {
+impl RunEnd {
     fn broken(fault: Fault) -> Self {
         Self {
             outcome: Err(fault),
@@ -45,27 +45,28 @@ impl Ended {
 
     /// The end of a run whose worker failed. `untouched`: the program had no effect so far.
     fn failed(error: WorkerError, untouched: bool) -> Self {
-        let killed = matches!(&error, WorkerError::Ended(death) if death.cause == Cause::Killed);
+        let killed =
+            matches!(&error, WorkerError::Ended(death) if death.cause == DeathCause::Killed);
         Self {
             can_begin_again: killed && untouched,
-            ..Self::broken(fault_of(error))
+            ..Self::broken(worker_fault(error))
         }
     }
 }
 
 /// The limits, the host and the cancellation of one run.
-pub(crate) struct Job<'a> {
-    pub(crate) limits: &'a Limits,
+pub(crate) struct RunEnvironment<'a> {
+    pub(crate) limits: &'a ProgramLimits,
     pub(crate) host: &'a dyn ToolHost,
     pub(crate) cancel: &'a CancellationToken,
 }
 
 /// Drives a run from the moment the worker has accepted the program until it ends.
-pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
+pub(crate) async fn drive_run(worker: &mut Worker, job: RunEnvironment<'_>) -> RunEnd {
     let begun = Instant::now();
     let mut deadline = begun + job.limits.wall;
-    let mut processor = Processor::start(worker.pid(), job.limits.processor());
-    let (mut calls, mut spoken) = (Calls::default(), Spoken::default());
+    let mut processor = ProcessorLimit::start(worker.pid(), job.limits.processor_time_limit());
+    let (mut calls, mut spoken) = (CallQueue::default(), OutputMeter::default());
     let outbox = worker.outbox();
     // An answer for which the outbox has no room yet.
     let mut unsent = None;
@@ -73,37 +74,37 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
         tokio::select! {
             biased;
             () = job.cancel.cancelled() => {
-                return Ended::broken(Fault::new(Kind::Cancelled, "the run was cancelled"));
+                return RunEnd::broken(Fault::new(FaultKind::Cancelled, "the run was cancelled"));
             }
             () = sleep_until(deadline) => {
-                let due = begun + job.limits.wall + job.host.stood_still();
+                let due = begun + job.limits.wall + job.host.paused_for();
                 if due > Instant::now() {
                     // While the run is paused for a user's answer, `due` moves on: check it at intervals only.
-                    deadline = due.max(Instant::now() + GLANCE);
+                    deadline = due.max(Instant::now() + PAUSE_CHECK_INTERVAL);
                     continue;
                 }
-                return Ended::broken(limits::timed_out(job.limits.wall, &calls.pending()));
+                return RunEnd::broken(limits::timeout_fault(job.limits.wall, &calls.pending_names()));
             }
             used = processor.exceeded() => {
-                return Ended::broken(limits::processor_time(used, job.limits));
+                return RunEnd::broken(limits::processor_time_fault(used, job.limits));
             }
-            () = outbox.room(), if unsent.is_some() => {
+            () = outbox.wait_for_room(), if unsent.is_some() => {
                 if let Some(frame) = unsent.take()
                     && let Err(e) = outbox.send(&frame)
                 {
-                    return Ended::failed(e, false);
+                    return RunEnd::failed(e, false);
                 }
             }
-            Some((call, outcome)) = calls.ended(&job), if unsent.is_none() => {
+            Some((call, outcome)) = calls.next_ended(&job), if unsent.is_none() => {
                 unsent = Some(ToWorker::CallDone { call, outcome });
             }
             frame = worker.receive(), if calls.has_room(&job) => {
-                match on_frame(frame, &mut calls, &mut spoken, &job) {
+                match handle_frame(frame, &mut calls, &mut spoken, &job) {
                     Ok(None) => {}
                     Ok(Some(outcome)) => return outcome,
                     Err(e) => {
-                        let untouched = calls.are_none() && spoken.is_nothing();
-                        return Ended::failed(e, untouched);
+                        let untouched = calls.is_unused() && spoken.is_empty();
+                        return RunEnd::failed(e, untouched);
                     }
                 }
             }
@@ -111,12 +112,12 @@ pub(crate) async fn drive(worker: &mut Worker, job: Job<'_>) -> Ended {
     }
 }
 
-fn on_frame(
+fn handle_frame(
     frame: Result<FromWorker, WorkerError>,
-    calls: &mut Calls,
-    spoken: &mut Spoken,
-    job: &Job<'_>,
-) -> Result<Option<Ended>, WorkerError> {
+    calls: &mut CallQueue,
+    spoken: &mut OutputMeter,
+    job: &RunEnvironment<'_>,
+) -> Result<Option<RunEnd>, WorkerError> {
     match frame? {
         FromWorker::Call {
             call,
@@ -127,17 +128,17 @@ fn on_frame(
             Ok(None)
         }
         FromWorker::Console { level, text } => {
-            spoken.print(&text, job.limits)?;
+            spoken.count_console(&text, job.limits)?;
             job.host.console(level, text);
             Ok(None)
         }
         FromWorker::Emit { part } => {
-            spoken.emit(&part, job.limits)?;
+            spoken.count_part(&part, job.limits)?;
             job.host.emit(part);
             Ok(None)
         }
         FromWorker::Done { outcome } => {
-            let outcome = outcome.map_err(trusted);
+            let outcome = outcome.map_err(sanitize_fault);
             if let Ok(result) = &outcome {
                 let (length, most) = (result.len(), job.limits.result);
                 if length > most as usize {
@@ -147,20 +148,21 @@ fn on_frame(
                 }
             }
             if outcome.is_ok()
-                && let calls = calls.pending()
+                && let calls = calls.pending_names()
                 && !calls.is_empty()
             {
                 // A cancelled call may have had its effect, or part of it.
                 let text = format!(
                     "the program returned before {} had ended, which was cancelled; await it",
-                    limits::shortened(&calls)
+                    limits::format_call_names(&calls)
                 );
-                job.host.console(Level::Warn, text);
+                job.host.console(ConsoleLevel::Warn, text);
             }
             // After one of these the state of the process is not trusted.
-            const UNCLEAN: [Kind; 3] = [Kind::Memory, Kind::Limit, Kind::Internal];
-            let clean = !matches!(&outcome, Err(fault) if UNCLEAN.contains(&fault.kind));
-            Ok(Some(Ended {
+            const UNCLEAN_KINDS: [FaultKind; 3] =
+                [FaultKind::Memory, FaultKind::Limit, FaultKind::Internal];
+            let clean = !matches!(&outcome, Err(fault) if UNCLEAN_KINDS.contains(&fault.kind));
+            Ok(Some(RunEnd {
                 outcome,
                 clean,
                 can_begin_again: false,
@@ -174,23 +176,23 @@ fn on_frame(
 }
 
 /// Checks a program on a worker that is ready.
-pub(crate) async fn check(
+pub(crate) async fn check_program(
     worker: &mut Worker,
     source: String,
     within: Duration,
-) -> Result<Checked, Fault> {
+) -> Result<ProgramFindings, Fault> {
     match tokio::time::timeout(within, worker.check(source)).await {
-        Ok(Ok(checked)) => Ok(Checked {
-            errors: checked.errors.into_iter().map(trusted).collect(),
-            warnings: checked.warnings.into_iter().map(trusted).collect(),
+        Ok(Ok(checked)) => Ok(ProgramFindings {
+            errors: checked.errors.into_iter().map(sanitize_fault).collect(),
+            warnings: checked.warnings.into_iter().map(sanitize_fault).collect(),
         }),
-        Ok(Err(e)) => Err(fault_of(e)),
-        Err(_) => Err(limits::timed_out(within, &[])),
+        Ok(Err(e)) => Err(worker_fault(e)),
+        Err(_) => Err(limits::timeout_fault(within, &[])),
     }
 }
 
 /// Limits the size of a fault that came from a worker.
-fn trusted(mut fault: Fault) -> Fault {
+fn sanitize_fault(mut fault: Fault) -> Fault {
     if fault.message.is_empty() {
         fault.message = "the program failed without a message".into();
     }
@@ -202,23 +204,25 @@ fn trusted(mut fault: Fault) -> Fault {
     .into_iter()
     .flatten()
     {
-        if text.len() > MAX_TEXT {
-            text.truncate(text.floor_char_boundary(MAX_TEXT));
+        if text.len() > MAX_FAULT_TEXT_BYTES {
+            text.truncate(text.floor_char_boundary(MAX_FAULT_TEXT_BYTES));
             text.push('…');
         }
     }
-    fault.details = fault.details.filter(|text| text.len() <= MAX_DETAILS);
+    fault.details = fault
+        .details
+        .filter(|text| text.len() <= MAX_FAULT_DETAILS_BYTES);
     fault
 }
 
-pub(crate) fn fault_of(error: WorkerError) -> Fault {
+pub(crate) fn worker_fault(error: WorkerError) -> Fault {
     let WorkerError::Ended(death) = error else {
-        return Fault::new(Kind::Internal, error.to_string())
+        return Fault::new(FaultKind::Internal, error.to_string())
             .user_hint("only this run is lost; `mux logs` has more");
     };
     match death.cause {
-        Cause::Memory => Fault::new(
-            Kind::Memory,
+        DeathCause::Memory => Fault::new(
+            FaultKind::Memory,
             format!(
                 "the program exceeded its memory limits ({} MiB of heap, {} MiB of buffers), and its \
                  worker process ended",
@@ -229,22 +233,22 @@ pub(crate) fn fault_of(error: WorkerError) -> Fault {
             "work on one part of the data at a time and keep only what you need; [limits] heap and buffers in \
              config.toml allow more",
         ),
-        Cause::Depth => limits::reached(
+        DeathCause::Depth => limits::limit_fault(
             "the program, or one of its values, nests deeper than the worker's stack".into(),
             "this limit is fixed: break the expression or the data into parts",
         ),
-        Cause::Processor => limits::reached(
+        DeathCause::Processor => limits::limit_fault(
             "the worker process used up its processor time".into(),
             "the next run has a fresh process",
         ),
-        Cause::Forbidden => Fault::new(
-            Kind::Internal,
+        DeathCause::Forbidden => Fault::new(
+            FaultKind::Internal,
             "the worker was killed because it made a system call that no program may make",
         )
         .hint("only this run is lost; please report the program that did this"),
-        Cause::Killed | Cause::Unknown => {
+        DeathCause::Killed | DeathCause::Unknown => {
             let error = WorkerError::Ended(death);
-            Fault::new(Kind::Internal, error.to_string())
+            Fault::new(FaultKind::Internal, error.to_string())
                 .user_hint("only this run is lost; `mux logs` has more")
         }
     }

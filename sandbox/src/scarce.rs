@@ -6,17 +6,17 @@ use nix::errno::Errno;
 
 /// The remedy for an error that reports an exhausted resource: processes, descriptors, memory or disk space.
 pub fn remedy(error: &io::Error) -> Option<&'static str> {
-    of_number(error.raw_os_error()?)
+    remedy_for_errno(error.raw_os_error()?)
 }
 
 /// The remedy for the last `(os error N)` in a text, as `std` formats system errors.
 pub fn remedy_in(text: &str) -> Option<&'static str> {
     let (_, rest) = text.rsplit_once("(os error ")?;
     let digits = rest.split(')').next()?;
-    of_number(digits.parse().ok()?)
+    remedy_for_errno(digits.parse().ok()?)
 }
 
-fn of_number(number: i32) -> Option<&'static str> {
+fn remedy_for_errno(number: i32) -> Option<&'static str> {
     Some(match Errno::from_raw(number) {
         Errno::EAGAIN => {
             "you have reached the system's limit of processes or threads: end some, or raise the limit (`ulimit -u`, \

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_wire::{EXIT_NO_SNAPSHOT, MAX_SNAPSHOT};
+use mux_wire::{EXIT_NO_SNAPSHOT, MAX_SNAPSHOT_BYTES};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::Command,
@@ -23,27 +23,27 @@ use tokio::{
 use tracing::{debug, info, warn};
 
 use crate::{
-    limits::Memory,
-    worker_process::{Launch, Spawner, Worker, WorkerError},
+    limits::MemoryLimits,
+    worker_process::{ProcessSpawner, Worker, WorkerError, WorkerLaunch},
 };
 
 /// How long the process that makes a snapshot may take.
-const MAKE: Duration = Duration::from_secs(10);
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum bytes of its standard error that are kept.
-const MAX_WORDS: u64 = 2_000;
+const MAX_STDERR_BYTES: u64 = 2_000;
 
 /// Starts workers, from a snapshot if there is one.
 #[derive(Clone)]
-pub(crate) struct Snapshots(Arc<Inner>);
+pub(crate) struct SnapshotStore(Arc<SnapshotStoreInner>);
 
-struct Inner {
-    spawner: Spawner,
+struct SnapshotStoreInner {
+    spawner: ProcessSpawner,
     worker: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<SnapshotState>,
 }
 
 /// The state of the snapshot, guarded by `Inner::state`.
-enum State {
+enum SnapshotState {
     /// Not made yet.
     Wanted(PathBuf),
     Making,
@@ -54,12 +54,12 @@ enum State {
 
 /// Why there is no snapshot.
 #[derive(Debug, thiserror::Error)]
-enum MakeError {
+enum SnapshotError {
     #[error("the engine does not support snapshots")]
     NoneToHave,
-    #[error("making it took longer than {MAKE:?}")]
+    #[error("making it took longer than {SNAPSHOT_TIMEOUT:?}")]
     TooSlow,
-    #[error("it is longer than the limit of {MAX_SNAPSHOT} bytes")]
+    #[error("it is longer than the limit of {MAX_SNAPSHOT_BYTES} bytes")]
     TooLong,
     #[error("the process that makes it failed ({status}), standard error: {words}")]
     Failed { status: String, words: String },
@@ -67,21 +67,21 @@ enum MakeError {
     Io(#[from] std::io::Error),
 }
 
-impl Snapshots {
+impl SnapshotStore {
     /// `folder` is where snapshots are kept; without one there are none. Accesses two files synchronously, so it is to
     /// be called at the start of the daemon only. Even the first workers can then use a snapshot.
-    pub(crate) fn new(folder: Option<&Path>, spawner: Spawner, worker: PathBuf) -> Self {
+    pub(crate) fn new(folder: Option<&Path>, spawner: ProcessSpawner, worker: PathBuf) -> Self {
         let path = folder.and_then(|folder| {
-            files::path(folder, &worker)
+            files::snapshot_path(folder, &worker)
                 .inspect_err(|error| debug!(%error, "cannot read the worker's file: no snapshot"))
                 .ok()
         });
         let state = match path {
-            Some(path) if path.is_file() => State::Usable(path),
-            Some(path) => State::Wanted(path),
-            None => State::Never,
+            Some(path) if path.is_file() => SnapshotState::Usable(path),
+            Some(path) => SnapshotState::Wanted(path),
+            None => SnapshotState::Never,
         };
-        Self(Arc::new(Inner {
+        Self(Arc::new(SnapshotStoreInner {
             spawner,
             worker,
             state: Mutex::new(state),
@@ -89,16 +89,16 @@ impl Snapshots {
     }
 
     /// Starts a worker whose isolate is ready. If it does not start from the snapshot, it is started without.
-    pub(crate) async fn worker(
+    pub(crate) async fn start_worker(
         &self,
-        memory: Memory,
+        memory: MemoryLimits,
         within: Duration,
     ) -> Result<Worker, WorkerError> {
         let snapshot = match &*self.state() {
-            State::Usable(path) => Some(path.clone()),
+            SnapshotState::Usable(path) => Some(path.clone()),
             _ => None,
         };
-        let launch = Launch {
+        let launch = WorkerLaunch {
             program: &self.0.worker,
             memory,
             snapshot: snapshot.as_deref(),
@@ -110,15 +110,15 @@ impl Snapshots {
         match started {
             Ok(worker) => {
                 if !worker.snapshot {
-                    self.give_up(path, &"the worker did not use it");
+                    self.disable_snapshot(path, &"the worker did not use it");
                 }
                 Ok(worker)
             }
             // The snapshot is not the cause.
             Err(error @ (WorkerError::Start { .. } | WorkerError::OtherBuild(_))) => Err(error),
             Err(error) => {
-                self.give_up(path, &error);
-                let launch = Launch {
+                self.disable_snapshot(path, &error);
+                let launch = WorkerLaunch {
                     snapshot: None,
                     ..launch
                 };
@@ -129,43 +129,45 @@ impl Snapshots {
 
     /// Makes the snapshot in the background if it is missing. To be called when no run waits for a worker: it uses a
     /// processor for a moment.
-    pub(crate) fn make_in_background(&self) {
+    pub(crate) fn make_snapshot_in_background(&self) {
         let path = match &mut *self.state() {
-            state @ State::Wanted(_) => match std::mem::replace(state, State::Making) {
-                State::Wanted(path) => path,
-                _ => return,
-            },
+            state @ SnapshotState::Wanted(_) => {
+                match std::mem::replace(state, SnapshotState::Making) {
+                    SnapshotState::Wanted(path) => path,
+                    _ => return,
+                }
+            }
             _ => return,
         };
         let this = self.clone();
         tokio::spawn(async move {
             let began = Instant::now();
-            let made = this.make(&path).await;
+            let made = this.make_snapshot(&path).await;
             *this.state() = match made {
                 Ok(bytes) => {
                     info!(bytes, took = ?began.elapsed(), path = %path.display(), "snapshot made");
-                    State::Usable(path)
+                    SnapshotState::Usable(path)
                 }
-                Err(error @ MakeError::NoneToHave) => {
+                Err(error @ SnapshotError::NoneToHave) => {
                     debug!(%error, "no snapshot");
-                    State::Never
+                    SnapshotState::Never
                 }
                 Err(error) => {
                     warn!(%error, "no snapshot: isolates are built from the scripts");
-                    State::Never
+                    SnapshotState::Never
                 }
             };
         });
     }
 
     /// Makes the snapshot, stores it, and returns its length in bytes.
-    async fn make(&self, path: &Path) -> Result<usize, MakeError> {
-        let made = timeout(MAKE, self.made()).await;
-        let bytes = made.map_err(|_| MakeError::TooSlow)??;
+    async fn make_snapshot(&self, path: &Path) -> Result<usize, SnapshotError> {
+        let made = timeout(SNAPSHOT_TIMEOUT, self.run_snapshot_process()).await;
+        let bytes = made.map_err(|_| SnapshotError::TooSlow)??;
         let (length, path) = (bytes.len(), path.to_owned());
         let kept = spawn_blocking(move || {
-            files::keep(&path, &bytes)?;
-            files::forget_old(&path);
+            files::write_snapshot(&path, &bytes)?;
+            files::remove_stale_snapshots(&path);
             Ok::<_, std::io::Error>(())
         });
         kept.await.map_err(std::io::Error::other)??;
@@ -173,7 +175,7 @@ impl Snapshots {
     }
 
     /// Runs the process that makes the snapshot and returns its output. The process is killed if this is dropped.
-    async fn made(&self) -> Result<Vec<u8>, MakeError> {
+    async fn run_snapshot_process(&self) -> Result<Vec<u8>, SnapshotError> {
         let mut command = Command::new(&self.0.worker);
         command
             .arg("--make-snapshot")
@@ -187,17 +189,17 @@ impl Snapshots {
         let mut child = self.0.spawner.spawn(command).await?;
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let (bytes, words) = tokio::try_join!(
-            all_of(output, MAX_SNAPSHOT as u64 + 1),
-            all_of(errors, MAX_WORDS),
+            read_to_limit(output, MAX_SNAPSHOT_BYTES as u64 + 1),
+            read_to_limit(errors, MAX_STDERR_BYTES),
         )?;
-        if bytes.len() > MAX_SNAPSHOT {
-            return Err(MakeError::TooLong);
+        if bytes.len() > MAX_SNAPSHOT_BYTES {
+            return Err(SnapshotError::TooLong);
         }
         let status = child.wait().await?;
         match status.code() {
             Some(0) => Ok(bytes),
-            Some(code) if code == i32::from(EXIT_NO_SNAPSHOT) => Err(MakeError::NoneToHave),
-            _ => Err(MakeError::Failed {
+            Some(code) if code == i32::from(EXIT_NO_SNAPSHOT) => Err(SnapshotError::NoneToHave),
+            _ => Err(SnapshotError::Failed {
                 status: status.to_string(),
                 words: String::from_utf8_lossy(&words).trim().to_owned(),
             }),
@@ -205,9 +207,9 @@ impl Snapshots {
     }
 
     /// Disables the snapshot in this file and removes it. Logged once, however many workers were started from it.
-    fn give_up(&self, path: &Path, why: &dyn std::fmt::Display) {
-        let was = std::mem::replace(&mut *self.state(), State::Never);
-        if !matches!(was, State::Usable(_)) {
+    fn disable_snapshot(&self, path: &Path, why: &dyn std::fmt::Display) {
+        let was = std::mem::replace(&mut *self.state(), SnapshotState::Never);
+        if !matches!(was, SnapshotState::Usable(_)) {
             return;
         }
         warn!(path = %path.display(), "snapshot disabled: {why}");
@@ -216,13 +218,16 @@ impl Snapshots {
         drop(spawn_blocking(move || drop(std::fs::remove_file(path))));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SnapshotState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Reads the pipe to its end or up to `most` bytes, then closes it.
-async fn all_of(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> std::io::Result<Vec<u8>> {
+async fn read_to_limit(
+    pipe: Option<impl AsyncRead + Unpin>,
+    most: u64,
+) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
         pipe.take(most).read_to_end(&mut bytes).await?;

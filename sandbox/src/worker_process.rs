@@ -18,7 +18,7 @@ use std::{
 };
 
 use futures::StreamExt;
-use mux_wire::{Fault, FromWorker, MAX_FRAME, ToWorker, VERSION};
+use mux_wire::{FRAME_VERSION, Fault, FromWorker, MAX_FRAME_BYTES, ToWorker};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     net::{UnixStream, unix::OwnedReadHalf},
@@ -36,20 +36,20 @@ use tokio_util::{
 use tracing::debug;
 
 pub(crate) use self::{
-    death::{Cause, Death},
-    outbox::Outbox,
+    death::{DeathCause, WorkerDeath},
+    outbox::FrameOutbox,
 };
-use crate::limits::Memory;
+use crate::limits::MemoryLimits;
 
 /// How long to wait for the exit status and the last output of a worker that is ending.
-const REAP: Duration = Duration::from_secs(1);
+const REAP_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a ready worker may take to accept a program.
-const ACCEPT: Duration = Duration::from_secs(5);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Frames up to this many bytes are decoded inline: handing them to another thread takes longer.
-const LONG: usize = 256 << 10;
+const MAX_INLINE_DECODE_BYTES: usize = 256 << 10;
 /// How many lines of its standard error are kept, and how many bytes of each.
-const STDERR_LINES: usize = 20;
-const STDERR_LINE: u64 = 4 << 10;
+const MAX_STDERR_LINES: usize = 20;
+const MAX_STDERR_LINE_BYTES: u64 = 4 << 10;
 
 /// Why a worker cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -58,21 +58,21 @@ pub(crate) enum WorkerError {
     Start { path: PathBuf, source: io::Error },
     #[error("the worker was not ready within {0:?}")]
     TooSlow(Duration),
-    #[error("the worker is of another build (frame version {0}, not {VERSION})")]
+    #[error("the worker is of another build (frame version {0}, not {FRAME_VERSION})")]
     OtherBuild(u32),
     #[error("the worker broke the protocol: {0}")]
     Protocol(String),
     #[error("the worker process ended: {0}")]
-    Ended(Death),
+    Ended(WorkerDeath),
 }
 
 /// Starts workers from one thread that lives as long as the pool.
 ///
 /// A worker asks the kernel to be killed when its parent dies, and on Linux the parent is the thread.
 #[derive(Clone)]
-pub(crate) struct Spawner(std_mpsc::Sender<(Command, oneshot::Sender<io::Result<Child>>)>);
+pub(crate) struct ProcessSpawner(std_mpsc::Sender<(Command, oneshot::Sender<io::Result<Child>>)>);
 
-impl Spawner {
+impl ProcessSpawner {
     pub(crate) fn start() -> io::Result<Self> {
         let (sender, requests) =
             std_mpsc::channel::<(Command, oneshot::Sender<io::Result<Child>>)>();
@@ -99,13 +99,13 @@ impl Spawner {
 
 /// The program and the options to start a worker process with.
 #[derive(Clone, Copy)]
-pub(crate) struct Launch<'a> {
+pub(crate) struct WorkerLaunch<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryLimits,
     pub(crate) snapshot: Option<&'a Path>,
 }
 
-impl Launch<'_> {
+impl WorkerLaunch<'_> {
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         command
@@ -126,7 +126,7 @@ impl Launch<'_> {
 
 /// The findings of a check, which does not run the program.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Checked {
+pub struct ProgramFindings {
     /// Why the program cannot run: it does not parse, or nests too deep.
     pub errors: Vec<Fault>,
     /// What will probably fail if it runs: calls that are not awaited, names that do not exist in the sandbox.
@@ -136,11 +136,11 @@ pub struct Checked {
 /// A worker process whose isolate is ready, or is being rebuilt.
 pub(crate) struct Worker {
     child: Child,
-    memory: Memory,
+    memory: MemoryLimits,
     frames: FramedRead<OwnedReadHalf, LengthDelimitedCodec>,
     /// A long frame that another thread is decoding.
     decoding: Option<JoinHandle<Result<FromWorker, WorkerError>>>,
-    outbox: Outbox,
+    outbox: FrameOutbox,
     _writer: AbortOnDropHandle<()>,
     stderr: Arc<Mutex<VecDeque<String>>>,
     /// The task that reads standard error until its end. Aborted when this is dropped.
@@ -162,8 +162,8 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts a process and waits until its isolate is ready.
     pub(crate) async fn start(
-        spawner: &Spawner,
-        launch: Launch<'_>,
+        spawner: &ProcessSpawner,
+        launch: WorkerLaunch<'_>,
         within: Duration,
     ) -> Result<Self, WorkerError> {
         let failed = |source| WorkerError::Start {
@@ -184,16 +184,16 @@ impl Worker {
                 let (kept, guard) = (Arc::clone(&stderr), over.clone().drop_guard());
                 tokio::spawn(async move {
                     let _guard = guard;
-                    drain(pipe, kept, pid).await;
+                    drain_stderr(pipe, kept, pid).await;
                 })
             })
             .map(AbortOnDropHandle::new);
         let (read, write) = UnixStream::from_std(ours).map_err(failed)?.into_split();
-        let (outbox, writer) = Outbox::open(write);
+        let (outbox, writer) = FrameOutbox::open(write);
         let mut worker = Self {
             child,
             memory: launch.memory,
-            frames: FramedRead::new(read, codec()),
+            frames: FramedRead::new(read, frame_codec()),
             decoding: None,
             outbox,
             _writer: writer,
@@ -207,16 +207,16 @@ impl Worker {
             runs: 0,
             owner: None,
         };
-        match timeout(within, worker.greet()).await {
+        match timeout(within, worker.receive_hello()).await {
             Ok(greeted) => greeted.map(|()| worker),
             Err(_) => Err(WorkerError::TooSlow(within)),
         }
     }
 
-    async fn greet(&mut self) -> Result<(), WorkerError> {
+    async fn receive_hello(&mut self) -> Result<(), WorkerError> {
         match self.receive().await? {
             FromWorker::Hello {
-                version: VERSION,
+                version: FRAME_VERSION,
                 engine,
                 engine_version,
                 layers,
@@ -229,27 +229,27 @@ impl Worker {
                 self.layers = layers;
             }
             FromWorker::Hello { version, .. } => return Err(WorkerError::OtherBuild(version)),
-            other => return Err(unexpected(&other)),
+            other => return Err(unexpected_frame_error(&other)),
         }
-        self.ready().await
+        self.wait_until_ready().await
     }
 
     /// Waits until a fresh isolate is ready.
-    pub(crate) async fn ready(&mut self) -> Result<(), WorkerError> {
+    pub(crate) async fn wait_until_ready(&mut self) -> Result<(), WorkerError> {
         match self.receive().await? {
             FromWorker::Ready => Ok(()),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_frame_error(&other)),
         }
     }
 
     /// Sends a program and waits until it is accepted. On an error, the program has not started.
-    pub(crate) async fn begin(&mut self, program: &ToWorker) -> Result<(), WorkerError> {
+    pub(crate) async fn start_program(&mut self, program: &ToWorker) -> Result<(), WorkerError> {
         self.send(program)?;
-        match timeout(ACCEPT, self.receive()).await {
+        match timeout(ACCEPT_TIMEOUT, self.receive()).await {
             Ok(Ok(FromWorker::Accepted)) => Ok(()),
-            Ok(Ok(other)) => Err(unexpected(&other)),
+            Ok(Ok(other)) => Err(unexpected_frame_error(&other)),
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(WorkerError::TooSlow(ACCEPT)),
+            Err(_) => Err(WorkerError::TooSlow(ACCEPT_TIMEOUT)),
         }
     }
 
@@ -258,24 +258,24 @@ impl Worker {
         // Without this, a worker that sends many short frames could occupy a thread of the runtime.
         consume_budget().await;
         if self.decoding.is_some() {
-            return self.decoded().await;
+            return self.await_decoding().await;
         }
         match self.frames.next().await {
-            Some(Ok(bytes)) if bytes.len() <= LONG => decode(&bytes),
+            Some(Ok(bytes)) if bytes.len() <= MAX_INLINE_DECODE_BYTES => decode_frame(&bytes),
             Some(Ok(bytes)) => {
-                self.decoding = Some(spawn_blocking(move || decode(&bytes)));
-                self.decoded().await
+                self.decoding = Some(spawn_blocking(move || decode_frame(&bytes)));
+                self.await_decoding().await
             }
             Some(Err(e)) if e.kind() == io::ErrorKind::InvalidData => {
                 Err(WorkerError::Protocol(e.to_string()))
             }
             // A process that was killed may leave a partial frame or a reset socket.
-            Some(Err(_)) | None => Err(WorkerError::Ended(self.death().await)),
+            Some(Err(_)) | None => Err(WorkerError::Ended(self.wait_for_death().await)),
         }
     }
 
     /// Waits for the long frame that another thread is decoding. Cancel-safe.
-    async fn decoded(&mut self) -> Result<FromWorker, WorkerError> {
+    async fn await_decoding(&mut self) -> Result<FromWorker, WorkerError> {
         let Some(decoding) = &mut self.decoding else {
             return Err(WorkerError::Protocol("no frame is read".into()));
         };
@@ -290,23 +290,23 @@ impl Worker {
     }
 
     /// A handle that queues frames for the worker without waiting.
-    pub(crate) fn outbox(&self) -> Outbox {
+    pub(crate) fn outbox(&self) -> FrameOutbox {
         self.outbox.clone()
     }
 
     /// Checks a program without running it. The worker must be ready.
-    pub(crate) async fn check(&mut self, source: String) -> Result<Checked, WorkerError> {
+    pub(crate) async fn check(&mut self, source: String) -> Result<ProgramFindings, WorkerError> {
         self.send(&ToWorker::Check { source })?;
         match self.receive().await? {
-            FromWorker::Checked { faults, warnings } => Ok(Checked {
+            FromWorker::Checked { faults, warnings } => Ok(ProgramFindings {
                 errors: faults,
                 warnings,
             }),
-            other => Err(unexpected(&other)),
+            other => Err(unexpected_frame_error(&other)),
         }
     }
 
-    pub(crate) fn memory(&self) -> Memory {
+    pub(crate) fn memory(&self) -> MemoryLimits {
         self.memory
     }
 
@@ -316,7 +316,7 @@ impl Worker {
 
     /// Cancelled when the process has ended or this is dropped. A process that closes its standard error counts as
     /// ended.
-    pub(crate) fn over(&self) -> CancellationToken {
+    pub(crate) fn end_token(&self) -> CancellationToken {
         self.over.clone()
     }
 
@@ -324,14 +324,14 @@ impl Worker {
         self.over.is_cancelled() || !matches!(self.child.try_wait(), Ok(None))
     }
 
-    async fn death(&mut self) -> Death {
-        let status = match timeout(REAP, self.child.wait()).await {
+    async fn wait_for_death(&mut self) -> WorkerDeath {
+        let status = match timeout(REAP_TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) => Some(status),
             _ => None,
         };
         // The pipe closes with the process: wait until its last output has been read.
         if let Some(drained) = self.drained.take() {
-            drop(timeout(REAP, drained).await);
+            drop(timeout(REAP_TIMEOUT, drained).await);
         }
         let last_words = {
             let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
@@ -341,30 +341,30 @@ impl Worker {
                 .collect::<Vec<_>>()
                 .join(" | ")
         };
-        Death::of(status, last_words, self.memory)
+        WorkerDeath::of(status, last_words, self.memory)
     }
 }
 
-fn unexpected(frame: &FromWorker) -> WorkerError {
+fn unexpected_frame_error(frame: &FromWorker) -> WorkerError {
     WorkerError::Protocol(format!("unexpected frame {}", frame.name()))
 }
 
-fn decode(bytes: &[u8]) -> Result<FromWorker, WorkerError> {
-    mux_wire::decode(bytes).map_err(|e| WorkerError::Protocol(e.to_string()))
+fn decode_frame(bytes: &[u8]) -> Result<FromWorker, WorkerError> {
+    mux_wire::decode_frame(bytes).map_err(|e| WorkerError::Protocol(e.to_string()))
 }
 
-fn codec() -> LengthDelimitedCodec {
+fn frame_codec() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder()
-        .max_frame_length(MAX_FRAME)
+        .max_frame_length(MAX_FRAME_BYTES)
         .new_codec()
 }
 
 /// Logs the standard error of a worker and keeps its last lines. Long lines are split.
-async fn drain(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
+async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();
     while let Ok(1..) = (&mut pipe)
-        .take(STDERR_LINE)
+        .take(MAX_STDERR_LINE_BYTES)
         .read_until(b'\n', &mut line)
         .await
     {
@@ -372,7 +372,7 @@ async fn drain(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>,
         line.clear();
         debug!(worker = pid, "{text}");
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == STDERR_LINES {
+        if kept.len() == MAX_STDERR_LINES {
             kept.pop_front();
         }
         kept.push_back(text);

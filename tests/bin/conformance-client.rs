@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context as _, Result};
 use futures::future::join_all;
-use mux_client::{Identity, Session, connect_or_spawn, within_seconds};
+use mux_client::{ClientIdentity, Session, connect_or_spawn, within_seconds};
 use mux_proto::{
     Answer, AnswerRequest, AskKind, CallRequest, Error, Held, MuxClient, NoticeKind,
     NoticesRequest, OfferKind, OffersRequest, PromptRequest, ResourceRequest, ToolsRequest,
@@ -36,7 +36,7 @@ async fn main() -> Result<()> {
         format!("[servers.suite]\nurl = {}\n{oauth}{rule}", json!(url))
     };
     std::fs::write(env.dirs.config_file(), entry(None))?;
-    let identity = Identity::new("conformance", "0");
+    let identity = ClientIdentity::new("conformance", "0");
     let muxd: &Path = &binary("muxd");
     let session = connect_or_spawn(&env.dirs, Some(muxd.to_owned()), &identity).await?;
     let answering = tokio::spawn(answer_all(session.client.clone()));

@@ -4,7 +4,7 @@ mod agents;
 mod budget;
 mod words;
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{Inventory, InventoryRequest};
 use mux_tests::{TestEnv, env::binary};
 
@@ -13,9 +13,9 @@ const PATIENCE: u64 = 60;
 
 /// A client with or without an agent name.
 async fn client(env: &TestEnv, agent: Option<&str>) -> Session {
-    let identity = Identity {
+    let identity = ClientIdentity {
         agent: agent.map(str::to_owned),
-        ..Identity::new("test", "0")
+        ..ClientIdentity::new("test", "0")
     };
     mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &identity)
         .await

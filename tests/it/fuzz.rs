@@ -19,7 +19,7 @@ mod workers;
 
 use std::time::Duration;
 
-use mux_sandbox::{Limits, Pool, PoolSettings};
+use mux_sandbox::{Pool, PoolSettings, ProgramLimits};
 use mux_tests::pool;
 use mux_wire::Fault;
 use tokio::{runtime::Runtime, time::timeout};
@@ -41,7 +41,7 @@ fn run(
     runtime: &Runtime,
     pool: &Pool,
     source: &str,
-    limits: &Limits,
+    limits: &ProgramLimits,
 ) -> Option<Result<String, Fault>> {
     let request = pool::request(source, limits.clone());
     let run = async { timeout(HANG, pool::run(pool, request)).await };

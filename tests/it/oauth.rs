@@ -7,7 +7,7 @@ mod private;
 mod refusals;
 mod tokens;
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{LoginRequest, LoginStarted, LoginState, LoginWaitRequest};
 use mux_tests::{
     Authority, TestEnv,
@@ -19,7 +19,7 @@ use mux_tests::{
 const PATIENCE: u64 = 60;
 
 async fn client(env: &TestEnv) -> Session {
-    let identity = Identity::new("test", "0");
+    let identity = ClientIdentity::new("test", "0");
     mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &identity)
         .await
         .unwrap()

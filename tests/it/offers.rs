@@ -14,7 +14,7 @@ mod subscriptions;
 
 use std::{fs, path::Path};
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{
     Answer, AnswerRequest, AskKind, CallRequest, Error, Event, EventKind, EventsRequest, Held,
     Notice, NoticeKind, NoticesRequest, OfferKind, OfferList, OffersRequest, Outcome,
@@ -58,10 +58,10 @@ pub(crate) struct Client {
 impl Client {
     /// Connects a client that never requests notices.
     pub(crate) async fn deaf(env: &TestEnv) -> Self {
-        Self::of(env, &Identity::new("test", "0")).await
+        Self::of(env, &ClientIdentity::new("test", "0")).await
     }
 
-    pub(crate) async fn of(env: &TestEnv, identity: &Identity) -> Self {
+    pub(crate) async fn of(env: &TestEnv, identity: &ClientIdentity) -> Self {
         let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), identity);
         Self {
             session: session.await.unwrap(),

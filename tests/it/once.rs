@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{CallRequest, Error, Held, Kind, Outcome, RunRequest};
 use mux_tests::{
     TestEnv,
@@ -83,7 +83,7 @@ async fn calls_under_faults_run_at_most_once_and_report_the_right_outcome() {
 }
 
 async fn connect(env: &TestEnv, client: usize) -> Session {
-    let me = Identity::new(format!("caller-{client}"), "0");
+    let me = ClientIdentity::new(format!("caller-{client}"), "0");
     let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &me);
     session.await.unwrap()
 }

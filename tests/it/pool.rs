@@ -6,9 +6,9 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture, future::join_all};
-use mux_sandbox::{Bounds, Limits, Memory, Pool, PoolSettings, ToolHost};
+use mux_sandbox::{MemoryLimits, Pool, PoolLimits, PoolSettings, ProgramLimits, ToolHost};
 use mux_tests::pool::{self, Nothing};
-use mux_wire::{Fault, Kind, Level, Target};
+use mux_wire::{CallTarget, ConsoleLevel, Fault, FaultKind};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -49,11 +49,11 @@ impl Gate {
 }
 
 impl ToolHost for Gate {
-    fn begun(&self) {
+    fn run_started(&self) {
         self.begun.lock().unwrap().push(self.name.clone());
     }
 
-    fn call(&self, _: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
+    fn call(&self, _: CallTarget, _: String) -> BoxFuture<'static, Result<String, Fault>> {
         let open = Arc::clone(&self.open);
         async move {
             open.acquire().await.unwrap().forget();
@@ -62,7 +62,7 @@ impl ToolHost for Gate {
         .boxed()
     }
 
-    fn console(&self, _: Level, _: String) {}
+    fn console(&self, _: ConsoleLevel, _: String) {}
 
     fn emit(&self, _: String) {}
 }
@@ -79,7 +79,7 @@ async fn run(
     client: u64,
     host: Arc<dyn ToolHost>,
 ) -> Result<String, Fault> {
-    let mut request = pool::request(WAITS, Limits::default());
+    let mut request = pool::request(WAITS, ProgramLimits::default());
     request.turn = pool::turn(owner, client);
     let never = CancellationToken::new();
     pool.run(request, host, &never).await
@@ -153,7 +153,7 @@ async fn full_queue_is_busy_and_one_owner_gets_half_of_it() {
     let refused = run(pool.clone(), "a", 9, gate.named("a"))
         .await
         .unwrap_err();
-    assert_eq!(refused.kind, Kind::Busy);
+    assert_eq!(refused.kind, FaultKind::Busy);
     assert!(refused.message.contains("[limits] queue"), "{refused:?}");
     assert!(
         refused.message.contains("half of the limit of 4"),
@@ -169,8 +169,11 @@ async fn full_queue_is_busy_and_one_owner_gets_half_of_it() {
     let refused = run(pool.clone(), "d", 1, gate.named("d"))
         .await
         .unwrap_err();
-    assert_eq!(refused.kind, Kind::Busy);
-    assert!(refused.message.starts_with("4 runs wait"), "{refused:?}");
+    assert_eq!(refused.kind, FaultKind::Busy);
+    assert!(
+        refused.message.starts_with("4 runs are already waiting"),
+        "{refused:?}"
+    );
     // Cancelled runs make room.
     for given_up in runs.drain(3..) {
         given_up.abort();
@@ -229,7 +232,7 @@ async fn pool_grows_with_load_and_shrinks_when_idle() {
     })
     .await;
     assert_eq!(
-        pool::run(&pool, pool::request("return 1", Limits::default()))
+        pool::run(&pool, pool::request("return 1", ProgramLimits::default()))
             .await
             .unwrap(),
         "1"
@@ -249,7 +252,8 @@ async fn killed_worker_loses_at_most_its_own_run() {
             "let n = 0; while (n < {}) n++; return {round}",
             round * 1_000
         );
-        let runs = (0..3).map(|_| pool::run(&pool, pool::request(&source, Limits::default())));
+        let runs =
+            (0..3).map(|_| pool::run(&pool, pool::request(&source, ProgramLimits::default())));
         let killer = async {
             // Workers that are idle at this moment, or have just got a program.
             for pid in pool.status().pids {
@@ -263,7 +267,7 @@ async fn killed_worker_loses_at_most_its_own_run() {
             match outcome {
                 Ok(result) => assert_eq!(result, round.to_string()),
                 Err(fault) => {
-                    assert_eq!(fault.kind, Kind::Internal, "{fault:?}");
+                    assert_eq!(fault.kind, FaultKind::Internal, "{fault:?}");
                     lost += 1;
                 }
             }
@@ -271,7 +275,7 @@ async fn killed_worker_loses_at_most_its_own_run() {
     }
     assert!(lost < ROUNDS, "{lost} of {} runs were lost", ROUNDS * 3);
     assert_eq!(
-        pool::run(&pool, pool::request("return 1", Limits::default()))
+        pool::run(&pool, pool::request("return 1", ProgramLimits::default()))
             .await
             .unwrap(),
         "1"
@@ -282,17 +286,17 @@ async fn killed_worker_loses_at_most_its_own_run() {
 async fn changed_heap_limit_applies_to_the_next_run() {
     const FILLS: &str = "const kept = []; for (let i = 0; i < 200; i++) kept.push(new Array(65536).fill(i)); return kept.length";
     let pool = start(|_| {});
-    let run = async || pool::run(&pool, pool::request(FILLS, Limits::default())).await;
+    let run = async || pool::run(&pool, pool::request(FILLS, ProgramLimits::default())).await;
     let fault = run().await.unwrap_err();
-    assert_eq!(fault.kind, Kind::Memory, "{fault:?}");
+    assert_eq!(fault.kind, FaultKind::Memory, "{fault:?}");
     assert!(fault.message.contains("64 MiB"), "{fault:?}");
     assert!(fault.hint.unwrap().contains("[limits] heap"));
-    pool.set_bounds(Bounds {
+    pool.set_bounds(PoolLimits {
         ceiling: 2,
         queue: 10,
-        memory: Memory {
+        memory: MemoryLimits {
             heap: 512,
-            ..Memory::default()
+            ..MemoryLimits::default()
         },
     });
     assert_eq!(run().await.unwrap(), "200");
@@ -307,7 +311,10 @@ async fn closed_pool_refuses_queued_runs_and_finishes_running_ones() {
     let second = tokio::spawn(run_owned(&pool, "b", 1, Arc::new(Nothing)));
     until("the line", || pool.status().waiting == 1).await;
     pool.close();
-    assert_eq!(second.await.unwrap().unwrap_err().kind, Kind::Unavailable);
+    assert_eq!(
+        second.await.unwrap().unwrap_err().kind,
+        FaultKind::Unavailable
+    );
     gate.open.add_permits(1);
     assert_eq!(first.await.unwrap().unwrap(), "1");
     assert_eq!(pool.status().ready, 0);

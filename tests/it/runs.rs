@@ -9,7 +9,7 @@ mod guest;
 mod handles;
 mod list;
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{
     CallRequest, Error, Event, EventKind, EventsRequest, Handle, Held, Outcome, ReadRequest,
     RunInfo, RunRequest, RunsRequest,
@@ -22,10 +22,10 @@ const PATIENCE: u64 = 60;
 
 /// A session of the user's own client, which may read every run.
 async fn client(env: &TestEnv) -> Session {
-    session(env, &Identity::new("mux", "0")).await
+    session(env, &ClientIdentity::new("mux", "0")).await
 }
 
-async fn session(env: &TestEnv, identity: &Identity) -> Session {
+async fn session(env: &TestEnv, identity: &ClientIdentity) -> Session {
     mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), identity)
         .await
         .unwrap()

@@ -8,7 +8,7 @@ mod workspaces;
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{CallRequest, Error, EventKind, EventsRequest, Held, Outcome, RunRequest};
 use mux_tests::{TestEnv, env::binary, env::server};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ struct Client(Session);
 
 impl Client {
     async fn at(env: &TestEnv, workspace: Option<PathBuf>) -> Self {
-        let mut identity = Identity::new("test", "0");
+        let mut identity = ClientIdentity::new("test", "0");
         identity.workspace = workspace;
         let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &identity);
         Self(session.await.unwrap())

@@ -8,15 +8,15 @@ use std::{
     time::Duration,
 };
 
-use mux_sandbox::{Limits, Memory, Pool};
+use mux_sandbox::{MemoryLimits, Pool, ProgramLimits};
 use mux_tests::pool;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 /// The header before the blob, in bytes, and the range of the blob's checksum in it.
 const HEADER: usize = 40;
 const CHECKSUM: std::ops::Range<usize> = 32..40;
 
-fn pool(snapshots: Option<&Path>, memory: Memory) -> Pool {
+fn pool(snapshots: Option<&Path>, memory: MemoryLimits) -> Pool {
     let mut settings = pool::settings();
     settings.bounds.memory = memory;
     settings.snapshots = snapshots.map(Path::to_owned);
@@ -25,9 +25,9 @@ fn pool(snapshots: Option<&Path>, memory: Memory) -> Pool {
 
 async fn run(pool: &Pool, owner: &str, source: &str) -> Result<String, Fault> {
     // Exhausting the memory can take long.
-    let limits = Limits {
+    let limits = ProgramLimits {
         wall: Duration::from_secs(120),
-        ..Limits::default()
+        ..ProgramLimits::default()
     };
     let mut request = pool::request(source, limits);
     request.turn.owner = owner.into();
@@ -45,7 +45,7 @@ fn snapshots(folder: &Path) -> Vec<PathBuf> {
 /// A folder with a snapshot, and its path. A pool that had none has made it.
 async fn folder_with_snapshot() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let pool = pool(Some(folder.path()), Memory::default());
+    let pool = pool(Some(folder.path()), MemoryLimits::default());
     loop {
         run(&pool, "a", "return 1").await.unwrap();
         if let [path] = snapshots(folder.path()).as_slice() {
@@ -59,7 +59,7 @@ async fn folder_with_snapshot() -> (tempfile::TempDir, PathBuf) {
 async fn a_snapshot_is_made_once_and_used_from_the_first_worker_on() {
     let (folder, path) = folder_with_snapshot().await;
     let made = fs::metadata(&path).unwrap().modified().unwrap();
-    let pool = pool(Some(folder.path()), Memory::default());
+    let pool = pool(Some(folder.path()), MemoryLimits::default());
     for round in 0..12 {
         // More runs than one worker serves.
         let result = run(&pool, "a", &format!("return {round}")).await.unwrap();
@@ -77,7 +77,7 @@ async fn random_values_and_time_origin_are_not_those_of_the_snapshot() {
     let mut seen: Vec<(String, String)> = Vec::new();
     for _ in 0..3 {
         // Each pool starts another process, with two isolates in each.
-        let pool = pool(Some(folder.path()), Memory::default());
+        let pool = pool(Some(folder.path()), MemoryLimits::default());
         for _ in 0..2 {
             let told = run(&pool, "a", TELL).await.unwrap();
             let (random, uuid, origin): (f64, String, f64) = serde_json::from_str(&told).unwrap();
@@ -100,7 +100,7 @@ async fn random_values_and_time_origin_are_not_those_of_the_snapshot() {
 
 /// Asserts that runs succeed, the file is removed, and workers are built from the scripts.
 async fn is_given_up(folder: &Path, what: &str) {
-    let pool = pool(Some(folder), Memory::default());
+    let pool = pool(Some(folder), MemoryLimits::default());
     for owner in ["a", "b", "c"] {
         assert_eq!(run(&pool, owner, "return 1").await.unwrap(), "1", "{what}");
     }
@@ -150,7 +150,7 @@ async fn without_a_usable_folder_there_is_no_snapshot() {
     let occupied = folder.path().join("snapshots");
     fs::write(&occupied, "no folder").unwrap();
     for snapshots in [None, Some(occupied.as_path())] {
-        let pool = pool(snapshots, Memory::default());
+        let pool = pool(snapshots, MemoryLimits::default());
         for owner in ["a", "b", "c"] {
             assert_eq!(run(&pool, owner, "return 1").await.unwrap(), "1");
         }
@@ -161,7 +161,7 @@ async fn without_a_usable_folder_there_is_no_snapshot() {
 
 #[tokio::test]
 async fn memory_errors_name_the_budget_and_its_setting() {
-    let memory = Memory {
+    let memory = MemoryLimits {
         heap: 24,
         buffers: 16,
     };
@@ -170,7 +170,7 @@ async fn memory_errors_name_the_budget_and_its_setting() {
         let pool = pool(folder, memory);
         let heap = "const all = []; for (;;) all.push(new Array(1000).fill({}))";
         let fault = run(&pool, "a", heap).await.unwrap_err();
-        assert_eq!(fault.kind, Kind::Memory, "{fault:?}");
+        assert_eq!(fault.kind, FaultKind::Memory, "{fault:?}");
         assert!(fault.message.contains("24 MiB of heap"), "{fault:?}");
         // Either the engine is stopped in time or the worker is killed; both errors have this hint.
         let hint = fault.hint.unwrap();
@@ -179,13 +179,13 @@ async fn memory_errors_name_the_budget_and_its_setting() {
         let buffers = |mebibytes| format!("return new Uint8Array({mebibytes} * 2 ** 20).length");
         assert!(run(&pool, "a", &buffers(15)).await.is_ok());
         let fault = run(&pool, "a", &buffers(17)).await.unwrap_err();
-        assert_eq!(fault.kind, Kind::Memory, "{fault:?}");
+        assert_eq!(fault.kind, FaultKind::Memory, "{fault:?}");
         assert!(fault.message.contains("buffer"), "{fault:?}");
         let hint = fault.hint.unwrap();
         assert!(hint.contains("16 MiB"), "{hint}");
         assert!(hint.contains("[limits] buffers"), "{hint}");
     }
-    let more = Memory {
+    let more = MemoryLimits {
         heap: 256,
         buffers: 256,
     };

@@ -3,8 +3,10 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use mux_sandbox::{Bounds, Limits, Memory, Pool, PoolSettings, RunRequest, ToolHost, Turn};
-use mux_wire::{Fault, Level, Target};
+use mux_sandbox::{
+    MemoryLimits, Pool, PoolLimits, PoolSettings, ProgramLimits, QueueKey, RunRequest, ToolHost,
+};
+use mux_wire::{CallTarget, ConsoleLevel, Fault};
 use tokio_util::sync::CancellationToken;
 
 use crate::env::worker;
@@ -13,13 +15,13 @@ use crate::env::worker;
 pub struct Nothing;
 
 impl ToolHost for Nothing {
-    fn begun(&self) {}
+    fn run_started(&self) {}
 
-    fn call(&self, _: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
+    fn call(&self, _: CallTarget, _: String) -> BoxFuture<'static, Result<String, Fault>> {
         Box::pin(async { Ok("null".into()) })
     }
 
-    fn console(&self, _: Level, _: String) {}
+    fn console(&self, _: ConsoleLevel, _: String) {}
 
     fn emit(&self, _: String) {}
 }
@@ -34,10 +36,10 @@ pub fn settings_of(worker: PathBuf) -> PoolSettings {
     PoolSettings {
         worker,
         floor: 1,
-        bounds: Bounds {
+        bounds: PoolLimits {
             ceiling: 2,
             queue: 10,
-            memory: Memory::default(),
+            memory: MemoryLimits::default(),
         },
         runs_per_worker: 10,
         start_timeout: patience,
@@ -48,7 +50,7 @@ pub fn settings_of(worker: PathBuf) -> PoolSettings {
     }
 }
 
-pub fn request(source: &str, limits: Limits) -> RunRequest {
+pub fn request(source: &str, limits: ProgramLimits) -> RunRequest {
     RunRequest {
         source: source.into(),
         input: "null".into(),
@@ -58,8 +60,8 @@ pub fn request(source: &str, limits: Limits) -> RunRequest {
     }
 }
 
-pub fn turn(owner: &str, client: u64) -> Turn {
-    Turn {
+pub fn turn(owner: &str, client: u64) -> QueueKey {
+    QueueKey {
         owner: owner.into(),
         client,
     }

@@ -3,22 +3,26 @@
 use mux_secrets::mask_config_line;
 use similar::{ChangeTag, TextDiff};
 
-const AROUND: usize = 2;
+const DIFF_CONTEXT_LINES: usize = 2;
 
 /// A unified diff. Secrets are masked, because the context lines are the user's and may contain some.
-pub(crate) fn unified(old: &str, new: &str, path: &str) -> String {
-    between(old, new, path, mask_config_line)
+pub(crate) fn masked_diff(old: &str, new: &str, path: &str) -> String {
+    render_diff(old, new, path, mask_config_line)
 }
 
 /// A unified diff without masking, for a file that the user must review completely.
-pub(crate) fn unified_whole(old: &str, new: &str, path: &str) -> String {
-    between(old, new, path, str::to_owned)
+pub(crate) fn unmasked_diff(old: &str, new: &str, path: &str) -> String {
+    render_diff(old, new, path, str::to_owned)
 }
 
-fn between(old: &str, new: &str, path: &str, shown_line: fn(&str) -> String) -> String {
+fn render_diff(old: &str, new: &str, path: &str, shown_line: fn(&str) -> String) -> String {
     let diff = TextDiff::from_lines(old, new);
     let mut shown = String::new();
-    for hunk in diff.unified_diff().context_radius(AROUND).iter_hunks() {
+    for hunk in diff
+        .unified_diff()
+        .context_radius(DIFF_CONTEXT_LINES)
+        .iter_hunks()
+    {
         if shown.is_empty() {
             shown = format!("--- {path}\n+++ {path}\n");
         }

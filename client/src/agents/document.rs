@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{endings, json, toml};
 
 /// The byte order mark, which some programs on Windows write.
-const BOM: &str = "\u{feff}";
+const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Format {
+pub(crate) enum ConfigFormat {
     /// JSON with comments and trailing commas, whether the agent accepts them or not.
     Json,
     Toml,
@@ -18,7 +18,7 @@ pub(crate) enum Format {
 
 /// Why a file is not edited.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DocumentError {
+pub(crate) enum ConfigDocumentError {
     #[error("it is not UTF-8 text")]
     NotText,
     #[error("line {line}, column {column}: {message}")]
@@ -35,21 +35,21 @@ pub(crate) enum DocumentError {
 
 /// The text of a file, with its parsed values.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct ConfigDocument {
     bom: bool,
     text: String,
-    format: Format,
+    format: ConfigFormat,
     values: Value,
 }
 
-impl Document {
+impl ConfigDocument {
     /// Parses a file. An empty file has no servers.
-    pub(crate) fn parse(bytes: &[u8], format: Format) -> Result<Self, DocumentError> {
-        let whole = std::str::from_utf8(bytes).map_err(|_| DocumentError::NotText)?;
-        let text = whole.strip_prefix(BOM);
+    pub(crate) fn parse(bytes: &[u8], format: ConfigFormat) -> Result<Self, ConfigDocumentError> {
+        let whole = std::str::from_utf8(bytes).map_err(|_| ConfigDocumentError::NotText)?;
+        let text = whole.strip_prefix(BYTE_ORDER_MARK);
         let bom = text.is_some();
         let text = text.unwrap_or(whole).to_owned();
-        let values = read(&text, format)?;
+        let values = parse_values(&text, format)?;
         Ok(Self {
             bom,
             text,
@@ -60,7 +60,7 @@ impl Document {
 
     /// The whole text as it was read, including a byte order mark.
     pub(crate) fn text(&self) -> String {
-        let bom = if self.bom { BOM } else { "" };
+        let bom = if self.bom { BYTE_ORDER_MARK } else { "" };
         format!("{bom}{}", self.text)
     }
 
@@ -70,8 +70,8 @@ impl Document {
     }
 
     /// The entries of a section, in the order of the file.
-    pub(crate) fn servers(&self, section: &[&str]) -> Vec<(&str, &Value)> {
-        let entries = inside(&self.values, section)
+    pub(crate) fn section_entries(&self, section: &[&str]) -> Vec<(&str, &Value)> {
+        let entries = section_value(&self.values, section)
             .and_then(Value::as_object)
             .into_iter()
             .flatten();
@@ -80,78 +80,82 @@ impl Document {
             .collect()
     }
 
-    pub(crate) fn server(&self, section: &[&str], name: &str) -> Option<&Value> {
-        let entries = self.servers(section);
+    pub(crate) fn find_section_entry(&self, section: &[&str], name: &str) -> Option<&Value> {
+        let entries = self.section_entries(section);
         entries
             .into_iter()
             .find_map(|(known, entry)| (known == name).then_some(entry))
     }
 
     /// The text with this entry added. If an entry of this name exists, its other keys are kept.
-    pub(crate) fn put(
+    pub(crate) fn with_server_entry(
         &self,
         section: &[&str],
         name: &str,
         entry: &Value,
-    ) -> Result<String, DocumentError> {
+    ) -> Result<String, ConfigDocumentError> {
         let edited = match self.format {
-            Format::Json => json::put(&self.text, section, name, entry)?,
-            Format::Toml => toml::put(&self.text, section, name, entry)?,
+            ConfigFormat::Json => json::put_json_entry(&self.text, section, name, entry)?,
+            ConfigFormat::Toml => toml::put_toml_entry(&self.text, section, name, entry)?,
         };
         let mut expected = self.values.clone();
         let mut place = &mut expected;
         for key in section {
             place = &mut place[*key];
         }
-        merge(&mut place[name], entry);
-        self.finished(edited, &expected)
+        merge_values(&mut place[name], entry);
+        self.verify_edit(edited, &expected)
     }
 
     /// The text with this entry removed.
-    pub(crate) fn take(&self, section: &[&str], name: &str) -> Result<String, DocumentError> {
+    pub(crate) fn without_server_entry(
+        &self,
+        section: &[&str],
+        name: &str,
+    ) -> Result<String, ConfigDocumentError> {
         let edited = match self.format {
-            Format::Json => json::take(&self.text, section, name)?,
-            Format::Toml => toml::take(&self.text, section, name)?,
+            ConfigFormat::Json => json::take_json_entry(&self.text, section, name)?,
+            ConfigFormat::Toml => toml::take_toml_entry(&self.text, section, name)?,
         };
         let mut expected = self.values.clone();
-        remove(&mut expected, section, name);
-        if self.format == Format::Toml {
+        remove_value(&mut expected, section, name);
+        if self.format == ConfigFormat::Toml {
             // A TOML table exists only through its entries.
             for depth in (0..section.len()).rev() {
-                let now = read(&edited, self.format)?;
-                if inside(&now, &section[..=depth]).is_none() {
-                    remove(&mut expected, &section[..depth], section[depth]);
+                let now = parse_values(&edited, self.format)?;
+                if section_value(&now, &section[..=depth]).is_none() {
+                    remove_value(&mut expected, &section[..depth], section[depth]);
                 }
             }
         }
-        self.finished(edited, &expected)
+        self.verify_edit(edited, &expected)
     }
 
-    fn finished(&self, edited: String, expected: &Value) -> Result<String, DocumentError> {
-        let edited = endings::keep(&self.text, &edited);
-        if read(&edited, self.format)? != *expected {
-            return Err(DocumentError::Entangled);
+    fn verify_edit(&self, edited: String, expected: &Value) -> Result<String, ConfigDocumentError> {
+        let edited = endings::keep_line_endings(&self.text, &edited);
+        if parse_values(&edited, self.format)? != *expected {
+            return Err(ConfigDocumentError::Entangled);
         }
-        let bom = if self.bom { BOM } else { "" };
+        let bom = if self.bom { BYTE_ORDER_MARK } else { "" };
         Ok(format!("{bom}{edited}"))
     }
 }
 
-fn read(text: &str, format: Format) -> Result<Value, DocumentError> {
+fn parse_values(text: &str, format: ConfigFormat) -> Result<Value, ConfigDocumentError> {
     if text.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
     match format {
-        Format::Json => json::read(text),
-        Format::Toml => toml::read(text),
+        ConfigFormat::Json => json::read_json(text),
+        ConfigFormat::Toml => toml::read_toml(text),
     }
 }
 
-fn inside<'a>(values: &'a Value, section: &[&str]) -> Option<&'a Value> {
+fn section_value<'a>(values: &'a Value, section: &[&str]) -> Option<&'a Value> {
     section.iter().try_fold(values, |value, key| value.get(key))
 }
 
-fn remove(values: &mut Value, section: &[&str], name: &str) {
+fn remove_value(values: &mut Value, section: &[&str], name: &str) {
     let found = section
         .iter()
         .try_fold(values, |value, key| value.get_mut(key));
@@ -160,11 +164,11 @@ fn remove(values: &mut Value, section: &[&str], name: &str) {
     }
 }
 
-fn merge(old: &mut Value, new: &Value) {
+fn merge_values(old: &mut Value, new: &Value) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             for (key, value) in new {
-                merge(old.entry(key.as_str()).or_insert(Value::Null), value);
+                merge_values(old.entry(key.as_str()).or_insert(Value::Null), value);
             }
         }
         (old, new) => *old = new.clone(),
@@ -172,7 +176,7 @@ fn merge(old: &mut Value, new: &Value) {
 }
 
 /// The line and column of a byte offset, counted from 1. Columns count UTF-16 units, as in all our positions.
-pub(super) fn position(text: &str, offset: usize) -> (u32, u32) {
+pub(super) fn utf16_position(text: &str, offset: usize) -> (u32, u32) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);

@@ -8,15 +8,15 @@ use super::Agent;
 
 /// The command with which an agent starts `mux mcp`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Door {
+pub(crate) struct MuxEntry {
     pub(crate) command: String,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
 }
 
-impl Door {
+impl MuxEntry {
     /// Parses an entry. `None` unless its first argument is `mcp`.
-    pub(crate) fn read(entry: &Value) -> Option<Self> {
+    pub(crate) fn parse_mcp_entry(entry: &Value) -> Option<Self> {
         let command = &entry["command"];
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut words: Vec<String> = match command {
@@ -57,12 +57,12 @@ impl Door {
     }
 
     /// Whether the entry starts `mux`: by the name of the entry, or by the program's file name.
-    pub(crate) fn is_ours(&self, entry: &str) -> bool {
-        entry == "mux" || is_mux(&self.command)
+    pub(crate) fn starts_mux(&self, entry: &str) -> bool {
+        entry == "mux" || is_mux_program(&self.command)
     }
 
     /// The entry as the agent documents it; `section` is where it will be written.
-    pub(crate) fn entry(&self, agent: Agent, section: &[&str]) -> Value {
+    pub(crate) fn to_agent_entry(&self, agent: Agent, section: &[&str]) -> Value {
         let (command, args) = (&self.command, &self.args);
         let mut entry = match agent {
             Agent::Claude | Agent::Vscode => {
@@ -95,10 +95,10 @@ impl Door {
     }
 
     /// The text for the user to insert by hand, if the file cannot be edited.
-    pub(crate) fn by_hand(&self, agent: Agent, section: &[&str], name: &str) -> String {
-        let entry = self.entry(agent, section);
+    pub(crate) fn manual_text(&self, agent: Agent, section: &[&str], name: &str) -> String {
+        let entry = self.to_agent_entry(agent, section);
         if agent == Agent::Codex {
-            let text = super::toml::put("", section, name, &entry).unwrap_or_default();
+            let text = super::toml::put_toml_entry("", section, name, &entry).unwrap_or_default();
             return text.trim_end().to_owned();
         }
         let mut whole = json!({ name: entry });
@@ -110,7 +110,7 @@ impl Door {
 }
 
 /// Whether a command's file name is `mux` or `mux.exe`, in any directory.
-fn is_mux(command: &str) -> bool {
+fn is_mux_program(command: &str) -> bool {
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
     Path::new(name)
         .file_stem()

@@ -3,11 +3,11 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// `new` with the line endings of `old`: unchanged lines keep theirs, other lines get the most frequent one.
-pub(super) fn keep(old: &str, new: &str) -> String {
+pub(super) fn keep_line_endings(old: &str, new: &str) -> String {
     if !old.contains('\r') {
         return new.to_owned();
     }
-    let (olds, news) = (lines(old), lines(new));
+    let (olds, news) = (split_line_endings(old), split_line_endings(new));
     let crlf = olds.iter().filter(|(_, end)| *end == "\r\n").count();
     let usual = if crlf * 2 >= olds.len() { "\r\n" } else { "\n" };
     let texts = |(text, _): &(&str, &str)| (*text).to_owned();
@@ -35,7 +35,7 @@ pub(super) fn keep(old: &str, new: &str) -> String {
 }
 
 /// Each line with its line ending.
-fn lines(text: &str) -> Vec<(&str, &str)> {
+fn split_line_endings(text: &str) -> Vec<(&str, &str)> {
     text.split_inclusive('\n')
         .map(
             |line| match (line.strip_suffix("\r\n"), line.strip_suffix('\n')) {

@@ -10,17 +10,17 @@ use std::{
     time::SystemTime,
 };
 
-const BACKUP: &str = ".mux-backup-";
+const BACKUP_INFIX: &str = ".mux-backup-";
 /// The maximum size of a file. Claude Code's file grows with its history, but stays far below this.
-const MOST: u64 = 64 << 20;
+const MAX_AGENT_FILE_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
+pub(crate) enum AgentFileError {
     #[error("cannot read {0:?}: {1}")]
     Read(PathBuf, io::Error),
     #[error("{0:?} is not a file")]
     NoFile(PathBuf),
-    #[error("{0:?} is longer than {MOST} bytes")]
+    #[error("{0:?} is longer than {MAX_AGENT_FILE_BYTES} bytes")]
     TooLong(PathBuf),
     #[error("{0:?} is write-protected")]
     Protected(PathBuf),
@@ -42,14 +42,16 @@ pub(crate) struct AgentFile {
 }
 
 impl AgentFile {
-    pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
-        let target = behind_links(path);
-        let failed = |error| FileError::Read(target.clone(), error);
+    pub(crate) fn read(path: &Path) -> Result<Self, AgentFileError> {
+        let target = resolve_symlinks(path);
+        let failed = |error| AgentFileError::Read(target.clone(), error);
         let bytes = match fs::metadata(&target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(error)),
-            Ok(found) if !found.is_file() => return Err(FileError::NoFile(target)),
-            Ok(found) if found.len() > MOST => return Err(FileError::TooLong(target)),
+            Ok(found) if !found.is_file() => return Err(AgentFileError::NoFile(target)),
+            Ok(found) if found.len() > MAX_AGENT_FILE_BYTES => {
+                return Err(AgentFileError::TooLong(target));
+            }
             Ok(_) => Some(fs::read(&target).map_err(failed)?),
         };
         Ok(Self {
@@ -69,7 +71,7 @@ impl AgentFile {
     }
 
     /// Copies the content to a new file next to it; `None` if the file does not exist.
-    pub(crate) fn back_up(&self, now: SystemTime) -> Result<Option<PathBuf>, FileError> {
+    pub(crate) fn back_up(&self, now: SystemTime) -> Result<Option<PathBuf>, AgentFileError> {
         let Some(bytes) = &self.bytes else {
             return Ok(None);
         };
@@ -82,27 +84,28 @@ impl AgentFile {
             } else {
                 format!("-{number:02}")
             };
-            let backup = beside(&self.path, &format!("{BACKUP}{time}{more}"));
-            let made = create(&backup).and_then(|file| fill(file, bytes, &self.target));
+            let backup = suffixed_path(&self.path, &format!("{BACKUP_INFIX}{time}{more}"));
+            let made = create_private_file(&backup)
+                .and_then(|file| write_with_owner_of(file, bytes, &self.target));
             match made {
                 Ok(()) => return Ok(Some(backup)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(FileError::Write(backup, error)),
+                Err(error) => return Err(AgentFileError::Write(backup, error)),
             }
         }
         unreachable!("numbers do not end")
     }
 
     /// Replaces the file atomically, with the same mode and owner.
-    pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), FileError> {
-        self.look_again()?;
-        let failed = |error| FileError::Write(self.target.clone(), error);
+    pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), AgentFileError> {
+        self.check_unchanged()?;
+        let failed = |error| AgentFileError::Write(self.target.clone(), error);
         if let Some(folder) = self.target.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }
-        let temporary = beside(&self.target, &format!(".mux-{}.tmp", std::process::id()));
-        let written = create(&temporary)
-            .and_then(|file| fill(file, bytes, &self.target))
+        let temporary = suffixed_path(&self.target, &format!(".mux-{}.tmp", std::process::id()));
+        let written = create_private_file(&temporary)
+            .and_then(|file| write_with_owner_of(file, bytes, &self.target))
             .and_then(|()| fs::rename(&temporary, &self.target));
         written.map_err(|error| {
             drop(fs::remove_file(&temporary));
@@ -111,18 +114,18 @@ impl AgentFile {
     }
 
     /// Removes the file, unless it changed since it was read.
-    pub(crate) fn remove(&self) -> Result<(), FileError> {
-        self.look_again()?;
-        fs::remove_file(&self.target).map_err(|e| FileError::Write(self.target.clone(), e))
+    pub(crate) fn remove(&self) -> Result<(), AgentFileError> {
+        self.check_unchanged()?;
+        fs::remove_file(&self.target).map_err(|e| AgentFileError::Write(self.target.clone(), e))
     }
 
-    fn look_again(&self) -> Result<(), FileError> {
+    fn check_unchanged(&self) -> Result<(), AgentFileError> {
         if Self::read(&self.path)?.bytes != self.bytes {
-            return Err(FileError::Changed(self.target.clone()));
+            return Err(AgentFileError::Changed(self.target.clone()));
         }
         match fs::metadata(&self.target) {
             Ok(found) if found.permissions().readonly() => {
-                Err(FileError::Protected(self.target.clone()))
+                Err(AgentFileError::Protected(self.target.clone()))
             }
             _ => Ok(()),
         }
@@ -130,11 +133,11 @@ impl AgentFile {
 }
 
 /// The backups of a file, the latest first.
-pub(crate) fn backups(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn list_backups(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Vec::new();
     };
-    let prefix = format!("{}{BACKUP}", name.to_string_lossy());
+    let prefix = format!("{}{BACKUP_INFIX}", name.to_string_lossy());
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
@@ -146,10 +149,10 @@ pub(crate) fn backups(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The path after following symbolic links, even if it does not exist yet.
-fn behind_links(path: &Path) -> PathBuf {
-    const MOST_LINKS: usize = 40;
+fn resolve_symlinks(path: &Path) -> PathBuf {
+    const MAX_SYMLINKS: usize = 40;
     let mut target = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_SYMLINKS {
         match fs::read_link(&target) {
             Ok(next) => target = target.parent().unwrap_or(Path::new("")).join(next),
             Err(_) => break,
@@ -158,14 +161,14 @@ fn behind_links(path: &Path) -> PathBuf {
     target
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn suffixed_path(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     path.with_file_name(name)
 }
 
 /// Creates a file that only its owner can read, because it may contain secrets.
-fn create(path: &Path) -> io::Result<File> {
+fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -174,7 +177,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Writes the content, and copies owner and mode from `model` if that exists.
-fn fill(mut file: File, bytes: &[u8], model: &Path) -> io::Result<()> {
+fn write_with_owner_of(mut file: File, bytes: &[u8], model: &Path) -> io::Result<()> {
     file.write_all(bytes)?;
     if let Ok(model) = fs::metadata(model) {
         #[cfg(unix)]

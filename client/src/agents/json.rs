@@ -12,11 +12,11 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 
-use self::layout::Layout;
-use super::document::{DocumentError, position};
+use self::layout::JsonLayout;
+use super::document::{ConfigDocumentError, utf16_position};
 
 /// Some agents accept comments and trailing commas; none accepts the parser's other extensions.
-const OPTIONS: ParseOptions = ParseOptions {
+const JSONC_OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: true,
@@ -29,37 +29,43 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
-    let value = parse_any(text)?.map(Value::from);
-    value.filter(Value::is_object).ok_or(DocumentError::Syntax {
-        line: 1,
-        column: 1,
-        message: "the file must hold one JSON object".into(),
-    })
+pub(super) fn read_json(text: &str) -> Result<Value, ConfigDocumentError> {
+    let value = parse_jsonc(text)?.map(Value::from);
+    value
+        .filter(Value::is_object)
+        .ok_or(ConfigDocumentError::Syntax {
+            line: 1,
+            column: 1,
+            message: "the file must hold one JSON object".into(),
+        })
 }
 
 /// The text with the entry added. The keys of an existing entry are set one by one.
-pub(super) fn put(
+pub(super) fn put_json_entry(
     text: &str,
     section: &[&str],
     name: &str,
     entry: &Value,
-) -> Result<String, DocumentError> {
+) -> Result<String, ConfigDocumentError> {
     let mut text = match text.trim() {
         "" => "{}\n".to_owned(),
         _ => text.to_owned(),
     };
     let mut path: Vec<&str> = section.to_vec();
     path.push(name);
-    set(&mut text, &path, entry)?;
+    set_json_path(&mut text, &path, entry)?;
     Ok(text)
 }
 
-pub(super) fn take(text: &str, section: &[&str], name: &str) -> Result<String, DocumentError> {
-    let root = parse(text)?;
+pub(super) fn take_json_entry(
+    text: &str,
+    section: &[&str],
+    name: &str,
+) -> Result<String, ConfigDocumentError> {
+    let root = parse_root_object(text)?;
     let mut found = Some(&root);
     for key in section {
-        found = found.and_then(|object| match property(object, key)?.value {
+        found = found.and_then(|object| match find_property(object, key)?.value {
             ast::Value::Object(ref inner) => Some(inner),
             _ => None,
         });
@@ -73,40 +79,45 @@ pub(super) fn take(text: &str, section: &[&str], name: &str) -> Result<String, D
         .rposition(|p| p.name.as_str() == name);
     Ok(index.map_or_else(
         || text.to_owned(),
-        |index| layout::without(text, object, index),
+        |index| layout::without_property(text, object, index),
     ))
 }
 
 /// Sets the value at a path, and creates missing objects on the way.
-fn set(text: &mut String, path: &[&str], value: &Value) -> Result<(), DocumentError> {
-    let root = parse(text)?;
+fn set_json_path(
+    text: &mut String,
+    path: &[&str],
+    value: &Value,
+) -> Result<(), ConfigDocumentError> {
+    let root = parse_root_object(text)?;
     let mut object = &root;
     for (depth, key) in path.iter().enumerate() {
         let last = depth + 1 == path.len();
-        match property(object, key).map(|property| &property.value) {
+        match find_property(object, key).map(|property| &property.value) {
             None => {
                 // The missing part of the path is inserted as one piece.
                 let mut whole = value.clone();
                 for key in path[depth + 1..].iter().rev() {
                     whole = serde_json::json!({ *key: whole });
                 }
-                *text = Layout::of(text, &root).with(text, object, key, &whole);
+                *text = JsonLayout::of(text, &root).with_property(text, object, key, &whole);
                 return Ok(());
             }
             Some(ast::Value::Object(inner)) if !last => object = inner,
-            Some(_) if !last => return Err(DocumentError::Shape((*key).into())),
+            Some(_) if !last => return Err(ConfigDocumentError::Shape((*key).into())),
             Some(ast::Value::Object(_)) if value.is_object() => {
                 for (key, value) in value.as_object().into_iter().flatten() {
                     let mut deeper = path.to_vec();
                     deeper.push(key);
-                    set(text, &deeper, value)?;
+                    set_json_path(text, &deeper, value)?;
                 }
                 return Ok(());
             }
             Some(old) => {
                 let range = old.range();
                 if Value::from(old.clone()) != *value {
-                    let piece = Layout::of(text, &root).value_at(text, range.start, value);
+                    let piece =
+                        JsonLayout::of(text, &root).format_replacement(text, range.start, value);
                     text.replace_range(range.start..range.end, &piece);
                 }
                 return Ok(());
@@ -116,28 +127,28 @@ fn set(text: &mut String, path: &[&str], value: &Value) -> Result<(), DocumentEr
     Ok(())
 }
 
-fn parse(text: &str) -> Result<Object<'_>, DocumentError> {
-    match parse_any(text)? {
+fn parse_root_object(text: &str) -> Result<Object<'_>, ConfigDocumentError> {
+    match parse_jsonc(text)? {
         Some(ast::Value::Object(object)) => Ok(object),
-        _ => Err(DocumentError::Shape("the file".into())),
+        _ => Err(ConfigDocumentError::Shape("the file".into())),
     }
 }
 
-fn parse_any(text: &str) -> Result<Option<ast::Value<'_>>, DocumentError> {
-    parse_to_ast(text, &CollectOptions::default(), &OPTIONS)
+fn parse_jsonc(text: &str) -> Result<Option<ast::Value<'_>>, ConfigDocumentError> {
+    parse_to_ast(text, &CollectOptions::default(), &JSONC_OPTIONS)
         .map(|parsed| parsed.value)
-        .map_err(|error| syntax(text, &error))
+        .map_err(|error| jsonc_syntax_error(text, &error))
 }
 
 /// The property of this name. Of duplicates, the last one, which takes effect.
-fn property<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
+fn find_property<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
     let mut properties = object.properties.iter().rev();
     properties.find(|property| property.name.as_str() == name)
 }
 
-fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> DocumentError {
-    let (line, column) = position(text, error.range().start);
-    DocumentError::Syntax {
+fn jsonc_syntax_error(text: &str, error: &jsonc_parser::errors::ParseError) -> ConfigDocumentError {
+    let (line, column) = utf16_position(text, error.range().start);
+    ConfigDocumentError::Syntax {
         line,
         column,
         message: error.kind().to_string(),

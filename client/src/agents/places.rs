@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use super::Agent;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum System {
+pub(crate) enum OperatingSystem {
     Linux,
     MacOs,
     Windows,
 }
 
-impl System {
+impl OperatingSystem {
     pub(crate) fn current() -> Self {
         if cfg!(windows) {
             Self::Windows
@@ -25,7 +25,7 @@ impl System {
 
 /// The directories from which the paths are derived.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct AgentPaths {
     home: PathBuf,
     /// `~/.config`, for agents that follow XDG on every Unix.
     xdg: PathBuf,
@@ -33,23 +33,26 @@ pub(crate) struct Places {
     desktop: PathBuf,
     codex: PathBuf,
     claude: Option<PathBuf>,
-    system: System,
+    system: OperatingSystem,
 }
 
-impl Places {
+impl AgentPaths {
     /// `variable` reads the environment. `None` without a home directory.
-    pub(crate) fn new(system: System, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Self> {
+    pub(crate) fn new(
+        system: OperatingSystem,
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Option<Self> {
         // XDG: relative paths are ignored.
         let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
         let home = match system {
-            System::Windows => absolute("USERPROFILE").or_else(|| absolute("HOME")),
+            OperatingSystem::Windows => absolute("USERPROFILE").or_else(|| absolute("HOME")),
             _ => absolute("HOME"),
         }?;
         let xdg = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
         let desktop = match system {
-            System::Linux => xdg.clone(),
-            System::MacOs => home.join("Library/Application Support"),
-            System::Windows => {
+            OperatingSystem::Linux => xdg.clone(),
+            OperatingSystem::MacOs => home.join("Library/Application Support"),
+            OperatingSystem::Windows => {
                 absolute("APPDATA").unwrap_or_else(|| home.join("AppData").join("Roaming"))
             }
         };
@@ -64,8 +67,8 @@ impl Places {
     }
 
     /// The path of the file with an agent's servers, whether it exists or not.
-    pub(crate) fn file(&self, agent: Agent) -> PathBuf {
-        let folder = self.folder(agent);
+    pub(crate) fn agent_config_file(&self, agent: Agent) -> PathBuf {
+        let folder = self.agent_folder(agent);
         match agent {
             Agent::Claude => match &self.claude {
                 Some(folder) => folder.join(".claude.json"),
@@ -88,12 +91,12 @@ impl Places {
     }
 
     /// Whether the agent seems to be installed on this machine.
-    pub(crate) fn found(&self, agent: Agent) -> bool {
-        self.file(agent).exists() || self.folder(agent).is_dir()
+    pub(crate) fn seems_installed(&self, agent: Agent) -> bool {
+        self.agent_config_file(agent).exists() || self.agent_folder(agent).is_dir()
     }
 
     /// The directory that the agent creates.
-    fn folder(&self, agent: Agent) -> PathBuf {
+    fn agent_folder(&self, agent: Agent) -> PathBuf {
         match agent {
             Agent::Claude => match &self.claude {
                 Some(folder) => folder.clone(),
@@ -106,14 +109,14 @@ impl Places {
             Agent::Windsurf => self.home.join(".codeium").join("windsurf"),
             Agent::Opencode => self.xdg.join("opencode"),
             Agent::Zed => match self.system {
-                System::Windows => self.desktop.join("Zed"),
+                OperatingSystem::Windows => self.desktop.join("Zed"),
                 _ => self.xdg.join("zed"),
             },
         }
     }
 
     /// A path for users, with `~` for the home directory.
-    pub(crate) fn short(&self, path: &Path) -> String {
+    pub(crate) fn tilde_path(&self, path: &Path) -> String {
         match path.strip_prefix(&self.home) {
             Ok(rest) => Path::new("~").join(rest).display().to_string(),
             Err(_) => path.display().to_string(),

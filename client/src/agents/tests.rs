@@ -22,25 +22,27 @@ fn data(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn door() -> Door {
-    Door {
+fn door() -> MuxEntry {
+    MuxEntry {
         command: "mux".into(),
         args: vec!["mcp".into()],
         env: Vec::new(),
     }
 }
 
-fn install(agent: Agent, text: &str, door: &Door) -> String {
-    let document = Document::parse(text.as_bytes(), agent.format()).unwrap();
-    let section = agent.section(&document);
+fn install(agent: Agent, text: &str, door: &MuxEntry) -> String {
+    let document = ConfigDocument::parse(text.as_bytes(), agent.format()).unwrap();
+    let section = agent.servers_section(&document);
     document
-        .put(section, "mux", &door.entry(agent, section))
+        .with_server_entry(section, "mux", &door.to_agent_entry(agent, section))
         .unwrap()
 }
 
 fn undo(agent: Agent, text: &str) -> String {
-    let document = Document::parse(text.as_bytes(), agent.format()).unwrap();
-    document.take(agent.section(&document), "mux").unwrap()
+    let document = ConfigDocument::parse(text.as_bytes(), agent.format()).unwrap();
+    document
+        .without_server_entry(agent.servers_section(&document), "mux")
+        .unwrap()
 }
 
 #[test]
@@ -61,15 +63,21 @@ fn agents_install_adds_only_the_entry_and_undo_restores_the_file() {
             "{name}: undone without a backup"
         );
         // Additional keys of our entry are added to the existing entry.
-        let more = Door {
+        let more = MuxEntry {
             args: vec!["mcp".into(), "--agent".into(), "größe".into()],
             env: vec![("MUX_HOME".into(), "/a \"b\"".into())],
             ..door()
         };
         let changed = install(*agent, &installed, &more);
-        let read = Document::parse(changed.as_bytes(), agent.format()).unwrap();
-        let entry = read.server(agent.section(&read), "mux").unwrap();
-        assert_eq!(Door::read(entry).as_ref(), Some(&more), "{name}");
+        let read = ConfigDocument::parse(changed.as_bytes(), agent.format()).unwrap();
+        let entry = read
+            .find_section_entry(agent.servers_section(&read), "mux")
+            .unwrap();
+        assert_eq!(
+            MuxEntry::parse_mcp_entry(entry).as_ref(),
+            Some(&more),
+            "{name}"
+        );
         assert_eq!(undo(*agent, &changed), text, "{name}: changed and undone");
         assert_eq!(
             undo(*agent, &install(*agent, &text, &more)),
@@ -209,7 +217,7 @@ fn agents_entry_is_removed_without_a_gap() {
 #[test]
 fn agents_syntax_errors_have_line_and_column() {
     let failure = |agent: Agent, bytes: &[u8]| {
-        let error = Document::parse(bytes, agent.format()).unwrap_err();
+        let error = ConfigDocument::parse(bytes, agent.format()).unwrap_err();
         error.to_string()
     };
     for (agent, text, place) in [
@@ -228,8 +236,8 @@ fn agents_syntax_errors_have_line_and_column() {
         assert!(told.contains(place), "{text}: {told}");
     }
     assert!(failure(Agent::Zed, b"{\"\xff\": 1}").contains("UTF-8"));
-    let shape = Document::parse(b"{\"mcpServers\": [1]}", Format::Json).unwrap();
-    let error = shape.put(&["mcpServers"], "mux", &serde_json::json!({}));
+    let shape = ConfigDocument::parse(b"{\"mcpServers\": [1]}", ConfigFormat::Json).unwrap();
+    let error = shape.with_server_entry(&["mcpServers"], "mux", &serde_json::json!({}));
     assert!(error.unwrap_err().to_string().contains("`mcpServers`"));
 }
 
@@ -240,10 +248,10 @@ fn agents_paths_follow_the_system_and_environment_variables() {
             let found = pairs.iter().find(|(known, _)| *known == name)?;
             Some(PathBuf::from(found.1))
         };
-        Places::new(system, find)
+        AgentPaths::new(system, find)
     };
-    let linux = places(System::Linux, &[("HOME", "/h")]).unwrap();
-    let files = Agent::ALL.map(|agent| linux.short(&linux.file(agent)));
+    let linux = places(OperatingSystem::Linux, &[("HOME", "/h")]).unwrap();
+    let files = Agent::ALL.map(|agent| linux.tilde_path(&linux.agent_config_file(agent)));
     assert_eq!(
         files,
         [
@@ -263,17 +271,17 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         ("CODEX_HOME", "/c"),
         ("CLAUDE_CONFIG_DIR", "/d"),
     ];
-    let moved = places(System::Linux, &moved).unwrap();
+    let moved = places(OperatingSystem::Linux, &moved).unwrap();
     for (agent, file) in [
         (Agent::Claude, "/d/.claude.json"),
         (Agent::Vscode, "/x/Code/User/mcp.json"),
         (Agent::Codex, "/c/config.toml"),
         (Agent::Zed, "/x/zed/settings.json"),
     ] {
-        assert_eq!(moved.file(agent), PathBuf::from(file));
+        assert_eq!(moved.agent_config_file(agent), PathBuf::from(file));
     }
     let mac = places(
-        System::MacOs,
+        OperatingSystem::MacOs,
         &[("HOME", "/h"), ("XDG_CONFIG_HOME", "relative")],
     )
     .unwrap();
@@ -288,27 +296,31 @@ fn agents_paths_follow_the_system_and_environment_variables() {
         ),
         (Agent::Zed, "/h/.config/zed/settings.json"),
     ] {
-        assert_eq!(mac.file(agent), PathBuf::from(file));
+        assert_eq!(mac.agent_config_file(agent), PathBuf::from(file));
     }
-    let windows = places(System::Windows, &[("USERPROFILE", "/u"), ("APPDATA", "/r")]).unwrap();
+    let windows = places(
+        OperatingSystem::Windows,
+        &[("USERPROFILE", "/u"), ("APPDATA", "/r")],
+    )
+    .unwrap();
     assert_eq!(
-        windows.file(Agent::Vscode),
+        windows.agent_config_file(Agent::Vscode),
         PathBuf::from("/r/Code/User/mcp.json")
     );
     assert_eq!(
-        windows.file(Agent::Zed),
+        windows.agent_config_file(Agent::Zed),
         PathBuf::from("/r/Zed/settings.json")
     );
     assert_eq!(
-        windows.file(Agent::Cursor),
+        windows.agent_config_file(Agent::Cursor),
         PathBuf::from("/u/.cursor/mcp.json")
     );
-    assert!(places(System::Linux, &[]).is_none());
+    assert!(places(OperatingSystem::Linux, &[]).is_none());
 }
 
 #[test]
 fn agents_diffs_mask_secrets() {
-    let diff = unified(
+    let diff = masked_diff(
         "a\n\"K_TOKEN\": \"1\"\nb\n",
         "a\n\"K_TOKEN\": \"1\",\nc\nb\n",
         "f",
@@ -317,14 +329,14 @@ fn agents_diffs_mask_secrets() {
         diff,
         "--- f\n+++ f\n@@ -1,3 +1,4 @@\n a\n-\"K_TOKEN\": \"***\"\n+\"K_TOKEN\": \"***\",\n+c\n b\n"
     );
-    assert_eq!(unified("a\n", "a\n", "f"), "");
+    assert_eq!(masked_diff("a\n", "a\n", "f"), "");
 }
 
 #[test]
 fn agents_entries_that_start_mux_are_recognized() {
     use serde_json::json;
     let leads = |name: &str, entry: serde_json::Value| {
-        Door::read(&entry).is_some_and(|door| door.is_ours(name))
+        MuxEntry::parse_mcp_entry(&entry).is_some_and(|door| door.starts_mux(name))
     };
     assert!(leads(
         "x",

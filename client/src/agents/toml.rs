@@ -8,18 +8,18 @@ mod blocks;
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 
-use super::document::{DocumentError, position};
+use super::document::{ConfigDocumentError, utf16_position};
 
-pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
-    let document = open(text)?;
-    Ok(object(document.as_table()))
+pub(super) fn read_toml(text: &str) -> Result<Value, ConfigDocumentError> {
+    let document = parse_toml(text)?;
+    Ok(table_to_json(document.as_table()))
 }
 
-fn open(text: &str) -> Result<DocumentMut, DocumentError> {
+fn parse_toml(text: &str) -> Result<DocumentMut, ConfigDocumentError> {
     text.parse().map_err(|error: toml_edit::TomlError| {
         let offset = error.span().map_or(0, |span| span.start);
-        let (line, column) = position(text, offset);
-        DocumentError::Syntax {
+        let (line, column) = utf16_position(text, offset);
+        ConfigDocumentError::Syntax {
             line,
             column,
             message: error.message().trim().replace('\n', " "),
@@ -28,45 +28,49 @@ fn open(text: &str) -> Result<DocumentMut, DocumentError> {
 }
 
 /// The text with the entry added. The keys of an existing entry are set one by one.
-pub(super) fn put(
+pub(super) fn put_toml_entry(
     text: &str,
     section: &[&str],
     name: &str,
     entry: &Value,
-) -> Result<String, DocumentError> {
-    let mut document = open(text)?;
-    let table = entries(&mut document, section)?;
+) -> Result<String, ConfigDocumentError> {
+    let mut document = parse_toml(text)?;
+    let table = section_table(&mut document, section)?;
     if let (Some(old), Value::Object(new)) =
         (table.get_mut(name).and_then(Item::as_table_like_mut), entry)
     {
-        set(old, new);
+        set_toml_values(old, new);
         return Ok(document.to_string());
     }
     let within_line = table.is_dotted() || table.iter().any(|(_, item)| item.is_inline_table());
     if within_line || table.contains_key(name) {
-        table.insert(name, value(inline(entry)));
+        table.insert(name, value(to_inline_value(entry)));
         return Ok(document.to_string());
     }
     let mut alone = DocumentMut::new();
-    entries(&mut alone, section)?.insert(name, new_table(entry));
+    section_table(&mut alone, section)?.insert(name, headed_table(entry));
     let piece = alone.to_string();
-    Ok(blocks::with(text, section, piece.trim_start()))
+    Ok(blocks::with_table(text, section, piece.trim_start()))
 }
 
-pub(super) fn take(text: &str, section: &[&str], name: &str) -> Result<String, DocumentError> {
-    if let Some(rest) = blocks::without(text, section, name) {
+pub(super) fn take_toml_entry(
+    text: &str,
+    section: &[&str],
+    name: &str,
+) -> Result<String, ConfigDocumentError> {
+    if let Some(rest) = blocks::without_table(text, section, name) {
         return Ok(rest);
     }
-    let mut document = open(text)?;
-    entries(&mut document, section)?.remove(name);
+    let mut document = parse_toml(text)?;
+    section_table(&mut document, section)?.remove(name);
     Ok(document.to_string())
 }
 
 /// The table of entries, created if it does not exist.
-fn entries<'a>(
+fn section_table<'a>(
     document: &'a mut DocumentMut,
     section: &[&str],
-) -> Result<&'a mut dyn TableLike, DocumentError> {
+) -> Result<&'a mut dyn TableLike, ConfigDocumentError> {
     let mut place: &mut dyn TableLike = document.as_table_mut();
     for key in section {
         let item = place.entry(key).or_insert_with(|| {
@@ -76,43 +80,43 @@ fn entries<'a>(
         });
         place = item
             .as_table_like_mut()
-            .ok_or_else(|| DocumentError::Shape((*key).into()))?;
+            .ok_or_else(|| ConfigDocumentError::Shape((*key).into()))?;
     }
     Ok(place)
 }
 
-fn set(old: &mut dyn TableLike, new: &Map<String, Value>) {
+fn set_toml_values(old: &mut dyn TableLike, new: &Map<String, Value>) {
     for (key, value) in new {
         let found = old.get_mut(key);
         match (found, value) {
             (Some(item), Value::Object(new)) if item.is_table_like() => {
                 if let Some(old) = item.as_table_like_mut() {
-                    set(old, new);
+                    set_toml_values(old, new);
                 }
             }
             (Some(item), value) => {
-                if json(item).as_ref() != Some(value) {
-                    *item = Item::Value(inline(value));
+                if item_to_json(item).as_ref() != Some(value) {
+                    *item = Item::Value(to_inline_value(value));
                 }
             }
             (None, new) => {
-                old.insert(key, Item::Value(inline(new)));
+                old.insert(key, Item::Value(to_inline_value(new)));
             }
         }
     }
 }
 
 /// Creates a table with its own header.
-fn new_table(entry: &Value) -> Item {
+fn headed_table(entry: &Value) -> Item {
     let mut table = Table::new();
     for (key, entry) in entry.as_object().into_iter().flatten() {
-        table.insert(key, value(inline(entry)));
+        table.insert(key, value(to_inline_value(entry)));
     }
     Item::Table(table)
 }
 
 /// Converts a JSON value. Null becomes an empty string, but our own entries contain none.
-fn inline(value: &Value) -> toml_edit::Value {
+fn to_inline_value(value: &Value) -> toml_edit::Value {
     match value {
         Value::Null => "".into(),
         Value::Bool(value) => (*value).into(),
@@ -121,41 +125,43 @@ fn inline(value: &Value) -> toml_edit::Value {
             (None, float) => float.unwrap_or_default().into(),
         },
         Value::String(text) => text.into(),
-        Value::Array(values) => values.iter().map(inline).collect::<Array>().into(),
+        Value::Array(values) => values.iter().map(to_inline_value).collect::<Array>().into(),
         Value::Object(values) => values
             .iter()
-            .map(|(key, value)| (key, inline(value)))
+            .map(|(key, value)| (key, to_inline_value(value)))
             .collect::<InlineTable>()
             .into(),
     }
 }
 
-fn object(table: &dyn TableLike) -> Value {
+fn table_to_json(table: &dyn TableLike) -> Value {
     let entries = table.iter();
     Value::Object(
         entries
-            .filter_map(|(key, item)| Some((key.to_owned(), json(item)?)))
+            .filter_map(|(key, item)| Some((key.to_owned(), item_to_json(item)?)))
             .collect(),
     )
 }
 
-fn json(item: &Item) -> Option<Value> {
+fn item_to_json(item: &Item) -> Option<Value> {
     match item {
         Item::None => None,
-        Item::Value(value) => Some(json_value(value)),
-        Item::Table(table) => Some(object(table)),
-        Item::ArrayOfTables(tables) => Some(tables.iter().map(|table| object(table)).collect()),
+        Item::Value(value) => Some(toml_value_to_json(value)),
+        Item::Table(table) => Some(table_to_json(table)),
+        Item::ArrayOfTables(tables) => {
+            Some(tables.iter().map(|table| table_to_json(table)).collect())
+        }
     }
 }
 
-fn json_value(value: &toml_edit::Value) -> Value {
+fn toml_value_to_json(value: &toml_edit::Value) -> Value {
     match value {
         toml_edit::Value::String(text) => text.value().as_str().into(),
         toml_edit::Value::Integer(number) => (*number.value()).into(),
         toml_edit::Value::Float(number) => (*number.value()).into(),
         toml_edit::Value::Boolean(value) => (*value.value()).into(),
         toml_edit::Value::Datetime(time) => time.value().to_string().into(),
-        toml_edit::Value::Array(values) => values.iter().map(json_value).collect(),
-        toml_edit::Value::InlineTable(table) => object(table),
+        toml_edit::Value::Array(values) => values.iter().map(toml_value_to_json).collect(),
+        toml_edit::Value::InlineTable(table) => table_to_json(table),
     }
 }

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use crate::agents::Agent;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Install {
+pub(crate) struct InstallArgs {
     /// The agents to install into [default: all found on this machine]
     #[arg(value_name = "AGENT")]
     pub(crate) agents: Vec<Agent>,
@@ -24,10 +24,10 @@ pub(crate) struct Install {
     #[arg(long)]
     pub(crate) project: bool,
     /// The name of the entry
-    #[arg(long, value_name = "NAME", default_value = "mux", value_parser = entry_name)]
+    #[arg(long, value_name = "NAME", default_value = "mux", value_parser = parse_entry_name)]
     pub(crate) name: String,
     /// The name under which the agent connects, for its overrides in [agents.NAME]
-    #[arg(long, value_name = "NAME", value_parser = entry_name)]
+    #[arg(long, value_name = "NAME", value_parser = parse_entry_name)]
     pub(crate) agent_name: Option<String>,
     /// The mux program to start [default: this one]
     #[arg(long, value_name = "PATH")]
@@ -35,7 +35,7 @@ pub(crate) struct Install {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// Import only from these agents [default: all found on this machine]
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
     pub(crate) from: Vec<Agent>,
@@ -47,7 +47,7 @@ pub(crate) struct Import {
     pub(crate) replace: bool,
 }
 
-fn entry_name(text: &str) -> Result<String, String> {
+fn parse_entry_name(text: &str) -> Result<String, String> {
     let right = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(right) {
         Ok(text.into())

@@ -2,11 +2,11 @@
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::Parts;
+use super::SavePartsArgs;
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Approvals {
+pub(crate) struct ApprovalsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ApprovalsCommand>,
     /// Show only this approval, with all of its arguments
@@ -31,7 +31,7 @@ pub(crate) enum ApprovalsCommand {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Approve {
+pub(crate) struct ApproveArgs {
     /// The approvals, as listed by `mux approvals`
     #[arg(value_name = "ID", required = true)]
     pub(crate) approvals: Vec<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Approve {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Deny {
+pub(crate) struct DenyArgs {
     /// The approvals, as listed by `mux approvals`
     #[arg(value_name = "ID", required = true)]
     pub(crate) approvals: Vec<String>,
@@ -54,12 +54,12 @@ pub(crate) struct Deny {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     /// The id of the approval or the run
     pub(crate) id: String,
     /// Print the run's id and do not wait for the result
     #[arg(long, conflicts_with = "save_parts")]
     pub(crate) detach: bool,
     #[command(flatten)]
-    pub(crate) parts: Parts,
+    pub(crate) parts: SavePartsArgs,
 }

@@ -3,7 +3,7 @@
 use clap::Args as ClapArgs;
 
 #[derive(Debug, Default, ClapArgs)]
-pub(crate) struct Audit {
+pub(crate) struct AuditArgs {
     /// Print entries since an age such as 1h, or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME|DATE")]
     pub(crate) since: Option<String>,

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Status {
+pub(crate) struct StatusArgs {
     /// Print everything: every server, the worker sandbox's layers, the socket
     #[arg(short, long)]
     pub(crate) all: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Setup {
+pub(crate) struct SetupArgs {
     /// Print what is installed and install nothing; exits with 1 if something is missing
     #[arg(long, conflicts_with_all = ["registry", "from"])]
     pub(crate) check: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Setup {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Restart {
+pub(crate) struct RestartArgs {
     /// Cancel active runs instead of waiting for them
     #[arg(long, conflicts_with = "upgrade")]
     pub(crate) now: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Restart {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Stop {
+pub(crate) struct StopArgs {
     /// Cancel active runs instead of waiting for them
     #[arg(long)]
     pub(crate) now: bool,

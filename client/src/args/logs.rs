@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
-pub(crate) struct Logs {
+pub(crate) struct LogsArgs {
     /// Print only lines of this server; can be repeated
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
@@ -12,12 +12,12 @@ pub(crate) struct Logs {
     #[arg(long, conflicts_with = "servers")]
     pub(crate) daemon: bool,
     #[command(flatten)]
-    pub(crate) lines: Lines,
+    pub(crate) lines: LogLinesArgs,
 }
 
 #[derive(Debug, Default, ClapArgs)]
 #[group(skip)]
-pub(crate) struct Lines {
+pub(crate) struct LogLinesArgs {
     /// Continue to print new lines
     #[arg(short, long)]
     pub(crate) follow: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Lines {
     pub(crate) run: Option<String>,
     /// Print only lines of at least this level; servers' stderr counts as info
     #[arg(long, value_name = "LEVEL")]
-    pub(crate) level: Option<Level>,
+    pub(crate) level: Option<LogLevel>,
     /// Print lines since an age such as 1h, or a date such as 2026-11-22 or 2026-11-22T08:00:00Z
     #[arg(long, value_name = "TIME|DATE")]
     pub(crate) since: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Lines {
 
 /// Log levels, from the least severe to the most severe.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
-pub(crate) enum Level {
+pub(crate) enum LogLevel {
     Trace,
     Debug,
     Info,

@@ -3,14 +3,14 @@
 use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Metrics {
+pub(crate) struct MetricsArgs {
     /// Print the Bearer token that the port of [metrics] listen requires
     #[arg(long)]
     pub(crate) token: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Top {
+pub(crate) struct TopArgs {
     /// Print the current figures once and exit, as without a terminal
     #[arg(long)]
     pub(crate) once: bool,

@@ -3,12 +3,12 @@
 use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Pins {
+pub(crate) struct PinsArgs {
     pub(crate) server: String,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Accept {
+pub(crate) struct AcceptArgs {
     pub(crate) server: String,
     /// The tools to accept, as the server names them [default: all that are new or changed]
     #[arg(value_name = "TOOL")]

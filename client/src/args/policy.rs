@@ -6,36 +6,36 @@ use clap::{Args as ClapArgs, Subcommand};
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Policy {
+pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     pub(crate) command: Option<PolicyCommand>,
     #[command(flatten)]
-    pub(crate) list: ListPolicy,
+    pub(crate) list: PolicyListArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// List the rules in evaluation order (the default)
     #[command(after_help = "Example: mux policy list --agent small-model")]
-    List(ListPolicy),
+    List(PolicyListArgs),
     /// Explain which rule decides a call, without making the call
     #[command(after_help = "Without arguments, shows what depends on them.\n\
         Examples:\n  mux policy explain github.delete_repo\n  \
         mux policy explain files.write_file path=/etc/hosts --agent small-model")]
-    Explain(ExplainPolicy),
+    Explain(PolicyExplainArgs),
 }
 
 // Without its own group, because the group's name would collide with the subcommand that flattens it.
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
-pub(crate) struct ListPolicy {
+pub(crate) struct PolicyListArgs {
     /// List the rules that apply to this agent
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ExplainPolicy {
+pub(crate) struct PolicyExplainArgs {
     /// SERVER.TOOL
     pub(crate) path: String,
     /// key=value pairs, one JSON object, or - for a JSON object on standard input
@@ -53,7 +53,7 @@ pub(crate) struct ExplainPolicy {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Config {
+pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
 }

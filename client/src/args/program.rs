@@ -4,12 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args as ClapArgs;
 
-use super::{Source, Trace};
+use super::{SourceArgs, TraceArgs};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Program {
+pub(crate) struct ProgramArgs {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: SourceArgs,
     /// JSON for `{{input}}`
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
@@ -29,5 +29,5 @@ pub(crate) struct Program {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["detach", "explain"])]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) trace: Trace,
+    pub(crate) trace: TraceArgs,
 }

@@ -7,10 +7,10 @@ use std::{
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::Trace;
+use super::TraceArgs;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Source {
+pub(crate) struct SourceArgs {
     /// A file, or - for standard input
     #[arg(required_unless_present = "eval")]
     pub(crate) file: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(crate) struct Source {
     pub(crate) eval: Option<String>,
 }
 
-impl Source {
+impl SourceArgs {
     /// Whether the program is read from standard input.
     pub(crate) fn is_stdin(&self) -> bool {
         self.eval.is_none()
@@ -31,9 +31,9 @@ impl Source {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: SourceArgs,
     /// JSON for `mux.input`
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
@@ -50,25 +50,25 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE", conflicts_with = "detach")]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) parts: Parts,
+    pub(crate) parts: SavePartsArgs,
     #[command(flatten)]
-    pub(crate) trace: Trace,
+    pub(crate) trace: TraceArgs,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// A recording written by `mux run --record`
     pub(crate) file: PathBuf,
     /// Exit with 1 if the outcome differs from the recorded one
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]
-    pub(crate) parts: Parts,
+    pub(crate) parts: SavePartsArgs,
 }
 
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
-pub(crate) struct Parts {
+pub(crate) struct SavePartsArgs {
     /// Write the parts that the program emits (images, audio, texts, resources) to new files in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) save_parts: Option<PathBuf>,
@@ -76,18 +76,18 @@ pub(crate) struct Parts {
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Runs {
+pub(crate) struct RunsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<RunsCommand>,
     #[command(flatten)]
-    pub(crate) list: ListRuns,
+    pub(crate) list: RunsListArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunsCommand {
     /// List active runs and recent runs (the default)
     #[command(after_help = "Example: mux runs list --limit 100 --json")]
-    List(ListRuns),
+    List(RunsListArgs),
     /// Show a run: its state, calls, console and result
     #[command(after_help = "Example: mux runs show 12")]
     Show {
@@ -96,7 +96,7 @@ pub(crate) enum RunsCommand {
     },
     /// Follow a run until its end, with the output and exit code of `mux run`
     #[command(after_help = "Ctrl-C stops watching; the run goes on.\nExample: mux runs watch 12")]
-    Watch(Watch),
+    Watch(WatchArgs),
     /// Cancel runs and their calls in flight
     #[command(after_help = "Example: mux runs cancel 12 13")]
     Cancel {
@@ -110,13 +110,13 @@ pub(crate) enum RunsCommand {
         printed;\nits `next` is the offset of the next one.\n\
         Example: mux runs read h_5f0c --offset 262144 --length 1024"
     )]
-    Read(Read),
+    Read(ReadArgs),
 }
 
 // Without its own group, because the group's name would collide with the subcommand that flattens it.
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
-pub(crate) struct ListRuns {
+pub(crate) struct RunsListArgs {
     /// List only runs that have not ended
     #[arg(long)]
     pub(crate) running: bool,
@@ -126,18 +126,18 @@ pub(crate) struct ListRuns {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     /// The run's id, or the number after the dash
     pub(crate) run: String,
     /// Skip the events up to this number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) after: u64,
     #[command(flatten)]
-    pub(crate) parts: Parts,
+    pub(crate) parts: SavePartsArgs,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Read {
+pub(crate) struct ReadArgs {
     /// The handle of the value: h_…
     pub(crate) handle: String,
     /// The byte offset to start at

@@ -5,7 +5,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Secrets {
+pub(crate) struct SecretsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SecretsCommand>,
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{Accept, Lines, Pins};
+use super::{AcceptArgs, LogLinesArgs, PinsArgs};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Servers {
+pub(crate) struct ServersArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ServersCommand>,
 }
@@ -26,32 +26,32 @@ pub(crate) enum ServersCommand {
         Examples:\n  mux servers add files -- mcp-server-filesystem /home/me/notes\n  \
         mux servers add docs --url https://example.com/mcp --header 'Authorization=Bearer ${cmd:pass docs}'"
     )]
-    Add(AddServer),
+    Add(ServerAddArgs),
     /// Remove a server from config.toml
     #[command(after_help = "Example: mux servers remove files")]
-    Remove(ChangeServer),
+    Remove(ServerChangeArgs),
     /// Enable a disabled server
     #[command(after_help = "Example: mux servers enable files")]
-    Enable(ChangeServer),
+    Enable(ServerChangeArgs),
     /// Disable a server, and keep its entry
     #[command(after_help = "Example: mux servers disable files")]
-    Disable(ChangeServer),
+    Disable(ServerChangeArgs),
     /// List the tools of a server with their pinned definitions
     #[command(after_help = "Example: mux servers pins github")]
-    Pins(Pins),
-    /// Show how a server's tools have changed since they were first trusted, and accept the changes
+    Pins(PinsArgs),
+    /// Show and accept changes of tools since they were pinned
     #[command(
         after_help = "Asks for confirmation; without a terminal, pass --yes. A change made after the list was shown is not \
         accepted.\nExamples:\n  mux servers accept github\n  mux servers accept github create_issue --yes"
     )]
-    Accept(Accept),
+    Accept(AcceptArgs),
     /// Sign in to a server that requires authorization
     #[command(
         after_help = "Opens a browser, and the daemon stores the tokens. If no browser can reach this machine,\n\
         --paste reads the address of the page at which the browser ends.\n\
         Examples:\n  mux servers login docs\n  mux servers login docs --paste"
     )]
-    Login(Login),
+    Login(LoginArgs),
     /// Sign out: revoke the tokens and delete them
     #[command(after_help = "Example: mux servers logout docs")]
     Logout { server: String },
@@ -60,12 +60,12 @@ pub(crate) enum ServersCommand {
     Logs {
         server: String,
         #[command(flatten)]
-        lines: Lines,
+        lines: LogLinesArgs,
     },
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Login {
+pub(crate) struct LoginArgs {
     pub(crate) server: String,
     /// Print the address, and open no browser
     #[arg(long)]
@@ -79,20 +79,20 @@ pub(crate) struct Login {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct AddServer {
+pub(crate) struct ServerAddArgs {
     /// The name in programs: mux.NAME
     pub(crate) name: String,
     /// Connect over HTTP to this address
     #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env", "cwd"], required_unless_present = "command")]
     pub(crate) url: Option<String>,
     /// Send this header with each request; can be repeated
-    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, requires = "url")]
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = parse_pair, requires = "url")]
     pub(crate) headers: Vec<(String, String)>,
     /// The transport: auto, streamable-http or sse
     #[arg(long, value_name = "TRANSPORT", requires = "url")]
     pub(crate) transport: Option<String>,
     /// Set this environment variable for the server; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) env: Vec<(String, String)>,
     /// Start the server in this directory
     #[arg(long, value_name = "DIR")]
@@ -112,7 +112,7 @@ pub(crate) struct AddServer {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ChangeServer {
+pub(crate) struct ServerChangeArgs {
     pub(crate) name: String,
     /// Show what would change, and change nothing
     #[arg(long)]
@@ -120,7 +120,7 @@ pub(crate) struct ChangeServer {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Project {
+pub(crate) struct ProjectArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ProjectCommand>,
 }
@@ -156,7 +156,7 @@ pub(crate) enum ProjectCommand {
     },
 }
 
-pub(super) fn pair(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         // The text is not quoted in the message: it may be a secret.

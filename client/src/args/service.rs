@@ -3,7 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Service {
+pub(crate) struct ServiceArgs {
     #[command(subcommand)]
     pub(crate) command: ServiceCommand,
 }
@@ -12,17 +12,17 @@ pub(crate) struct Service {
 pub(crate) enum ServiceCommand {
     /// Install the service: the system listens for clients, starts muxd for the first one, and supervises it
     #[command(after_help = "Example: mux service install --dry-run")]
-    Install(ChangeService),
+    Install(ServiceChangeArgs),
     /// Remove the service; the first client then starts muxd
     #[command(after_help = "Example: mux service uninstall")]
-    Uninstall(ChangeService),
+    Uninstall(ServiceChangeArgs),
     /// Show whether the service is installed and active; exits with 3 if it is not
     #[command(after_help = "Example: mux service status --json")]
     Status,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct ChangeService {
+pub(crate) struct ServiceChangeArgs {
     /// Show what would be written and run, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

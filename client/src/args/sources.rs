@@ -2,10 +2,10 @@
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{ChangeServer, servers::pair};
+use super::{ServerChangeArgs, servers::parse_pair};
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Sources {
+pub(crate) struct SourcesArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SourcesCommand>,
 }
@@ -22,17 +22,17 @@ pub(crate) enum SourcesCommand {
         mux sources add github --openapi https://example.com/github.json --header 'Authorization=Bearer ${GITHUB_TOKEN}' --rate 5000/h\n  \
         mux sources add shop --graphql https://shop.example/graphql --auth 'bearer=${cmd:pass shop}'"
     )]
-    Add(Box<AddSource>),
+    Add(Box<SourceAddArgs>),
     /// Remove a source from config.toml
     #[command(after_help = "Example: mux sources remove petstore")]
-    Remove(ChangeServer),
+    Remove(ServerChangeArgs),
     /// Fetch a source's description now, and print what has changed
     #[command(after_help = "Example: mux sources refresh petstore")]
     Refresh { source: String },
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct AddSource {
+pub(crate) struct SourceAddArgs {
     /// The name in programs: mux.NAME
     pub(crate) name: String,
     /// An OpenAPI description, 3.0 or 3.1, JSON or YAML
@@ -51,16 +51,16 @@ pub(crate) struct AddSource {
     #[arg(long = "origin", value_name = "https://HOST")]
     pub(crate) origins: Vec<String>,
     /// The key or token for a security scheme; can be repeated
-    #[arg(long = "auth", value_name = "SCHEME=VALUE", value_parser = pair)]
+    #[arg(long = "auth", value_name = "SCHEME=VALUE", value_parser = parse_pair)]
     pub(crate) auth: Vec<(String, String)>,
     /// The user name and password, or client id and secret, for a security scheme
-    #[arg(long = "login", value_name = "SCHEME=USER:PASSWORD", value_parser = login)]
+    #[arg(long = "login", value_name = "SCHEME=USER:PASSWORD", value_parser = parse_login)]
     pub(crate) logins: Vec<(String, String, String)>,
     /// Request tokens for this scope, instead of all scopes that operations name; can be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     pub(crate) scopes: Vec<String>,
     /// Send this header with each request; can be repeated
-    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) headers: Vec<(String, String)>,
     /// The maximum request rate, such as 10/s or 5000/h
     #[arg(long, value_name = "COUNT/UNIT")]
@@ -73,7 +73,7 @@ pub(crate) struct AddSource {
     pub(crate) dry_run: bool,
 }
 
-fn login(text: &str) -> Result<(String, String, String), String> {
+fn parse_login(text: &str) -> Result<(String, String, String), String> {
     // The text is not quoted in the message: it contains a password.
     let wrong = || "it must be SCHEME=USER:PASSWORD".to_owned();
     let (scheme, pair) = text.split_once('=').ok_or_else(wrong)?;

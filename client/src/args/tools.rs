@@ -4,10 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args as ClapArgs;
 
-use super::Trace;
+use super::TraceArgs;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// SERVER.TOOL
     pub(crate) path: String,
     /// key=value pairs, one JSON object, or - for a JSON object on standard input
@@ -20,11 +20,11 @@ pub(crate) struct Call {
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
-    pub(crate) trace: Trace,
+    pub(crate) trace: TraceArgs,
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Mcp {
+pub(crate) struct McpArgs {
     /// Apply the overrides of [agents.NAME]
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
@@ -45,7 +45,7 @@ pub(crate) struct Mcp {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Tools {
+pub(crate) struct ToolsArgs {
     /// Words to search for in names, servers, arguments and descriptions
     pub(crate) query: Vec<String>,
     /// List only tools of this server
@@ -66,7 +66,7 @@ pub(crate) struct Tools {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Types {
+pub(crate) struct TypesArgs {
     /// SERVER, SERVER.GROUP or SERVER.TOOL [default: all tools]
     pub(crate) paths: Vec<String>,
     /// Keep DIR/mux.d.ts, and a tsconfig.json next to it, up to date until Ctrl-C

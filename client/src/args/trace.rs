@@ -4,7 +4,7 @@ use clap::Args as ClapArgs;
 
 #[derive(Debug, Default, ClapArgs)]
 #[group(skip)]
-pub(crate) struct Trace {
+pub(crate) struct TraceArgs {
     /// The W3C trace context of the caller, sent on to servers [default: the variable TRACEPARENT]
     #[arg(long, value_name = "TRACEPARENT")]
     pub(crate) traceparent: Option<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Ui {
+pub(crate) struct UiArgs {
     /// The port of 127.0.0.1 to listen on [default: a free one]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,

@@ -15,29 +15,35 @@ use std::{
 
 use mux_proto::{variables, version};
 
-use super::variable;
-use crate::render::Version;
+use super::env_path;
+use crate::render::VersionInfo;
 
 /// How long `--version` of the worker or the daemon may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum bytes read of the version line.
-const MOST: u64 = 1024;
+const MAX_VERSION_BYTES: u64 = 1024;
 
-pub(crate) fn about() -> Version {
-    Version {
+pub(crate) fn version_report() -> VersionInfo {
+    VersionInfo {
         build: version::BUILD,
         contract: version::CONTRACT,
-        engine: worker().and_then(said_by).as_deref().and_then(engine_in),
-        otel: daemon().and_then(said_by).as_deref().and_then(otel_in),
+        engine: worker_path()
+            .and_then(version_output)
+            .as_deref()
+            .and_then(parse_engine),
+        otel: muxd_path()
+            .and_then(version_output)
+            .as_deref()
+            .and_then(parse_otel),
     }
 }
 
 /// The worker that a daemon started by this program would use.
-fn worker() -> Option<PathBuf> {
+fn worker_path() -> Option<PathBuf> {
     let file = format!("mux-worker{}", env::consts::EXE_SUFFIX);
     let beside = |program: PathBuf| program.with_file_name(&file);
-    variable(variables::WORKER)
-        .or_else(|| variable(variables::DAEMON).map(beside))
+    env_path(variables::WORKER)
+        .or_else(|| env_path(variables::DAEMON).map(beside))
         .or_else(|| {
             let program = env::current_exe().ok()?;
             let program = fs::canonicalize(&program).unwrap_or(program);
@@ -47,19 +53,19 @@ fn worker() -> Option<PathBuf> {
 }
 
 /// The daemon that this program would start.
-fn daemon() -> Option<PathBuf> {
+fn muxd_path() -> Option<PathBuf> {
     let file = format!("muxd{}", env::consts::EXE_SUFFIX);
     let own = || {
         let program = env::current_exe().ok()?;
         let program = fs::canonicalize(&program).unwrap_or(program);
         Some(program.with_file_name(file))
     };
-    let daemon = variable(variables::DAEMON).or_else(own);
+    let daemon = env_path(variables::DAEMON).or_else(own);
     daemon.filter(|daemon| daemon.exists())
 }
 
 /// The output of `PROGRAM --version`; `None` if it fails or takes too long.
-fn said_by(program: PathBuf) -> Option<String> {
+fn version_output(program: PathBuf) -> Option<String> {
     let mut child = Command::new(program)
         .arg("--version")
         .env_clear()
@@ -72,12 +78,16 @@ fn said_by(program: PathBuf) -> Option<String> {
     let (sender, line) = mpsc::channel();
     thread::spawn(move || {
         let mut text = String::new();
-        if stdout.take(MOST).read_to_string(&mut text).is_ok() {
+        if stdout
+            .take(MAX_VERSION_BYTES)
+            .read_to_string(&mut text)
+            .is_ok()
+        {
             // The receiver may have timed out.
             drop(sender.send(text));
         }
     });
-    let said = line.recv_timeout(PATIENCE).ok();
+    let said = line.recv_timeout(VERSION_TIMEOUT).ok();
     // It has exited, or it hangs.
     drop(child.kill());
     drop(child.wait());
@@ -85,7 +95,7 @@ fn said_by(program: PathBuf) -> Option<String> {
 }
 
 /// `mux-worker 0.1.0 (engine v8 15.0.245.4)` → `v8 15.0.245.4`.
-fn engine_in(line: &str) -> Option<String> {
+fn parse_engine(line: &str) -> Option<String> {
     let (_, rest) = line.trim().split_once("(engine ")?;
     let engine = rest.strip_suffix(')')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || " .-_+".contains(c);
@@ -93,7 +103,7 @@ fn engine_in(line: &str) -> Option<String> {
 }
 
 /// `muxd 0.1.0 (contract 5, otel)` → true.
-fn otel_in(line: &str) -> Option<bool> {
+fn parse_otel(line: &str) -> Option<bool> {
     let (_, rest) = line.trim().split_once(" (contract ")?;
     let words = rest.strip_suffix(')')?;
     Some(words.split(", ").any(|word| word == "otel"))
@@ -105,14 +115,14 @@ mod tests {
 
     #[test]
     fn otel_support_is_parsed_from_the_version_line() {
-        assert_eq!(otel_in("muxd 0.1.0 (contract 5, otel)\n"), Some(true));
-        assert_eq!(otel_in("muxd 0.1.0 (contract 5)"), Some(false));
-        assert_eq!(otel_in("muxd"), None);
+        assert_eq!(parse_otel("muxd 0.1.0 (contract 5, otel)\n"), Some(true));
+        assert_eq!(parse_otel("muxd 0.1.0 (contract 5)"), Some(false));
+        assert_eq!(parse_otel("muxd"), None);
     }
 
     #[test]
     fn engine_is_parsed_only_from_a_worker_version_line() {
-        let engine = |line| engine_in(line);
+        let engine = |line| parse_engine(line);
         assert_eq!(
             engine("mux-worker 0.1.0 (engine v8 15.0.245.4)\n").as_deref(),
             Some("v8 15.0.245.4")

@@ -8,11 +8,11 @@ use mux_proto::{
 };
 
 use super::{
-    Failure, Outcome,
+    CommandFailure, CommandResult,
     approver::Approver,
-    interrupted,
-    run::{AtEnd, finish},
-    session, usage,
+    connect_or_start,
+    run::{RunEndActions, finish_run},
+    usage_error, wait_for_ctrl_c,
 };
 use crate::{
     args::{self, ApprovalsCommand},
@@ -20,14 +20,14 @@ use crate::{
 };
 
 /// Milliseconds that the daemon holds a request before it answers with nothing new.
-const POLL: u64 = 25_000;
+const APPROVALS_POLL_MS: u64 = 25_000;
 
-pub(super) async fn approvals(args: args::Approvals, json: bool) -> Outcome {
-    let session = session().await?;
+pub(super) async fn approvals(args: args::ApprovalsArgs, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
     if let Some(ApprovalsCommand::Revoke { grant }) = args.command {
-        session.require("revoke_approval")?;
+        session.require_feature("revoke_approval")?;
         let revoked = session.client.revoke_approval(within_seconds(10), grant);
-        let revoked = revoked.await?.map_err(Failure::from)?;
+        let revoked = revoked.await?.map_err(CommandFailure::from)?;
         return Ok(render::revoked_approval(&revoked, json));
     }
     let one = args.approval.is_some();
@@ -36,9 +36,9 @@ pub(super) async fn approvals(args: args::Approvals, json: bool) -> Outcome {
         granted: args.granted,
         ..ApprovalsRequest::default()
     };
-    let list = list(&session, request).await?;
+    let list = list_approvals(&session, request).await?;
     if args.watch {
-        return watch(&session, list, json).await;
+        return watch_approvals(&session, list, json).await;
     }
     Ok(match (one, args.granted) {
         (true, _) => render::approval(&list, json),
@@ -47,25 +47,28 @@ pub(super) async fn approvals(args: args::Approvals, json: bool) -> Outcome {
     })
 }
 
-async fn list(session: &Session, request: ApprovalsRequest) -> Result<ApprovalList, Failure> {
-    session.require("approvals")?;
-    let context = transport::within(std::time::Duration::from_millis(2 * POLL));
+async fn list_approvals(
+    session: &Session,
+    request: ApprovalsRequest,
+) -> Result<ApprovalList, CommandFailure> {
+    session.require_feature("approvals")?;
+    let context = transport::within(std::time::Duration::from_millis(2 * APPROVALS_POLL_MS));
     let list = session.client.approvals(context, request).await?;
-    list.map_err(Failure::from)
+    list.map_err(CommandFailure::from)
 }
 
 /// Shows the pending approvals now and after each change, until Ctrl-C.
-async fn watch(session: &Session, mut list: ApprovalList, json: bool) -> Outcome {
+async fn watch_approvals(session: &Session, mut list: ApprovalList, json: bool) -> CommandResult {
     render::approvals_now(&list, json);
     loop {
         let request = ApprovalsRequest {
             known: Some(list.edition),
-            wait_ms: POLL,
+            wait_ms: APPROVALS_POLL_MS,
             ..ApprovalsRequest::default()
         };
         let next = tokio::select! {
-            next = self::list(session, request) => next?,
-            () = interrupted() => return Ok(std::process::ExitCode::SUCCESS),
+            next = self::list_approvals(session, request) => next?,
+            () = wait_for_ctrl_c() => return Ok(std::process::ExitCode::SUCCESS),
         };
         if next.edition != list.edition {
             list = next;
@@ -74,28 +77,28 @@ async fn watch(session: &Session, mut list: ApprovalList, json: bool) -> Outcome
     }
 }
 
-pub(super) async fn approve(args: args::Approve, json: bool) -> Outcome {
+pub(super) async fn approve(args: args::ApproveArgs, json: bool) -> CommandResult {
     let decision = match (args.always, args.session) {
         (true, _) => Decision::Always,
         (_, true) => Decision::Session,
         _ => Decision::Once,
     };
-    decide(args.approvals, decision, None, json).await
+    decide_approvals(args.approvals, decision, None, json).await
 }
 
-pub(super) async fn deny(args: args::Deny, json: bool) -> Outcome {
-    decide(args.approvals, Decision::Deny, args.reason, json).await
+pub(super) async fn deny(args: args::DenyArgs, json: bool) -> CommandResult {
+    decide_approvals(args.approvals, Decision::Deny, args.reason, json).await
 }
 
 /// Decides each approval. A failure is reported, and the others are still decided.
-async fn decide(
+async fn decide_approvals(
     approvals: Vec<String>,
     decision: Decision,
     reason: Option<String>,
     json: bool,
-) -> Outcome {
-    let session = session().await?;
-    session.require("decide")?;
+) -> CommandResult {
+    let session = connect_or_start().await?;
+    session.require_feature("decide")?;
     let mut ended = ExitCode::SUCCESS;
     for (place, approval) in approvals.iter().enumerate() {
         let request = DecideRequest {
@@ -119,16 +122,16 @@ async fn decide(
     Ok(ended)
 }
 
-pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {
-    let at_end = AtEnd::saving(args.parts);
-    if let Err((message, hint)) = at_end.prepare() {
-        return usage(message, hint, json);
+pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult {
+    let at_end = RunEndActions::with_saved_parts(args.parts);
+    if let Err((message, hint)) = at_end.check_paths() {
+        return usage_error(message, hint, json);
     }
-    let session = session().await?;
-    session.require("resume_run")?;
+    let session = connect_or_start().await?;
+    session.require_feature("resume_run")?;
     let mut view = RunView::new(json, at_end.parts.is_some(), None);
-    let approver = Approver::of(json || args.detach, &mut view);
-    approver.listen(&session).await;
+    let approver = Approver::for_run(json || args.detach, &mut view);
+    approver.announce_approver(&session).await;
     let request = ResumeRequest {
         id: args.id,
         detach: args.detach,
@@ -137,7 +140,7 @@ pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {
         .client
         .resume_run(within_seconds(30), request)
         .await?;
-    let resumed = resumed.map_err(Failure::from)?;
+    let resumed = resumed.map_err(CommandFailure::from)?;
     if args.detach {
         return Ok(render::detached(&resumed.run, json));
     }
@@ -145,12 +148,12 @@ pub(super) async fn resume(args: args::Resume, json: bool) -> Outcome {
     let watched = mux_client::watch(&session, &resumed.run, 0, |event| view.show(event));
     let finished = tokio::select! {
         finished = watched => finished,
-        never = approver.answer(&session) => match never {},
+        never = approver.answer_approvals(&session) => match never {},
         // The daemon cancels the run with this connection, and keeps its pending approvals.
-        () = interrupted() => return Ok(view.interrupted("pending approvals are kept: see `mux approvals`")),
+        () = wait_for_ctrl_c() => return Ok(view.interrupted("pending approvals are kept: see `mux approvals`")),
     };
     match finished {
-        Ok(finished) => finish(&session, view, finished.outcome, &at_end, json).await,
+        Ok(finished) => finish_run(&session, view, finished.outcome, &at_end, json).await,
         Err(error) => Ok(view.failed(&error)),
     }
 }

@@ -21,12 +21,12 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::render::{self, Choice, RunView, Spinner, Waiting};
+use crate::render::{self, PromptAnswer, RunView, SpinnerGuard, SpinnerHandle};
 
 /// Milliseconds that the daemon holds a request before it answers with nothing.
-const POLL: u64 = 25_000;
+const NOTICES_POLL_MS: u64 = 25_000;
 /// How long calls are collected before they are shown together. Input typed before that is discarded.
-const SETTLING: Duration = Duration::from_millis(50);
+const APPROVAL_BATCH_DELAY: Duration = Duration::from_millis(50);
 
 /// Receives and answers the approval requests of a connection.
 pub(super) struct Approver {
@@ -36,13 +36,13 @@ pub(super) struct Approver {
     tells: bool,
     /// The calls are made by a run, so that they can be allowed for the rest of it.
     in_run: bool,
-    spinner: Option<Spinner>,
+    spinner: Option<SpinnerHandle>,
 }
 
 impl Approver {
     /// For a run, whose view shows pending approvals. `mute`: nothing is asked.
-    pub(super) fn of(mute: bool, view: &mut RunView) -> Self {
-        let asks = !mute && is_somebody_there();
+    pub(super) fn for_run(mute: bool, view: &mut RunView) -> Self {
+        let asks = !mute && is_interactive();
         Self {
             asks,
             tells: false,
@@ -52,9 +52,9 @@ impl Approver {
     }
 
     /// For a call outside of runs.
-    pub(super) fn of_call(mute: bool, takes_stdin: bool, waiting: &Waiting) -> Self {
+    pub(super) fn for_call(mute: bool, takes_stdin: bool, waiting: &SpinnerGuard) -> Self {
         Self {
-            asks: !mute && !takes_stdin && is_somebody_there(),
+            asks: !mute && !takes_stdin && is_interactive(),
             tells: !mute,
             in_run: false,
             spinner: Some(waiting.spinner()),
@@ -62,9 +62,9 @@ impl Approver {
     }
 
     /// For a run that this command only starts: its calls are held as if they could be approved at this terminal.
-    pub(super) fn of_detached(mute: bool) -> Self {
+    pub(super) fn for_detached_run(mute: bool) -> Self {
         Self {
-            asks: !mute && is_somebody_there(),
+            asks: !mute && is_interactive(),
             tells: false,
             in_run: true,
             spinner: None,
@@ -72,7 +72,7 @@ impl Approver {
     }
 
     /// Tells the daemon that this connection answers approvals. Must precede the request that may need one.
-    pub(super) async fn listen(&self, session: &Session) {
+    pub(super) async fn announce_approver(&self, session: &Session) {
         if self.is_idle(session) {
             return;
         }
@@ -86,14 +86,16 @@ impl Approver {
     }
 
     /// Asks for one approval after the other, until the connection ends.
-    pub(super) async fn answer(&self, session: &Session) -> Infallible {
+    pub(super) async fn answer_approvals(&self, session: &Session) -> Infallible {
         if self.is_idle(session) {
             return std::future::pending().await;
         }
-        let (mut after, mut prompt) = (0, Prompt::new(self.in_run, self.spinner.clone()));
+        let (mut after, mut prompt) = (0, ApprovalPrompt::new(self.in_run, self.spinner.clone()));
         let poll = |after| {
-            let context = transport::within(Duration::from_millis(2 * POLL));
-            session.client.notices(context, self.request(after, POLL))
+            let context = transport::within(Duration::from_millis(2 * NOTICES_POLL_MS));
+            session
+                .client
+                .notices(context, self.request(after, NOTICES_POLL_MS))
         };
         let mut polling = Box::pin(poll(after));
         loop {
@@ -105,13 +107,13 @@ impl Approver {
                     };
                     for notice in page.notices {
                         after = notice.seq;
-                        self.hear(notice.notice, &mut prompt);
+                        self.handle_notice(notice.notice, &mut prompt);
                     }
                     polling = Box::pin(poll(after));
                 }
-                () = settled(prompt.due) => prompt.show(),
-                line = prompt.typed() => match line {
-                    Some(line) => prompt.take(session, &line).await,
+                () = wait_until_due(prompt.due) => prompt.show(),
+                line = prompt.next_typed_line() => match line {
+                    Some(line) => prompt.handle_line(session, &line).await,
                     None => prompt.close(),
                 },
             }
@@ -119,7 +121,7 @@ impl Approver {
     }
 
     fn is_idle(&self, session: &Session) -> bool {
-        !(self.asks || self.tells) || session.require("approvals").is_err()
+        !(self.asks || self.tells) || session.require_feature("approvals").is_err()
     }
 
     fn request(&self, after: u64, wait_ms: u64) -> NoticesRequest {
@@ -133,7 +135,7 @@ impl Approver {
         }
     }
 
-    fn hear(&self, notice: NoticeKind, prompt: &mut Prompt) {
+    fn handle_notice(&self, notice: NoticeKind, prompt: &mut ApprovalPrompt) {
         match notice {
             NoticeKind::Ask {
                 ask,
@@ -149,18 +151,18 @@ impl Approver {
             NoticeKind::ApprovalAsked {
                 cause: Cause::Call(_),
                 asked,
-            } if self.tells && !self.asks => prompt.tell(asked),
+            } if self.tells && !self.asks => prompt.print_pending(asked),
             _ => {}
         }
     }
 }
 
 /// The queue of pending approvals, the question on the terminal, and the input.
-struct Prompt {
+struct ApprovalPrompt {
     in_run: bool,
-    spinner: Option<Spinner>,
-    line: VecDeque<Waits>,
-    shown: Shown,
+    spinner: Option<SpinnerHandle>,
+    line: VecDeque<PendingApproval>,
+    shown: PromptState,
     /// How many approvals of the current batch were answered.
     answered: usize,
     /// When changes of the queue are shown.
@@ -170,13 +172,13 @@ struct Prompt {
     is_closed: bool,
 }
 
-struct Waits {
+struct PendingApproval {
     ask: u64,
     asked: ApprovalAsked,
 }
 
 /// What the terminal shows of the first pending approval.
-enum Shown {
+enum PromptState {
     Nothing,
     /// Whether the call may be made; `of` is the size of the batch.
     Question {
@@ -189,13 +191,13 @@ enum Shown {
     },
 }
 
-impl Prompt {
-    fn new(in_run: bool, spinner: Option<Spinner>) -> Self {
+impl ApprovalPrompt {
+    fn new(in_run: bool, spinner: Option<SpinnerHandle>) -> Self {
         Self {
             in_run,
             spinner,
             line: VecDeque::new(),
-            shown: Shown::Nothing,
+            shown: PromptState::Nothing,
             answered: 0,
             due: None,
             typed: None,
@@ -205,12 +207,12 @@ impl Prompt {
 
     fn add(&mut self, ask: u64, asked: ApprovalAsked) {
         if self.is_closed {
-            self.tell(asked);
+            self.print_pending(asked);
             return;
         }
-        self.read();
-        self.line.push_back(Waits { ask, asked });
-        self.settle_soon();
+        self.start_reader();
+        self.line.push_back(PendingApproval { ask, asked });
+        self.schedule_show();
     }
 
     /// Removes an approval that was answered elsewhere or is no longer needed.
@@ -221,88 +223,91 @@ impl Prompt {
         if self.line.len() == before {
             return;
         }
-        if first && !matches!(self.shown, Shown::Nothing) {
+        if first && !matches!(self.shown, PromptState::Nothing) {
             render::answered_elsewhere();
-            self.shown = Shown::Nothing;
+            self.shown = PromptState::Nothing;
         }
         self.answered += 1;
-        self.settle_soon();
+        self.schedule_show();
     }
 
-    fn settle_soon(&mut self) {
-        self.due.get_or_insert_with(|| Instant::now() + SETTLING);
+    fn schedule_show(&mut self) {
+        self.due
+            .get_or_insert_with(|| Instant::now() + APPROVAL_BATCH_DELAY);
     }
 
     /// Shows the first pending approval, or how many there are now.
     fn show(&mut self) {
         self.due = None;
         let Some(first) = self.line.front() else {
-            (self.shown, self.answered) = (Shown::Nothing, 0);
-            self.give_back();
+            (self.shown, self.answered) = (PromptState::Nothing, 0);
+            self.resume_spinner();
             return;
         };
         let all = self.answered + self.line.len();
         match &mut self.shown {
-            Shown::Nothing => {
+            PromptState::Nothing => {
                 // Input typed before the question, even an unfinished line, does not answer it.
                 _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
                 if let Some(typed) = &mut self.typed {
                     while typed.try_recv().is_ok() {}
                 }
                 if let Some(spinner) = &self.spinner {
-                    spinner.hide();
+                    spinner.begin_prompt();
                 }
                 let place = (self.answered + 1, all);
                 render::ask_to_approve(&first.asked, place, self.in_run);
-                self.shown = Shown::Question { of: all };
+                self.shown = PromptState::Question { of: all };
             }
             // The line typed so far is kept.
-            Shown::Question { of } if *of < all => {
+            PromptState::Question { of } if *of < all => {
                 *of = all;
-                render::more_wait(all - self.answered, self.in_run);
+                render::more_calls_wait(all - self.answered, self.in_run);
             }
-            Shown::Question { .. } | Shown::Confirmation { .. } => {}
+            PromptState::Question { .. } | PromptState::Confirmation { .. } => {}
         }
     }
 
     /// Handles a line of input.
-    async fn take(&mut self, session: &Session, line: &str) {
+    async fn handle_line(&mut self, session: &Session, line: &str) {
         let Some(first) = self.line.front() else {
             return;
         };
-        match std::mem::replace(&mut self.shown, Shown::Nothing) {
+        match std::mem::replace(&mut self.shown, PromptState::Nothing) {
             // It was typed before there was a question.
-            Shown::Nothing => {}
-            Shown::Question { of } => match Choice::read(line, self.in_run) {
-                Some(Choice::Decide(decision @ (Decision::Once | Decision::Deny))) => {
+            PromptState::Nothing => {}
+            PromptState::Question { of } => match PromptAnswer::read(line, self.in_run) {
+                Some(PromptAnswer::Decide(decision @ (Decision::Once | Decision::Deny))) => {
                     self.decide(session, decision, Vec::new()).await;
                 }
-                Some(Choice::Decide(decision)) => {
+                Some(PromptAnswer::Decide(decision)) => {
                     let rest = self.line.iter().skip(1).map(|waits| &waits.asked);
                     let same = rest.filter(|other| other.cover == first.asked.cover);
                     let others: Vec<&ApprovalAsked> = same.collect();
                     render::confirm(&first.asked, decision, &others);
                     let others = others.iter().map(|other| other.approval.clone());
                     let others = others.collect();
-                    self.shown = Shown::Confirmation { decision, others };
+                    self.shown = PromptState::Confirmation { decision, others };
                 }
-                Some(Choice::Help) | None => {
+                Some(PromptAnswer::Help) | None => {
                     render::explain_answers(&first.asked, self.in_run);
-                    self.shown = Shown::Question { of };
+                    self.shown = PromptState::Question { of };
                 }
             },
-            Shown::Confirmation { decision, others } => match line.trim().to_lowercase().as_str() {
-                "y" | "yes" => self.decide(session, decision, others).await,
-                "n" | "no" => {
-                    render::ask_again(self.in_run);
-                    let of = self.answered + self.line.len();
-                    self.shown = Shown::Question { of };
+            PromptState::Confirmation { decision, others } => {
+                match line.trim().to_lowercase().as_str() {
+                    "y" | "yes" => self.decide(session, decision, others).await,
+                    "n" | "no" => {
+                        render::ask_again(self.in_run);
+                        let of = self.answered + self.line.len();
+                        self.shown = PromptState::Question { of };
+                    }
+                    _ => {
+                        render::confirm_again();
+                        self.shown = PromptState::Confirmation { decision, others };
+                    }
                 }
-                _ => {
-                    render::confirm_again();
-                    self.shown = Shown::Confirmation { decision, others };
-                }
-            },
+            }
         }
     }
 
@@ -328,7 +333,7 @@ impl Prompt {
                     self.answered += others;
                 }
                 if let Some(warning) = &decided.warning {
-                    render::holds_for_less(warning);
+                    render::approval_narrowed(warning);
                 }
             }
             // It was decided elsewhere, or is no longer needed.
@@ -337,38 +342,38 @@ impl Prompt {
             Err(_) => {}
         }
         // Prints what was held back during the question, before the next one.
-        self.give_back();
-        self.settle_soon();
+        self.resume_spinner();
+        self.schedule_show();
     }
 
-    fn give_back(&self) {
+    fn resume_spinner(&self) {
         if let Some(spinner) = &self.spinner {
-            spinner.show();
+            spinner.end_prompt();
         }
     }
 
     /// Standard input has ended: nothing is decided, and pending approvals can be answered elsewhere.
     fn close(&mut self) {
         (self.typed, self.is_closed, self.due) = (None, true, None);
-        if !matches!(self.shown, Shown::Nothing) {
-            render::left_open();
+        if !matches!(self.shown, PromptState::Nothing) {
+            render::approval_left_open();
         }
-        self.shown = Shown::Nothing;
-        self.give_back();
+        self.shown = PromptState::Nothing;
+        self.resume_spinner();
         for waits in std::mem::take(&mut self.line) {
-            self.tell(waits.asked);
+            self.print_pending(waits.asked);
         }
     }
 
     /// Prints that the approval must be answered elsewhere.
-    fn tell(&self, asked: ApprovalAsked) {
+    fn print_pending(&self, asked: ApprovalAsked) {
         if let Some(spinner) = &self.spinner {
-            spinner.aside(move || render::waits(&asked));
+            spinner.aside(move || render::approval_requested(&asked));
         }
     }
 
     /// Starts to read the terminal, at the first question.
-    fn read(&mut self) {
+    fn start_reader(&mut self) {
         if self.typed.is_some() {
             return;
         }
@@ -384,7 +389,7 @@ impl Prompt {
         });
     }
 
-    async fn typed(&mut self) -> Option<String> {
+    async fn next_typed_line(&mut self) -> Option<String> {
         match &mut self.typed {
             Some(typed) => typed.recv().await,
             None => std::future::pending().await,
@@ -392,13 +397,13 @@ impl Prompt {
     }
 }
 
-async fn settled(due: Option<Instant>) {
+async fn wait_until_due(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }
 }
 
-fn is_somebody_there() -> bool {
+fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -11,28 +11,28 @@ use mux_proto::{Error, Kind};
 use serde_json::Value;
 
 use self::{
-    files::{AuditFile, Tail, listed},
-    wanted::Wanted,
+    files::{AuditFile, AuditTail, list_audit_files},
+    wanted::AuditFilter,
 };
-use super::{Outcome, dirs, interrupted, usage};
+use super::{CommandResult, resolve_dirs, usage_error, wait_for_ctrl_c};
 use crate::{args, render};
 
 /// How often a followed file is polled.
-const TICK: Duration = Duration::from_millis(200);
+const AUDIT_FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 /// How many entries are shown by default.
-const LINES: usize = 50;
+const DEFAULT_AUDIT_LINES: usize = 50;
 
-pub(super) async fn audit(args: &args::Audit, json: bool) -> Outcome {
+pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
     if json && args.follow {
         let message = "--json prints one document, and --follow never ends";
-        return usage(message, "leave one of them out", json);
+        return usage_error(message, "leave one of them out", json);
     }
-    let wanted = match Wanted::of(args) {
+    let wanted = match AuditFilter::of(args) {
         Ok(wanted) => wanted,
-        Err(problem) => return usage(problem, "see `mux audit --help`", json),
+        Err(problem) => return usage_error(problem, "see `mux audit --help`", json),
     };
-    let folder = dirs()?.audit();
-    let files = listed(&folder);
+    let folder = resolve_dirs()?.audit();
+    let files = list_audit_files(&folder);
     let Some(latest) = files.last() else {
         let message = format!("there is no audit log in {} yet", folder.display());
         return Err(Error::new(Kind::NotFound, message)
@@ -42,30 +42,30 @@ pub(super) async fn audit(args: &args::Audit, json: bool) -> Outcome {
     let most = match (args.lines, &args.since) {
         (Some(lines), _) => lines,
         (None, Some(_)) => usize::MAX,
-        (None, None) => LINES,
+        (None, None) => DEFAULT_AUDIT_LINES,
     };
     let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
-    let past = past(&files, &wanted, most).map_err(failed)?;
+    let past = read_past_entries(&files, &wanted, most).map_err(failed)?;
     render::audit(&past.entries, past.torn, json);
     if !args.follow {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut tail = Tail::behind(&folder, latest, past.read).map_err(failed)?;
+    let mut tail = AuditTail::open_at(&folder, latest, past.read).map_err(failed)?;
     loop {
-        for line in tail.added().map_err(failed)? {
-            if let Some(entry) = wanted.read(&line).flatten() {
+        for line in tail.read_new_lines().map_err(failed)? {
+            if let Some(entry) = wanted.parse_match(&line).flatten() {
                 render::audit_entry(&entry);
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(TICK) => {}
-            () = interrupted() => return Ok(ExitCode::SUCCESS),
+            () = tokio::time::sleep(AUDIT_FOLLOW_INTERVAL) => {}
+            () = wait_for_ctrl_c() => return Ok(ExitCode::SUCCESS),
         }
     }
 }
 
 /// The entries that are in the log already.
-struct Past {
+struct PastEntries {
     /// The latest matching entries, the oldest first.
     entries: Vec<Value>,
     /// How many lines were invalid.
@@ -74,19 +74,23 @@ struct Past {
     read: u64,
 }
 
-fn past(files: &[AuditFile], wanted: &Wanted, most: usize) -> std::io::Result<Past> {
+fn read_past_entries(
+    files: &[AuditFile],
+    wanted: &AuditFilter,
+    most: usize,
+) -> std::io::Result<PastEntries> {
     let (mut pieces, mut found, mut torn, mut read) = (Vec::new(), 0, 0, None);
     let mut later: Option<&AuditFile> = None;
     for file in files.iter().rev() {
         // A file gets no entries after the next one was created.
-        if later.is_some_and(|later| found >= most || !wanted.reaches(later.began)) {
+        if later.is_some_and(|later| found >= most || !wanted.may_match_before(later.began)) {
             break;
         }
         let mut piece = Vec::new();
-        let (lines, length) = file.lines()?;
+        let (lines, length) = file.read_complete_lines()?;
         read.get_or_insert(length);
         for line in lines {
-            match wanted.read(&line) {
+            match wanted.parse_match(&line) {
                 Some(Some(entry)) => piece.push(entry),
                 Some(None) => {}
                 None => torn += 1,
@@ -98,7 +102,7 @@ fn past(files: &[AuditFile], wanted: &Wanted, most: usize) -> std::io::Result<Pa
     }
     let entries: Vec<Value> = pieces.into_iter().rev().flatten().collect();
     let over = entries.len().saturating_sub(most);
-    Ok(Past {
+    Ok(PastEntries {
         entries: entries.into_iter().skip(over).collect(),
         torn,
         read: read.unwrap_or_default(),

@@ -6,13 +6,13 @@ use std::{path::PathBuf, process::Stdio};
 
 use tokio::process::{Child, Command};
 
-use super::variable;
+use super::env_path;
 use crate::render;
 
 /// Starts `wanted`, or the system's opener of addresses; `None` if there is no display or it does not start. Some
 /// browsers keep running, so do not wait for the child.
-pub(super) fn open(wanted: Option<PathBuf>, url: &str) -> Option<Child> {
-    let command = opener(wanted)?;
+pub(super) fn open_url(wanted: Option<PathBuf>, url: &str) -> Option<Child> {
+    let command = opener_command(wanted)?;
     let (program, before) = command.split_first()?;
     let child = Command::new(program)
         .args(before)
@@ -31,7 +31,7 @@ pub(super) fn open(wanted: Option<PathBuf>, url: &str) -> Option<Child> {
 }
 
 /// The program and the arguments before the address.
-fn opener(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
+fn opener_command(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
     if let Some(program) = wanted {
         return Some(vec![program]);
     }
@@ -47,6 +47,6 @@ fn opener(wanted: Option<PathBuf>) -> Option<Vec<PathBuf>> {
     // Without a display `xdg-open` would start a text browser in this terminal.
     let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
         .into_iter()
-        .find_map(variable);
+        .find_map(env_path);
     screen.map(|_| vec!["xdg-open".into()])
 }

@@ -5,34 +5,36 @@ use std::{process::ExitCode, time::Duration};
 use mux_client::{Session, within_seconds};
 use mux_proto::{Kind, StopRequest};
 
-use super::{Failure, Outcome, dirs, running, session, upgrade};
+use super::{
+    CommandFailure, CommandResult, connect_if_running, connect_or_start, resolve_dirs, upgrade,
+};
 use crate::{args, exit, render};
 
 /// Covers the drain and the shutdown of all servers.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) async fn reload(json: bool) -> Outcome {
-    let session = session().await?;
+pub(super) async fn reload(json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
     let report = session
         .client
         .reload(within_seconds(30))
         .await?
-        .map_err(Failure::from)?;
+        .map_err(CommandFailure::from)?;
     Ok(render::reloaded(&report, json))
 }
 
-pub(super) async fn stop(args: &args::Stop, json: bool) -> Outcome {
-    match running().await? {
+pub(super) async fn stop(args: &args::StopArgs, json: bool) -> CommandResult {
+    match connect_if_running().await? {
         Some(session) => {
             let pid = session.welcome.pid;
-            end(session, args.now).await?;
+            stop_daemon(session, args.now).await?;
             render::stopped(Some(pid), json);
         }
         None => {
-            let leaving = mux_client::holder(&dirs()?).map_err(lock_failure)?;
+            let leaving = mux_client::lock_holder(&resolve_dirs()?).map_err(lock_failure)?;
             if let Some(pid) = leaving {
-                hurry(pid, args.now);
-                wait_for_end(pid).await?;
+                terminate_draining(pid, args.now);
+                wait_for_exit(pid).await?;
             }
             render::stopped(leaving, json);
         }
@@ -40,33 +42,33 @@ pub(super) async fn stop(args: &args::Stop, json: bool) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn restart(args: &args::Restart, json: bool) -> Outcome {
+pub(super) async fn restart(args: &args::RestartArgs, json: bool) -> CommandResult {
     if args.upgrade {
         return upgrade::upgrade(args.binary.as_deref(), json).await;
     }
-    if let Some(session) = running().await? {
-        end(session, args.now).await?;
+    if let Some(session) = connect_if_running().await? {
+        stop_daemon(session, args.now).await?;
     }
-    let session = session().await?;
+    let session = connect_or_start().await?;
     render::started(session.welcome.pid, json);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Stops the daemon and waits until it has released its lock.
-async fn end(session: Session, now: bool) -> Result<(), Failure> {
+async fn stop_daemon(session: Session, now: bool) -> Result<(), CommandFailure> {
     let request = StopRequest { now };
     session
         .client
         .stop(within_seconds(10), request)
         .await?
-        .map_err(Failure::from)?;
+        .map_err(CommandFailure::from)?;
     let pid = session.welcome.pid;
     drop(session);
-    wait_for_end(pid).await
+    wait_for_exit(pid).await
 }
 
 /// Sends SIGTERM to a daemon that drains and takes no more requests: a second signal ends it at once.
-fn hurry(pid: u32, now: bool) {
+fn terminate_draining(pid: u32, now: bool) {
     #[cfg(unix)]
     if now {
         use nix::sys::signal::{Signal, kill};
@@ -78,17 +80,23 @@ fn hurry(pid: u32, now: bool) {
     }
 }
 
-fn lock_failure(error: std::io::Error) -> Failure {
-    exit::machinery(format!("cannot read the lock: {error}")).into()
+fn lock_failure(error: std::io::Error) -> CommandFailure {
+    exit::unavailable_error(format!("cannot read the lock: {error}")).into()
 }
 
-async fn wait_for_end(pid: u32) -> Result<(), Failure> {
-    match tokio::time::timeout(PATIENCE, mux_client::ended(&dirs()?, pid)).await {
+async fn wait_for_exit(pid: u32) -> Result<(), CommandFailure> {
+    match tokio::time::timeout(
+        STOP_TIMEOUT,
+        mux_client::wait_for_exit(&resolve_dirs()?, pid),
+    )
+    .await
+    {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(lock_failure(error)),
         Err(_) => {
-            let mut error = exit::machinery(format!("muxd did not end within {PATIENCE:?}"))
-                .hint("`mux stop --now` cancels what runs");
+            let mut error =
+                exit::unavailable_error(format!("muxd did not end within {STOP_TIMEOUT:?}"))
+                    .hint("`mux stop --now` cancels what runs");
             error.kind = Kind::Timeout;
             Err(error.into())
         }

@@ -21,39 +21,39 @@ use std::path::Path;
 use mux_client::within_seconds;
 use mux_proto::{endpoint::Dirs, variables};
 
-use super::{Outcome, variable};
-use crate::render::{self, Check, Verdict};
+use super::{CommandResult, env_path};
+use crate::render::{self, CheckVerdict, DoctorCheck};
 
 /// The checks of one group.
-struct Group {
+struct CheckGroup {
     name: &'static str,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
-impl Group {
+impl CheckGroup {
     fn new(name: &'static str) -> Self {
         let checks = Vec::new();
         Self { name, checks }
     }
 
     fn ok(&mut self, message: impl Into<String>) {
-        self.add(Verdict::Ok, message.into(), None);
+        self.add(CheckVerdict::Ok, message.into(), None);
     }
 
     fn note(&mut self, message: impl Into<String>, fix: Option<&str>) {
-        self.add(Verdict::Note, message.into(), fix.map(str::to_owned));
+        self.add(CheckVerdict::Note, message.into(), fix.map(str::to_owned));
     }
 
     fn warn(&mut self, message: impl Into<String>, fix: impl Into<String>) {
-        self.add(Verdict::Warning, message.into(), Some(fix.into()));
+        self.add(CheckVerdict::Warning, message.into(), Some(fix.into()));
     }
 
     fn fail(&mut self, message: impl Into<String>, fix: impl Into<String>) {
-        self.add(Verdict::Failure, message.into(), Some(fix.into()));
+        self.add(CheckVerdict::Failure, message.into(), Some(fix.into()));
     }
 
-    fn add(&mut self, verdict: Verdict, message: String, fix: Option<String>) {
-        self.checks.push(Check {
+    fn add(&mut self, verdict: CheckVerdict, message: String, fix: Option<String>) {
+        self.checks.push(DoctorCheck {
             group: self.name,
             verdict,
             message,
@@ -62,43 +62,45 @@ impl Group {
     }
 
     fn failed(&self) -> bool {
-        self.checks.iter().any(|c| c.verdict == Verdict::Failure)
+        self.checks
+            .iter()
+            .any(|c| c.verdict == CheckVerdict::Failure)
     }
 }
 
-pub(super) async fn doctor(json: bool) -> Outcome {
-    Ok(render::doctor(&all().await, json))
+pub(super) async fn doctor(json: bool) -> CommandResult {
+    Ok(render::doctor(&run_checks().await, json))
 }
 
-async fn all() -> Vec<Check> {
-    let home = variable(variables::HOME);
+async fn run_checks() -> Vec<DoctorCheck> {
+    let home = env_path(variables::HOME);
     let dirs = match Dirs::resolve(home.as_deref()) {
         Ok(dirs) => dirs,
         Err(error) => {
-            let mut group = Group::new(places::NAME);
+            let mut group = CheckGroup::new(places::PLACES_GROUP);
             group.fail(error.to_string(), "mux cannot work until this is fixed");
             return group.checks;
         }
     };
-    let places = places::look(&dirs);
+    let places = places::check_directories(&dirs);
     let usable = !places.failed();
-    let muxd = variable(variables::DAEMON);
-    let programs = programs::look(muxd, variable(variables::WORKER));
+    let muxd = env_path(variables::DAEMON);
+    let programs = programs::check_programs(muxd, env_path(variables::WORKER));
     let mut checks = [places.checks, programs.checks].concat();
     if !usable {
         return checks;
     }
-    let (mut group, session) = daemon::look(&dirs).await;
+    let (mut group, session) = daemon::check_daemon(&dirs).await;
     let mut asked = Vec::new();
     let mut known = None;
     if let Some(session) = session {
         match session.client.status(within_seconds(10)).await {
             Ok(Ok(status)) => {
-                asked.extend(workers::look(&status).checks);
-                asked.extend(checker::look(&status).checks);
-                asked.extend(servers::look(&status).checks);
-                asked.extend(telemetry::look(&status).checks);
-                asked.extend(waiting::look(&session).await.checks);
+                asked.extend(workers::check_workers(&status).checks);
+                asked.extend(checker::check_type_checker(&status).checks);
+                asked.extend(servers::check_servers(&status).checks);
+                asked.extend(telemetry::check_telemetry(&status).checks);
+                asked.extend(waiting::check_pending_approvals(&session).await.checks);
                 known = Some(status);
             }
             Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
@@ -109,13 +111,15 @@ async fn all() -> Vec<Check> {
         }
     }
     let known = known.as_ref();
-    checks.extend(machine::look(&dirs, known).checks);
+    checks.extend(machine::check_machine(&dirs, known).checks);
     checks.extend(group.checks);
-    checks.extend(service::look(&dirs, known).await.checks);
-    let path = variable("PATH");
-    checks.extend(written::look(&dirs, known, path.as_deref().map(Path::as_os_str)).checks);
+    checks.extend(service::check_service(&dirs, known).await.checks);
+    let path = env_path("PATH");
+    checks.extend(
+        written::check_config_file(&dirs, known, path.as_deref().map(Path::as_os_str)).checks,
+    );
     checks.extend(asked);
-    checks.extend(network::look(variable).checks);
-    checks.extend(agents::look(&dirs).checks);
+    checks.extend(network::check_network(env_path).checks);
+    checks.extend(agents::check_agents(&dirs).checks);
     checks
 }

@@ -10,20 +10,21 @@ use mux_proto::{Error, Kind, ServerInfo, endpoint::Dirs};
 use serde_json::Value;
 
 use super::{
-    Failure, dirs,
-    import::{self, EnvFile, WithheldSecret, clash, config_failure, file_failure},
-    install::places,
-    running,
+    CommandFailure, connect_if_running,
+    import::{self, EnvFile, WithheldSecret, config_failure, file_failure, names_clash},
+    install::agent_places,
+    resolve_dirs,
 };
 use crate::{
-    agents::{AgentFile, Document, DocumentError, Format, unified},
+    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, masked_diff},
     render::ServerEdit,
 };
 
 /// The sections that share one namespace, each with the word for its entries.
-const SECTIONS: &[(&[&str], &str)] = &[(&["servers"], "server"), (&["sources"], "source")];
+const NAMESPACE_SECTIONS: &[(&[&str], &str)] =
+    &[(&["servers"], "server"), (&["sources"], "source")];
 
-pub(super) fn added(replaced: bool) -> &'static str {
+pub(super) fn edit_verb(replaced: bool) -> &'static str {
     match replaced {
         true => "replaced",
         false => "added",
@@ -31,21 +32,21 @@ pub(super) fn added(replaced: bool) -> &'static str {
 }
 
 /// config.toml and the `env` file, as they were read and with the edits.
-pub(super) struct Files {
+pub(super) struct ConfigFiles {
     /// The section of the entries that are edited.
     section: &'static [&'static str],
     pub(super) dirs: Dirs,
     file: AgentFile,
-    pub(super) config: Document,
+    pub(super) config: ConfigDocument,
     variables: AgentFile,
     env: EnvFile,
 }
 
-impl Files {
-    pub(super) fn read(section: &'static [&'static str]) -> Result<Self, Failure> {
-        let dirs = dirs()?;
+impl ConfigFiles {
+    pub(super) fn read(section: &'static [&'static str]) -> Result<Self, CommandFailure> {
+        let dirs = resolve_dirs()?;
         let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
-        let config = Document::parse(file.bytes(), Format::Toml)
+        let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
             .map_err(|error| config_failure(&error, &dirs.config_file()))?;
         let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
         let env = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
@@ -60,16 +61,20 @@ impl Files {
     }
 
     /// The entry that has this name, or one that is the same identifier in programs.
-    fn name_of(&self, section: &[&str], name: &str) -> Option<&str> {
-        let servers = self.config.servers(section);
+    fn find_clashing_entry(&self, section: &[&str], name: &str) -> Option<&str> {
+        let servers = self.config.section_entries(section);
         let mut names = servers.into_iter().map(|(known, _)| known);
-        names.find(|known| clash(known, name))
+        names.find(|known| names_clash(known, name))
     }
 
     /// The entry that a new one of this name replaces. Fails if there is one that it may not replace.
-    pub(super) fn replaced(&self, name: &str, replace: bool) -> Result<Option<String>, Failure> {
-        for (section, what) in SECTIONS {
-            let Some(known) = self.name_of(section, name) else {
+    pub(super) fn entry_to_replace(
+        &self,
+        name: &str,
+        replace: bool,
+    ) -> Result<Option<String>, CommandFailure> {
+        for (section, what) in NAMESPACE_SECTIONS {
+            let Some(known) = self.find_clashing_entry(section, name) else {
                 continue;
             };
             if *section == self.section && replace {
@@ -88,7 +93,7 @@ impl Files {
     }
 
     /// Puts secrets into the file `env`.
-    pub(super) fn keep(&mut self, secrets: &[WithheldSecret]) -> Result<(), Failure> {
+    pub(super) fn set_secrets(&mut self, secrets: &[WithheldSecret]) -> Result<(), CommandFailure> {
         for WithheldSecret { variable, value } in secrets {
             if !self.env.set(variable, value.expose()) {
                 let message = format!("the value of {variable} has a line break");
@@ -100,11 +105,11 @@ impl Files {
         Ok(())
     }
 
-    pub(super) fn existing(&self, name: &str) -> Result<String, Failure> {
-        if let Some(known) = self.name_of(self.section, name) {
+    pub(super) fn existing_entry_name(&self, name: &str) -> Result<String, CommandFailure> {
+        if let Some(known) = self.find_clashing_entry(self.section, name) {
             return Ok(known.to_owned());
         }
-        let servers = self.config.servers(self.section);
+        let servers = self.config.section_entries(self.section);
         let known: Vec<&str> = servers.into_iter().map(|(known, _)| known).collect();
         let file = self.dirs.config_file();
         let message = format!(
@@ -113,10 +118,12 @@ impl Files {
             file.display()
         );
         let error = Error::new(Kind::NotFound, message);
-        let mut others = SECTIONS
+        let mut others = NAMESPACE_SECTIONS
             .iter()
             .filter(|(section, _)| *section != self.section);
-        if let Some((_, what)) = others.find(|(section, _)| self.name_of(section, name).is_some()) {
+        if let Some((_, what)) =
+            others.find(|(section, _)| self.find_clashing_entry(section, name).is_some())
+        {
             return Err(error
                 .hint(format!("it is a {what}: see `mux {what}s --help`"))
                 .into());
@@ -129,34 +136,35 @@ impl Files {
         })
     }
 
-    pub(super) fn is_off(&self, name: &str) -> bool {
-        let entry = self.config.server(self.section, name);
+    pub(super) fn is_disabled(&self, name: &str) -> bool {
+        let entry = self.config.find_section_entry(self.section, name);
         entry.and_then(|entry| entry.get("enabled")) == Some(&Value::Bool(false))
     }
 
-    pub(super) fn retold(
+    pub(super) fn reparse_config(
         &self,
-        edited: Result<String, DocumentError>,
-    ) -> Result<Document, Failure> {
-        let parsed = edited.and_then(|text| Document::parse(text.as_bytes(), Format::Toml));
+        edited: Result<String, ConfigDocumentError>,
+    ) -> Result<ConfigDocument, CommandFailure> {
+        let parsed =
+            edited.and_then(|text| ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml));
         parsed.map_err(|error| config_failure(&error, &self.dirs.config_file()))
     }
 
     /// Writes the changes, and asks a running daemon for the resulting state of the server.
-    pub(super) async fn finish(
+    pub(super) async fn write_and_refresh(
         self,
         mut edit: ServerEdit,
         loses: bool,
-    ) -> Result<ServerEdit, Failure> {
+    ) -> Result<ServerEdit, CommandFailure> {
         let old = String::from_utf8_lossy(self.file.bytes()).into_owned();
         let new = self.config.text();
         let path = self.dirs.config_file();
-        edit.diff = unified(&old, &new, &places()?.short(&path));
+        edit.diff = masked_diff(&old, &new, &agent_places()?.tilde_path(&path));
         edit.config = path;
         edit.changed = old != new || self.env.changed();
         if edit.changed && !edit.dry_run {
-            edit.backup = self.write(&new, loses)?;
-            match verdict(&edit.server).await {
+            edit.backup = self.write_config_files(&new, loses)?;
+            match refreshed_server(&edit.server).await {
                 Ok(verdict) => edit.verdict = verdict,
                 Err(error) => edit.not_reloaded = Some(error.message),
             }
@@ -165,12 +173,16 @@ impl Files {
     }
 
     /// Writes the secrets first: an entry whose secret is missing would be refused. Text that is lost is backed up.
-    fn write(&self, config: &str, loses: bool) -> Result<Option<PathBuf>, Failure> {
-        import::prepare(&self.dirs)?;
+    fn write_config_files(
+        &self,
+        config: &str,
+        loses: bool,
+    ) -> Result<Option<PathBuf>, CommandFailure> {
+        import::prepare_dirs(&self.dirs)?;
         let now = SystemTime::now();
         if self.env.changed() {
-            import::close(&self.dirs.env_file())?;
-            if self.env.wrote_over() {
+            import::restrict_to_owner(&self.dirs.env_file())?;
+            if self.env.overwrote_value() {
                 self.variables.back_up(now).map_err(file_failure)?;
             }
             let text = self.env.text();
@@ -192,14 +204,17 @@ impl Files {
 
 /// The state of a server in the running daemon, after a refresh: `None` if no daemon runs, `Some(None)` if it does not
 /// know the server.
-async fn verdict(server: &str) -> Result<Option<Option<ServerInfo>>, Error> {
-    let Some(session) = running().await.map_err(|failure| failure.error)? else {
+async fn refreshed_server(server: &str) -> Result<Option<Option<ServerInfo>>, Error> {
+    let Some(session) = connect_if_running()
+        .await
+        .map_err(|failure| failure.error)?
+    else {
         return Ok(None);
     };
-    session.require("refresh")?;
+    session.require_feature("refresh")?;
     let answer = session.client.refresh(within_seconds(60)).await;
-    answer.map_err(|error| Failure::from(error).error)??;
+    answer.map_err(|error| CommandFailure::from(error).error)??;
     let servers = session.client.servers(within_seconds(10)).await;
-    let servers = servers.map_err(|error| Failure::from(error).error)??;
+    let servers = servers.map_err(|error| CommandFailure::from(error).error)??;
     Ok(Some(servers.into_iter().find(|info| info.name == server)))
 }

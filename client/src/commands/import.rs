@@ -17,46 +17,55 @@ use mux_client::within_seconds;
 use mux_proto::{Error, Kind, ReloadReport, endpoint::Dirs};
 
 pub(super) use self::{
-    definition::{Definition, IDENTITY, over},
+    definition::{SERVER_IDENTITY_KEYS, ServerDefinition, overwrite_entry},
     env_file::EnvFile,
-    names::{allowed, clash},
-    references::escaped,
-    withhold::{WithheldSecret, withhold, withhold_credentials},
+    names::{names_clash, nearest_valid_name},
+    references::escape_literal,
+    withhold::{WithheldSecret, withhold_credentials, withhold_secrets},
 };
 use self::{
-    foreign::Source,
-    merge::{Merged, merge},
+    foreign::AgentServer,
+    merge::{MergedConfig, merge_servers},
 };
-use super::{Failure, Outcome, dirs, install::places, running};
+use super::{
+    CommandFailure, CommandResult, connect_if_running, install::agent_places, resolve_dirs,
+};
 use crate::{
-    agents::{Agent, AgentFile, Document, DocumentError, FileError, Format, Places, unified},
+    agents::{
+        Agent, AgentFile, AgentFileError, AgentPaths, ConfigDocument, ConfigDocumentError,
+        ConfigFormat, masked_diff,
+    },
     args, exit,
-    render::{self, Import},
+    render::{self, ImportReport},
 };
 
-pub(super) async fn import(args: &args::Import, json: bool) -> Outcome {
-    let dirs = dirs()?;
-    let places = places()?;
-    let mut import = Import::new(args.dry_run, dirs.config_file(), dirs.env_file());
-    let sources = read_all(args, &places, &mut import)?;
+pub(super) async fn import(args: &args::ImportArgs, json: bool) -> CommandResult {
+    let dirs = resolve_dirs()?;
+    let places = agent_places()?;
+    let mut import = ImportReport::new(args.dry_run, dirs.config_file(), dirs.env_file());
+    let sources = read_all_agents(args, &places, &mut import)?;
 
     let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
-    let config = Document::parse(file.bytes(), Format::Toml)
+    let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
         .map_err(|error| config_failure(&error, &dirs.config_file()))?;
     let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
     let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
-    let merged = merge(&sources, config, known, args.replace)
+    let merged = merge_servers(&sources, config, known, args.replace)
         .map_err(|error| config_failure(&error, &dirs.config_file()))?;
 
     let old = String::from_utf8_lossy(file.bytes()).into_owned();
-    import.diff = unified(&old, &merged.config, &places.short(&dirs.config_file()));
+    import.diff = masked_diff(
+        &old,
+        &merged.config,
+        &places.tilde_path(&dirs.config_file()),
+    );
     let changed = merged.config != old || merged.env.changed();
     if changed && !args.dry_run {
-        write(&dirs, &file, &variables, &merged, &mut import)?;
+        write_import(&dirs, &file, &variables, &merged, &mut import)?;
     }
     import.carried = merged.carried;
     if changed && !args.dry_run {
-        match reload().await {
+        match reload_if_running().await {
             Ok(report) => import.reloaded = report,
             Err(error) => import.not_reloaded = Some(error.message),
         }
@@ -65,11 +74,11 @@ pub(super) async fn import(args: &args::Import, json: bool) -> Outcome {
 }
 
 /// Reads the servers of the agents. A file that cannot be read is reported, and the others are still read.
-fn read_all(
-    args: &args::Import,
-    places: &Places,
-    import: &mut Import,
-) -> Result<Vec<Source>, Failure> {
+fn read_all_agents(
+    args: &args::ImportArgs,
+    places: &AgentPaths,
+    import: &mut ImportReport,
+) -> Result<Vec<AgentServer>, CommandFailure> {
     let mut agents = args.from.clone();
     agents.sort_unstable();
     agents.dedup();
@@ -77,7 +86,7 @@ fn read_all(
         agents.extend(
             Agent::ALL
                 .into_iter()
-                .filter(|agent| places.file(*agent).exists()),
+                .filter(|agent| places.agent_config_file(*agent).exists()),
         );
     }
     if agents.is_empty() {
@@ -95,8 +104,8 @@ fn read_all(
     let project = std::env::current_dir().ok();
     let mut sources = Vec::new();
     for agent in agents {
-        let path = places.file(agent);
-        match foreign::read(agent, &path, project.as_deref()) {
+        let path = places.agent_config_file(agent);
+        match foreign::read_agent_servers(agent, &path, project.as_deref()) {
             Ok((found, notes)) => {
                 import.read(agent, path, Ok(notes));
                 sources.extend(found);
@@ -109,18 +118,18 @@ fn read_all(
 
 /// Writes the secrets first: an entry whose secret is missing would be refused, and a secret without an entry does no
 /// harm.
-fn write(
+fn write_import(
     dirs: &Dirs,
     config: &AgentFile,
     variables: &AgentFile,
-    merged: &Merged,
-    import: &mut Import,
-) -> Result<(), Failure> {
-    prepare(dirs)?;
+    merged: &MergedConfig,
+    import: &mut ImportReport,
+) -> Result<(), CommandFailure> {
+    prepare_dirs(dirs)?;
     let now = SystemTime::now();
     if merged.env.changed() {
-        close(&dirs.env_file())?;
-        if merged.env.wrote_over() {
+        restrict_to_owner(&dirs.env_file())?;
+        if merged.env.overwrote_value() {
             import.env_backup = variables.back_up(now).map_err(file_failure)?;
         }
         variables
@@ -136,21 +145,20 @@ fn write(
     Ok(())
 }
 
-pub(super) fn prepare(dirs: &Dirs) -> Result<(), Failure> {
+pub(super) fn prepare_dirs(dirs: &Dirs) -> Result<(), CommandFailure> {
     let prepared = dirs.prepare();
-    prepared.map_err(|error| exit::machinery(error.to_string()).into())
+    prepared.map_err(|error| exit::unavailable_error(error.to_string()).into())
 }
 
 /// Closes the file with the secrets to other users. Must precede the write of any secret.
 #[cfg(unix)]
-pub(super) fn close(path: &Path) -> Result<(), Failure> {
+pub(super) fn restrict_to_owner(path: &Path) -> Result<(), CommandFailure> {
     use std::{fs, io, os::unix::fs::PermissionsExt as _};
 
     match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(exit::machinery(format!(
-            "cannot close {} to other users: {error}",
-            path.display()
-        ))
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(exit::unavailable_error(
+            format!("cannot close {} to other users: {error}", path.display()),
+        )
         .into()),
         _ => Ok(()),
     }
@@ -158,32 +166,35 @@ pub(super) fn close(path: &Path) -> Result<(), Failure> {
 
 /// Does nothing: other users cannot read files in a user's directories on this platform.
 #[cfg(not(unix))]
-pub(super) fn close(_path: &Path) -> Result<(), Failure> {
+pub(super) fn restrict_to_owner(_path: &Path) -> Result<(), CommandFailure> {
     Ok(())
 }
 
 /// Makes a running daemon reload the configuration; starts none.
-async fn reload() -> Result<Option<ReloadReport>, Error> {
-    let Some(session) = running().await.map_err(|failure| failure.error)? else {
+async fn reload_if_running() -> Result<Option<ReloadReport>, Error> {
+    let Some(session) = connect_if_running()
+        .await
+        .map_err(|failure| failure.error)?
+    else {
         return Ok(None);
     };
     let answer = session.client.reload(within_seconds(30)).await;
     answer
-        .map_err(|error| Failure::from(error).error)?
+        .map_err(|error| CommandFailure::from(error).error)?
         .map(Some)
 }
 
-pub(super) fn file_failure(error: FileError) -> Failure {
-    exit::machinery(error.to_string()).into()
+pub(super) fn file_failure(error: AgentFileError) -> CommandFailure {
+    exit::unavailable_error(error.to_string()).into()
 }
 
-pub(super) fn config_failure(error: &DocumentError, path: &Path) -> Failure {
+pub(super) fn config_failure(error: &ConfigDocumentError, path: &Path) -> CommandFailure {
     let mut told = Error::new(
         Kind::Validation,
         format!("{} was left alone: {error}", path.display()),
     )
     .hint("fix it, then try again");
-    if let DocumentError::Syntax { line, column, .. } = error {
+    if let ConfigDocumentError::Syntax { line, column, .. } = error {
         (told.line, told.column) = (Some(*line), Some(*column));
     }
     told.into()

@@ -13,51 +13,54 @@ use std::{
 
 use mux_proto::{Error, Kind};
 
-use self::plan::{Plan, Step};
-use super::{Failure, Outcome, usage, variable};
+use self::plan::{FileStep, InstallPlan};
+use super::{CommandFailure, CommandResult, env_path, usage_error};
 use crate::{
-    agents::{Agent, AgentFile, Document, DocumentError, Door, Places, System, unified},
+    agents::{
+        Agent, AgentFile, AgentPaths, ConfigDocument, ConfigDocumentError, MuxEntry,
+        OperatingSystem, masked_diff,
+    },
     args, exit,
-    render::{self, Edit, Known},
+    render::{self, InstallEdit, KnownAgent},
 };
 
-pub(super) fn install(args: &args::Install, json: bool) -> Outcome {
-    let places = places()?;
+pub(super) fn install(args: &args::InstallArgs, json: bool) -> CommandResult {
+    let places = agent_places()?;
     if args.list {
-        return Ok(render::known(&list(&places), json));
+        return Ok(render::known(&list_agents(&places), json));
     }
-    let agents = match chosen(&args.agents, args.project, &places) {
+    let agents = match select_agents(&args.agents, args.project, &places) {
         Ok(agents) => agents,
         Err(error) if error.kind == Kind::NotFound => return Err(error.into()),
-        Err(error) => return usage(error.message, error.hint.unwrap_or_default(), json),
+        Err(error) => return usage_error(error.message, error.hint.unwrap_or_default(), json),
     };
     let mut edits = Vec::new();
     for agent in agents {
         let path = match args.project {
             true => project_file(agent)?,
-            false => places.file(agent),
+            false => places.agent_config_file(agent),
         };
-        let door = ours::door(agent, args)?;
-        let found = args.project || places.found(agent);
-        edits.push(match edit(agent, &path, &door, args, &places) {
-            Ok(edit) => Edit { found, ..edit },
-            Err(error) => Edit::failed(agent, path, found, error),
+        let door = ours::launch_entry(agent, args)?;
+        let found = args.project || places.seems_installed(agent);
+        edits.push(match edit_agent_file(agent, &path, &door, args, &places) {
+            Ok(edit) => InstallEdit { found, ..edit },
+            Err(error) => InstallEdit::failed(agent, path, found, error),
         });
     }
     Ok(render::edits(&edits, &args.name, args.dry_run, json))
 }
 
 /// The locations of the agents' files, from this process's environment.
-pub(super) fn places() -> Result<Places, Failure> {
-    Places::new(System::current(), variable).ok_or_else(|| {
-        exit::machinery("cannot find a home directory".into())
+pub(super) fn agent_places() -> Result<AgentPaths, CommandFailure> {
+    AgentPaths::new(OperatingSystem::current(), env_path).ok_or_else(|| {
+        exit::unavailable_error("cannot find a home directory".into())
             .hint("set HOME")
             .into()
     })
 }
 
 /// The agents that were named, or all that are found on this machine.
-fn chosen(named: &[Agent], project: bool, places: &Places) -> Result<Vec<Agent>, Error> {
+fn select_agents(named: &[Agent], project: bool, places: &AgentPaths) -> Result<Vec<Agent>, Error> {
     let mut agents = named.to_vec();
     agents.sort_unstable();
     agents.dedup();
@@ -65,17 +68,27 @@ fn chosen(named: &[Agent], project: bool, places: &Places) -> Result<Vec<Agent>,
         if agents.is_empty() {
             agents.push(Agent::Claude);
         }
-        return match agents.iter().find(|agent| in_project(**agent).is_none()) {
+        return match agents
+            .iter()
+            .find(|agent| project_file_name(**agent).is_none())
+        {
             Some(other) => Err(Error::new(
                 Kind::Validation,
-                format!("{} has no project file that mux knows", other.title()),
+                format!(
+                    "{} has no project file that mux knows",
+                    other.display_name()
+                ),
             )
             .hint("--project works with claude, cursor and vscode")),
             None => Ok(agents),
         };
     }
     if agents.is_empty() {
-        agents.extend(Agent::ALL.into_iter().filter(|agent| places.found(*agent)));
+        agents.extend(
+            Agent::ALL
+                .into_iter()
+                .filter(|agent| places.seems_installed(*agent)),
+        );
     }
     if agents.is_empty() {
         let names = Agent::ALL.map(Agent::name).join(", ");
@@ -89,7 +102,7 @@ fn chosen(named: &[Agent], project: bool, places: &Places) -> Result<Vec<Agent>,
 }
 
 /// An agent's file in a project, relative to the project's directory.
-fn in_project(agent: Agent) -> Option<&'static str> {
+fn project_file_name(agent: Agent) -> Option<&'static str> {
     match agent {
         Agent::Claude => Some(".mcp.json"),
         Agent::Cursor => Some(".cursor/mcp.json"),
@@ -98,43 +111,47 @@ fn in_project(agent: Agent) -> Option<&'static str> {
     }
 }
 
-fn project_file(agent: Agent) -> Result<PathBuf, Failure> {
+fn project_file(agent: Agent) -> Result<PathBuf, CommandFailure> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the project is where the user stands"
     )]
     let folder = std::env::current_dir();
-    let folder = folder
-        .map_err(|error| exit::machinery(format!("cannot get the current directory: {error}")))?;
-    Ok(folder.join(in_project(agent).unwrap_or_default()))
+    let folder = folder.map_err(|error| {
+        exit::unavailable_error(format!("cannot get the current directory: {error}"))
+    })?;
+    Ok(folder.join(project_file_name(agent).unwrap_or_default()))
 }
 
 /// Edits one agent's file, unless this is a dry run.
-fn edit(
+fn edit_agent_file(
     agent: Agent,
     path: &Path,
-    door: &Door,
-    args: &args::Install,
-    places: &Places,
-) -> Result<Edit, Error> {
-    let file = AgentFile::read(path).map_err(|error| machinery(&error))?;
+    door: &MuxEntry,
+    args: &args::InstallArgs,
+    places: &AgentPaths,
+) -> Result<InstallEdit, Error> {
+    let file = AgentFile::read(path).map_err(|error| file_error(&error))?;
     let plan = if args.undo {
-        undo::plan(&file, path, agent, &args.name)
+        undo::plan_uninstall(&file, path, agent, &args.name)
     } else {
-        plan::plan(&file, agent, &args.name, door)
+        plan::plan_install(&file, agent, &args.name, door)
     };
-    let Plan { status, step } = plan.map_err(|error| unusable(&error, agent, path, args, door))?;
+    let InstallPlan { status, step } =
+        plan.map_err(|error| unusable_file_error(&error, agent, path, args, door))?;
     let old = String::from_utf8_lossy(file.bytes()).into_owned();
     let diff = match &step {
-        Step::Nothing => String::new(),
-        Step::Write(text) | Step::Restore { text, .. } => unified(&old, text, &places.short(path)),
-        Step::Remove => unified(&old, "", &places.short(path)),
+        FileStep::Nothing => String::new(),
+        FileStep::Write(text) | FileStep::Restore { text, .. } => {
+            masked_diff(&old, text, &places.tilde_path(path))
+        }
+        FileStep::Remove => masked_diff(&old, "", &places.tilde_path(path)),
     };
     let mut backup = None;
     if !args.dry_run {
-        backup = carry_out(&file, step)?;
+        backup = apply_file_step(&file, step)?;
     }
-    Ok(Edit {
+    Ok(InstallEdit {
         agent,
         found: true,
         file: path.to_owned(),
@@ -146,38 +163,38 @@ fn edit(
 }
 
 /// Carries out a step, and returns the backup of the file, if one was made.
-fn carry_out(file: &AgentFile, step: Step) -> Result<Option<PathBuf>, Error> {
+fn apply_file_step(file: &AgentFile, step: FileStep) -> Result<Option<PathBuf>, Error> {
     let done = match step {
-        Step::Nothing => Ok(None),
-        Step::Write(text) => file.back_up(SystemTime::now()).and_then(|backup| {
+        FileStep::Nothing => Ok(None),
+        FileStep::Write(text) => file.back_up(SystemTime::now()).and_then(|backup| {
             file.replace(text.as_bytes())?;
             Ok(backup)
         }),
-        Step::Restore { text, backup } => file.replace(text.as_bytes()).map(|()| {
+        FileStep::Restore { text, backup } => file.replace(text.as_bytes()).map(|()| {
             // Its content is the file's now.
             drop(std::fs::remove_file(backup));
             None
         }),
-        Step::Remove => file.remove().map(|()| None),
+        FileStep::Remove => file.remove().map(|()| None),
     };
-    done.map_err(|error| machinery(&error))
+    done.map_err(|error| file_error(&error))
 }
 
-fn list(places: &Places) -> Vec<Known> {
+fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
     Agent::ALL
         .into_iter()
         .map(|agent| {
-            let file = places.file(agent);
+            let file = places.agent_config_file(agent);
             let names = AgentFile::read(&file)
                 .map_err(|error| error.to_string())
                 .and_then(|read| {
-                    Document::parse(read.bytes(), agent.format()).map_err(|e| e.to_string())
+                    ConfigDocument::parse(read.bytes(), agent.format()).map_err(|e| e.to_string())
                 })
-                .map(|document| plan::names_of_ours(&document, agent));
-            Known {
+                .map(|document| plan::own_entry_names(&document, agent));
+            KnownAgent {
                 agent,
-                found: places.found(agent),
-                shown: places.short(&file),
+                found: places.seems_installed(agent),
+                shown: places.tilde_path(&file),
                 file,
                 names,
             }
@@ -185,31 +202,31 @@ fn list(places: &Places) -> Vec<Known> {
         .collect()
 }
 
-fn machinery(error: &crate::agents::FileError) -> Error {
-    exit::machinery(error.to_string())
+fn file_error(error: &crate::agents::AgentFileError) -> Error {
+    exit::unavailable_error(error.to_string())
 }
 
 /// The error for a file that was left alone, with the edit to make by hand.
-fn unusable(
-    error: &plan::PlanError,
+fn unusable_file_error(
+    error: &plan::InstallPlanError,
     agent: Agent,
     path: &Path,
-    args: &args::Install,
-    door: &Door,
+    args: &args::InstallArgs,
+    door: &MuxEntry,
 ) -> Error {
     let shown = path.display();
     let mut told = Error::new(Kind::Validation, format!("{shown} was left alone: {error}"));
     let Some(document) = error.document() else {
         return told.hint("choose another name with --name");
     };
-    if let DocumentError::Syntax { line, column, .. } = document {
+    if let ConfigDocumentError::Syntax { line, column, .. } = document {
         (told.line, told.column) = (Some(*line), Some(*column));
     }
     if args.undo {
         return told.hint(format!("remove the entry `{}` by hand", args.name));
     }
-    let section = plan::usual_section(agent);
-    let entry = door.by_hand(agent, section, &args.name);
+    let section = plan::default_section(agent);
+    let entry = door.manual_text(agent, section, &args.name);
     told.hint(format!(
         "fix the file and try again, or add this by hand:\n{entry}"
     ))

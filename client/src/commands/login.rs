@@ -9,67 +9,76 @@ use mux_proto::{
     Kind, LoginFinishRequest, LoginRequest, LoginStarted, LoginState, LoginWaitRequest, transport,
 };
 
-use super::{Failure, Outcome, browser, session, show::STARTS};
+use super::{CommandFailure, CommandResult, browser, connect_or_start, show::SERVER_START_TIMEOUT};
 use crate::{args, exit, render};
 
 /// Milliseconds of one long poll; the daemon waits no longer.
-const POLL: u64 = 30_000;
+const LOGIN_POLL_MS: u64 = 30_000;
 /// Seconds for requests that discover and ask the authorization server, which may be slow.
-const BEGINNING: u64 = 180;
+const LOGIN_TIMEOUT_SECS: u64 = 180;
 
-pub(super) async fn login(args: args::Login, json: bool) -> Outcome {
-    let session = session().await?;
-    session.require("login").map_err(Failure::from)?;
-    let waiting = render::Waiting::begin("looking for the authorization server", json);
+pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
+    session
+        .require_feature("login")
+        .map_err(CommandFailure::from)?;
+    let waiting = render::SpinnerGuard::begin("looking for the authorization server", json);
     let server = args.server.clone();
     let request = LoginRequest {
         server: args.server,
     };
     let started = session
         .client
-        .login(within_seconds(BEGINNING), request)
+        .login(within_seconds(LOGIN_TIMEOUT_SECS), request)
         .await;
     waiting.end();
-    let started = started?.map_err(Failure::from)?;
-    if !is_openable(&started.url) {
+    let started = started?.map_err(CommandFailure::from)?;
+    if !is_web_url(&started.url) {
         let message = "the authorization server gave an address that is not http or https";
-        return Err(exit::machinery(message.into()).into());
+        return Err(exit::unavailable_error(message.into()).into());
     }
     // Shown before anything is opened: the user may expect another place to sign in.
     render::sign_in_at(&server, started.issuer.as_deref(), &started.url);
     let opened = match args.no_browser || args.paste {
         true => None,
-        false => browser::open(args.browser, &started.url),
+        false => browser::open_url(args.browser, &started.url),
     };
     render::open_this(&started.url, opened.is_some());
     // Without a terminal the user cannot paste the final address of the browser.
     let paste = args.paste || (opened.is_none() && io::stdin().is_terminal());
     let state = match paste {
-        true => pasted(&session, &started).await?,
-        false => outcome(&session, &started).await?,
+        true => wait_for_login_or_paste(&session, &started).await?,
+        false => wait_for_login(&session, &started).await?,
     };
     drop(opened);
     Ok(render::signed_in(&state, json))
 }
 
-pub(super) async fn logout(server: String, json: bool) -> Outcome {
-    let session = session().await?;
-    session.require("logout").map_err(Failure::from)?;
-    let ended = session.client.logout(transport::within(STARTS), server);
-    let ended = ended.await?.map_err(Failure::from)?;
+pub(super) async fn logout(server: String, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
+    session
+        .require_feature("logout")
+        .map_err(CommandFailure::from)?;
+    let ended = session
+        .client
+        .logout(transport::within(SERVER_START_TIMEOUT), server);
+    let ended = ended.await?.map_err(CommandFailure::from)?;
     Ok(render::logged_out(&ended, json))
 }
 
 /// Waits until the login has ended in the browser.
-async fn outcome(session: &Session, started: &LoginStarted) -> Result<LoginState, Failure> {
+async fn wait_for_login(
+    session: &Session,
+    started: &LoginStarted,
+) -> Result<LoginState, CommandFailure> {
     loop {
         let request = LoginWaitRequest {
             login: started.login.clone(),
-            wait_ms: POLL,
+            wait_ms: LOGIN_POLL_MS,
         };
         // A login includes connecting to the server, but a poll never takes longer than `wait_ms`.
         let state = session.client.login_wait(within_seconds(60), request);
-        let state = state.await?.map_err(Failure::from)?;
+        let state = state.await?.map_err(CommandFailure::from)?;
         if !state.pending {
             return Ok(state);
         }
@@ -77,14 +86,17 @@ async fn outcome(session: &Session, started: &LoginStarted) -> Result<LoginState
 }
 
 /// Waits for the browser, or for the user to paste the address that the browser would deliver.
-async fn pasted(session: &Session, started: &LoginStarted) -> Result<LoginState, Failure> {
+async fn wait_for_login_or_paste(
+    session: &Session,
+    started: &LoginStarted,
+) -> Result<LoginState, CommandFailure> {
     render::paste_this();
-    let waited = outcome(session, started);
+    let waited = wait_for_login(session, started);
     tokio::pin!(waited);
     loop {
         let line = tokio::select! {
             state = &mut waited => return state,
-            line = line() => line,
+            line = read_stdin_line() => line,
         };
         let Some(line) = line else {
             // Standard input has ended: only the browser can finish the login.
@@ -99,7 +111,7 @@ async fn pasted(session: &Session, started: &LoginStarted) -> Result<LoginState,
         };
         let finished = session
             .client
-            .login_finish(within_seconds(BEGINNING), request);
+            .login_finish(within_seconds(LOGIN_TIMEOUT_SECS), request);
         match finished.await? {
             Ok(state) if state.pending => {}
             Ok(state) => return Ok(state),
@@ -113,7 +125,7 @@ async fn pasted(session: &Session, started: &LoginStarted) -> Result<LoginState,
 }
 
 /// The next line of standard input; `None` at its end.
-async fn line() -> Option<String> {
+async fn read_stdin_line() -> Option<String> {
     let read = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
         let count = io::stdin().read_line(&mut line).ok()?;
@@ -122,7 +134,7 @@ async fn line() -> Option<String> {
     read.await.ok().flatten()
 }
 
-fn is_openable(address: &str) -> bool {
+fn is_web_url(address: &str) -> bool {
     let parsed = url::Url::parse(address);
     parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
@@ -141,7 +153,7 @@ mod tests {
             ("-flag", false),
             ("vscode://x", false),
         ] {
-            assert_eq!(is_openable(address), openable, "{address}");
+            assert_eq!(is_web_url(address), openable, "{address}");
         }
     }
 }

@@ -14,95 +14,99 @@ use std::{process::ExitCode, time::Duration};
 use mux_proto::{Error, Kind, endpoint::Dirs};
 
 use self::{
-    family::{Of, families, is_of},
-    follow::Tail,
-    past::past,
-    wanted::Wanted,
+    family::{LogSelection, is_log_of_server, select_logs},
+    follow::LogTail,
+    past::read_past_lines,
+    wanted::LogFilter,
 };
-use super::{Outcome, dirs, interrupted, usage};
+use super::{CommandResult, resolve_dirs, usage_error, wait_for_ctrl_c};
 use crate::{
     args,
-    log_line::{Line, Source},
+    log_line::{LogLine, LogSource},
     render,
 };
 
 /// How often followed files are polled.
-const TICK: Duration = Duration::from_millis(200);
+const LOG_FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 /// How many lines are shown by default.
-const LINES: usize = 50;
+const DEFAULT_LOG_LINES: usize = 50;
 
-pub(super) async fn all(args: &args::Logs, json: bool) -> Outcome {
+pub(super) async fn print_logs(args: &args::LogsArgs, json: bool) -> CommandResult {
     let of = match (args.daemon, &args.servers[..]) {
-        (true, _) => Of::Daemon,
-        (false, []) => Of::All,
-        (false, servers) => Of::Servers(servers),
+        (true, _) => LogSelection::Daemon,
+        (false, []) => LogSelection::All,
+        (false, servers) => LogSelection::Servers(servers),
     };
-    show(of, &args.lines, json).await
+    show_logs(of, &args.lines, json).await
 }
 
-pub(super) async fn server(server: &str, lines: &args::Lines, json: bool) -> Outcome {
-    show(Of::Servers(&[server.to_owned()]), lines, json).await
+pub(super) async fn server_logs(
+    server: &str,
+    lines: &args::LogLinesArgs,
+    json: bool,
+) -> CommandResult {
+    show_logs(LogSelection::Servers(&[server.to_owned()]), lines, json).await
 }
 
-async fn show(of: Of<'_>, args: &args::Lines, json: bool) -> Outcome {
-    let wanted = match Wanted::of(args) {
+async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) -> CommandResult {
+    let wanted = match LogFilter::of(args) {
         Ok(wanted) => wanted,
-        Err(problem) => return usage(problem, "see `mux logs --help`", json),
+        Err(problem) => return usage_error(problem, "see `mux logs --help`", json),
     };
-    let dirs = dirs()?;
-    found(&dirs, of, args.follow)?;
+    let dirs = resolve_dirs()?;
+    require_logs(&dirs, of, args.follow)?;
     let most = match (args.lines, &args.since) {
         (Some(lines), _) => lines,
         (None, Some(_)) => usize::MAX,
-        (None, None) => LINES,
+        (None, None) => DEFAULT_LOG_LINES,
     };
     let failed = |error: std::io::Error| Error::new(Kind::Internal, error.to_string());
     let (mut logs, mut tails) = (Vec::new(), Vec::new());
-    for family in families(&dirs, of) {
-        let past = past(&family, &wanted, most, args.follow).map_err(failed)?;
+    for family in select_logs(&dirs, of) {
+        let past = read_past_lines(&family, &wanted, most, args.follow).map_err(failed)?;
         logs.push(past.lines);
-        tails.push(Tail::behind(family, past.read, past.before));
+        tails.push(LogTail::resume_at(family, past.read, past.before));
     }
-    let past = merged(logs);
+    let past = merge_logs(logs);
     render::logs(&past[past.len().saturating_sub(most)..], json);
     if !args.follow {
         return Ok(ExitCode::SUCCESS);
     }
     loop {
-        for family in families(&dirs, of) {
+        for family in select_logs(&dirs, of) {
             // A server may have no log before its first start.
             if !tails.iter().any(|tail| tail.family == family) {
-                tails.push(Tail::behind(family, None, Default::default()));
+                tails.push(LogTail::resume_at(family, None, Default::default()));
             }
         }
         let mut logs = Vec::new();
         for tail in &mut tails {
-            let mut added = tail.added().map_err(failed)?;
-            added.retain(|line| wanted.has(line));
+            let mut added = tail.read_appended().map_err(failed)?;
+            added.retain(|line| wanted.matches_line(line));
             logs.push(added);
         }
-        render::logs(&merged(logs), json);
+        render::logs(&merge_logs(logs), json);
         tokio::select! {
-            () = tokio::time::sleep(TICK) => {}
-            () = interrupted() => return Ok(ExitCode::SUCCESS),
+            () = tokio::time::sleep(LOG_FOLLOW_INTERVAL) => {}
+            () = wait_for_ctrl_c() => return Ok(ExitCode::SUCCESS),
         }
     }
 }
 
 /// Fails if there is nothing to show, now or later.
-fn found(dirs: &Dirs, of: Of<'_>, follows: bool) -> Result<(), Error> {
-    let there: Vec<_> = families(dirs, of)
+fn require_logs(dirs: &Dirs, of: LogSelection<'_>, follows: bool) -> Result<(), Error> {
+    let there: Vec<_> = select_logs(dirs, of)
         .into_iter()
         .filter(|family| !family.files().is_empty())
         .collect();
     let named = match of {
-        Of::Servers(servers) => servers,
-        Of::All | Of::Daemon => &[],
+        LogSelection::Servers(servers) => servers,
+        LogSelection::All | LogSelection::Daemon => &[],
     };
     let missing = named.iter().find(|server| {
-        let is_there = |source: &Source| match source {
-            Source::Daemon => false,
-            Source::Server(name) => is_of(name, server),
+        let is_there = |source: &LogSource| match source {
+            LogSource::Daemon => false,
+            LogSource::Server(name) => is_log_of_server(name, server),
         };
         !there.iter().any(|family| is_there(&family.source))
     });
@@ -119,7 +123,7 @@ fn found(dirs: &Dirs, of: Of<'_>, follows: bool) -> Result<(), Error> {
 }
 
 /// Merges logs by time. Each log keeps its order, even if the clock was set back.
-fn merged(logs: Vec<Vec<Line>>) -> Vec<Line> {
+fn merge_logs(logs: Vec<Vec<LogLine>>) -> Vec<LogLine> {
     let mut logs: Vec<_> = logs
         .into_iter()
         .map(|lines| lines.into_iter().peekable())
@@ -144,10 +148,10 @@ mod tests {
     #[test]
     fn logs_are_merged_by_time_and_each_keeps_its_order() {
         let log = |name: &str, lines: &[(u32, &str)]| {
-            let source = Source::Server(name.into());
+            let source = LogSource::Server(name.into());
             let lines = lines.iter().map(|(second, text)| {
                 let text = format!("2026-11-22T08:00:{second:02}Z - {text}");
-                Line::read(&source, text.as_bytes(), 0)
+                LogLine::parse_log_line(&source, text.as_bytes(), 0)
             });
             lines.collect::<Vec<_>>()
         };
@@ -156,7 +160,7 @@ mod tests {
             log("b", &[(3, "b3"), (9, "b9")]),
             Vec::new(),
         ];
-        let merged = merged(logs);
+        let merged = merge_logs(logs);
         let texts: Vec<&str> = merged.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(texts, ["a1", "b3", "a9", "a2", "b9"]);
     }

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use mux_proto::variables;
 
-use super::{Failure, Outcome, dirs, me, usage, variable};
+use super::{CommandFailure, CommandResult, client_identity, env_path, resolve_dirs, usage_error};
 use crate::{
     args,
-    mcp::{self, Options, Show},
+    mcp::{self, McpOptions, ServedTools},
 };
 
-pub(super) async fn mcp(args: args::Mcp) -> Outcome {
-    let cwd = me().workspace;
+pub(super) async fn mcp(args: args::McpArgs) -> CommandResult {
+    let cwd = client_identity().workspace;
     let workspace = match args
         .workspace
         .as_deref()
@@ -20,24 +20,26 @@ pub(super) async fn mcp(args: args::Mcp) -> Outcome {
     {
         Ok(workspace) => workspace,
         Err(error) => {
-            return usage(
+            return usage_error(
                 format!("--workspace is not a directory: {error}"),
                 "give the path of a directory",
                 false,
             );
         }
     };
-    let options = Options {
+    let options = McpOptions {
         agent: args.agent,
         workspace,
         cwd,
         show: match args.passthrough {
-            None => Show::Programs,
-            Some(all) if all.is_empty() => Show::Everything,
-            Some(server) => Show::Server(server),
+            None => ServedTools::Programs,
+            Some(all) if all.is_empty() => ServedTools::Everything,
+            Some(server) => ServedTools::Server(server),
         },
         inventory_tokens: Some(args.inventory),
     };
-    let served = mcp::serve(options, dirs()?, variable(variables::DAEMON)).await;
-    served.map(|()| ExitCode::SUCCESS).map_err(Failure::from)
+    let served = mcp::serve_mcp(options, resolve_dirs()?, env_path(variables::DAEMON)).await;
+    served
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(CommandFailure::from)
 }

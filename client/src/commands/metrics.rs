@@ -7,30 +7,31 @@ use std::{io, process::ExitCode};
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind};
 
-use super::{Failure, Outcome, dirs, running};
-use crate::{args, exit::machinery, exposition, render};
+use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
+use crate::{args, exit::unavailable_error, exposition, render};
 
-pub(super) async fn metrics(args: &args::Metrics, json: bool) -> Outcome {
+pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResult {
     if args.token {
-        return token(json);
+        return print_metrics_token(json);
     }
-    let Some(session) = running().await? else {
-        render::not_running(&dirs()?.socket(), json);
+    let Some(session) = connect_if_running().await? else {
+        render::not_running(&resolve_dirs()?.socket(), json);
         return Ok(ExitCode::from(3));
     };
-    session.require("metrics")?;
+    session.require_feature("metrics")?;
     let answer = session.client.metrics(within_seconds(10)).await?;
-    let text = answer.map_err(Failure::from)?.text;
+    let text = answer.map_err(CommandFailure::from)?.text;
     if !json {
         return Ok(render::metrics(&text));
     }
-    let families = exposition::parse(&text).map_err(|error| machinery(error.to_string()))?;
+    let families =
+        exposition::parse_metrics(&text).map_err(|error| unavailable_error(error.to_string()))?;
     Ok(render::metrics_document(&families))
 }
 
 /// Reads the daemon's token file, which works without a daemon.
-fn token(json: bool) -> Outcome {
-    let file = dirs()?.metrics_token();
+fn print_metrics_token(json: bool) -> CommandResult {
+    let file = resolve_dirs()?.metrics_token();
     let shown = file.display();
     match std::fs::read_to_string(&file) {
         Ok(token) => Ok(render::metrics_token(token.trim(), json)),
@@ -39,6 +40,6 @@ fn token(json: bool) -> Outcome {
             let hint = "write [metrics] listen = \"127.0.0.1:9464\" into config.toml";
             Err(Error::new(Kind::NotFound, message).hint(hint).into())
         }
-        Err(error) => Err(machinery(format!("cannot read {shown}: {error}")).into()),
+        Err(error) => Err(unavailable_error(format!("cannot read {shown}: {error}")).into()),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 /// Parses `--since`: a duration before now, or a date, in UTC by default.
-pub(super) fn since(text: &str) -> Result<SystemTime, String> {
+pub(super) fn parse_since(text: &str) -> Result<SystemTime, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
         let then = SystemTime::now().checked_sub(ago);
         return then.ok_or_else(|| format!("--since {text} is too long ago"));
@@ -18,7 +18,7 @@ pub(super) fn since(text: &str) -> Result<SystemTime, String> {
 }
 
 /// Whether `wanted` is the run's id, or the number after the dash of the id.
-pub(super) fn is_run(id: &str, wanted: &str) -> bool {
+pub(super) fn matches_run(id: &str, wanted: &str) -> bool {
     let number = id.rsplit_once('-').map(|(_, number)| number);
     !id.is_empty() && (id == wanted || number == Some(wanted))
 }
@@ -29,17 +29,19 @@ mod tests {
 
     #[test]
     fn since_accepts_durations_and_dates() {
-        let day = since("2026-11-22").unwrap();
-        assert_eq!(day, since("2026-11-22T00:00:00Z").unwrap());
-        assert!(since("1h").unwrap() < SystemTime::now());
+        let day = parse_since("2026-11-22").unwrap();
+        assert_eq!(day, parse_since("2026-11-22T00:00:00Z").unwrap());
+        assert!(parse_since("1h").unwrap() < SystemTime::now());
         for text in ["", "yesterday", "2026-13-01"] {
-            assert!(since(text).unwrap_err().contains("--since"), "{text}");
+            assert!(parse_since(text).unwrap_err().contains("--since"), "{text}");
         }
     }
 
     #[test]
     fn run_is_matched_by_its_id_or_number() {
-        assert!(is_run("f3a-12", "12") && is_run("f3a-12", "f3a-12"));
-        assert!(!is_run("f3a-12", "2") && !is_run("f3a-12", "f3a") && !is_run("", ""));
+        assert!(matches_run("f3a-12", "12") && matches_run("f3a-12", "f3a-12"));
+        assert!(
+            !matches_run("f3a-12", "2") && !matches_run("f3a-12", "f3a") && !matches_run("", "")
+        );
     }
 }

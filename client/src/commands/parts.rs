@@ -8,14 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mux_client::{Pages, Session};
+use mux_client::{Session, ValuePages};
 use mux_proto::{Error, Held, Kind};
 use serde_json::Value;
 
-use crate::part::Part;
+use crate::part::ContentPart;
 
 /// Creates the directory, before the program runs, so that a wrong name fails early. The error is message and hint.
-pub(super) fn prepare(folder: &Path) -> Result<(), (String, String)> {
+pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), (String, String)> {
     fs::create_dir_all(folder).map_err(|error| {
         let message = format!("cannot make the directory {}: {error}", folder.display());
         (message, "name a directory that you can write to".into())
@@ -23,7 +23,7 @@ pub(super) fn prepare(folder: &Path) -> Result<(), (String, String)> {
 }
 
 /// Writes each part to its own file. Returns the files written, and the error that stopped it.
-pub(super) async fn save(
+pub(super) async fn save_parts(
     session: &Session,
     folder: &Path,
     parts: &[Held],
@@ -31,12 +31,12 @@ pub(super) async fn save(
     let mut files = Vec::new();
     let mut number = 0;
     for part in parts {
-        let written = match block(session, part).await {
+        let written = match load_part(session, part).await {
             Ok(block) => {
-                let part = Part::read(&block);
+                let part = ContentPart::parse_block(&block);
                 let extension = part.extension();
                 number += 1;
-                write(folder, &mut number, &extension, &part.into_bytes())
+                write_part(folder, &mut number, &extension, &part.into_bytes())
             }
             Err(error) => return (files, Some(error)),
         };
@@ -51,11 +51,13 @@ pub(super) async fn save(
     (files, None)
 }
 
-async fn block(session: &Session, part: &Held) -> Result<Value, Error> {
+async fn load_part(session: &Session, part: &Held) -> Result<Value, Error> {
     match part {
         Held::Value(block) => Ok(block.clone()),
         Held::Stored(handle) => {
-            let text = Pages::new(session, &handle.handle, 0, None).whole().await?;
+            let text = ValuePages::new(session, &handle.handle, 0, None)
+                .read_to_end_of_value()
+                .await?;
             serde_json::from_str(&text).map_err(|error| {
                 let message = format!("`{}` is not JSON: {error}", handle.handle);
                 Error::new(Kind::Internal, message)
@@ -65,7 +67,12 @@ async fn block(session: &Session, part: &Held) -> Result<Value, Error> {
 }
 
 /// Writes to the first file `part-N.EXTENSION` that does not exist, from `number` on.
-fn write(folder: &Path, number: &mut usize, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+fn write_part(
+    folder: &Path,
+    number: &mut usize,
+    extension: &str,
+    bytes: &[u8],
+) -> io::Result<PathBuf> {
     loop {
         let file = folder.join(format!("part-{number}.{extension}"));
         match OpenOptions::new().write(true).create_new(true).open(&file) {
@@ -89,9 +96,9 @@ mod tests {
         fs::write(folder.path().join("part-1.png"), "mine").unwrap();
         fs::write(folder.path().join("part-2.png"), "mine").unwrap();
         let mut number = 1;
-        let file = write(folder.path(), &mut number, "png", b"new").unwrap();
+        let file = write_part(folder.path(), &mut number, "png", b"new").unwrap();
         assert_eq!((file, number), (folder.path().join("part-3.png"), 3));
-        let file = write(folder.path(), &mut 1, "txt", b"new").unwrap();
+        let file = write_part(folder.path(), &mut 1, "txt", b"new").unwrap();
         assert_eq!(fs::read(file).unwrap(), b"new");
         let mine = fs::read(folder.path().join("part-1.png")).unwrap();
         assert_eq!(mine, b"mine");

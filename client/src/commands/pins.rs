@@ -9,25 +9,25 @@ use mux_proto::{
     AcceptPinsRequest, Error, Kind, PinInfo, PinList, PinStanding, PinsRequest, SeenTool, transport,
 };
 
-use super::{Failure, Outcome, session, show::STARTS};
+use super::{CommandFailure, CommandResult, connect_or_start, show::SERVER_START_TIMEOUT};
 use crate::{args, render};
 
-pub(super) async fn list(args: args::Pins, json: bool) -> Outcome {
-    let list = pins(&session().await?, args.server, false, json).await?;
+pub(super) async fn list_pins(args: args::PinsArgs, json: bool) -> CommandResult {
+    let list = fetch_pins(&connect_or_start().await?, args.server, false, json).await?;
     Ok(render::pins(&list, json))
 }
 
-pub(super) async fn accept(args: args::Accept, json: bool) -> Outcome {
-    let session = session().await?;
-    let list = pins(&session, args.server, true, json).await?;
-    let wanted = wanted(&list, &args.tools)?;
+pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
+    let list = fetch_pins(&session, args.server, true, json).await?;
+    let wanted = tools_to_accept(&list, &args.tools)?;
     if wanted.is_empty() {
         return Ok(render::accepted(&list.server, &wanted, 0, json));
     }
     if !json {
         render::differences(&list.server, &wanted);
     }
-    let agreed = args.yes || (!json && asked(wanted.len()));
+    let agreed = args.yes || (!json && confirm_accept(wanted.len()));
     if !agreed {
         let (server, count) = (&list.server, wanted.len());
         let message = format!("nothing was accepted: {count} tools of `{server}` are pending");
@@ -46,9 +46,9 @@ pub(super) async fn accept(args: args::Accept, json: bool) -> Outcome {
     };
     let answer = session
         .client
-        .accept_pins(transport::within(STARTS), request)
+        .accept_pins(transport::within(SERVER_START_TIMEOUT), request)
         .await?;
-    let accepted = answer.map_err(Failure::from)?;
+    let accepted = answer.map_err(CommandFailure::from)?;
     Ok(render::accepted(
         &list.server,
         &wanted,
@@ -57,24 +57,24 @@ pub(super) async fn accept(args: args::Accept, json: bool) -> Outcome {
     ))
 }
 
-async fn pins(
+async fn fetch_pins(
     session: &Session,
     server: String,
     current: bool,
     json: bool,
-) -> Result<PinList, Failure> {
-    let waiting = render::Waiting::begin(&format!("asking {server} for its tools"), json);
+) -> Result<PinList, CommandFailure> {
+    let waiting = render::SpinnerGuard::begin(&format!("asking {server} for its tools"), json);
     let request = PinsRequest { server, current };
     let answer = session
         .client
-        .pins(transport::within(STARTS), request)
+        .pins(transport::within(SERVER_START_TIMEOUT), request)
         .await;
     waiting.end();
-    answer?.map_err(Failure::from)
+    answer?.map_err(CommandFailure::from)
 }
 
 /// The tools that are new, changed or refused, limited to `names` unless that is empty.
-fn wanted(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Failure> {
+fn tools_to_accept(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, CommandFailure> {
     let waits = |tool: &PinInfo| {
         matches!(
             tool.standing,
@@ -97,7 +97,7 @@ fn wanted(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Failure> {
 }
 
 /// Asks the user at the terminal; `false` without a terminal.
-fn asked(count: usize) -> bool {
+fn confirm_accept(count: usize) -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;
     }

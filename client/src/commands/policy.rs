@@ -6,9 +6,9 @@ use mux_client::within_seconds;
 use mux_proto::{ExplainPolicyRequest, PolicyRequest};
 
 use super::{
-    Failure, Outcome, ask,
-    call::{Given, read},
-    usage,
+    CommandFailure, CommandResult,
+    call::{CallArguments, parse_arguments},
+    request_with_retry, usage_error,
 };
 use crate::{
     args::{self, PolicyCommand},
@@ -16,41 +16,41 @@ use crate::{
 };
 
 /// Seconds. The disk of a project may be slow.
-const PATIENCE: u64 = 30;
+const POLICY_TIMEOUT_SECS: u64 = 30;
 
-pub(super) async fn policy(args: args::Policy, json: bool) -> Outcome {
+pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult {
     match args.command {
-        None => list(args.list, json).await,
-        Some(PolicyCommand::List(args)) => list(args, json).await,
-        Some(PolicyCommand::Explain(args)) => explain(args, json).await,
+        None => list_policy(args.list, json).await,
+        Some(PolicyCommand::List(args)) => list_policy(args, json).await,
+        Some(PolicyCommand::Explain(args)) => explain_policy(args, json).await,
     }
 }
 
-async fn list(args: args::ListPolicy, json: bool) -> Outcome {
+async fn list_policy(args: args::PolicyListArgs, json: bool) -> CommandResult {
     let request = PolicyRequest { agent: args.agent };
-    let list = ask(async |session| {
-        session.require("policy")?;
+    let list = request_with_retry(async |session| {
+        session.require_feature("policy")?;
         let answer = session
             .client
-            .policy(within_seconds(PATIENCE), request.clone());
-        answer.await.map_err(mux_client::lost)?
+            .policy(within_seconds(POLICY_TIMEOUT_SECS), request.clone());
+        answer.await.map_err(mux_client::rpc_error)?
     });
-    let list = list.await?.map_err(Failure::from)?;
+    let list = list.await?.map_err(CommandFailure::from)?;
     Ok(render::policy(&list, request.agent.as_deref(), json))
 }
 
-async fn explain(args: args::ExplainPolicy, json: bool) -> Outcome {
+async fn explain_policy(args: args::PolicyExplainArgs, json: bool) -> CommandResult {
     let given = match args.arguments.as_slice() {
         [] => None,
-        arguments => match read(arguments) {
+        arguments => match parse_arguments(arguments) {
             Ok(given) => Some(given),
-            Err((message, hint)) => return usage(message, hint, json),
+            Err((message, hint)) => return usage_error(message, hint, json),
         },
     };
     let (arguments, typed) = match given {
         None => (None, Vec::new()),
-        Some(Given::Object(object)) => (Some(object), Vec::new()),
-        Some(Given::Typed(pairs)) => (None, pairs),
+        Some(CallArguments::Object(object)) => (Some(object), Vec::new()),
+        Some(CallArguments::Typed(pairs)) => (None, pairs),
     };
     let request = ExplainPolicyRequest {
         path: args.path,
@@ -58,19 +58,19 @@ async fn explain(args: args::ExplainPolicy, json: bool) -> Outcome {
         typed,
         agent: args.agent,
         client: args.client,
-        workspace: args.workspace.map(|dir| whole(&dir)),
+        workspace: args.workspace.map(|dir| absolute_workspace(&dir)),
     };
-    let explanation = ask(async |session| {
-        session.require("explain_policy")?;
-        let context = within_seconds(PATIENCE);
+    let explanation = request_with_retry(async |session| {
+        session.require_feature("explain_policy")?;
+        let context = within_seconds(POLICY_TIMEOUT_SECS);
         let answer = session.client.explain_policy(context, request.clone());
-        answer.await.map_err(mux_client::lost)?
+        answer.await.map_err(mux_client::rpc_error)?
     });
-    let explanation = explanation.await?.map_err(Failure::from)?;
+    let explanation = explanation.await?.map_err(CommandFailure::from)?;
     Ok(render::policy_explanation(&explanation, json))
 }
 
 /// An absolute path: the daemon has another working directory.
-fn whole(dir: &std::path::Path) -> PathBuf {
+fn absolute_workspace(dir: &std::path::Path) -> PathBuf {
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
 }

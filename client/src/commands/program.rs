@@ -3,64 +3,64 @@
 use mux_client::within_seconds;
 use mux_proto::{ExplainRequest, Language, RunRequest};
 
-use super::{Failure, Outcome, ask, run, source, trace, usage};
+use super::{CommandFailure, CommandResult, request_with_retry, run, source, trace, usage_error};
 use crate::{
     args,
-    render::{self, Listing},
+    render::{self, ProgramListing},
 };
 
-pub(super) async fn program(args: args::Program, json: bool) -> Outcome {
-    let listing = match source::read(&args.source)? {
+pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResult {
+    let listing = match source::read_source(&args.source)? {
         Ok(listing) => listing,
         Err((message, _)) => {
-            return usage(message, "name a JSON file, or - for standard input", json);
+            return usage_error(message, "name a JSON file, or - for standard input", json);
         }
     };
     if args.explain {
-        return explain(listing, json).await;
+        return explain_program(listing, json).await;
     }
     let silent = json || args.source.is_stdin();
-    let input = match run::input(args.input.as_deref()) {
+    let input = match run::parse_input(args.input.as_deref()) {
         Ok(input) => input,
-        Err((message, hint)) => return usage(message, hint, json),
+        Err((message, hint)) => return usage_error(message, hint, json),
     };
-    let at_end = run::AtEnd {
+    let at_end = run::RunEndActions {
         recording: args.record,
-        ..run::AtEnd::default()
+        ..run::RunEndActions::default()
     };
-    if let Err((message, hint)) = at_end.prepare() {
-        return usage(message, hint, json);
+    if let Err((message, hint)) = at_end.check_paths() {
+        return usage_error(message, hint, json);
     }
-    let (traceparent, tracestate) = trace::context(args.trace);
+    let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
         language: Language::Json,
         input,
         traceparent,
         tracestate,
-        timeout_ms: run::millis(args.timeout),
+        timeout_ms: run::duration_millis(args.timeout),
         detach: args.detach,
         no_check: args.no_check,
         record: at_end.recording.is_some(),
         ..RunRequest::default()
     };
-    run::request(request, listing, &at_end, (json, silent)).await
+    run::execute_run(request, listing, &at_end, (json, silent)).await
 }
 
-async fn explain(listing: Listing, json: bool) -> Outcome {
+async fn explain_program(listing: ProgramListing, json: bool) -> CommandResult {
     let request = ExplainRequest {
         source: listing.text.clone(),
     };
-    let explained = ask(async |session| {
-        session.require("explain_program")?;
+    let explained = request_with_retry(async |session| {
+        session.require_feature("explain_program")?;
         let asked = session
             .client
             .explain_program(within_seconds(30), request.clone());
-        asked.await.map_err(mux_client::lost)?
+        asked.await.map_err(mux_client::rpc_error)?
     });
     match explained.await? {
         Ok(explained) => Ok(render::explained(&explained, json)),
-        Err(error) => Err(Failure {
+        Err(error) => Err(CommandFailure {
             error,
             source: Some(listing),
         }),

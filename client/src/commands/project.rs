@@ -10,37 +10,37 @@ use std::{
 use mux_client::within_seconds;
 use mux_proto::{ApproveProjectRequest, Error, Kind, ProjectInfo, ProjectsRequest};
 
-use super::{Failure, Outcome, ask};
+use super::{CommandFailure, CommandResult, request_with_retry};
 use crate::{
     args::{self, ProjectCommand},
     render,
 };
 
 /// Minimum digits of `--hash`. Files that match fewer could be crafted.
-const FEWEST_DIGITS: usize = 32;
+const MIN_HASH_DIGITS: usize = 32;
 
-pub(super) async fn project(args: args::Project, json: bool) -> Outcome {
+pub(super) async fn project(args: args::ProjectArgs, json: bool) -> CommandResult {
     match args.command {
         None | Some(ProjectCommand::List) => {
-            let all = find(ProjectsRequest::default()).await?;
+            let all = list_projects(ProjectsRequest::default()).await?;
             Ok(render::projects(&all, json))
         }
-        Some(ProjectCommand::Show { dir }) => Ok(render::project(&one(dir).await?, json)),
-        Some(ProjectCommand::Approve { dir, hash }) => approve(dir, hash, json).await,
-        Some(ProjectCommand::Revoke { dir }) => revoke(dir, json).await,
+        Some(ProjectCommand::Show { dir }) => Ok(render::project(&find_project(dir).await?, json)),
+        Some(ProjectCommand::Approve { dir, hash }) => approve_project(dir, hash, json).await,
+        Some(ProjectCommand::Revoke { dir }) => revoke_project(dir, json).await,
     }
 }
 
-async fn approve(dir: Option<PathBuf>, hash: Option<String>, json: bool) -> Outcome {
-    let project = one(dir).await?;
+async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool) -> CommandResult {
+    let project = find_project(dir).await?;
     let root = project.root.display();
     let Some(digest) = project.digest.clone() else {
         let message = format!("{root} cannot be approved: one of its files cannot be read");
         return Err(Error::new(Kind::Validation, message).into());
     };
     match hash {
-        Some(hash) if hash.len() < FEWEST_DIGITS => {
-            let message = format!("--hash needs {FEWEST_DIGITS} digits or more");
+        Some(hash) if hash.len() < MIN_HASH_DIGITS => {
+            let message = format!("--hash needs {MIN_HASH_DIGITS} digits or more");
             return Err(Error::new(Kind::Validation, message).into());
         }
         Some(hash) if !digest.starts_with(&hash.to_ascii_lowercase()) => {
@@ -58,52 +58,56 @@ async fn approve(dir: Option<PathBuf>, hash: Option<String>, json: bool) -> Outc
         }
         None => {
             render::project(&project, false);
-            if !agreed(&format!("approve what is in {root}? [y/N] ")) {
+            if !confirm_approval(&format!("approve what is in {root}? [y/N] ")) {
                 let message = "nothing was approved";
                 return Err(Error::new(Kind::Cancelled, message).into());
             }
         }
     }
-    let answer = ask(async |session| {
-        session.require("approve_project")?;
+    let answer = request_with_retry(async |session| {
+        session.require_feature("approve_project")?;
         let request = ApproveProjectRequest {
             root: project.root.clone(),
             digest: digest.clone(),
         };
         let approved = session.client.approve_project(within_seconds(60), request);
-        approved.await.map_err(|error| Failure::from(error).error)?
+        approved
+            .await
+            .map_err(|error| CommandFailure::from(error).error)?
     });
     Ok(render::approved(&answer.await??, json))
 }
 
-async fn revoke(dir: Option<PathBuf>, json: bool) -> Outcome {
-    let dir = absolute(dir)?;
+async fn revoke_project(dir: Option<PathBuf>, json: bool) -> CommandResult {
+    let dir = absolute_project_dir(dir)?;
     let found = ProjectsRequest {
         dir: Some(dir.clone()),
     };
     // A project whose files were deleted may still be approved.
-    let root = match find(found).await?.into_iter().next() {
+    let root = match list_projects(found).await?.into_iter().next() {
         Some(project) => project.root,
         None => std::fs::canonicalize(&dir).unwrap_or(dir),
     };
-    let answer = ask(async |session| {
-        session.require("revoke_project")?;
+    let answer = request_with_retry(async |session| {
+        session.require_feature("revoke_project")?;
         let revoked = session
             .client
             .revoke_project(within_seconds(60), root.clone());
-        revoked.await.map_err(|error| Failure::from(error).error)?
+        revoked
+            .await
+            .map_err(|error| CommandFailure::from(error).error)?
     });
     let revoked = answer.await??;
     Ok(render::revoked(&root, revoked.was_approved, json))
 }
 
 /// The project of a directory.
-async fn one(dir: Option<PathBuf>) -> Result<ProjectInfo, Failure> {
-    let dir = absolute(dir)?;
+async fn find_project(dir: Option<PathBuf>) -> Result<ProjectInfo, CommandFailure> {
+    let dir = absolute_project_dir(dir)?;
     let request = ProjectsRequest {
         dir: Some(dir.clone()),
     };
-    find(request).await?.into_iter().next().ok_or_else(|| {
+    list_projects(request).await?.into_iter().next().ok_or_else(|| {
         let message = format!(
             "there is no .mux.toml and no .mcp.json in {}",
             dir.display()
@@ -116,11 +120,12 @@ async fn one(dir: Option<PathBuf>) -> Result<ProjectInfo, Failure> {
     })
 }
 
-async fn find(request: ProjectsRequest) -> Result<Vec<ProjectInfo>, Failure> {
-    let answer = ask(async |session| {
-        session.require("projects")?;
+async fn list_projects(request: ProjectsRequest) -> Result<Vec<ProjectInfo>, CommandFailure> {
+    let answer = request_with_retry(async |session| {
+        session.require_feature("projects")?;
         let list = session.client.projects(within_seconds(30), request.clone());
-        list.await.map_err(|error| Failure::from(error).error)?
+        list.await
+            .map_err(|error| CommandFailure::from(error).error)?
     });
     Ok(answer.await??.projects)
 }
@@ -129,7 +134,7 @@ async fn find(request: ProjectsRequest) -> Result<Vec<ProjectInfo>, Failure> {
     clippy::disallowed_methods,
     reason = "paths on the command line are meant from where the user stands"
 )]
-fn absolute(dir: Option<PathBuf>) -> Result<PathBuf, Failure> {
+fn absolute_project_dir(dir: Option<PathBuf>) -> Result<PathBuf, CommandFailure> {
     let here = std::env::current_dir().map_err(|error| {
         let message = format!("the current directory cannot be read: {error}");
         Error::new(Kind::NotFound, message)
@@ -137,7 +142,7 @@ fn absolute(dir: Option<PathBuf>) -> Result<PathBuf, Failure> {
     Ok(here.join(dir.unwrap_or_default()))
 }
 
-fn agreed(question: &str) -> bool {
+fn confirm_approval(question: &str) -> bool {
     render::question(question);
     let mut answer = String::new();
     // If the question is not shown, there is no answer.

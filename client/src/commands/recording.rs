@@ -8,15 +8,15 @@ use std::{
     path::Path,
 };
 
-use mux_client::{Pages, Session};
+use mux_client::{Session, ValuePages};
 use mux_proto::{Error, Handle, Kind, Outcome};
 use serde_json::Value;
 
 /// How every recording begins.
-const HEAD: &str = "{\"muxd_recording\":";
+const RECORDING_PREFIX: &str = "{\"muxd_recording\":";
 
 /// Checks whether a recording can be written to `file`. The error is message and hint.
-pub(super) fn prepare(file: &Path) -> Result<(), (String, String)> {
+pub(super) fn prepare_recording(file: &Path) -> Result<(), (String, String)> {
     let shown = file.display();
     let fails = |what: String| (what, "name a new file".to_owned());
     match fs::metadata(file) {
@@ -41,12 +41,13 @@ pub(super) fn prepare(file: &Path) -> Result<(), (String, String)> {
 
 fn is_recording(file: &Path) -> bool {
     let mut head = Vec::new();
-    let read = File::open(file).map(|file| file.take(HEAD.len() as u64));
-    read.is_ok_and(|mut file| file.read_to_end(&mut head).is_ok()) && head == HEAD.as_bytes()
+    let read = File::open(file).map(|file| file.take(RECORDING_PREFIX.len() as u64));
+    read.is_ok_and(|mut file| file.read_to_end(&mut head).is_ok())
+        && head == RECORDING_PREFIX.as_bytes()
 }
 
 /// Writes the recording to `file`, and returns its length in bytes.
-pub(super) async fn save(
+pub(super) async fn save_recording(
     session: &Session,
     file: &Path,
     recording: Option<&Handle>,
@@ -65,7 +66,7 @@ pub(super) async fn save(
     };
     // Only the owner can read a temporary file: a recording may hold private results of tools.
     let mut new = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    let mut pages = Pages::new(session, &handle.handle, 0, None);
+    let mut pages = ValuePages::new(session, &handle.handle, 0, None);
     while let Some(page) = pages.next().await? {
         new.write_all(page.text.as_bytes()).map_err(failed)?;
     }
@@ -75,10 +76,14 @@ pub(super) async fn save(
 }
 
 /// Whether a run ended as recorded: with the same result, or an error of the same kind and message.
-pub(super) async fn is_same(session: &Session, recorded: &Value, outcome: &Outcome) -> bool {
+pub(super) async fn is_same_outcome(
+    session: &Session,
+    recorded: &Value,
+    outcome: &Outcome,
+) -> bool {
     let same = |value: Value| {
         let recorded = recorded.get("result").cloned();
-        recorded.map(without_times) == Some(without_times(value))
+        recorded.map(strip_durations) == Some(strip_durations(value))
     };
     match outcome {
         Outcome::Result(value) => same(value.clone()),
@@ -88,7 +93,9 @@ pub(super) async fn is_same(session: &Session, recorded: &Value, outcome: &Outco
                 && recorded["message"] == error.message.as_str()
         }
         Outcome::Stored(handle) => {
-            let text = Pages::new(session, &handle.handle, 0, None).whole().await;
+            let text = ValuePages::new(session, &handle.handle, 0, None)
+                .read_to_end_of_value()
+                .await;
             let value = text.ok().and_then(|text| serde_json::from_str(&text).ok());
             value.is_some_and(same)
         }
@@ -96,7 +103,7 @@ pub(super) async fn is_same(session: &Session, recorded: &Value, outcome: &Outco
 }
 
 /// Removes the durations in the summary of a program of steps.
-fn without_times(mut value: Value) -> Value {
+fn strip_durations(mut value: Value) -> Value {
     if let Some(Value::Array(steps)) = value.get_mut("steps") {
         for step in steps.iter_mut().filter_map(Value::as_object_mut) {
             step.retain(|name, _| name != "took_ms");
@@ -113,14 +120,14 @@ mod tests {
     fn only_recordings_are_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("run.muxrec");
-        prepare(&file).unwrap();
+        prepare_recording(&file).unwrap();
         fs::write(&file, "{\"muxd_recording\":1}").unwrap();
-        prepare(&file).unwrap();
+        prepare_recording(&file).unwrap();
         fs::write(&file, "mine").unwrap();
-        let (message, hint) = prepare(&file).unwrap_err();
+        let (message, hint) = prepare_recording(&file).unwrap_err();
         assert!(message.contains("is no recording"), "{message}");
         assert_eq!(hint, "name a new file");
-        let (message, _) = prepare(&folder.path().join("none/run.muxrec")).unwrap_err();
+        let (message, _) = prepare_recording(&folder.path().join("none/run.muxrec")).unwrap_err();
         assert!(message.contains("no directory"), "{message}");
     }
 }

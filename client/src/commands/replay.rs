@@ -7,42 +7,42 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Outcome,
-    run::{self, AtEnd},
-    usage,
+    CommandResult,
+    run::{self, RunEndActions},
+    usage_error,
 };
-use crate::{args, render::Listing};
+use crate::{args, render::ProgramListing};
 
 /// Maximum bytes of a recording, which goes to the daemon in one message.
-const MOST: u64 = 13 << 20;
+const MAX_RECORDING_BYTES: u64 = 13 << 20;
 
 /// The parts of a recording that this program reads; the daemon reads the rest.
 #[derive(Deserialize)]
-struct Recording {
-    program: Script,
+struct RecordingFile {
+    program: RecordedProgram,
     outcome: Value,
 }
 
 #[derive(Deserialize)]
-struct Script {
+struct RecordedProgram {
     source: String,
 }
 
-pub(super) async fn replay(args: args::Replay, json: bool) -> Outcome {
-    let (value, recording) = match read(&args.file) {
+pub(super) async fn replay(args: args::ReplayArgs, json: bool) -> CommandResult {
+    let (value, recording) = match read_recording(&args.file) {
         Ok(read) => read,
         Err(message) => {
-            return usage(message, "`mux run --record FILE` makes a recording", json);
+            return usage_error(message, "`mux run --record FILE` makes a recording", json);
         }
     };
-    let at_end = AtEnd {
+    let at_end = RunEndActions {
         expected: args.verify.then_some(recording.outcome),
-        ..AtEnd::saving(args.parts)
+        ..RunEndActions::with_saved_parts(args.parts)
     };
-    if let Err((message, hint)) = at_end.prepare() {
-        return usage(message, hint, json);
+    if let Err((message, hint)) = at_end.check_paths() {
+        return usage_error(message, hint, json);
     }
-    let listing = Listing {
+    let listing = ProgramListing {
         name: "program".into(),
         text: recording.program.source,
     };
@@ -50,15 +50,17 @@ pub(super) async fn replay(args: args::Replay, json: bool) -> Outcome {
         replay: Some(value),
         ..RunRequest::default()
     };
-    run::request(request, listing, &at_end, (json, true)).await
+    run::execute_run(request, listing, &at_end, (json, true)).await
 }
 
-fn read(file: &Path) -> Result<(Value, Recording), String> {
+fn read_recording(file: &Path) -> Result<(Value, RecordingFile), String> {
     let shown = file.display();
     let length = std::fs::metadata(file).map(|meta| meta.len());
     let length = length.map_err(|error| format!("cannot read {shown}: {error}"))?;
-    if length > MOST {
-        return Err(format!("{shown} is no recording: it is over {MOST} bytes"));
+    if length > MAX_RECORDING_BYTES {
+        return Err(format!(
+            "{shown} is no recording: it is over {MAX_RECORDING_BYTES} bytes"
+        ));
     }
     let text =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;

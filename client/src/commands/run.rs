@@ -7,49 +7,49 @@ use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 use serde_json::Value;
 
 use super::{
-    Failure, Outcome, approver::Approver, ask, interrupted, parts, recording, session, source,
-    stored, trace, usage,
+    CommandFailure, CommandResult, approver::Approver, connect_or_start, parts, recording,
+    request_with_retry, source, stored, trace, usage_error, wait_for_ctrl_c,
 };
 use crate::{
     args,
-    render::{self, Listing, RunView},
+    render::{self, ProgramListing, RunView},
 };
 
-pub(super) async fn run(args: args::Run, json: bool) -> Outcome {
-    let listing = match source::read(&args.source)? {
+pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
+    let listing = match source::read_source(&args.source)? {
         Ok(listing) => listing,
-        Err((message, hint)) => return usage(message, hint, json),
+        Err((message, hint)) => return usage_error(message, hint, json),
     };
-    let input = match input(args.input.as_deref()) {
+    let input = match parse_input(args.input.as_deref()) {
         Ok(input) => input,
-        Err((message, hint)) => return usage(message, hint, json),
+        Err((message, hint)) => return usage_error(message, hint, json),
     };
     let silent = json || args.source.is_stdin();
-    let at_end = AtEnd {
+    let at_end = RunEndActions {
         recording: args.record,
-        ..AtEnd::saving(args.parts)
+        ..RunEndActions::with_saved_parts(args.parts)
     };
-    if let Err((message, hint)) = at_end.prepare() {
-        return usage(message, hint, json);
+    if let Err((message, hint)) = at_end.check_paths() {
+        return usage_error(message, hint, json);
     }
-    let (traceparent, tracestate) = trace::context(args.trace);
+    let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
         input,
         traceparent,
         tracestate,
-        timeout_ms: millis(args.timeout),
+        timeout_ms: duration_millis(args.timeout),
         detach: args.detach,
         no_check: args.no_check,
         record: at_end.recording.is_some(),
         ..RunRequest::default()
     };
-    self::request(request, listing, &at_end, (json, silent)).await
+    self::execute_run(request, listing, &at_end, (json, silent)).await
 }
 
 /// What is done with a run at its end.
 #[derive(Debug, Default)]
-pub(super) struct AtEnd {
+pub(super) struct RunEndActions {
     /// The directory to which its parts are written.
     pub(super) parts: Option<PathBuf>,
     /// The file to which its recording is written.
@@ -58,8 +58,8 @@ pub(super) struct AtEnd {
     pub(super) expected: Option<Value>,
 }
 
-impl AtEnd {
-    pub(super) fn saving(parts: args::Parts) -> Self {
+impl RunEndActions {
+    pub(super) fn with_saved_parts(parts: args::SavePartsArgs) -> Self {
         Self {
             parts: parts.save_parts,
             ..Self::default()
@@ -67,16 +67,18 @@ impl AtEnd {
     }
 
     /// Checks the paths before the program runs, so that a wrong name fails early. The error is message and hint.
-    pub(super) fn prepare(&self) -> Result<(), (String, String)> {
+    pub(super) fn check_paths(&self) -> Result<(), (String, String)> {
         if let Some(folder) = &self.parts {
-            parts::prepare(folder)?;
+            parts::prepare_parts_dir(folder)?;
         }
-        self.recording.as_deref().map_or(Ok(()), recording::prepare)
+        self.recording
+            .as_deref()
+            .map_or(Ok(()), recording::prepare_recording)
     }
 }
 
 /// The value of `--input`. The error is message and hint.
-pub(super) fn input(text: Option<&str>) -> Result<Value, (String, String)> {
+pub(super) fn parse_input(text: Option<&str>) -> Result<Value, (String, String)> {
     let input = text.map(serde_json::from_str).transpose();
     input.map(Option::unwrap_or_default).map_err(|error| {
         let hint = "quote it: --input '{\"n\": 1}'";
@@ -84,21 +86,21 @@ pub(super) fn input(text: Option<&str>) -> Result<Value, (String, String)> {
     })
 }
 
-pub(super) fn millis(time: Option<Duration>) -> Option<u64> {
+pub(super) fn duration_millis(time: Option<Duration>) -> Option<u64> {
     time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Starts a run, and shows it to its end unless it is detached. `silent`: nothing is asked at the terminal.
-pub(super) async fn request(
+pub(super) async fn execute_run(
     request: RunRequest,
-    listing: Listing,
-    at_end: &AtEnd,
+    listing: ProgramListing,
+    at_end: &RunEndActions,
     (json, silent): (bool, bool),
-) -> Outcome {
+) -> CommandResult {
     if request.detach {
-        let approver = Approver::of_detached(silent);
-        let started = ask(async |session| {
-            approver.listen(session).await;
+        let approver = Approver::for_detached_run(silent);
+        let started = request_with_retry(async |session| {
+            approver.announce_approver(session).await;
             mux_client::start(session, request.clone()).await
         });
         return match started.await? {
@@ -107,50 +109,50 @@ pub(super) async fn request(
         };
     }
     let mut view = RunView::new(json, at_end.parts.is_some(), Some(listing));
-    let approver = Approver::of(silent, &mut view);
-    let run = ask(async |session| {
-        approver.listen(session).await;
+    let approver = Approver::for_run(silent, &mut view);
+    let run = request_with_retry(async |session| {
+        approver.announce_approver(session).await;
         if request.record || request.replay.is_some() {
-            session.require("record")?;
+            session.require_feature("record")?;
         }
         let run = mux_client::start(session, request.clone()).await?;
         view.accepted(&run);
         let watched = mux_client::watch(session, &run, 0, |event| view.show(event));
         let finished = tokio::select! {
             finished = watched => finished?,
-            never = approver.answer(session) => match never {},
+            never = approver.answer_approvals(session) => match never {},
         };
         Ok((session.clone(), finished.outcome))
     });
     let finished = tokio::select! {
         finished = run => finished?,
         // The daemon ends the run with the connection.
-        () = interrupted() => return Ok(view.interrupted("the run was cancelled")),
+        () = wait_for_ctrl_c() => return Ok(view.interrupted("the run was cancelled")),
     };
     match finished {
-        Ok((session, outcome)) => finish(&session, view, outcome, at_end, json).await,
+        Ok((session, outcome)) => finish_run(&session, view, outcome, at_end, json).await,
         Err(error) => Ok(view.failed(&error)),
     }
 }
 
 /// Shows how a run ended, and writes its parts to files if that was asked for.
-pub(super) async fn finish(
+pub(super) async fn finish_run(
     session: &Session,
     mut view: RunView,
     outcome: RunOutcome,
-    at_end: &AtEnd,
+    at_end: &RunEndActions,
     json: bool,
-) -> Outcome {
+) -> CommandResult {
     if let Some(folder) = &at_end.parts {
-        let (files, failure) = parts::save(session, folder, view.parts()).await;
+        let (files, failure) = parts::save_parts(session, folder, view.parts()).await;
         view.saved(&files, failure);
     }
     if let Some(file) = &at_end.recording {
-        let written = recording::save(session, file, view.recording()).await;
+        let written = recording::save_recording(session, file, view.recording()).await;
         view.recorded(file, written);
     }
     if let Some(expected) = &at_end.expected
-        && !recording::is_same(session, expected, &outcome).await
+        && !recording::is_same_outcome(session, expected, &outcome).await
     {
         view.differs();
     }
@@ -159,8 +161,8 @@ pub(super) async fn finish(
         RunOutcome::Error(error) => Ok(view.failed(&error)),
         RunOutcome::Stored(handle) if json => Ok(view.stored(&handle)),
         RunOutcome::Stored(handle) => {
-            let failure = view.before_stored();
-            let code = stored::print(session, &handle).await?;
+            let failure = view.finish_before_stored();
+            let code = stored::print_stored_value(session, &handle).await?;
             match failure {
                 Some(error) => Err(error.into()),
                 None => Ok(code),
@@ -169,19 +171,19 @@ pub(super) async fn finish(
     }
 }
 
-pub(super) async fn check(args: args::Source, json: bool) -> Outcome {
-    let listing = match source::read(&args)? {
+pub(super) async fn check_source(args: args::SourceArgs, json: bool) -> CommandResult {
+    let listing = match source::read_source(&args)? {
         Ok(listing) => listing,
-        Err((message, hint)) => return usage(message, hint, json),
+        Err((message, hint)) => return usage_error(message, hint, json),
     };
     let request = CheckRequest {
         source: listing.text.clone(),
     };
-    let found = session()
+    let found = connect_or_start()
         .await?
         .client
         .check(within_seconds(30), request)
         .await?;
-    let found = found.map_err(Failure::from)?;
+    let found = found.map_err(CommandFailure::from)?;
     Ok(render::diagnostics(&found, &listing, json))
 }

@@ -4,76 +4,76 @@
 
 use std::process::ExitCode;
 
-use mux_client::{Pages, Session, lost, within_seconds};
+use mux_client::{Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{
     Event, EventKind, EventsRequest, Kind, Outcome as RunOutcome, ReadRequest, RunInfo, RunState,
     RunsRequest,
 };
 
 use super::{
-    Failure, Outcome, dirs, interrupted,
-    run::{AtEnd, finish},
-    running, session, stored, usage,
+    CommandFailure, CommandResult, connect_if_running, connect_or_start, resolve_dirs,
+    run::{RunEndActions, finish_run},
+    stored, usage_error, wait_for_ctrl_c,
 };
 use crate::{
     args::{self, RunsCommand},
     render::{self, RunView},
 };
 
-pub(super) async fn runs(args: args::Runs, json: bool) -> Outcome {
+pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
     let command = args.command.unwrap_or(RunsCommand::List(args.list));
     let session = match &command {
-        RunsCommand::Read(_) => session().await?,
-        _ => match running().await? {
+        RunsCommand::Read(_) => connect_or_start().await?,
+        _ => match connect_if_running().await? {
             Some(session) => session,
             None => {
-                render::not_running(&dirs()?.socket(), json);
+                render::not_running(&resolve_dirs()?.socket(), json);
                 return Ok(ExitCode::from(3));
             }
         },
     };
     match command {
-        RunsCommand::List(args) => list(&session, &args, json).await,
-        RunsCommand::Show { run } => show(&session, run, json).await,
-        RunsCommand::Watch(args) => watch(&session, args, json).await,
-        RunsCommand::Cancel { runs } => cancel(&session, runs, json).await,
-        RunsCommand::Read(args) => read(&session, args, json).await,
+        RunsCommand::List(args) => list_runs(&session, &args, json).await,
+        RunsCommand::Show { run } => show_run(&session, run, json).await,
+        RunsCommand::Watch(args) => watch_run(&session, args, json).await,
+        RunsCommand::Cancel { runs } => cancel_runs(&session, runs, json).await,
+        RunsCommand::Read(args) => read_stored_value(&session, args, json).await,
     }
 }
 
-async fn list(session: &Session, args: &args::ListRuns, json: bool) -> Outcome {
-    session.require("runs")?;
+async fn list_runs(session: &Session, args: &args::RunsListArgs, json: bool) -> CommandResult {
+    session.require_feature("runs")?;
     let request = RunsRequest {
         running: args.running,
         limit: args.limit,
     };
     let list = session.client.runs(within_seconds(10), request).await?;
-    let list = list.map_err(Failure::from)?;
+    let list = list.map_err(CommandFailure::from)?;
     Ok(render::runs(&list, args.running, json))
 }
 
-async fn info(session: &Session, run: String) -> Result<RunInfo, Failure> {
-    session.require("run_info")?;
+async fn fetch_run_info(session: &Session, run: String) -> Result<RunInfo, CommandFailure> {
+    session.require_feature("run_info")?;
     let info = session.client.run_info(within_seconds(10), run).await?;
-    info.map_err(Failure::from)
+    info.map_err(CommandFailure::from)
 }
 
-async fn show(session: &Session, run: String, json: bool) -> Outcome {
+async fn show_run(session: &Session, run: String, json: bool) -> CommandResult {
     // Requested after the events, so that it is not older than they are.
-    let mut events = events_so_far(session, &run).await?;
-    let info = info(session, run).await?;
+    let mut events = fetch_events(session, &run).await?;
+    let info = fetch_run_info(session, run).await?;
     let is_over = matches!(info.state, RunState::Succeeded | RunState::Failed);
     let is_whole = matches!(
         events.last().map(|event| &event.event),
         Some(EventKind::Ended { .. })
     );
     if is_over && !is_whole {
-        events = events_so_far(session, &info.run).await?;
+        events = fetch_events(session, &info.run).await?;
     }
     Ok(render::run(&info, &events, json))
 }
 
-async fn events_so_far(session: &Session, run: &str) -> Result<Vec<Event>, Failure> {
+async fn fetch_events(session: &Session, run: &str) -> Result<Vec<Event>, CommandFailure> {
     let mut events: Vec<Event> = Vec::new();
     loop {
         let request = EventsRequest {
@@ -82,7 +82,7 @@ async fn events_so_far(session: &Session, run: &str) -> Result<Vec<Event>, Failu
             wait_ms: 0,
         };
         let page = session.client.events(within_seconds(30), request).await?;
-        let page = page.map_err(Failure::from)?.events;
+        let page = page.map_err(CommandFailure::from)?.events;
         let over = page
             .last()
             .is_none_or(|event| matches!(event.event, EventKind::Ended { .. }));
@@ -93,65 +93,65 @@ async fn events_so_far(session: &Session, run: &str) -> Result<Vec<Event>, Failu
     }
 }
 
-async fn watch(session: &Session, args: args::Watch, json: bool) -> Outcome {
-    let at_end = AtEnd::saving(args.parts);
-    if let Err((message, hint)) = at_end.prepare() {
-        return usage(message, hint, json);
+async fn watch_run(session: &Session, args: args::WatchArgs, json: bool) -> CommandResult {
+    let at_end = RunEndActions::with_saved_parts(args.parts);
+    if let Err((message, hint)) = at_end.check_paths() {
+        return usage_error(message, hint, json);
     }
     // The daemon resolves the number of a run to its whole id.
-    let run = info(session, args.run).await?.run;
+    let run = fetch_run_info(session, args.run).await?.run;
     let mut view = RunView::new(json, at_end.parts.is_some(), None);
     view.accepted(&run);
     let watched = mux_client::watch(session, &run, args.after, |event| view.show(event));
     let finished = tokio::select! {
         finished = watched => finished,
-        () = interrupted() => {
+        () = wait_for_ctrl_c() => {
             let goes_on = format!("the run goes on; `mux runs cancel {run}` stops it");
             return Ok(view.interrupted(&goes_on));
         }
     };
     match finished {
-        Ok(finished) => finish(session, view, finished.outcome, &at_end, json).await,
+        Ok(finished) => finish_run(session, view, finished.outcome, &at_end, json).await,
         Err(error) => Ok(view.failed(&error)),
     }
 }
 
 /// Cancels the runs, and returns when they have ended.
-async fn cancel(session: &Session, runs: Vec<String>, json: bool) -> Outcome {
+async fn cancel_runs(session: &Session, runs: Vec<String>, json: bool) -> CommandResult {
     // A run that does not exist is reported before any is cancelled.
     let mut found = Vec::new();
     for run in runs {
-        found.push(info(session, run).await?);
+        found.push(fetch_run_info(session, run).await?);
     }
     let mut told = Vec::new();
     for run in found {
         let request = session
             .client
             .cancel_run(within_seconds(10), run.run.clone());
-        request.await?.map_err(Failure::from)?;
+        request.await?.map_err(CommandFailure::from)?;
         let open = matches!(run.state, RunState::Waiting | RunState::Running);
         let ended = mux_client::watch(session, &run.run, run.events, |_| {}).await?;
         let cancelled = matches!(
             &ended.outcome,
             RunOutcome::Error(error) if error.kind == Kind::Cancelled
         );
-        told.push((info(session, run.run).await?, open && cancelled));
+        told.push((fetch_run_info(session, run.run).await?, open && cancelled));
     }
     Ok(render::cancelled(&told, json))
 }
 
-async fn read(session: &Session, args: args::Read, json: bool) -> Outcome {
+async fn read_stored_value(session: &Session, args: args::ReadArgs, json: bool) -> CommandResult {
     if !json {
-        let pages = Pages::new(session, &args.handle, args.offset, args.length);
-        return stored::print_text(pages).await;
+        let pages = ValuePages::new(session, &args.handle, args.offset, args.length);
+        return stored::print_stored_text(pages).await;
     }
-    session.require("read")?;
+    session.require_feature("read")?;
     let request = ReadRequest {
         handle: args.handle.clone(),
         offset: args.offset,
         length: args.length,
     };
     let page = session.client.read(within_seconds(30), request).await;
-    let page = page.map_err(lost)?.map_err(Failure::from)?;
+    let page = page.map_err(rpc_error)?.map_err(CommandFailure::from)?;
     Ok(render::page(&args.handle, &page))
 }

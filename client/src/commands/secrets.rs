@@ -14,49 +14,51 @@ use mux_client::{Session, within_seconds};
 use mux_proto::{Error, Kind, SecretText, SetSecretRequest};
 use tokio::sync::oneshot;
 
-use super::{Failure, Outcome, ask, interrupted, session};
+use super::{CommandFailure, CommandResult, connect_or_start, request_with_retry, wait_for_ctrl_c};
 use crate::{args, args::SecretsCommand, exit, render};
 
 /// Seconds. A keyring may ask the user to unlock it.
-const PATIENCE: u64 = 60;
+const SECRETS_TIMEOUT_SECS: u64 = 60;
 /// Maximum bytes read of a value, far more than the daemon accepts.
-const LONGEST: u64 = 1 << 20;
+const MAX_SECRET_BYTES: u64 = 1 << 20;
 
-pub(super) async fn secrets(args: args::Secrets, json: bool) -> Outcome {
+pub(super) async fn secrets(args: args::SecretsArgs, json: bool) -> CommandResult {
     match args.command.unwrap_or(SecretsCommand::List) {
-        SecretsCommand::List => list(json).await,
-        SecretsCommand::Set { name } => set(name, json).await,
-        SecretsCommand::Remove { name } => remove(name, json).await,
+        SecretsCommand::List => list_secrets(json).await,
+        SecretsCommand::Set { name } => set_secret(name, json).await,
+        SecretsCommand::Remove { name } => remove_secret(name, json).await,
     }
 }
 
-async fn list(json: bool) -> Outcome {
+async fn list_secrets(json: bool) -> CommandResult {
     let question = async |session: &Session| {
-        let answer = session.client.list_secrets(within_seconds(PATIENCE));
+        let answer = session
+            .client
+            .list_secrets(within_seconds(SECRETS_TIMEOUT_SECS));
         answer
             .await
-            .unwrap_or_else(|error| Err(mux_client::lost(error)))
+            .unwrap_or_else(|error| Err(mux_client::rpc_error(error)))
     };
-    let list = ask(question).await??;
+    let list = request_with_retry(question).await??;
     Ok(render::secrets(&list, json))
 }
 
-async fn set(name: String, json: bool) -> Outcome {
+async fn set_secret(name: String, json: bool) -> CommandResult {
     let value = match io::stdin().is_terminal() {
         true => {
             let shown = name.clone();
             let (told, typed) = oneshot::channel();
             // The thread is not joined: it may still read when the command ends.
-            thread::spawn(move || told.send(prompt::typed(&shown)));
+            thread::spawn(move || told.send(prompt::read_hidden_line(&shown)));
             tokio::select! {
                 typed = typed => typed.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
-                () = interrupted() => {
-                    prompt::restore();
-                    return Ok(ExitCode::from(exit::code(&Kind::Cancelled)));
+                () = wait_for_ctrl_c() => {
+                    prompt::restore_echo();
+                    return Ok(ExitCode::from(exit::exit_code_of(&Kind::Cancelled)));
                 }
             }
         }
-        false => piped(),
+        false => read_piped_secret(),
     };
     let value = value.map_err(|error| {
         Error::new(Kind::Validation, format!("no value was read: {error}"))
@@ -66,16 +68,20 @@ async fn set(name: String, json: bool) -> Outcome {
         name,
         value: SecretText(value),
     };
-    let session = session().await?;
-    let answer = session.client.set_secret(within_seconds(PATIENCE), request);
-    let info = answer.await?.map_err(Failure::from)?;
+    let session = connect_or_start().await?;
+    let answer = session
+        .client
+        .set_secret(within_seconds(SECRETS_TIMEOUT_SECS), request);
+    let info = answer.await?.map_err(CommandFailure::from)?;
     Ok(render::secret_set(&info, json))
 }
 
-async fn remove(name: String, json: bool) -> Outcome {
-    let session = session().await?;
-    let answer = session.client.remove_secret(within_seconds(PATIENCE), name);
-    let removed = answer.await?.map_err(Failure::from)?;
+async fn remove_secret(name: String, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
+    let answer = session
+        .client
+        .remove_secret(within_seconds(SECRETS_TIMEOUT_SECS), name);
+    let removed = answer.await?.map_err(CommandFailure::from)?;
     if !removed.was_set {
         let message = format!("there is no secret {}", removed.name);
         return Err(Error::new(Kind::NotFound, message)
@@ -86,9 +92,12 @@ async fn remove(name: String, json: bool) -> Outcome {
 }
 
 /// All of standard input, without a line break at its end.
-fn piped() -> io::Result<String> {
+fn read_piped_secret() -> io::Result<String> {
     let mut text = String::new();
-    io::stdin().lock().take(LONGEST).read_to_string(&mut text)?;
+    io::stdin()
+        .lock()
+        .take(MAX_SECRET_BYTES)
+        .read_to_string(&mut text)?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

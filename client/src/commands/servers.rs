@@ -7,77 +7,93 @@ mod entry;
 
 use serde_json::json;
 
-pub(super) use self::entry::{absolute, here};
-use self::entry::{definition, entry};
+pub(super) use self::entry::{absolute_program, current_dir};
+use self::entry::{build_server_entry, parse_definition};
 use super::{
-    Outcome,
-    edit::{Files, added},
-    import::{IDENTITY, config_failure, over, withhold},
+    CommandResult,
+    edit::{ConfigFiles, edit_verb},
+    import::{SERVER_IDENTITY_KEYS, config_failure, overwrite_entry, withhold_secrets},
 };
 use crate::{
     args,
     render::{self, ServerEdit},
 };
 
-const SECTION: &[&str] = &["servers"];
+const SERVERS_SECTION: &[&str] = &["servers"];
 /// Other keys that `--replace` removes with the old entry.
-const REPLACED: &[&str] = &["transport", "socket", "oauth"];
+const REPLACED_KEYS: &[&str] = &["transport", "socket", "oauth"];
 
-pub(super) async fn add(args: &args::AddServer, json: bool) -> Outcome {
-    let mut files = Files::read(SECTION)?;
-    let replaced = files.replaced(&args.name, args.replace)?;
+pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> CommandResult {
+    let mut files = ConfigFiles::read(SERVERS_SECTION)?;
+    let replaced = files.entry_to_replace(&args.name, args.replace)?;
     let name = replaced.clone().unwrap_or_else(|| args.name.clone());
-    let (open, secrets) = withhold(&definition(args)?, &name);
-    let mut entry = entry(&open, args);
-    if let Some(old) = files.config.server(SECTION, &name) {
+    let (open, secrets) = withhold_secrets(&parse_definition(args)?, &name);
+    let mut entry = build_server_entry(&open, args);
+    if let Some(old) = files.config.find_section_entry(SERVERS_SECTION, &name) {
         // The old entry's `enabled` stays.
         entry.remove("enabled");
         let old = old.as_object().into_iter().flatten();
         let stale = old.map(|(key, _)| key.clone());
         let stale: Vec<String> = stale
-            .filter(|key| REPLACED.contains(&key.as_str()) && !entry.contains_key(key))
+            .filter(|key| REPLACED_KEYS.contains(&key.as_str()) && !entry.contains_key(key))
             .collect();
         for key in stale {
-            files.config = files.retold(files.config.take(&[SECTION[0], &name], &key))?;
+            files.config = files.reparse_config(
+                files
+                    .config
+                    .without_server_entry(&[SERVERS_SECTION[0], &name], &key),
+            )?;
         }
     }
-    let edited = over(&files.config, SECTION, &name, &entry, IDENTITY);
+    let edited = overwrite_entry(
+        &files.config,
+        SERVERS_SECTION,
+        &name,
+        &entry,
+        SERVER_IDENTITY_KEYS,
+    );
     files.config = edited.map_err(|error| config_failure(&error, &files.dirs.config_file()))?;
-    files.keep(&secrets)?;
-    let mut edit = ServerEdit::new(&name, added(replaced.is_some()), args.dry_run);
+    files.set_secrets(&secrets)?;
+    let mut edit = ServerEdit::new(&name, edit_verb(replaced.is_some()), args.dry_run);
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
-    let edit = files.finish(edit, replaced.is_some()).await?;
+    let edit = files.write_and_refresh(edit, replaced.is_some()).await?;
     Ok(render::server_edit(&edit, json))
 }
 
-pub(super) async fn remove(args: &args::ChangeServer, json: bool) -> Outcome {
-    let mut files = Files::read(SECTION)?;
-    let name = files.existing(&args.name)?;
-    files.config = files.retold(files.config.take(SECTION, &name))?;
+pub(super) async fn remove_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let mut files = ConfigFiles::read(SERVERS_SECTION)?;
+    let name = files.existing_entry_name(&args.name)?;
+    files.config =
+        files.reparse_config(files.config.without_server_entry(SERVERS_SECTION, &name))?;
     let edit = ServerEdit::new(&name, "removed", args.dry_run);
-    let edit = files.finish(edit, true).await?;
+    let edit = files.write_and_refresh(edit, true).await?;
     Ok(render::server_edit(&edit, json))
 }
 
-pub(super) async fn enable(args: &args::ChangeServer, json: bool) -> Outcome {
-    let mut files = Files::read(SECTION)?;
-    let name = files.existing(&args.name)?;
-    if files.is_off(&name) {
-        files.config = files.retold(files.config.take(&[SECTION[0], &name], "enabled"))?;
+pub(super) async fn enable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let mut files = ConfigFiles::read(SERVERS_SECTION)?;
+    let name = files.existing_entry_name(&args.name)?;
+    if files.is_disabled(&name) {
+        files.config = files.reparse_config(
+            files
+                .config
+                .without_server_entry(&[SERVERS_SECTION[0], &name], "enabled"),
+        )?;
     }
     let edit = ServerEdit::new(&name, "enabled", args.dry_run);
-    let edit = files.finish(edit, false).await?;
+    let edit = files.write_and_refresh(edit, false).await?;
     Ok(render::server_edit(&edit, json))
 }
 
-pub(super) async fn disable(args: &args::ChangeServer, json: bool) -> Outcome {
-    let mut files = Files::read(SECTION)?;
-    let name = files.existing(&args.name)?;
-    if !files.is_off(&name) {
+pub(super) async fn disable_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let mut files = ConfigFiles::read(SERVERS_SECTION)?;
+    let name = files.existing_entry_name(&args.name)?;
+    if !files.is_disabled(&name) {
         let off = json!({ "enabled": false });
-        files.config = files.retold(files.config.put(SECTION, &name, &off))?;
+        files.config =
+            files.reparse_config(files.config.with_server_entry(SERVERS_SECTION, &name, &off))?;
     }
     let edit = ServerEdit::new(&name, "disabled", args.dry_run);
-    let edit = files.finish(edit, false).await?;
+    let edit = files.write_and_refresh(edit, false).await?;
     Ok(render::server_edit(&edit, json))
 }

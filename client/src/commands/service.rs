@@ -16,21 +16,21 @@ use mux_client::within_seconds;
 use mux_proto::{Error, Kind, Started, endpoint::Dirs};
 
 use self::{
-    files::Planned,
-    system::System,
-    texts::Unwritable,
-    tool::{Step, ToolError},
+    files::PlannedFile,
+    system::ServiceManager,
+    texts::UnwritablePathError,
+    tool::{ServiceCommandError, ServiceStep},
 };
-use super::{Failure, Outcome, dirs, running};
+use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
 use crate::{
-    agents::FileError,
+    agents::AgentFileError,
     args::{self, ServiceCommand},
     exit,
     render::{self, ServiceChange, ServiceFile, ServiceReport},
 };
 
-impl From<Unwritable> for Failure {
-    fn from(error: Unwritable) -> Self {
+impl From<UnwritablePathError> for CommandFailure {
+    fn from(error: UnwritablePathError) -> Self {
         let fix = "move it to a directory with a plain name";
         Error::new(Kind::Validation, error.to_string())
             .hint(fix)
@@ -38,55 +38,57 @@ impl From<Unwritable> for Failure {
     }
 }
 
-impl From<ToolError> for Failure {
-    fn from(error: ToolError) -> Self {
-        exit::machinery(error.to_string())
+impl From<ServiceCommandError> for CommandFailure {
+    fn from(error: ServiceCommandError) -> Self {
+        exit::unavailable_error(error.to_string())
             .hint("`mux service status` shows its state; muxd needs no service to work")
             .into()
     }
 }
 
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Self {
-        exit::machinery(error.to_string()).into()
+impl From<AgentFileError> for CommandFailure {
+    fn from(error: AgentFileError) -> Self {
+        exit::unavailable_error(error.to_string()).into()
     }
 }
 
-pub(super) async fn service(args: args::Service, json: bool) -> Outcome {
-    let dirs = dirs()?;
+pub(super) async fn service(args: args::ServiceArgs, json: bool) -> CommandResult {
+    let dirs = resolve_dirs()?;
     match args.command {
-        ServiceCommand::Install(args) => install(&dirs, args.dry_run, json).await,
-        ServiceCommand::Uninstall(args) => uninstall(&dirs, args.dry_run, json).await,
-        ServiceCommand::Status => Ok(render::service(&look(&dirs).await?, json)),
+        ServiceCommand::Install(args) => install_service(&dirs, args.dry_run, json).await,
+        ServiceCommand::Uninstall(args) => uninstall_service(&dirs, args.dry_run, json).await,
+        ServiceCommand::Status => Ok(render::service(&service_report(&dirs).await?, json)),
     }
 }
 
-fn current() -> Result<System, Error> {
-    System::current().ok_or_else(|| {
-        exit::machinery("muxd can be a service of systemd or launchd, and neither is here".into())
-            .hint("muxd needs no service: the first client starts it")
+fn current_manager() -> Result<ServiceManager, Error> {
+    ServiceManager::current().ok_or_else(|| {
+        exit::unavailable_error(
+            "muxd can be a service of systemd or launchd, and neither is here".into(),
+        )
+        .hint("muxd needs no service: the first client starts it")
     })
 }
 
-async fn install(dirs: &Dirs, dry_run: bool, json: bool) -> Outcome {
-    let system = current()?;
-    let described = place::described(dirs)?;
-    let (name, folder) = (&described.name, place::folder(system)?);
-    let files = files::planned(system.files(&described, &folder)?)?;
-    let changed = files.iter().any(Planned::changes);
-    let reached = system.reach().await;
+async fn install_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResult {
+    let system = current_manager()?;
+    let described = place::describe_service(dirs)?;
+    let (name, folder) = (&described.name, place::service_dir(system)?);
+    let files = files::plan_writes(system.unit_files(&described, &folder)?)?;
+    let changed = files.iter().any(PlannedFile::changes);
+    let reached = system.check_reachable().await;
     let in_force = !changed && system.is_active(name).await && system.is_enabled(name).await;
     let steps = match in_force {
         true => Vec::new(),
-        false => system.put_in_force(name, &folder, changed),
+        false => system.install_steps(name, &folder, changed),
     };
     let mut change = ServiceChange {
         service: name.clone(),
         system: system.name(),
         installs: true,
         dry_run,
-        files: files.iter().map(Planned::shown).collect(),
-        ran: steps.iter().map(Step::shown).collect(),
+        files: files.iter().map(PlannedFile::preview).collect(),
+        ran: steps.iter().map(ServiceStep::command_line).collect(),
         made_room: None,
         socket: dirs.socket(),
     };
@@ -95,17 +97,17 @@ async fn install(dirs: &Dirs, dry_run: bool, json: bool) -> Outcome {
     }
     reached?;
     dirs.prepare()
-        .map_err(|error| Failure::from(exit::machinery(error.to_string())))?;
+        .map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))?;
     for file in &files {
-        file.write()?;
+        file.apply_change()?;
     }
     if !steps.is_empty() {
-        let waiting = render::Waiting::begin("stopping the running muxd", json);
-        let room = room::make(dirs).await;
+        let waiting = render::SpinnerGuard::begin("stopping the running muxd", json);
+        let room = room::stop_running_daemon(dirs).await;
         waiting.end();
         let (pid, held) = room?;
         change.made_room = pid;
-        let ran = run(&steps).await;
+        let ran = run_steps(&steps).await;
         // From here on clients find the system's socket.
         drop(held);
         ran?;
@@ -113,41 +115,48 @@ async fn install(dirs: &Dirs, dry_run: bool, json: bool) -> Outcome {
     Ok(render::service_changed(&change, json))
 }
 
-async fn uninstall(dirs: &Dirs, dry_run: bool, json: bool) -> Outcome {
-    let system = current()?;
-    let (name, folder) = (place::name(dirs.home()), place::folder(system)?);
-    let files = files::leaving(system, &name, &folder)?;
-    let reached = system.reach().await.is_ok();
+async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResult {
+    let system = current_manager()?;
+    let (name, folder) = (
+        place::service_name(dirs.home()),
+        place::service_dir(system)?,
+    );
+    let files = files::plan_removals(system, &name, &folder)?;
+    let reached = system.check_reachable().await.is_ok();
     let (before, after) = match files.is_empty() || !reached {
         true => Default::default(),
-        false => system.take_out_of_force(&name),
+        false => system.uninstall_steps(&name),
     };
     let change = ServiceChange {
         service: name,
         system: system.name(),
         installs: false,
         dry_run,
-        files: files.iter().map(Planned::shown).collect(),
-        ran: before.iter().chain(&after).map(Step::shown).collect(),
+        files: files.iter().map(PlannedFile::preview).collect(),
+        ran: before
+            .iter()
+            .chain(&after)
+            .map(ServiceStep::command_line)
+            .collect(),
         made_room: None,
         socket: dirs.socket(),
     };
     if !dry_run {
-        let waiting = render::Waiting::begin("stopping muxd", json);
-        let ended = run(&before).await;
+        let waiting = render::SpinnerGuard::begin("stopping muxd", json);
+        let ended = run_steps(&before).await;
         waiting.end();
         ended?;
         for file in &files {
-            file.write()?;
+            file.apply_change()?;
         }
-        run(&after).await?;
+        run_steps(&after).await?;
     }
     Ok(render::service_changed(&change, json))
 }
 
-async fn run(steps: &[Step]) -> Result<(), ToolError> {
+async fn run_steps(steps: &[ServiceStep]) -> Result<(), ServiceCommandError> {
     for step in steps {
-        match step.run().await {
+        match step.run_command().await {
             Err(error) if step.must => return Err(error),
             _ => {}
         }
@@ -156,10 +165,13 @@ async fn run(steps: &[Step]) -> Result<(), ToolError> {
 }
 
 /// The state of the service, for `mux service status` and `mux doctor`.
-pub(super) async fn look(dirs: &Dirs) -> Result<ServiceReport, Failure> {
-    let system = current()?;
-    let (name, folder) = (place::name(dirs.home()), place::folder(system)?);
-    let files = files::leaving(system, &name, &folder)?;
+pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, CommandFailure> {
+    let system = current_manager()?;
+    let (name, folder) = (
+        place::service_name(dirs.home()),
+        place::service_dir(system)?,
+    );
+    let files = files::plan_removals(system, &name, &folder)?;
     let files: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
     let mut report = ServiceReport {
         installed: !files.is_empty(),
@@ -175,12 +187,12 @@ pub(super) async fn look(dirs: &Dirs) -> Result<ServiceReport, Failure> {
     };
     if report.installed {
         // If muxd cannot be found, the rest is still reported.
-        if let Ok(described) = place::described(dirs) {
-            let wanted = files::planned(system.files(&described, &folder)?)?;
-            let stale = wanted.into_iter().filter(Planned::changes);
+        if let Ok(described) = place::describe_service(dirs) {
+            let wanted = files::plan_writes(system.unit_files(&described, &folder)?)?;
+            let stale = wanted.into_iter().filter(PlannedFile::changes);
             report.stale = stale.map(|file| file.path).collect();
         }
-        match system.reach().await {
+        match system.check_reachable().await {
             Ok(()) => {
                 report.active = system.is_active(&name).await;
                 report.enabled = system.is_enabled(&name).await;
@@ -188,13 +200,13 @@ pub(super) async fn look(dirs: &Dirs) -> Result<ServiceReport, Failure> {
             Err(error) => report.unreachable = Some(error),
         }
     }
-    report.daemon = daemon().await;
+    report.daemon = running_daemon().await;
     Ok(report)
 }
 
 /// The pid of the running daemon, and how it was started, if it reports that.
-async fn daemon() -> Option<(u32, Option<Started>)> {
-    let session = running().await.ok()??;
+async fn running_daemon() -> Option<(u32, Option<Started>)> {
+    let session = connect_if_running().await.ok()??;
     let status = session.client.status(within_seconds(10)).await;
     let started = status
         .ok()

@@ -12,67 +12,75 @@ use std::{fs, path::Path};
 
 use mux_proto::variables;
 
-use self::{error::SetupError, package::Package};
-use super::{Failure, Outcome, dirs, variable};
+use self::{error::SetupError, package::CompilerPackage};
+use super::{CommandFailure, CommandResult, env_path, resolve_dirs};
 use crate::{args, exit, render};
 
-const REGISTRY: &str = "https://registry.npmjs.org";
+const DEFAULT_REGISTRY: &str = "https://registry.npmjs.org";
 
-impl From<SetupError> for Failure {
+impl From<SetupError> for CommandFailure {
     fn from(error: SetupError) -> Self {
-        exit::machinery(error.to_string()).hint(error.fix()).into()
+        exit::unavailable_error(error.to_string())
+            .hint(error.fix())
+            .into()
     }
 }
 
-pub(super) async fn setup(args: args::Setup, json: bool) -> Outcome {
-    let package = Package::of_this_machine()?;
-    let dirs = dirs()?;
+pub(super) async fn setup(args: args::SetupArgs, json: bool) -> CommandResult {
+    let package = CompilerPackage::of_this_machine()?;
+    let dirs = resolve_dirs()?;
     let folder = dirs.typescript();
     if args.check {
-        return Ok(render::compiler(&install::look(&package, &folder), json));
+        return Ok(render::compiler(
+            &install::find_installed(&package, &folder),
+            json,
+        ));
     }
     dirs.prepare()
-        .map_err(|error| Failure::from(exit::machinery(error.to_string())))?;
-    let found = install::look(&package, &folder);
+        .map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))?;
+    let found = install::find_installed(&package, &folder);
     if found.version.as_deref() == Some(package.version) {
         return Ok(render::installed(&found, None, json));
     }
     let from = match &args.from {
         Some(file) => file.display().to_string(),
-        None => package.url(&registry(args.registry)),
+        None => package.url(&registry_url(args.registry)),
     };
-    let waiting = render::Waiting::begin(&format!("installing TypeScript from {from}"), json);
+    let waiting = render::SpinnerGuard::begin(&format!("installing TypeScript from {from}"), json);
     let (url, file) = (from.clone(), args.from);
     let work = move || {
         let archive = match file {
-            Some(file) => read(&file)?,
+            Some(file) => read_archive(&file)?,
             None => download::download(&url)?,
         };
         package.verify(&archive, &url)?;
-        install::install(&package, &archive, &folder)
+        install::install_compiler(&package, &archive, &folder)
     };
     let done = tokio::task::spawn_blocking(work).await;
     waiting.end();
-    let compiler = done.map_err(|error| Failure::from(exit::machinery(error.to_string())))??;
+    let compiler =
+        done.map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))??;
     Ok(render::installed(&compiler, Some(&from), json))
 }
 
 /// The registry that was asked for, the one that npm is configured to use, or npm's default.
-fn registry(asked: Option<String>) -> String {
+fn registry_url(asked: Option<String>) -> String {
     let of_npm = || {
-        let mut set = variables::REGISTRY.iter().filter_map(|name| variable(name));
+        let mut set = variables::REGISTRY.iter().filter_map(|name| env_path(name));
         set.next().map(|url| url.to_string_lossy().into_owned())
     };
-    asked.or_else(of_npm).unwrap_or_else(|| REGISTRY.into())
+    asked
+        .or_else(of_npm)
+        .unwrap_or_else(|| DEFAULT_REGISTRY.into())
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, SetupError> {
+fn read_archive(file: &Path) -> Result<Vec<u8>, SetupError> {
     let failed = |reason: String| SetupError::Unreadable {
         file: file.to_owned(),
         reason,
     };
     let length = fs::metadata(file).map_err(|e| failed(e.to_string()))?.len();
-    if length > download::MOST {
+    if length > download::MAX_PACKAGE_BYTES {
         return Err(failed("it is far too large".into()));
     }
     fs::read(file).map_err(|e| failed(e.to_string()))

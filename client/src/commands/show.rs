@@ -7,17 +7,20 @@ use mux_proto::{
     DescribeRequest, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest, transport,
 };
 
-use super::{Failure, Outcome, dirs, login, logs, pins, running, servers, session};
+use super::{
+    CommandFailure, CommandResult, connect_if_running, connect_or_start, login, logs, pins,
+    resolve_dirs, servers,
+};
 use crate::{
     args::{self, ServersCommand},
     render,
 };
 
 /// The timeout of requests for which every server may have to be started.
-pub(super) const STARTS: Duration = Duration::from_secs(300);
+pub(super) const SERVER_START_TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
-    let session = session().await?;
+pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
+    let session = connect_or_start().await?;
     let query = args.query.join(" ");
     let request = ToolsRequest {
         server: args.server.clone(),
@@ -31,35 +34,40 @@ pub(super) async fn tools(args: args::Tools, json: bool) -> Outcome {
         for_apps: args.all,
         ..ToolsRequest::default()
     };
-    let waiting = render::Waiting::begin("asking the servers for their tools", json);
+    let waiting = render::SpinnerGuard::begin("asking the servers for their tools", json);
     let answer = session
         .client
-        .tools(transport::within(STARTS), request)
+        .tools(transport::within(SERVER_START_TIMEOUT), request)
         .await;
     waiting.end();
-    let mut list = answer?.map_err(Failure::from)?;
+    let mut list = answer?.map_err(CommandFailure::from)?;
     if query.is_empty() {
         return Ok(render::tools(&list, json));
     }
     let words = args.query.clone();
-    let next = found(&session, &mut list, query, args).await?;
-    if !json && let Some(tool) = list.tools.iter().find(|tool| is_meant(tool, &words)) {
+    let next = search_tools(&session, &mut list, query, args).await?;
+    if !json && let Some(tool) = list.tools.iter().find(|tool| is_full_name(tool, &words)) {
         let request = TypesRequest {
             paths: vec![tool.path.clone()],
         };
-        let types = session.client.types(transport::within(STARTS), request);
-        return Ok(render::tool(tool, &types.await?.map_err(Failure::from)?));
+        let types = session
+            .client
+            .types(transport::within(SERVER_START_TIMEOUT), request);
+        return Ok(render::tool(
+            tool,
+            &types.await?.map_err(CommandFailure::from)?,
+        ));
     }
-    Ok(render::found(&list, next.as_deref(), json))
+    Ok(render::search_results(&list, next.as_deref(), json))
 }
 
 /// Puts the matching tools into the list, the best first. Returns the cursor of the next page.
-async fn found(
+async fn search_tools(
     session: &Session,
     list: &mut ToolList,
     query: String,
-    args: args::Tools,
-) -> Result<Option<String>, Failure> {
+    args: args::ToolsArgs,
+) -> Result<Option<String>, CommandFailure> {
     let request = SearchRequest {
         query,
         server: args.server,
@@ -69,9 +77,9 @@ async fn found(
     };
     let page = session
         .client
-        .search(transport::within(STARTS), request)
+        .search(transport::within(SERVER_START_TIMEOUT), request)
         .await?
-        .map_err(Failure::from)?;
+        .map_err(CommandFailure::from)?;
     list.total = page.total;
     let request = DescribeRequest {
         paths: page
@@ -85,9 +93,9 @@ async fn found(
     if !request.paths.is_empty() {
         let described = session
             .client
-            .describe(transport::within(STARTS), request)
+            .describe(transport::within(SERVER_START_TIMEOUT), request)
             .await?
-            .map_err(Failure::from)?;
+            .map_err(CommandFailure::from)?;
         list.tools = described
             .tools
             .into_iter()
@@ -98,63 +106,65 @@ async fn found(
 }
 
 /// Whether the query is the full name of this tool.
-fn is_meant(tool: &ToolInfo, query: &[String]) -> bool {
+fn is_full_name(tool: &ToolInfo, query: &[String]) -> bool {
     let [name] = query else { return false };
     *name == tool.path || *name == format!("{}.{}", tool.server, tool.name)
 }
 
-pub(super) async fn servers(args: args::Servers, json: bool) -> Outcome {
+pub(super) async fn servers(args: args::ServersArgs, json: bool) -> CommandResult {
     match args.command {
         None | Some(ServersCommand::List) => {
-            let session = session().await?;
+            let session = connect_or_start().await?;
             let servers = session
                 .client
                 .servers(within_seconds(10))
                 .await?
-                .map_err(Failure::from)?;
+                .map_err(CommandFailure::from)?;
             // A file that was refused explains why a server is missing.
             let status = session.client.status(within_seconds(10)).await?;
             let problems = status
                 .map(|status| status.all_problems())
                 .unwrap_or_default();
-            let config = dirs()?.config_file();
+            let config = resolve_dirs()?.config_file();
             Ok(render::servers(&servers, &problems, &config, json))
         }
         Some(ServersCommand::Restart { server }) => {
-            let session = session().await?;
-            let waiting = render::Waiting::begin(&format!("restarting {server}"), json);
+            let session = connect_or_start().await?;
+            let waiting = render::SpinnerGuard::begin(&format!("restarting {server}"), json);
             let answer = session
                 .client
-                .restart_server(transport::within(STARTS), server)
+                .restart_server(transport::within(SERVER_START_TIMEOUT), server)
                 .await;
             waiting.end();
-            let info = answer?.map_err(Failure::from)?;
+            let info = answer?.map_err(CommandFailure::from)?;
             Ok(render::restarted(&info, json))
         }
-        Some(ServersCommand::Add(args)) => servers::add(&args, json).await,
-        Some(ServersCommand::Remove(args)) => servers::remove(&args, json).await,
-        Some(ServersCommand::Enable(args)) => servers::enable(&args, json).await,
-        Some(ServersCommand::Disable(args)) => servers::disable(&args, json).await,
-        Some(ServersCommand::Pins(args)) => pins::list(args, json).await,
-        Some(ServersCommand::Accept(args)) => pins::accept(args, json).await,
+        Some(ServersCommand::Add(args)) => servers::add_server(&args, json).await,
+        Some(ServersCommand::Remove(args)) => servers::remove_server(&args, json).await,
+        Some(ServersCommand::Enable(args)) => servers::enable_server(&args, json).await,
+        Some(ServersCommand::Disable(args)) => servers::disable_server(&args, json).await,
+        Some(ServersCommand::Pins(args)) => pins::list_pins(args, json).await,
+        Some(ServersCommand::Accept(args)) => pins::accept_pins(args, json).await,
         Some(ServersCommand::Login(args)) => login::login(args, json).await,
         Some(ServersCommand::Logout { server }) => login::logout(server, json).await,
-        Some(ServersCommand::Logs { server, lines }) => logs::server(&server, &lines, json).await,
+        Some(ServersCommand::Logs { server, lines }) => {
+            logs::server_logs(&server, &lines, json).await
+        }
     }
 }
 
-pub(super) async fn status(args: &args::Status, json: bool) -> Outcome {
-    match running().await? {
+pub(super) async fn status(args: &args::StatusArgs, json: bool) -> CommandResult {
+    match connect_if_running().await? {
         Some(session) => {
             let status = session
                 .client
                 .status(within_seconds(10))
                 .await?
-                .map_err(Failure::from)?;
+                .map_err(CommandFailure::from)?;
             Ok(render::status(&status, args.all, json))
         }
         None => {
-            render::not_running(&dirs()?.socket(), json);
+            render::not_running(&resolve_dirs()?.socket(), json);
             Ok(ExitCode::from(3))
         }
     }

@@ -7,26 +7,28 @@ use std::{
 
 use mux_proto::Error;
 
-use super::Failure;
-use crate::{args, exit, render::Listing};
+use super::CommandFailure;
+use crate::{args, exit, render::ProgramListing};
 
 /// Maximum bytes read of a program. The daemon accepts 1 MiB; a much longer one would not fit into a message.
-const MOST: u64 = 2 << 20;
+const MAX_SOURCE_BYTES: u64 = 2 << 20;
 
 /// The source with its name. The inner error is wrong usage: message and hint.
-pub(super) fn read(args: &args::Source) -> Result<Result<Listing, (String, String)>, Failure> {
+pub(super) fn read_source(
+    args: &args::SourceArgs,
+) -> Result<Result<ProgramListing, (String, String)>, CommandFailure> {
     let (name, read) = match (&args.eval, args.file.as_deref()) {
         (Some(code), _) => {
-            return Ok(Ok(Listing {
+            return Ok(Ok(ProgramListing {
                 name: "program".into(),
                 text: code.clone(),
             }));
         }
         (None, Some(file)) if file != Path::new("-") => (
             file.display().to_string(),
-            std::fs::File::open(file).and_then(bytes),
+            std::fs::File::open(file).and_then(read_limited),
         ),
-        (None, _) => ("program".into(), bytes(io::stdin())),
+        (None, _) => ("program".into(), read_limited(io::stdin())),
     };
     let bytes = match read {
         Ok(bytes) => bytes,
@@ -35,11 +37,11 @@ pub(super) fn read(args: &args::Source) -> Result<Result<Listing, (String, Strin
             return Ok(Err((format!("cannot read {name}: {error}"), hint.into())));
         }
     };
-    if bytes.len() as u64 > MOST {
-        return Err(too_large(&name).into());
+    if bytes.len() as u64 > MAX_SOURCE_BYTES {
+        return Err(source_too_large(&name).into());
     }
     match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(Ok(Listing { name, text })),
+        Ok(text) if !text.contains('\0') => Ok(Ok(ProgramListing { name, text })),
         _ => Ok(Err((
             format!("{name} is not a text file in UTF-8"),
             "a program is TypeScript or JavaScript".into(),
@@ -47,15 +49,16 @@ pub(super) fn read(args: &args::Source) -> Result<Result<Listing, (String, Strin
     }
 }
 
-fn bytes(source: impl Read) -> io::Result<Vec<u8>> {
+fn read_limited(source: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(MOST + 1).read_to_end(&mut bytes)?;
+    source.take(MAX_SOURCE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn too_large(name: &str) -> Error {
-    let mut error = exit::machinery(format!("{name} is over {} MiB", MOST >> 20))
-        .hint("a program may have 1 MiB; pass data with --input or read it with a tool");
+fn source_too_large(name: &str) -> Error {
+    let mut error =
+        exit::unavailable_error(format!("{name} is over {} MiB", MAX_SOURCE_BYTES >> 20))
+            .hint("a program may have 1 MiB; pass data with --input or read it with a tool");
     error.kind = mux_proto::Kind::Limit;
     error
 }

@@ -9,84 +9,94 @@ use mux_proto::{Error, Kind, RefreshedSource, ServerInfo, ToolsRequest, transpor
 use serde_json::{Map, Value, json};
 
 use super::{
-    Failure, Outcome,
-    edit::{Files, added},
+    CommandFailure, CommandResult, connect_or_start,
+    edit::{ConfigFiles, edit_verb},
     import::{
-        Definition, WithheldSecret, allowed, config_failure, escaped, over, withhold_credentials,
+        ServerDefinition, WithheldSecret, config_failure, escape_literal, nearest_valid_name,
+        overwrite_entry, withhold_credentials,
     },
-    servers::{absolute, here},
-    session,
-    show::STARTS,
+    servers::{absolute_program, current_dir},
+    show::SERVER_START_TIMEOUT,
 };
 use crate::{
-    args::{self, AddSource, SourcesCommand},
-    render::{self, Offered, ServerEdit},
+    args::{self, SourceAddArgs, SourcesCommand},
+    render::{self, OfferedFunctions, ServerEdit},
 };
 
-const SECTION: &[&str] = &["sources"];
+const SOURCES_SECTION: &[&str] = &["sources"];
 /// The keys that identify a source, and how it is called.
-const IDENTITY: &[&str] = &[
+const SOURCE_IDENTITY_KEYS: &[&str] = &[
     "openapi", "graphql", "schema", "base_url", "origins", "headers", "auth", "scopes", "rate",
 ];
 /// How many functions are listed after a source was added.
-const NAMED: usize = 5;
+const MAX_LISTED_FUNCTIONS: usize = 5;
 
-pub(super) async fn sources(args: args::Sources, json: bool) -> Outcome {
+pub(super) async fn sources(args: args::SourcesArgs, json: bool) -> CommandResult {
     match args.command {
         None | Some(SourcesCommand::List) => {
-            let session = session().await?;
-            let sources = listed(&session).await?;
-            let config = super::dirs()?.config_file();
+            let session = connect_or_start().await?;
+            let sources = list_sources(&session).await?;
+            let config = super::resolve_dirs()?.config_file();
             Ok(render::sources(&sources, &config, json))
         }
-        Some(SourcesCommand::Add(args)) => add(&args, json).await,
-        Some(SourcesCommand::Remove(args)) => remove(&args, json).await,
+        Some(SourcesCommand::Add(args)) => add_source(&args, json).await,
+        Some(SourcesCommand::Remove(args)) => remove_source(&args, json).await,
         Some(SourcesCommand::Refresh { source }) => {
-            let session = session().await?;
-            let found = refreshed(&session, &source, json).await?;
+            let session = connect_or_start().await?;
+            let found = refresh_source(&session, &source, json).await?;
             Ok(render::refreshed_source(
-                &found.map_err(Failure::from)?,
+                &found.map_err(CommandFailure::from)?,
                 json,
             ))
         }
     }
 }
 
-async fn add(args: &AddSource, json: bool) -> Outcome {
-    let mut files = Files::read(SECTION)?;
-    let replaced = files.replaced(&args.name, args.replace)?;
+async fn add_source(args: &SourceAddArgs, json: bool) -> CommandResult {
+    let mut files = ConfigFiles::read(SOURCES_SECTION)?;
+    let replaced = files.entry_to_replace(&args.name, args.replace)?;
     let name = replaced.clone().unwrap_or_else(|| args.name.clone());
-    let (entry, secrets) = entry(args, &name)?;
-    let edited = over(&files.config, SECTION, &name, &entry, IDENTITY);
+    let (entry, secrets) = source_entry(args, &name)?;
+    let edited = overwrite_entry(
+        &files.config,
+        SOURCES_SECTION,
+        &name,
+        &entry,
+        SOURCE_IDENTITY_KEYS,
+    );
     files.config = edited.map_err(|error| config_failure(&error, &files.dirs.config_file()))?;
-    files.keep(&secrets)?;
-    let mut edit = ServerEdit::source(&name, added(replaced.is_some()), args.dry_run);
+    files.set_secrets(&secrets)?;
+    let mut edit = ServerEdit::source(&name, edit_verb(replaced.is_some()), args.dry_run);
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
-    let mut edit = files.finish(edit, replaced.is_some()).await?;
+    let mut edit = files.write_and_refresh(edit, replaced.is_some()).await?;
     if !args.dry_run {
-        let offered = offered(&name, json).await;
+        let offered = summarize_source(&name, json).await;
         edit.offered = Some(offered.map_err(|failure| failure.error));
     }
     Ok(render::server_edit(&edit, json))
 }
 
-async fn remove(args: &args::ChangeServer, json: bool) -> Outcome {
-    let mut files = Files::read(SECTION)?;
-    let name = files.existing(&args.name)?;
-    files.config = files.retold(files.config.take(SECTION, &name))?;
+async fn remove_source(args: &args::ServerChangeArgs, json: bool) -> CommandResult {
+    let mut files = ConfigFiles::read(SOURCES_SECTION)?;
+    let name = files.existing_entry_name(&args.name)?;
+    files.config =
+        files.reparse_config(files.config.without_server_entry(SOURCES_SECTION, &name))?;
     let edit = ServerEdit::source(&name, "removed", args.dry_run);
-    let edit = files.finish(edit, true).await?;
+    let edit = files.write_and_refresh(edit, true).await?;
     Ok(render::server_edit(&edit, json))
 }
 
 /// The entry that the arguments define, in the syntax of config.toml, with references in place of secrets.
-fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<WithheldSecret>), Error> {
-    let near = allowed(name);
+fn source_entry(
+    args: &SourceAddArgs,
+    name: &str,
+) -> Result<(Map<String, Value>, Vec<WithheldSecret>), Error> {
+    let near = nearest_valid_name(name);
     if near != name {
         let message = format!("a source cannot be called {name:?}");
         return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
     }
-    let place = |written: &Option<String>| written.as_deref().map(described).transpose();
+    let place = |written: &Option<String>| written.as_deref().map(resolve_description).transpose();
     let (openapi, schema) = (place(&args.openapi)?, place(&args.schema)?);
     let mut texts: Vec<(String, String)> = args.auth.clone();
     let mut logins = args.logins.clone();
@@ -104,13 +114,13 @@ fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<Withhe
     // An address may hold a key.
     let address = openapi.clone().or_else(|| args.graphql.clone());
     let base = args.base_url.iter();
-    let definition = Definition {
+    let definition = ServerDefinition {
         url: address,
         env: base
             .map(|base| ("base_url".to_owned(), base.clone()))
             .collect(),
         headers: args.headers.iter().cloned().collect(),
-        ..Definition::default()
+        ..ServerDefinition::default()
     };
     let (open, secrets) = withhold_credentials(&definition, &mut credentials, name);
     let mut auth = Map::new();
@@ -140,55 +150,55 @@ fn entry(args: &AddSource, name: &str) -> Result<(Map<String, Value>, Vec<Withhe
         "base_url",
         open.env.get("base_url").cloned().map(Value::from),
     );
-    set("origins", list(&args.origins));
+    set("origins", json_array(&args.origins));
     set("headers", headers);
     set("auth", (!auth.is_empty()).then_some(Value::Object(auth)));
-    set("scopes", list(&args.scopes));
+    set("scopes", json_array(&args.scopes));
     set("rate", args.rate.clone().map(Value::from));
     Ok((entry, secrets))
 }
 
-fn list(words: &[String]) -> Option<Value> {
+fn json_array(words: &[String]) -> Option<Value> {
     (!words.is_empty()).then(|| json!(words))
 }
 
 /// An address as it is; a file as an absolute path, since the daemon has another working directory.
-fn described(written: &str) -> Result<String, Error> {
+fn resolve_description(written: &str) -> Result<String, Error> {
     if written.contains("://") || written.starts_with('$') {
         return Ok(written.to_owned());
     }
-    let here = here();
+    let here = current_dir();
     let path = here.as_deref().unwrap_or(Path::new("/")).join(written);
     if !path.is_file() {
         let message = format!("there is no file {}", path.display());
         let hint = "a description is a file, or http:// or https:// and a host";
         return Err(Error::new(Kind::Validation, message).hint(hint));
     }
-    Ok(absolute(&escaped(written), here.as_deref()))
+    Ok(absolute_program(&escape_literal(written), here.as_deref()))
 }
 
 /// The number of functions of a source, and some of their names.
-async fn offered(name: &str, json: bool) -> Result<Offered, Failure> {
-    let session = session().await?;
-    let found = refreshed(&session, name, json)
+async fn summarize_source(name: &str, json: bool) -> Result<OfferedFunctions, CommandFailure> {
+    let session = connect_or_start().await?;
+    let found = refresh_source(&session, name, json)
         .await?
-        .map_err(Failure::from)?;
+        .map_err(CommandFailure::from)?;
     let request = ToolsRequest {
         server: Some(name.to_owned()),
-        limit: Some(NAMED),
+        limit: Some(MAX_LISTED_FUNCTIONS),
         ..ToolsRequest::default()
     };
     let tools = session
         .client
-        .tools(transport::within(STARTS), request)
+        .tools(transport::within(SERVER_START_TIMEOUT), request)
         .await?;
-    let tools = tools.map_err(Failure::from)?;
-    let info = listed(&session)
+    let tools = tools.map_err(CommandFailure::from)?;
+    let info = list_sources(&session)
         .await?
         .into_iter()
         .find(|info| info.name == name);
     let info = info.and_then(|info| info.source).unwrap_or_default();
-    Ok(Offered {
+    Ok(OfferedFunctions {
         functions: found.functions,
         some: tools
             .tools
@@ -200,23 +210,23 @@ async fn offered(name: &str, json: bool) -> Result<Offered, Failure> {
     })
 }
 
-async fn refreshed(
+async fn refresh_source(
     session: &Session,
     name: &str,
     json: bool,
-) -> Result<Result<RefreshedSource, Error>, Failure> {
-    session.require("refresh_source")?;
-    let waiting = render::Waiting::begin(&format!("reading the description of {name}"), json);
-    let within = transport::within(STARTS);
+) -> Result<Result<RefreshedSource, Error>, CommandFailure> {
+    session.require_feature("refresh_source")?;
+    let waiting = render::SpinnerGuard::begin(&format!("reading the description of {name}"), json);
+    let within = transport::within(SERVER_START_TIMEOUT);
     let answer = session.client.refresh_source(within, name.to_owned()).await;
     waiting.end();
     Ok(answer?)
 }
 
 /// The servers that are sources.
-async fn listed(session: &Session) -> Result<Vec<ServerInfo>, Failure> {
+async fn list_sources(session: &Session) -> Result<Vec<ServerInfo>, CommandFailure> {
     let servers = session.client.servers(within_seconds(10)).await?;
-    let mut sources = servers.map_err(Failure::from)?;
+    let mut sources = servers.map_err(CommandFailure::from)?;
     sources.retain(|server| server.source.is_some());
     Ok(sources)
 }

@@ -13,44 +13,44 @@ use mux_client::{Session, within_seconds};
 use mux_proto::RunsRequest;
 use tokio::time::sleep;
 
-use super::{Failure, Outcome, dirs, running};
+use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
 use crate::{
     args,
-    exit::machinery,
+    exit::unavailable_error,
     exposition,
     render::{self, TopTerminal},
-    top::{Figures, History, Reading, Screen, Wish},
+    top::{KeyAction, MetricsReading, ReadingHistory, TopFigures, TopScreen},
 };
 
 /// How often the daemon is polled.
-const BEAT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of runs that are listed.
-const RUNS: usize = 200;
+const MAX_LISTED_RUNS: usize = 200;
 
-pub(super) async fn top(args: &args::Top, json: bool) -> Outcome {
-    let Some(session) = running().await? else {
-        render::not_running(&dirs()?.socket(), json);
+pub(super) async fn top(args: &args::TopArgs, json: bool) -> CommandResult {
+    let Some(session) = connect_if_running().await? else {
+        render::not_running(&resolve_dirs()?.socket(), json);
         return Ok(ExitCode::from(3));
     };
-    let mut history = History::default();
-    history.push(read(&session).await?);
+    let mut history = ReadingHistory::default();
+    history.push(take_reading(&session).await?);
     if !json && !args.once && render::can_draw_top() {
-        return live(session, history).await;
+        return run_live_view(session, history).await;
     }
-    match Figures::of(&history) {
+    match TopFigures::of(&history) {
         Some(figures) => Ok(render::top_once(&figures, json)),
-        None => Err(machinery("muxd reports no metrics".to_owned()).into()),
+        None => Err(unavailable_error("muxd reports no metrics".to_owned()).into()),
     }
 }
 
 /// The connection for the next poll, and the result of this one.
-type Looked = (Option<Session>, Result<Reading, String>);
+type PollResult = (Option<Session>, Result<MetricsReading, String>);
 
-struct Live {
-    history: History,
-    screen: Screen,
+struct LiveView {
+    history: ReadingHistory,
+    screen: TopScreen,
     /// The figures that are shown; while the view is paused, older ones.
-    figures: Option<Figures>,
+    figures: Option<TopFigures>,
     session: Option<Session>,
     /// Why there are no newer figures.
     trouble: Option<String>,
@@ -58,20 +58,21 @@ struct Live {
     errands: FuturesUnordered<BoxFuture<'static, String>>,
 }
 
-async fn live(session: Session, history: History) -> Outcome {
-    let mut signals = Signals::listen().map_err(|error| machinery(error.to_string()))?;
+async fn run_live_view(session: Session, history: ReadingHistory) -> CommandResult {
+    let mut signals =
+        TerminationSignals::listen().map_err(|error| unavailable_error(error.to_string()))?;
     let mut terminal = TopTerminal::enter()
-        .map_err(|error| machinery(format!("the terminal cannot be used: {error}")))?;
+        .map_err(|error| unavailable_error(format!("the terminal cannot be used: {error}")))?;
     let mut keys = EventStream::new();
-    let mut live = Live {
-        figures: Figures::of(&history),
+    let mut live = LiveView {
+        figures: TopFigures::of(&history),
         history,
-        screen: Screen::default(),
+        screen: TopScreen::default(),
         session: Some(session.clone()),
         trouble: None,
         errands: FuturesUnordered::new(),
     };
-    let mut looking = look(Some(session)).boxed();
+    let mut looking = poll_daemon(Some(session)).boxed();
     let code = loop {
         let (figures, trouble) = (live.figures.as_ref(), live.trouble.as_deref());
         if terminal.draw(figures, &live.screen, trouble).is_err() {
@@ -80,16 +81,16 @@ async fn live(session: Session, history: History) -> Outcome {
         }
         tokio::select! {
             looked = &mut looking => {
-                live.looked(looked);
-                looking = look(live.session.clone()).boxed();
+                live.apply_poll(looked);
+                looking = poll_daemon(live.session.clone()).boxed();
             }
             event = keys.next() => match event {
                 Some(Ok(Event::Key(key))) if key.is_press() => {
-                    match live.screen.key(key, live.figures.as_ref()) {
-                        Wish::Nothing => live.follow(),
-                        Wish::Quit => break 0,
-                        Wish::Interrupt => break 130,
-                        Wish::Cancel(run) => live.cancel(run),
+                    match live.screen.handle_key(key, live.figures.as_ref()) {
+                        KeyAction::Nothing => live.show_newest(),
+                        KeyAction::Quit => break 0,
+                        KeyAction::Interrupt => break 130,
+                        KeyAction::Cancel(run) => live.request_cancel(run),
                     }
                 }
                 // The next draw has the new size.
@@ -104,27 +105,27 @@ async fn live(session: Session, history: History) -> Outcome {
     Ok(ExitCode::from(code))
 }
 
-impl Live {
-    fn looked(&mut self, (session, outcome): Looked) {
+impl LiveView {
+    fn apply_poll(&mut self, (session, outcome): PollResult) {
         self.session = session;
         match outcome {
             Ok(reading) => {
                 self.trouble = None;
                 self.history.push(reading);
-                self.follow();
+                self.show_newest();
             }
             Err(trouble) => self.trouble = Some(trouble),
         }
     }
 
     /// Shows the newest figures, unless the view is paused.
-    fn follow(&mut self) {
+    fn show_newest(&mut self) {
         if !self.screen.paused {
-            self.figures = Figures::of(&self.history);
+            self.figures = TopFigures::of(&self.history);
         }
     }
 
-    fn cancel(&mut self, run: String) {
+    fn request_cancel(&mut self, run: String) {
         let Some(session) = self.session.clone() else {
             self.screen.note = Some("no muxd is running".into());
             return;
@@ -142,44 +143,45 @@ impl Live {
 }
 
 /// Polls the daemon after [`BEAT`], on the existing connection or a new one.
-async fn look(session: Option<Session>) -> Looked {
-    sleep(BEAT).await;
+async fn poll_daemon(session: Option<Session>) -> PollResult {
+    sleep(POLL_INTERVAL).await;
     let session = match session {
         Some(session) => session,
-        None => match running().await {
+        None => match connect_if_running().await {
             Ok(Some(session)) => session,
             Ok(None) => return (None, Err("no muxd is running; waiting for one".into())),
             Err(failure) => return (None, Err(failure.error.message)),
         },
     };
-    match read(&session).await {
+    match take_reading(&session).await {
         Ok(reading) => (Some(session), Ok(reading)),
         Err(failure) => (None, Err(failure.error.message)),
     }
 }
 
-async fn read(session: &Session) -> Result<Reading, Failure> {
-    session.require("metrics")?;
+async fn take_reading(session: &Session) -> Result<MetricsReading, CommandFailure> {
+    session.require_feature("metrics")?;
     let request = RunsRequest {
         running: true,
-        limit: Some(RUNS),
+        limit: Some(MAX_LISTED_RUNS),
     };
     let metrics = session.client.metrics(within_seconds(10));
     let runs = session.client.runs(within_seconds(10), request);
     let (metrics, runs) = tokio::join!(metrics, runs);
-    let text = metrics?.map_err(Failure::from)?.text;
-    let runs = runs?.map_err(Failure::from)?.runs;
-    let families = exposition::parse(&text).map_err(|error| machinery(error.to_string()))?;
+    let text = metrics?.map_err(CommandFailure::from)?.text;
+    let runs = runs?.map_err(CommandFailure::from)?.runs;
+    let families =
+        exposition::parse_metrics(&text).map_err(|error| unavailable_error(error.to_string()))?;
     let daemon = (session.welcome.pid, session.welcome.build.clone());
-    Ok(Reading::new(Instant::now(), daemon, &families, runs))
+    Ok(MetricsReading::new(Instant::now(), daemon, &families, runs))
 }
 
 /// The signals that end the program, as exit codes.
 #[cfg(unix)]
-struct Signals([tokio::signal::unix::Signal; 3]);
+struct TerminationSignals([tokio::signal::unix::Signal; 3]);
 
 #[cfg(unix)]
-impl Signals {
+impl TerminationSignals {
     fn listen() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self([
@@ -200,16 +202,16 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-struct Signals;
+struct TerminationSignals;
 
 #[cfg(not(unix))]
-impl Signals {
+impl TerminationSignals {
     fn listen() -> std::io::Result<Self> {
         Ok(Self)
     }
 
     async fn next(&mut self) -> u8 {
-        super::interrupted().await;
+        super::wait_for_ctrl_c().await;
         130
     }
 }

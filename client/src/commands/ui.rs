@@ -2,51 +2,53 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use mux_client::Identity;
+use mux_client::ClientIdentity;
 use mux_proto::Kind;
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, Outcome, browser, dirs, me, session_of};
+use super::{
+    CommandFailure, CommandResult, browser, client_identity, connect_or_start_as, resolve_dirs,
+};
 use crate::{args, exit, render, ui};
 
 /// How long open connections are still served at the end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
-pub(super) async fn ui(args: &args::Ui, json: bool) -> Outcome {
-    let me = Identity {
+pub(super) async fn ui(args: &args::UiArgs, json: bool) -> CommandResult {
+    let me = ClientIdentity {
         name: "mux ui".into(),
-        ..me()
+        ..client_identity()
     };
-    let session = session_of(&me).await?;
-    let bound = ui::Server::bind(args.port.unwrap_or(0)).await;
-    let server = bound.map_err(|error| unbound(args.port, &error))?;
+    let session = connect_or_start_as(&me).await?;
+    let bound = ui::UiServer::bind(args.port.unwrap_or(0)).await;
+    let server = bound.map_err(|error| bind_failure(args.port, &error))?;
     // Listens before the address is printed: its reader may send a signal at once.
-    let ended = ending();
+    let ended = termination_signal();
     // Other users can read the arguments of the browser, so this address opens the page only once.
     let opened = match args.no_open {
         true => None,
-        false => browser::open(args.browser.clone(), &server.address_for_once()),
+        false => browser::open_url(args.browser.clone(), &server.one_time_address()),
     };
     render::serving(&server.address(), server.port(), opened.is_some(), json);
     let over = CancellationToken::new();
-    let served = server.serve(dirs()?, me, session, over.clone());
+    let served = server.serve(resolve_dirs()?, me, session, over.clone());
     tokio::pin!(served);
     tokio::select! {
         served = &mut served => {
-            served.map_err(|error| exit::machinery(format!("the page cannot be served: {error}")))?;
+            served.map_err(|error| exit::unavailable_error(format!("the page cannot be served: {error}")))?;
         }
         () = ended => {
             over.cancel();
             // A browser that is slower than that is cut off.
-            drop(tokio::time::timeout(FAREWELL, served).await);
+            drop(tokio::time::timeout(SHUTDOWN_GRACE, served).await);
         }
     }
     drop(opened);
     Ok(ExitCode::SUCCESS)
 }
 
-fn unbound(port: Option<u16>, error: &std::io::Error) -> Failure {
-    let mut failure = exit::machinery(match port {
+fn bind_failure(port: Option<u16>, error: &std::io::Error) -> CommandFailure {
+    let mut failure = exit::unavailable_error(match port {
         Some(port) => format!("cannot listen on port {port} of 127.0.0.1: {error}"),
         None => format!("cannot listen on 127.0.0.1: {error}"),
     });
@@ -59,7 +61,7 @@ fn unbound(port: Option<u16>, error: &std::io::Error) -> Failure {
 
 /// Resolves on SIGINT or SIGTERM. Listens from the call on, not from the first poll.
 #[cfg(unix)]
-fn ending() -> impl Future<Output = ()> {
+fn termination_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{Signal, SignalKind, signal};
     async fn heard(listening: std::io::Result<Signal>) {
         match listening {
@@ -78,6 +80,6 @@ fn ending() -> impl Future<Output = ()> {
 }
 
 #[cfg(not(unix))]
-fn ending() -> impl Future<Output = ()> {
-    super::interrupted()
+fn termination_signal() -> impl Future<Output = ()> {
+    super::wait_for_ctrl_c()
 }

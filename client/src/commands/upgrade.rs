@@ -8,41 +8,47 @@ use std::{
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind, UpgradeRequest, variables, version::CONTRACT};
 
-use super::{Failure, Outcome, dirs, me, running, variable};
+use super::{
+    CommandFailure, CommandResult, client_identity, connect_if_running, env_path, resolve_dirs,
+};
 use crate::render;
 
 /// Seconds, more than all limits of the two daemons together.
-const PATIENCE: u64 = 120;
+const UPGRADE_TIMEOUT_SECS: u64 = 120;
 
 /// The running daemon may have another contract: it is asked if it lists the method, whose messages only grow.
-pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> Outcome {
-    let binary = program(binary)?;
-    let Some(session) = running().await? else {
-        let session = mux_client::connect_or_spawn(&dirs()?, Some(binary), &me()).await?;
+pub(super) async fn upgrade(binary: Option<&Path>, json: bool) -> CommandResult {
+    let binary = muxd_to_start(binary)?;
+    let Some(session) = connect_if_running().await? else {
+        let session =
+            mux_client::connect_or_spawn(&resolve_dirs()?, Some(binary), &client_identity())
+                .await?;
         render::started(session.welcome.pid, json);
         return Ok(ExitCode::SUCCESS);
     };
-    session.require("upgrade")?;
+    session.require_feature("upgrade")?;
     let request = UpgradeRequest {
         binary,
         contract: CONTRACT,
     };
-    let waiting = render::Waiting::begin("starting the new muxd", json);
-    let answer = session.client.upgrade(within_seconds(PATIENCE), request);
+    let waiting = render::SpinnerGuard::begin("starting the new muxd", json);
+    let answer = session
+        .client
+        .upgrade(within_seconds(UPGRADE_TIMEOUT_SECS), request);
     let answer = answer.await;
     waiting.end();
-    let upgraded = answer?.map_err(Failure::from)?;
+    let upgraded = answer?.map_err(CommandFailure::from)?;
     render::upgraded(session.welcome.pid, &upgraded, json);
     Ok(ExitCode::SUCCESS)
 }
 
 /// An absolute path: the daemon has another working directory.
-fn program(binary: Option<&Path>) -> Result<PathBuf, Failure> {
+fn muxd_to_start(binary: Option<&Path>) -> Result<PathBuf, CommandFailure> {
     let given = binary.map(Path::to_owned);
-    let given = given.or_else(|| variable(variables::DAEMON));
+    let given = given.or_else(|| env_path(variables::DAEMON));
     let program = given.unwrap_or_else(mux_client::daemon_program);
     let failed = |why: String| {
-        Failure::from(
+        CommandFailure::from(
             Error::new(Kind::Validation, why).hint("name the muxd to start with --binary PATH"),
         )
     };

@@ -10,27 +10,27 @@ use rmcp::{
 use serde_json::Value;
 
 /// The maximum length of an error's `data`, in characters.
-const DATA: usize = 2_000;
+const MAX_ERROR_DATA_CHARS: usize = 2_000;
 
 /// A value as text: a string as it is, everything else as compact JSON.
-pub(super) fn plain(value: &Value) -> String {
+pub(super) fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
 }
 
-pub(super) fn text(text: impl Into<String>) -> CallToolResult {
+pub(super) fn text_result(text: impl Into<String>) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text)])
 }
 
 /// An error result, which the model can read and act on.
-pub(super) fn failure(error: &Error) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(told(error))])
+pub(super) fn error_result(error: &Error) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(render_error(error))])
 }
 
 /// Renders an error in a few lines: kind and message, position, hint, data.
-pub(super) fn told(error: &Error) -> String {
+pub(super) fn render_error(error: &Error) -> String {
     let mut told = format!("{}: {}", error.kind, error.message);
     if let Some(line) = error.line {
         let column = error.column.unwrap_or(1);
@@ -41,7 +41,11 @@ pub(super) fn told(error: &Error) -> String {
     }
     let data = error.details.as_ref().map(|details| &details["data"]);
     if let Some(data) = data.filter(|data| !data.is_null()) {
-        let data: String = data.to_string().chars().take(DATA).collect();
+        let data: String = data
+            .to_string()
+            .chars()
+            .take(MAX_ERROR_DATA_CHARS)
+            .collect();
         told.push_str(&format!("\n  data: {data}"));
     }
     let others = error.details.as_ref().and_then(|d| d["others"].as_array());
@@ -55,7 +59,7 @@ pub(super) fn told(error: &Error) -> String {
 }
 
 /// Explains how to read a value that is too long for a message.
-pub(super) fn kept(what: &str, handle: &Handle) -> String {
+pub(super) fn stored_value_notice(what: &str, handle: &Handle) -> String {
     let Handle {
         handle,
         bytes,
@@ -69,41 +73,41 @@ pub(super) fn kept(what: &str, handle: &Handle) -> String {
 }
 
 /// A part that a program emitted, as a content block.
-pub(super) fn block(part: &Held) -> ContentBlock {
+pub(super) fn part_content(part: &Held) -> ContentBlock {
     match part {
         Held::Value(block) => serde_json::from_value(block.clone())
             .unwrap_or_else(|_| ContentBlock::text(block.to_string())),
-        Held::Stored(handle) => ContentBlock::text(kept("A part", handle)),
+        Held::Stored(handle) => ContentBlock::text(stored_value_notice("A part", handle)),
     }
 }
 
 /// A server's complete `CallToolResult`, or the handle of a stored one.
-pub(super) fn passed(held: Held) -> CallToolResult {
+pub(super) fn server_result(held: Held) -> CallToolResult {
     match held {
         Held::Value(result) => match serde_json::from_value(result.clone()) {
-            Ok(result) => as_clients_read(result),
+            Ok(result) => with_object_structure(result),
             // A format that this build does not know.
-            Err(_) => text(result.to_string()),
+            Err(_) => text_result(result.to_string()),
         },
-        Held::Stored(handle) => text(kept("The result", &handle)),
+        Held::Stored(handle) => text_result(stored_value_notice("The result", &handle)),
     }
 }
 
 /// Moves structured content that is not an object to the text content: MCP clients accept only objects, but an API's
 /// result may be any value.
-fn as_clients_read(mut result: CallToolResult) -> CallToolResult {
+fn with_object_structure(mut result: CallToolResult) -> CallToolResult {
     if let Some(other) = result
         .structured_content
         .take_if(|value| !value.is_object())
         && result.content.is_empty()
     {
-        result.content = vec![ContentBlock::text(plain(&other))];
+        result.content = vec![ContentBlock::text(value_text(&other))];
     }
     result
 }
 
 /// Passes a protocol error of the server on as a protocol error; any other error becomes an error result.
-pub(super) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
+pub(super) fn result_or_protocol_error(error: &Error) -> Result<CallToolResult, ErrorData> {
     let details = error.details.as_ref();
     match details.and_then(|details| details["code"].as_i64()) {
         Some(code) => {
@@ -112,13 +116,13 @@ pub(super) fn refused(error: &Error) -> Result<CallToolResult, ErrorData> {
             let data = data.filter(|data| !data.is_null());
             Err(ErrorData::new(code, error.message.clone(), data))
         }
-        None => Ok(failure(error)),
+        None => Ok(error_result(error)),
     }
 }
 
 /// An error as a protocol error, for requests whose result cannot express a failure.
-pub(super) fn protocol(error: &Error) -> ErrorData {
-    match refused(error) {
+pub(super) fn protocol_error(error: &Error) -> ErrorData {
+    match result_or_protocol_error(error) {
         Err(error) => error,
         Ok(_) => {
             let code = match error.kind {
@@ -127,7 +131,7 @@ pub(super) fn protocol(error: &Error) -> ErrorData {
                 _ => ErrorCode::INTERNAL_ERROR,
             };
             let data = serde_json::to_value(error.clone().for_agents());
-            ErrorData::new(code, told(error), data.ok())
+            ErrorData::new(code, render_error(error), data.ok())
         }
     }
 }
@@ -154,7 +158,7 @@ mod tests {
                 (json!([]), Some(json!({ "a": 1 }))),
             ),
         ] {
-            let result = passed(Held::Value(given));
+            let result = server_result(Held::Value(given));
             let content = serde_json::to_value(&result.content).unwrap();
             assert_eq!((content, result.structured_content), expected);
         }

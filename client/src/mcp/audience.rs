@@ -13,10 +13,10 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::subscriptions::Update;
+use super::subscriptions::ResourceUpdate;
 
 /// MCP's log levels, from the least severe on.
-const LEVELS: &[&str] = &[
+const LOG_LEVELS: &[&str] = &[
     "debug",
     "info",
     "notice",
@@ -29,9 +29,9 @@ const LEVELS: &[&str] = &[
 
 /// The receivers of notifications. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Audience(Arc<Mutex<Inner>>);
+pub(super) struct NotificationReceivers(Arc<Mutex<NotificationReceiversInner>>);
 
-struct Inner {
+struct NotificationReceiversInner {
     /// The agent, in the legacy era, once it is initialized.
     agent: Option<Peer<RoleServer>>,
     /// The minimum level of log messages for the agent.
@@ -39,11 +39,11 @@ struct Inner {
     sinks: Vec<(u64, SubscriptionSink)>,
 }
 
-impl Default for Inner {
+impl Default for NotificationReceiversInner {
     fn default() -> Self {
         Self {
             agent: None,
-            level: rank("info"),
+            level: level_rank("info"),
             sinks: Vec::new(),
         }
     }
@@ -51,20 +51,20 @@ impl Default for Inner {
 
 /// Which lists have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Changed {
+pub(super) struct ListChanges {
     pub(super) tools: bool,
     pub(super) resources: bool,
     pub(super) prompts: bool,
 }
 
 /// A guard: while it lives, the subscription receives notifications.
-pub(super) struct Subscribed {
-    audience: Audience,
+pub(super) struct SubscriptionGuard {
+    audience: NotificationReceivers,
     /// A number that is unique among the subscriptions of this process.
     pub(super) number: u64,
 }
 
-impl Drop for Subscribed {
+impl Drop for SubscriptionGuard {
     fn drop(&mut self) {
         let number = self.number;
         self.audience
@@ -74,26 +74,26 @@ impl Drop for Subscribed {
     }
 }
 
-impl Audience {
-    pub(super) fn welcome(&self, agent: Peer<RoleServer>) {
+impl NotificationReceivers {
+    pub(super) fn set_agent(&self, agent: Peer<RoleServer>) {
         self.inner().agent = Some(agent);
     }
 
-    pub(super) fn subscribe(&self, sink: SubscriptionSink) -> Subscribed {
+    pub(super) fn subscribe(&self, sink: SubscriptionSink) -> SubscriptionGuard {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         self.inner().sinks.push((number, sink));
         let audience = self.clone();
-        Subscribed { audience, number }
+        SubscriptionGuard { audience, number }
     }
 
     pub(super) fn set_level(&self, level: &str) {
-        self.inner().level = rank(level);
+        self.inner().level = level_rank(level);
     }
 
     /// Announces changed lists. A receiver that is gone is skipped.
-    pub(super) async fn changed(&self, changed: Changed) {
-        let (agent, sinks) = self.listeners();
+    pub(super) async fn notify_lists_changed(&self, changed: ListChanges) {
+        let (agent, sinks) = self.all_receivers();
         if let Some(agent) = agent {
             if changed.tools {
                 drop(agent.notify_tool_list_changed().await);
@@ -119,8 +119,8 @@ impl Audience {
     }
 
     /// Tells the agent that a URL elicitation is complete. The modern era has no notification for that.
-    pub(super) async fn page_done(&self, id: &str) {
-        let (agent, _) = self.listeners();
+    pub(super) async fn notify_elicitation_complete(&self, id: &str) {
+        let (agent, _) = self.all_receivers();
         if let Some(agent) = agent {
             let params = json!({ "elicitationId": id });
             let method = "notifications/elicitation/complete";
@@ -131,8 +131,8 @@ impl Audience {
     }
 
     /// Announces a changed resource. A subscription is sent the uris that it named.
-    pub(super) async fn resource_updated(&self, update: &Update) {
-        let (agent, sinks) = self.listeners();
+    pub(super) async fn send_resource_updated(&self, update: &ResourceUpdate) {
+        let (agent, sinks) = self.all_receivers();
         if let Some(agent) = agent {
             let params = ResourceUpdatedNotificationParam::new(update.uri.as_str());
             drop(agent.notify_resource_updated(params).await);
@@ -145,34 +145,34 @@ impl Audience {
     }
 
     /// Passes on a server's log message if its level is high enough for the agent.
-    pub(super) async fn log(&self, level: &str, logger: &str, data: Value) {
+    pub(super) async fn send_log_message(&self, level: &str, logger: &str, data: Value) {
         let agent = {
             let inner = self.inner();
-            let heard = rank(level) >= inner.level;
+            let heard = level_rank(level) >= inner.level;
             inner.agent.clone().filter(|_| heard)
         };
         if let Some(agent) = agent {
-            send_log(&agent, level, logger, data).await;
+            notify_log(&agent, level, logger, data).await;
         }
     }
 
-    fn listeners(&self) -> (Option<Peer<RoleServer>>, Vec<SubscriptionSink>) {
+    fn all_receivers(&self) -> (Option<Peer<RoleServer>>, Vec<SubscriptionSink>) {
         let inner = self.inner();
         let sinks = inner.sinks.iter().map(|(_, sink)| sink.clone()).collect();
         (inner.agent.clone(), sinks)
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, NotificationReceiversInner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether `level` is at least `least`.
-pub(super) fn weighs(level: &str, least: &str) -> bool {
-    rank(level) >= rank(least)
+pub(super) fn is_level_at_least(level: &str, least: &str) -> bool {
+    level_rank(level) >= level_rank(least)
 }
 
-pub(super) async fn send_log(agent: &Peer<RoleServer>, level: &str, logger: &str, data: Value) {
+pub(super) async fn notify_log(agent: &Peer<RoleServer>, level: &str, logger: &str, data: Value) {
     let message = json!({
         "method": "notifications/message",
         "params": { "level": level, "logger": logger, "data": data },
@@ -184,7 +184,7 @@ pub(super) async fn send_log(agent: &Peer<RoleServer>, level: &str, logger: &str
 }
 
 /// The rank of a level. An unknown level ranks highest.
-fn rank(level: &str) -> usize {
-    let known = LEVELS.iter().position(|known| *known == level);
-    known.unwrap_or(LEVELS.len())
+fn level_rank(level: &str) -> usize {
+    let known = LOG_LEVELS.iter().position(|known| *known == level);
+    known.unwrap_or(LOG_LEVELS.len())
 }

@@ -12,32 +12,32 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tarpc::client::RpcError;
 
-use super::{Options, Show, link::Link, names::Names, own};
+use super::{McpOptions, ServedTools, link::DaemonLink, names::ListedNames, own};
 
 /// Milliseconds that a listing waits for servers whose tools were never listed before. Later results are announced as a
 /// list change.
-pub(super) const FIRST_SIGHT: u64 = 5_000;
+pub(super) const FIRST_LISTING_WAIT_MS: u64 = 5_000;
 
 #[derive(Clone)]
-pub(super) struct Catalog(Arc<Inner>);
+pub(super) struct ToolCatalog(Arc<ToolCatalogInner>);
 
-struct Inner {
-    link: Link,
-    show: Show,
+struct ToolCatalogInner {
+    link: DaemonLink,
+    show: ServedTools,
     inventory_tokens: Option<usize>,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenTools>,
 }
 
 #[derive(Default)]
-struct Seen {
-    names: Names,
+struct SeenTools {
+    names: ListedNames,
     /// The digest of the list that the agent has.
     digest: Option<[u8; 32]>,
 }
 
-impl Catalog {
-    pub(super) fn new(link: Link, options: &Options) -> Self {
-        Self(Arc::new(Inner {
+impl ToolCatalog {
+    pub(super) fn new(link: DaemonLink, options: &McpOptions) -> Self {
+        Self(Arc::new(ToolCatalogInner {
             link,
             show: options.show.clone(),
             inventory_tokens: options.inventory_tokens,
@@ -47,8 +47,8 @@ impl Catalog {
 
     /// Lists the tools for the agent, and remembers the list as seen.
     pub(super) async fn list(&self) -> Result<Vec<Tool>, Error> {
-        let tools = self.tools().await?;
-        self.seen().digest = Some(digest(&tools));
+        let tools = self.list_all_tools().await?;
+        self.seen().digest = Some(list_digest(&tools));
         Ok(tools)
     }
 
@@ -57,54 +57,54 @@ impl Catalog {
         let Some(known) = self.seen().digest else {
             return false;
         };
-        match self.tools().await {
-            Ok(tools) => digest(&tools) != known,
+        match self.list_all_tools().await {
+            Ok(tools) => list_digest(&tools) != known,
             // The agent's next request reports the error.
             Err(_) => false,
         }
     }
 
     /// The path of a server's tool, by its name in this list.
-    pub(super) async fn path(&self, name: &str) -> Result<Option<String>, Error> {
-        if let Some(path) = self.known(name) {
+    pub(super) async fn resolve_tool_path(&self, name: &str) -> Result<Option<String>, Error> {
+        if let Some(path) = self.resolve_known_name(name) {
             return Ok(Some(path));
         }
         let own = match &self.0.show {
-            Show::Server(server) => Some(format!("{server}.{name}")),
+            ServedTools::Server(server) => Some(format!("{server}.{name}")),
             _ => None,
         };
         if own.is_some() && self.has_listed() {
             return Ok(own);
         }
         // An agent may call a tool that it remembers from another session.
-        self.tools().await?;
-        Ok(self.known(name).or(own))
+        self.list_all_tools().await?;
+        Ok(self.resolve_known_name(name).or(own))
     }
 
     /// The instructions of the server, if only one is shown.
     pub(super) async fn instructions(&self) -> Option<String> {
-        let Show::Server(server) = &self.0.show else {
+        let ServedTools::Server(server) = &self.0.show else {
             return None;
         };
         let request = ToolsRequest {
             server: Some(server.clone()),
             limit: Some(0),
-            wait_ms: Some(FIRST_SIGHT),
+            wait_ms: Some(FIRST_LISTING_WAIT_MS),
             ..ToolsRequest::default()
         };
-        let listed = self.0.link.request("tools", request, ask_tools).await;
+        let listed = self.0.link.request("tools", request, request_tools).await;
         // Instructions are optional.
         Some(listed.ok()?.instructions.pop()?.text)
     }
 
     /// All names of tools, for the error about an unknown one.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(super) fn known_names(&self) -> Vec<String> {
         let own = match self.0.show {
-            Show::Programs => own::NAMES,
+            ServedTools::Programs => own::BUILTIN_NAMES,
             _ => &[],
         };
         let seen = self.seen();
-        let given = seen.names.given().map(str::to_owned);
+        let given = seen.names.assigned_names().map(str::to_owned);
         own.iter()
             .map(|name| (*name).to_owned())
             .chain(given)
@@ -112,49 +112,49 @@ impl Catalog {
     }
 
     fn has_listed(&self) -> bool {
-        self.seen().names.given().next().is_some()
+        self.seen().names.assigned_names().next().is_some()
     }
 
-    fn known(&self, name: &str) -> Option<String> {
+    fn resolve_known_name(&self, name: &str) -> Option<String> {
         let seen = self.seen();
         let named = seen.names.find(name)?;
         Some(format!("{}.{}", named.server, named.name))
     }
 
-    async fn tools(&self) -> Result<Vec<Tool>, Error> {
-        let Inner { show, .. } = &*self.0;
+    async fn list_all_tools(&self) -> Result<Vec<Tool>, Error> {
+        let ToolCatalogInner { show, .. } = &*self.0;
         let offered = match show {
-            Show::Programs => self.offered(None, true).await?,
-            Show::Everything => self.offered(None, false).await?,
-            Show::Server(server) => self.offered(Some(server.clone()), false).await?,
+            ServedTools::Programs => self.fetch_tools(None, true).await?,
+            ServedTools::Everything => self.fetch_tools(None, false).await?,
+            ServedTools::Server(server) => self.fetch_tools(Some(server.clone()), false).await?,
         };
         let mut tools = match show {
-            Show::Programs => own::definitions(&self.inventory().await?),
+            ServedTools::Programs => own::builtin_definitions(&self.fetch_inventory().await?),
             _ => Vec::new(),
         };
-        let mut names = Names::default();
+        let mut names = ListedNames::default();
         let given: Vec<String> = match show {
-            Show::Server(server) => {
+            ServedTools::Server(server) => {
                 let own: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
-                names.give_own(server, &own)
+                names.assign_own_names(server, &own)
             }
             _ => {
                 let each = offered.iter();
-                each.map(|tool| names.give(&tool.server, &tool.name))
+                each.map(|tool| names.assign_name(&tool.server, &tool.name))
                     .collect()
             }
         };
         for (tool, name) in offered.iter().zip(given) {
-            tools.push(definition(tool, name));
+            tools.push(tool_definition(tool, name));
         }
         self.seen().names = names;
         Ok(tools)
     }
 
-    async fn inventory(&self) -> Result<String, Error> {
+    async fn fetch_inventory(&self) -> Result<String, Error> {
         let request = InventoryRequest {
             budget_tokens: self.0.inventory_tokens,
-            wait_ms: FIRST_SIGHT,
+            wait_ms: FIRST_LISTING_WAIT_MS,
         };
         let send = |client: MuxClient, request| async move {
             client.inventory(within_seconds(30), request).await
@@ -163,24 +163,28 @@ impl Catalog {
         Ok(asked.await?.text)
     }
 
-    async fn offered(&self, server: Option<String>, direct: bool) -> Result<Vec<ToolInfo>, Error> {
+    async fn fetch_tools(
+        &self,
+        server: Option<String>,
+        direct: bool,
+    ) -> Result<Vec<ToolInfo>, Error> {
         let request = ToolsRequest {
             server,
             direct,
             definitions: true,
-            wait_ms: Some(FIRST_SIGHT),
+            wait_ms: Some(FIRST_LISTING_WAIT_MS),
             ..ToolsRequest::default()
         };
-        let asked = self.0.link.request("tools", request, ask_tools);
+        let asked = self.0.link.request("tools", request, request_tools);
         Ok(asked.await?.tools)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, SeenTools> {
         self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn ask_tools(
+async fn request_tools(
     client: MuxClient,
     request: ToolsRequest,
 ) -> Result<Result<ToolList, Error>, RpcError> {
@@ -188,13 +192,13 @@ async fn ask_tools(
 }
 
 /// A server's tool definition, with its name in this list.
-fn definition(info: &ToolInfo, name: String) -> Tool {
+fn tool_definition(info: &ToolInfo, name: String) -> Tool {
     let whole = info.definition.clone();
     let mut tool = whole
         .and_then(|whole| serde_json::from_value::<Tool>(whole).ok())
         .unwrap_or_else(|| {
             let description = info.description.clone().unwrap_or_default();
-            Tool::new(name.clone(), description, Arc::new(any_object()))
+            Tool::new(name.clone(), description, Arc::new(any_object_schema()))
         });
     tool.name = name.into();
     // Clients reject a list with any other output schema, but results of an API may be arrays.
@@ -204,12 +208,12 @@ fn definition(info: &ToolInfo, name: String) -> Tool {
     tool
 }
 
-fn any_object() -> JsonObject {
+fn any_object_schema() -> JsonObject {
     JsonObject::from_iter([("type".to_owned(), "object".into())])
 }
 
 /// A digest that identifies a list.
-pub(super) fn digest(list: &impl Serialize) -> [u8; 32] {
+pub(super) fn list_digest(list: &impl Serialize) -> [u8; 32] {
     // A list that cannot be serialized could not be sent either.
     let text = serde_json::to_vec(list).unwrap_or_default();
     Sha256::digest(text).into()

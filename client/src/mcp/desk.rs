@@ -8,23 +8,23 @@ use std::{
     time::Duration,
 };
 
-use mux_client::{lost, within_seconds};
+use mux_client::{rpc_error, within_seconds};
 use mux_proto::{Answer, AnswerRequest, AskKind, Cause, Error};
 use serde_json::Value;
 use tokio::{sync::mpsc, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    link::{Line, is_broken},
-    teller::Teller,
+    link::{DaemonConnection, breaks_connection},
+    teller::ProgressSender,
 };
 
 /// How long a question waits for its request: it may arrive before the response that names the run.
-const EARLY: Duration = Duration::from_secs(2);
+const EARLY_QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A question of a server, or of muxd, to the agent.
-pub(super) struct Question {
-    pub(super) line: Arc<Line>,
+pub(super) struct ServerQuestion {
+    pub(super) line: Arc<DaemonConnection>,
     pub(super) ask: u64,
     /// The server that asks; `None` if muxd itself does.
     pub(super) server: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Question {
     pub(super) withdrawn: CancellationToken,
 }
 
-impl Question {
+impl ServerQuestion {
     /// Answers the question. Fails if the result does not fit the question, which then stays open.
     pub(super) async fn answer(&self, result: Value) -> Result<(), Error> {
         self.send(Answer::Result(result)).await
@@ -55,57 +55,57 @@ impl Question {
         match client.answer(within_seconds(10), request).await {
             Ok(answered) => answered,
             // The call that the question was for has ended, too.
-            Err(error) if is_broken(&error) => Ok(()),
-            Err(error) => Err(lost(error)),
+            Err(error) if breaks_connection(&error) => Ok(()),
+            Err(error) => Err(rpc_error(error)),
         }
     }
 }
 
 /// The requests that receive questions and progress, by cause.
 #[derive(Clone, Default)]
-pub(super) struct Desk(Arc<Mutex<Inner>>);
+pub(super) struct QuestionRouter(Arc<Mutex<QuestionRouterInner>>);
 
 #[derive(Default)]
-struct Inner {
-    jobs: HashMap<Cause, Place>,
-    early: HashMap<Cause, Vec<Question>>,
+struct QuestionRouterInner {
+    jobs: HashMap<Cause, RegisteredRequest>,
+    early: HashMap<Cause, Vec<ServerQuestion>>,
     /// Open questions, by connection and number.
     open: HashMap<(u64, u64), CancellationToken>,
     seats: u64,
 }
 
-struct Place {
+struct RegisteredRequest {
     /// The number of the registration.
     seat: u64,
-    questions: mpsc::UnboundedSender<Question>,
-    teller: Teller,
+    questions: mpsc::UnboundedSender<ServerQuestion>,
+    teller: ProgressSender,
 }
 
 /// A guard: while it lives, notices with this cause go to the request that holds it.
-pub(super) struct Seat {
-    desk: Desk,
+pub(super) struct RegistrationGuard {
+    desk: QuestionRouter,
     cause: Cause,
     number: u64,
 }
 
-impl Drop for Seat {
+impl Drop for RegistrationGuard {
     fn drop(&mut self) {
         let mut inner = self.desk.inner();
         // Another request may have registered since.
-        let own = |place: &Place| place.seat == self.number;
+        let own = |place: &RegisteredRequest| place.seat == self.number;
         if inner.jobs.get(&self.cause).is_some_and(own) {
             inner.jobs.remove(&self.cause);
         }
     }
 }
 
-impl Desk {
-    pub(super) fn sit(
+impl QuestionRouter {
+    pub(super) fn register_request(
         &self,
         cause: Cause,
-        questions: mpsc::UnboundedSender<Question>,
-        teller: Teller,
-    ) -> Seat {
+        questions: mpsc::UnboundedSender<ServerQuestion>,
+        teller: ProgressSender,
+    ) -> RegistrationGuard {
         let mut inner = self.inner();
         for question in inner.early.remove(&cause).into_iter().flatten() {
             // The request that is being registered is receiving.
@@ -113,14 +113,14 @@ impl Desk {
         }
         inner.seats += 1;
         let number = inner.seats;
-        let place = Place {
+        let place = RegisteredRequest {
             seat: number,
             questions,
             teller,
         };
         inner.jobs.insert(cause.clone(), place);
         let desk = self.clone();
-        Seat {
+        RegistrationGuard {
             desk,
             cause,
             number,
@@ -128,12 +128,12 @@ impl Desk {
     }
 
     /// Where progress with this cause goes.
-    pub(super) fn teller(&self, cause: &Cause) -> Option<Teller> {
+    pub(super) fn progress_of(&self, cause: &Cause) -> Option<ProgressSender> {
         self.inner().jobs.get(cause).map(|job| job.teller.clone())
     }
 
     /// Passes a question to its request. Without one, it is refused after a short wait.
-    pub(super) fn put(&self, cause: Cause, question: Question) {
+    pub(super) fn route_question(&self, cause: Cause, question: ServerQuestion) {
         let withdrawn = question.withdrawn.clone();
         let key = (question.line.number, question.ask);
         let mut inner = self.inner();
@@ -146,19 +146,19 @@ impl Desk {
         if let Some(question) = rest {
             inner.early.entry(cause.clone()).or_default().push(question);
             drop(inner);
-            tokio::spawn(self.clone().refuse_early(cause));
+            tokio::spawn(self.clone().refuse_unclaimed(cause));
         }
     }
 
     /// Closes a question whose answer the daemon no longer awaits.
-    pub(super) fn withdraw(&self, line: &Line, ask: u64) {
+    pub(super) fn withdraw_question(&self, line: &DaemonConnection, ask: u64) {
         if let Some(token) = self.inner().open.remove(&(line.number, ask)) {
             token.cancel();
         }
     }
 
-    async fn refuse_early(self, cause: Cause) {
-        sleep(EARLY).await;
+    async fn refuse_unclaimed(self, cause: Cause) {
+        sleep(EARLY_QUESTION_TIMEOUT).await;
         let left = self.inner().early.remove(&cause);
         for question in left.into_iter().flatten() {
             question
@@ -167,7 +167,7 @@ impl Desk {
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, QuestionRouterInner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,18 +12,18 @@ use std::{
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-pub(super) struct Ending<R> {
+pub(super) struct EndDetectingReader<R> {
     input: R,
     over: CancellationToken,
 }
 
-impl<R> Ending<R> {
+impl<R> EndDetectingReader<R> {
     pub(super) fn new(input: R, over: CancellationToken) -> Self {
         Self { input, over }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Ending<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for EndDetectingReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

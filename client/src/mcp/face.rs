@@ -19,50 +19,50 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Options, Show, answers,
-    audience::{Audience, Changed},
-    catalog::Catalog,
-    desk::Desk,
-    follow::Follower,
+    McpOptions, ServedTools, answers,
+    audience::{ListChanges, NotificationReceivers},
+    catalog::ToolCatalog,
+    desk::QuestionRouter,
+    follow::NoticeFollower,
     guide,
-    job::{Jobs, Output, Step},
-    link::Link,
-    offers::Offers,
+    job::{JobOutput, JobRegistry, JobStep},
+    link::DaemonLink,
+    offers::ResourcesAndPrompts,
     questions, roots,
-    subscriptions::{Holder, Subscriptions},
+    subscriptions::{ResourceSubscriber, ResourceSubscriptions},
     work,
 };
 
-pub(super) struct Face {
-    show: Show,
+pub(super) struct MuxMcpServer {
+    show: ServedTools,
     /// A workspace was set on the command line.
     has_workspace: bool,
-    link: Link,
-    catalog: Catalog,
-    offers: Offers,
-    subscriptions: Subscriptions,
-    jobs: Jobs,
-    audience: Audience,
-    follower: Follower,
+    link: DaemonLink,
+    catalog: ToolCatalog,
+    offers: ResourcesAndPrompts,
+    subscriptions: ResourceSubscriptions,
+    jobs: JobRegistry,
+    audience: NotificationReceivers,
+    follower: NoticeFollower,
     following: OnceLock<()>,
     /// Cancelled when the agent has closed our standard input.
     over: CancellationToken,
 }
 
-impl Face {
-    pub(super) fn new(options: Options, link: Link, over: CancellationToken) -> Self {
-        let (desk, audience) = (Desk::default(), Audience::default());
-        let catalog = Catalog::new(link.clone(), &options);
-        let offers = Offers::new(link.clone(), options.show.clone());
-        let subscriptions = Subscriptions::new(link.clone(), offers.clone());
-        let follower = Follower {
+impl MuxMcpServer {
+    pub(super) fn new(options: McpOptions, link: DaemonLink, over: CancellationToken) -> Self {
+        let (desk, audience) = (QuestionRouter::default(), NotificationReceivers::default());
+        let catalog = ToolCatalog::new(link.clone(), &options);
+        let offers = ResourcesAndPrompts::new(link.clone(), options.show.clone());
+        let subscriptions = ResourceSubscriptions::new(link.clone(), offers.clone());
+        let follower = NoticeFollower {
             link: link.clone(),
             desk: desk.clone(),
             audience: audience.clone(),
             catalog: catalog.clone(),
             offers: offers.clone(),
             subscriptions: subscriptions.clone(),
-            changed: watch::Sender::new(Changed::default()),
+            changed: watch::Sender::new(ListChanges::default()),
         };
         Self {
             show: options.show,
@@ -71,7 +71,7 @@ impl Face {
             catalog,
             offers,
             subscriptions,
-            jobs: Jobs::new(desk),
+            jobs: JobRegistry::new(desk),
             audience,
             follower,
             following: OnceLock::new(),
@@ -80,18 +80,18 @@ impl Face {
     }
 
     /// Introduces the agent to the daemon, on its first request.
-    fn met(&self, client: Option<Implementation>, able: Option<ClientCapabilities>) {
+    fn on_first_request(&self, client: Option<Implementation>, able: Option<ClientCapabilities>) {
         self.following.get_or_init(|| {
             if able.is_some_and(|able| questions::shows_forms(&able)) {
-                self.link.can_approve();
+                self.link.enable_approvals();
             }
             if let Some(client) = client {
-                self.link.introduce(|me| {
+                self.link.update_identity(|me| {
                     me.name = client.name;
                     me.version = client.version;
                 });
             }
-            tokio::spawn(self.follower.clone().forever());
+            tokio::spawn(self.follower.clone().follow_forever());
         });
     }
 
@@ -99,48 +99,52 @@ impl Face {
         if self.has_workspace {
             return;
         }
-        if let Some(root) = roots::workspace(&context.peer).await {
-            self.link.introduce(|me| me.workspace = Some(root));
+        if let Some(root) = roots::first_local_root(&context.peer).await {
+            self.link.update_identity(|me| me.workspace = Some(root));
         }
     }
 
-    async fn call(
+    async fn start_call(
         &self,
         asked: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Step, ErrorData> {
+    ) -> Result<JobStep, ErrorData> {
         if let Some(state) = asked.request_state {
             return self
                 .jobs
-                .resume(&state, asked.input_responses, context)
+                .resume_job(&state, asked.input_responses, context)
                 .await;
         }
         let name = asked.name.as_ref();
-        if self.show == Show::Programs
-            && let Some(begin) = work::own(self.link.clone(), name, asked.arguments.clone())
+        if self.show == ServedTools::Programs
+            && let Some(begin) =
+                work::builtin_work(self.link.clone(), name, asked.arguments.clone())
         {
-            return self.jobs.begin(context, asked.input_responses, begin).await;
+            return self
+                .jobs
+                .start_job(context, asked.input_responses, begin)
+                .await;
         }
-        let path = self.catalog.path(name).await;
-        let Some(path) = path.map_err(|error| answers::protocol(&error))? else {
-            let known = self.catalog.names().join(", ");
+        let path = self.catalog.resolve_tool_path(name).await;
+        let Some(path) = path.map_err(|error| answers::protocol_error(&error))? else {
+            let known = self.catalog.known_names().join(", ");
             let message = format!("there is no tool `{name}`; available: {known}");
             return Err(ErrorData::invalid_params(message, None));
         };
         let (link, arguments) = (self.link.clone(), asked.arguments.unwrap_or_default());
-        let whole = self.show != Show::Programs;
-        let begin = move |ear| work::passed_through(link, path, arguments, whole, ear);
+        let whole = self.show != ServedTools::Programs;
+        let begin = move |ear| work::direct_call(link, path, arguments, whole, ear);
         let brought = asked.input_responses;
-        self.jobs.begin(context, brought, begin).await
+        self.jobs.start_job(context, brought, begin).await
     }
 }
 
-fn of_another_kind() -> ErrorData {
+fn wrong_request_kind() -> ErrorData {
     ErrorData::invalid_params("this requestState belongs to another kind of request", None)
 }
 
 /// Results of legacy servers have no `resultType`: it is added here, and rmcp strips it for legacy agents.
-impl ServerHandler for Face {
+impl ServerHandler for MuxMcpServer {
     #[expect(deprecated, reason = "agents of the first era hear logs")]
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -157,8 +161,8 @@ impl ServerHandler for Face {
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("mux", BUILD);
         info.server_info.title = Some("mux: all your MCP servers".into());
-        if self.show == Show::Programs {
-            info.instructions = Some(guide::INSTRUCTIONS.into());
+        if self.show == ServedTools::Programs {
+            info.instructions = Some(guide::MUX_INSTRUCTIONS.into());
         }
         info
     }
@@ -169,7 +173,7 @@ impl ServerHandler for Face {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let (client, able) = (&request.client_info, &request.capabilities);
-        self.met(Some(client.clone()), Some(able.clone()));
+        self.on_first_request(Some(client.clone()), Some(able.clone()));
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         if let Some(instructions) = self.catalog.instructions().await {
@@ -182,7 +186,7 @@ impl ServerHandler for Face {
         &self,
         context: RequestContext<RoleServer>,
     ) -> Result<DiscoverResult, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let mut info = self.get_info();
         if let Some(instructions) = self.catalog.instructions().await {
             info.instructions = Some(instructions);
@@ -192,7 +196,7 @@ impl ServerHandler for Face {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.audience.welcome(context.peer.clone());
+        self.audience.set_agent(context.peer.clone());
         self.find_workspace(&context).await;
     }
 
@@ -205,9 +209,9 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let tools = self.catalog.list().await;
-        let tools = tools.map_err(|error| answers::protocol(&error))?;
+        let tools = tools.map_err(|error| answers::protocol_error(&error))?;
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -216,14 +220,14 @@ impl ServerHandler for Face {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
-        match self.call(request, &context).await? {
-            Step::Done(Output::Tool(mut result)) => {
+        self.on_first_request(context.client_info(), context.client_capabilities());
+        match self.start_call(request, &context).await? {
+            JobStep::Done(JobOutput::Tool(mut result)) => {
                 result.result_type.get_or_insert(ResultType::COMPLETE);
                 Ok(result.into())
             }
-            Step::Done(_) => Err(of_another_kind()),
-            Step::Asks(input) => Ok(input.into()),
+            JobStep::Done(_) => Err(wrong_request_kind()),
+            JobStep::Asks(input) => Ok(input.into()),
         }
     }
 
@@ -232,9 +236,9 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let resources = self.offers.resources().await;
-        let resources = resources.map_err(|error| answers::protocol(&error))?;
+        let resources = resources.map_err(|error| answers::protocol_error(&error))?;
         Ok(ListResourcesResult::with_all_items(resources))
     }
 
@@ -243,9 +247,9 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let templates = self.offers.templates().await;
-        let templates = templates.map_err(|error| answers::protocol(&error))?;
+        let templates = templates.map_err(|error| answers::protocol_error(&error))?;
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }
 
@@ -254,25 +258,25 @@ impl ServerHandler for Face {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let step = match request.request_state {
             Some(state) => {
                 let answers = request.input_responses;
-                self.jobs.resume(&state, answers, &context).await?
+                self.jobs.resume_job(&state, answers, &context).await?
             }
             None => {
                 let begin = self.offers.read(&request.uri)?;
                 let brought = request.input_responses;
-                self.jobs.begin(&context, brought, begin).await?
+                self.jobs.start_job(&context, brought, begin).await?
             }
         };
         match step {
-            Step::Done(Output::Resource(mut result)) => {
+            JobStep::Done(JobOutput::Resource(mut result)) => {
                 result.result_type.get_or_insert(ResultType::COMPLETE);
                 Ok(result.into())
             }
-            Step::Done(_) => Err(of_another_kind()),
-            Step::Asks(input) => Ok(input.into()),
+            JobStep::Done(_) => Err(wrong_request_kind()),
+            JobStep::Asks(input) => Ok(input.into()),
         }
     }
 
@@ -281,9 +285,9 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let prompts = self.offers.prompts().await;
-        let prompts = prompts.map_err(|error| answers::protocol(&error))?;
+        let prompts = prompts.map_err(|error| answers::protocol_error(&error))?;
         Ok(ListPromptsResult::with_all_items(prompts))
     }
 
@@ -292,25 +296,25 @@ impl ServerHandler for Face {
         mut request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let step = match request.request_state.take() {
             Some(state) => {
                 let answers = request.input_responses;
-                self.jobs.resume(&state, answers, &context).await?
+                self.jobs.resume_job(&state, answers, &context).await?
             }
             None => {
                 let brought = request.input_responses.take();
                 let begin = self.offers.prompt(request);
-                self.jobs.begin(&context, brought, begin).await?
+                self.jobs.start_job(&context, brought, begin).await?
             }
         };
         match step {
-            Step::Done(Output::Prompt(mut result)) => {
+            JobStep::Done(JobOutput::Prompt(mut result)) => {
                 result.result_type.get_or_insert(ResultType::COMPLETE);
                 Ok(result.into())
             }
-            Step::Done(_) => Err(of_another_kind()),
-            Step::Asks(input) => Ok(input.into()),
+            JobStep::Done(_) => Err(wrong_request_kind()),
+            JobStep::Asks(input) => Ok(input.into()),
         }
     }
 
@@ -319,7 +323,7 @@ impl ServerHandler for Face {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         let mut result = self.offers.complete(request).await?;
         result.result_type.get_or_insert(ResultType::COMPLETE);
         Ok(result)
@@ -341,9 +345,9 @@ impl ServerHandler for Face {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.met(context.client_info(), context.client_capabilities());
+        self.on_first_request(context.client_info(), context.client_capabilities());
         self.subscriptions
-            .set(&request.uri, Holder::Agent, true)
+            .set_subscribed(&request.uri, ResourceSubscriber::Agent, true)
             .await
     }
 
@@ -353,7 +357,7 @@ impl ServerHandler for Face {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.subscriptions
-            .set(&request.uri, Holder::Agent, false)
+            .set_subscribed(&request.uri, ResourceSubscriber::Agent, false)
             .await
     }
 
@@ -366,14 +370,14 @@ impl ServerHandler for Face {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let asked = context.request_context();
-        self.met(asked.client_info(), asked.client_capabilities());
+        self.on_first_request(asked.client_info(), asked.client_capabilities());
         let uris = context.accepted().resource_subscriptions.clone();
         let uris = uris.unwrap_or_default();
         let subscribed = self.audience.subscribe(context.sink().clone());
-        let holder = Holder::Subscription(subscribed.number);
+        let holder = ResourceSubscriber::Subscription(subscribed.number);
         let mut refused = Ok(());
         for uri in &uris {
-            refused = self.subscriptions.set(uri, holder, true).await;
+            refused = self.subscriptions.set_subscribed(uri, holder, true).await;
             if refused.is_err() {
                 break;
             }
@@ -386,7 +390,7 @@ impl ServerHandler for Face {
         }
         for uri in &uris {
             // Unsubscribing from a server that no longer exists may fail.
-            drop(self.subscriptions.set(uri, holder, false).await);
+            drop(self.subscriptions.set_subscribed(uri, holder, false).await);
         }
         refused
     }

@@ -14,56 +14,56 @@ use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    audience::{Audience, Changed},
-    catalog::Catalog,
-    desk::{Desk, Question},
-    link::{Line, Link},
-    offers::Offers,
-    subscriptions::Subscriptions,
+    audience::{ListChanges, NotificationReceivers},
+    catalog::ToolCatalog,
+    desk::{QuestionRouter, ServerQuestion},
+    link::{DaemonConnection, DaemonLink},
+    offers::ResourcesAndPrompts,
+    subscriptions::ResourceSubscriptions,
 };
 
 /// Milliseconds that the daemon holds a request before it answers with nothing.
-const POLL: u64 = 25_000;
+const NOTICE_POLL_MS: u64 = 25_000;
 /// The delay before the second attempt to reconnect; later delays double up to the maximum below.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(100);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(5);
 /// How long list changes are collected: servers become ready one after the other, but the agent is notified once.
-const SETTLING: Duration = Duration::from_millis(250);
+const LIST_CHANGE_DEBOUNCE: Duration = Duration::from_millis(250);
 
 #[derive(Clone)]
-pub(super) struct Follower {
-    pub(super) link: Link,
-    pub(super) desk: Desk,
-    pub(super) audience: Audience,
-    pub(super) catalog: Catalog,
-    pub(super) offers: Offers,
-    pub(super) subscriptions: Subscriptions,
-    pub(super) changed: watch::Sender<Changed>,
+pub(super) struct NoticeFollower {
+    pub(super) link: DaemonLink,
+    pub(super) desk: QuestionRouter,
+    pub(super) audience: NotificationReceivers,
+    pub(super) catalog: ToolCatalog,
+    pub(super) offers: ResourcesAndPrompts,
+    pub(super) subscriptions: ResourceSubscriptions,
+    pub(super) changed: watch::Sender<ListChanges>,
 }
 
-impl Follower {
+impl NoticeFollower {
     /// Follows every connection until the process ends.
-    pub(super) async fn forever(self) {
-        let Some(mut lines) = self.link.lines() else {
+    pub(super) async fn follow_forever(self) {
+        let Some(mut lines) = self.link.take_connections() else {
             return;
         };
-        tokio::spawn(self.clone().announce(self.changed.subscribe()));
+        tokio::spawn(self.clone().announce_list_changes(self.changed.subscribe()));
         let mut first = true;
         while let Some(line) = lines.recv().await {
             // In a task of its own, so that questions arrive at once, even while subscriptions are being renewed.
-            tokio::spawn(self.clone().line(Arc::clone(&line)));
+            tokio::spawn(self.clone().follow_connection(Arc::clone(&line)));
             if !first {
-                tokio::spawn(self.clone().resume(line));
+                tokio::spawn(self.clone().resume_after_reconnect(line));
             }
             first = false;
         }
     }
 
     /// Renews subscriptions and checks all lists, because the daemon may be a new one.
-    async fn resume(self, line: Arc<Line>) {
-        self.subscriptions.renew(&line).await;
+    async fn resume_after_reconnect(self, line: Arc<DaemonConnection>) {
+        self.subscriptions.renew_all(&line).await;
         self.changed.send_modify(|changed| {
-            *changed = Changed {
+            *changed = ListChanges {
                 tools: true,
                 resources: true,
                 prompts: true,
@@ -71,17 +71,20 @@ impl Follower {
         });
     }
 
-    async fn line(self, line: Arc<Line>) {
+    async fn follow_connection(self, line: Arc<DaemonConnection>) {
         let mut after = 0;
         let waiters = line.waiters.lock();
         let waiters = waiters.unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut waiters) = waiters.filter(|_| line.session.require("notices").is_ok()) else {
+        let Some(mut waiters) = waiters.filter(|_| line.session.require_feature("notices").is_ok())
+        else {
             return;
         };
         let mut waiting = Vec::new();
         loop {
             let hurry = !waiting.is_empty();
-            let request = self.link.listen(after, if hurry { 0 } else { POLL });
+            let request = self
+                .link
+                .notices_request(after, if hurry { 0 } else { NOTICE_POLL_MS });
             let answer = line.session.client.notices(within_seconds(60), request);
             let answer = tokio::select! {
                 biased;
@@ -99,7 +102,7 @@ impl Follower {
                 Ok(Ok(page)) => {
                     for notice in page.notices {
                         after = notice.seq;
-                        self.hear(&line, notice).await;
+                        self.handle_notice(&line, notice).await;
                     }
                     if hurry {
                         for waiter in waiting.drain(..) {
@@ -108,28 +111,28 @@ impl Follower {
                         }
                     }
                 }
-                Ok(Err(error)) if error.is_ending() => sleep(FIRST_PAUSE).await,
+                Ok(Err(error)) if error.is_ending() => sleep(MIN_RECONNECT_DELAY).await,
                 Ok(Err(_)) | Err(_) => break,
             }
             // Another connection has replaced this one, and no request uses it any more.
-            if line.is_over() && Arc::strong_count(&line) == 1 {
+            if line.is_connection_closed() && Arc::strong_count(&line) == 1 {
                 return;
             }
         }
-        self.link.lose(&line);
-        let mut pause = FIRST_PAUSE;
-        let mut opened = self.link.opened();
+        self.link.mark_broken(&line);
+        let mut pause = MIN_RECONNECT_DELAY;
+        let mut opened = self.link.watch_opened();
         opened.mark_unchanged();
         while !self.link.reopen().await {
             tokio::select! {
-                () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                () = sleep(pause) => pause = (pause * 2).min(MAX_RECONNECT_DELAY),
                 // A request of the agent has opened a connection.
                 _ = opened.changed() => return,
             }
         }
     }
 
-    async fn hear(&self, line: &Arc<Line>, notice: Notice) {
+    async fn handle_notice(&self, line: &Arc<DaemonConnection>, notice: Notice) {
         match notice.notice {
             NoticeKind::Changed {
                 tools,
@@ -141,8 +144,8 @@ impl Follower {
                 changed.prompts |= prompts;
             }),
             NoticeKind::ResourceUpdated { server, uri } => {
-                if let Some(update) = self.subscriptions.shown(&server, &uri) {
-                    self.audience.resource_updated(&update).await;
+                if let Some(update) = self.subscriptions.listed_update(&server, &uri) {
+                    self.audience.send_resource_updated(&update).await;
                 }
             }
             // Progress of a run comes with its events.
@@ -152,8 +155,8 @@ impl Follower {
                 total,
                 message,
             } => {
-                if let Some(teller) = self.desk.teller(&cause) {
-                    teller.tell(progress, total, message).await;
+                if let Some(teller) = self.desk.progress_of(&cause) {
+                    teller.send_progress(progress, total, message).await;
                 }
             }
             NoticeKind::Log {
@@ -168,10 +171,10 @@ impl Follower {
                     Some(logger) => format!("{server}: {logger}"),
                     None => server,
                 };
-                if let Some(teller) = self.desk.teller(&cause) {
-                    teller.log(&level, &logger, data.clone()).await;
+                if let Some(teller) = self.desk.progress_of(&cause) {
+                    teller.send_request_log(&level, &logger, data.clone()).await;
                 }
-                self.audience.log(&level, &logger, data).await;
+                self.audience.send_log_message(&level, &logger, data).await;
             }
             NoticeKind::Ask {
                 ask,
@@ -182,7 +185,7 @@ impl Follower {
                 key,
                 params,
             } => {
-                let question = Question {
+                let question = ServerQuestion {
                     line: Arc::clone(line),
                     ask,
                     server: (!own).then_some(server),
@@ -191,26 +194,28 @@ impl Follower {
                     params,
                     withdrawn: CancellationToken::new(),
                 };
-                self.desk.put(cause, question);
+                self.desk.route_question(cause, question);
             }
             // Approvals of a run come with its events.
             NoticeKind::ApprovalAsked {
                 cause: cause @ Cause::Call(_),
                 asked,
             } => {
-                if let Some(teller) = self.desk.teller(&cause) {
+                if let Some(teller) = self.desk.progress_of(&cause) {
                     let (path, id) = (asked.path, asked.approval);
                     let words = format!(
                         "{path} is waiting for approval: the user can run `mux approve {id}`"
                     );
-                    teller.say(words).await;
+                    teller.advance_with_message(words).await;
                 }
             }
-            NoticeKind::ElicitationComplete { id, .. } => self.audience.page_done(&id).await,
-            NoticeKind::Withdrawn { ask } => self.desk.withdraw(line, ask),
+            NoticeKind::ElicitationComplete { id, .. } => {
+                self.audience.notify_elicitation_complete(&id).await
+            }
+            NoticeKind::Withdrawn { ask } => self.desk.withdraw_question(line, ask),
             // Requests in flight finish on this connection; new ones go to the next daemon.
             NoticeKind::Leaving {} => {
-                self.link.lose(line);
+                self.link.mark_broken(line);
                 let link = self.link.clone();
                 tokio::spawn(async move { link.reopen().await });
             }
@@ -219,10 +224,10 @@ impl Follower {
     }
 
     /// Announces list changes, several at once, and only if the agent would see a difference.
-    async fn announce(self, mut news: watch::Receiver<Changed>) {
+    async fn announce_list_changes(self, mut news: watch::Receiver<ListChanges>) {
         while news.changed().await.is_ok() {
-            sleep(SETTLING).await;
-            let mut changed = Changed::default();
+            sleep(LIST_CHANGE_DEBOUNCE).await;
+            let mut changed = ListChanges::default();
             self.changed.send_if_modified(|slot| {
                 changed = std::mem::take(slot);
                 false
@@ -236,8 +241,8 @@ impl Follower {
             if changed.prompts {
                 changed.prompts = self.offers.prompts_have_changed().await;
             }
-            if changed != Changed::default() {
-                self.audience.changed(changed).await;
+            if changed != ListChanges::default() {
+                self.audience.notify_lists_changed(changed).await;
             }
         }
     }

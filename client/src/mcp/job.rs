@@ -25,18 +25,18 @@ use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    desk::{Desk, Question, Seat},
+    desk::{QuestionRouter, RegistrationGuard, ServerQuestion},
     questions,
-    teller::Teller,
+    teller::ProgressSender,
 };
 
 /// How long parked work waits for the agent's answers.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PARKED_JOB_TIMEOUT: Duration = Duration::from_secs(600);
 /// The maximum delay between two questions that are asked together.
-const TOGETHER: Duration = Duration::from_millis(30);
+const QUESTION_BATCH_DELAY: Duration = Duration::from_millis(30);
 
 /// The result of a request.
-pub(super) enum Output {
+pub(super) enum JobOutput {
     Tool(CallToolResult),
     Prompt(GetPromptResult),
     Resource(ReadResourceResult),
@@ -44,24 +44,24 @@ pub(super) enum Output {
 
 /// The context of a request's work: where questions and progress go.
 #[derive(Clone)]
-pub(super) struct Ear {
-    pub(super) desk: Desk,
-    pub(super) questions: mpsc::UnboundedSender<Question>,
-    pub(super) teller: Teller,
+pub(super) struct JobContext {
+    pub(super) desk: QuestionRouter,
+    pub(super) questions: mpsc::UnboundedSender<ServerQuestion>,
+    pub(super) teller: ProgressSender,
     /// Whether the agent was already told why types are not checked.
     pub(super) unchecked_told: Arc<AtomicBool>,
     /// The trace of the agent's request.
-    pub(super) trace: Trace,
+    pub(super) trace: TraceContext,
 }
 
 /// A W3C trace context, unparsed.
 #[derive(Clone, Default)]
-pub(super) struct Trace {
+pub(super) struct TraceContext {
     pub(super) parent: Option<String>,
     pub(super) state: Option<String>,
 }
 
-impl Trace {
+impl TraceContext {
     fn of(meta: &RequestMetaObject) -> Self {
         Self {
             parent: meta.get_traceparent().map(str::to_owned),
@@ -70,50 +70,52 @@ impl Trace {
     }
 }
 
-impl Ear {
+impl JobContext {
     /// Registers the request; returns a new token for the daemon, and the guard of the registration.
-    pub(super) fn sit(self) -> (String, Seat) {
+    pub(super) fn register_call(self) -> (String, RegistrationGuard) {
         let token = uuid::Uuid::new_v4().to_string();
         let cause = Cause::Call(token.clone());
-        let seat = self.desk.sit(cause, self.questions, self.teller);
+        let seat = self
+            .desk
+            .register_request(cause, self.questions, self.teller);
         (token, seat)
     }
 }
 
-pub(super) type Work = BoxFuture<'static, Result<Output, ErrorData>>;
+pub(super) type JobFuture = BoxFuture<'static, Result<JobOutput, ErrorData>>;
 
 /// The state of a request: done, or waiting for input.
-pub(super) enum Step {
-    Done(Output),
+pub(super) enum JobStep {
+    Done(JobOutput),
     /// The agent must repeat the request with answers.
     Asks(InputRequiredResult),
 }
 
-struct Job {
-    work: AbortOnDropHandle<Result<Output, ErrorData>>,
-    questions: mpsc::UnboundedReceiver<Question>,
-    teller: Teller,
+struct RunningJob {
+    work: AbortOnDropHandle<Result<JobOutput, ErrorData>>,
+    questions: mpsc::UnboundedReceiver<ServerQuestion>,
+    teller: ProgressSender,
     /// Open questions, by the key under which the agent answers them.
-    asked: BTreeMap<String, Question>,
+    asked: BTreeMap<String, ServerQuestion>,
     /// Answers that the agent sent before the question.
     brought: InputResponses,
 }
 
-struct Parked {
-    job: Job,
+struct ParkedJob {
+    job: RunningJob,
     since: Instant,
 }
 
 /// Starts requests, and keeps those that wait for answers of the agent.
 #[derive(Default)]
-pub(super) struct Jobs {
-    desk: Desk,
+pub(super) struct JobRegistry {
+    desk: QuestionRouter,
     unchecked_told: Arc<AtomicBool>,
-    parked: Mutex<HashMap<String, Parked>>,
+    parked: Mutex<HashMap<String, ParkedJob>>,
 }
 
-impl Jobs {
-    pub(super) fn new(desk: Desk) -> Self {
+impl JobRegistry {
+    pub(super) fn new(desk: QuestionRouter) -> Self {
         Self {
             desk,
             ..Self::default()
@@ -121,45 +123,45 @@ impl Jobs {
     }
 
     /// Starts the work, and waits until it is done or has a question.
-    pub(super) async fn begin(
+    pub(super) async fn start_job(
         &self,
         context: &RequestContext<RoleServer>,
         brought: Option<InputResponses>,
-        work: impl FnOnce(Ear) -> Work,
-    ) -> Result<Step, ErrorData> {
+        work: impl FnOnce(JobContext) -> JobFuture,
+    ) -> Result<JobStep, ErrorData> {
         let (sender, questions) = mpsc::unbounded_channel();
-        let teller = Teller::default();
-        teller.listen(context);
-        let ear = Ear {
+        let teller = ProgressSender::default();
+        teller.attach_request(context);
+        let ear = JobContext {
             desk: self.desk.clone(),
             questions: sender,
             teller: teller.clone(),
             unchecked_told: Arc::clone(&self.unchecked_told),
-            trace: Trace::of(&context.meta),
+            trace: TraceContext::of(&context.meta),
         };
-        let job = Job {
+        let job = RunningJob {
             work: AbortOnDropHandle::new(tokio::spawn(work(ear))),
             questions,
             teller,
             asked: BTreeMap::new(),
             brought: brought.unwrap_or_default(),
         };
-        self.follow(job, context).await
+        self.drive_job(job, context).await
     }
 
     /// Continues parked work with the agent's answers.
-    pub(super) async fn resume(
+    pub(super) async fn resume_job(
         &self,
         state: &str,
         responses: Option<InputResponses>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Step, ErrorData> {
-        let parked = self.parked().remove(state);
-        let Some(Parked { mut job, .. }) = parked else {
+    ) -> Result<JobStep, ErrorData> {
+        let parked = self.lock_parked_jobs().remove(state);
+        let Some(ParkedJob { mut job, .. }) = parked else {
             let message = "no request with this requestState is waiting for input";
             return Err(ErrorData::invalid_params(message, None));
         };
-        job.teller.listen(context);
+        job.teller.attach_request(context);
         let mut responses = responses.unwrap_or_default();
         let mut unanswered = BTreeMap::new();
         for (key, question) in std::mem::take(&mut job.asked) {
@@ -174,16 +176,16 @@ impl Jobs {
         }
         if !unanswered.is_empty() {
             job.asked = unanswered;
-            return self.park(job).map(Step::Asks);
+            return self.park_job(job).map(JobStep::Asks);
         }
-        self.follow(job, context).await
+        self.drive_job(job, context).await
     }
 
-    async fn follow(
+    async fn drive_job(
         &self,
-        mut job: Job,
+        mut job: RunningJob,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Step, ErrorData> {
+    ) -> Result<JobStep, ErrorData> {
         let asks_back = context
             .protocol_version()
             .is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
@@ -200,21 +202,21 @@ impl Jobs {
                         (Err(_), Some(needed)) => {
                             Err(ErrorData::missing_required_client_capability(needed))
                         }
-                        (done, _) => done.map(Step::Done),
+                        (done, _) => done.map(JobStep::Done),
                     };
                 }
                 Some(question) = job.questions.recv() => {
                     if let Err(why) = questions::can_answer(&able, &question) {
-                        lacking = Some(questions::needs(&question));
+                        lacking = Some(questions::needed_capabilities(&question));
                         question.refuse(&why).await;
                     } else if asks_back {
-                        job.ask(question).await;
-                        job.gather(&able).await;
+                        job.add_question(question).await;
+                        job.collect_questions(&able).await;
                         if !job.asked.is_empty() {
-                            return self.park(job).map(Step::Asks);
+                            return self.park_job(job).map(JobStep::Asks);
                         }
                     } else {
-                        asking.spawn(questions::ask(context.peer.clone(), question));
+                        asking.spawn(questions::ask_agent(context.peer.clone(), question));
                     }
                 }
                 () = context.ct.cancelled() => {
@@ -224,9 +226,9 @@ impl Jobs {
         }
     }
 
-    fn park(&self, job: Job) -> Result<InputRequiredResult, ErrorData> {
+    fn park_job(&self, job: RunningJob) -> Result<InputRequiredResult, ErrorData> {
         // The request that received progress gets its response now.
-        job.teller.rest();
+        job.teller.detach_request();
         let requests = job
             .asked
             .iter()
@@ -234,21 +236,21 @@ impl Jobs {
             .collect::<Result<_, ErrorData>>()?;
         let state = uuid::Uuid::new_v4().to_string();
         let since = Instant::now();
-        let mut parked = self.parked();
-        parked.retain(|_, parked| parked.since.elapsed() < PATIENCE);
-        parked.insert(state.clone(), Parked { job, since });
+        let mut parked = self.lock_parked_jobs();
+        parked.retain(|_, parked| parked.since.elapsed() < PARKED_JOB_TIMEOUT);
+        parked.insert(state.clone(), ParkedJob { job, since });
         Ok(InputRequiredResult::new(Some(requests), Some(state)))
     }
 
-    fn parked(&self) -> std::sync::MutexGuard<'_, HashMap<String, Parked>> {
+    fn lock_parked_jobs(&self) -> std::sync::MutexGuard<'_, HashMap<String, ParkedJob>> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Job {
+impl RunningJob {
     /// Adds a question under the server's key, or a new key if that is taken. A question that the agent has already
     /// answered is not added.
-    async fn ask(&mut self, question: Question) {
+    async fn add_question(&mut self, question: ServerQuestion) {
         let own = question.key.clone();
         if let Some(answer) = own.as_ref().and_then(|key| self.brought.remove(key))
             && question.answer(answer).await.is_ok()
@@ -261,10 +263,10 @@ impl Job {
     }
 
     /// Collects further questions that arrive at almost the same time.
-    async fn gather(&mut self, able: &ClientCapabilities) {
-        while let Ok(Some(next)) = timeout(TOGETHER, self.questions.recv()).await {
+    async fn collect_questions(&mut self, able: &ClientCapabilities) {
+        while let Ok(Some(next)) = timeout(QUESTION_BATCH_DELAY, self.questions.recv()).await {
             match questions::can_answer(able, &next) {
-                Ok(()) => self.ask(next).await,
+                Ok(()) => self.add_question(next).await,
                 Err(why) => next.refuse(&why).await,
             }
         }

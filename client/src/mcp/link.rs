@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use mux_client::{ConnectError, Identity, Pages, Session, lost, within_seconds};
+use mux_client::{ClientIdentity, ConnectError, Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{AskKind, Error, Held, Kind, MuxClient, NoticesRequest, endpoint::Dirs, version};
 use serde_json::Value;
 use tarpc::client::RpcError;
@@ -22,15 +22,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::Options;
+use super::McpOptions;
 use crate::exit;
 
 /// How many daemons in a row may refuse a request because they are shutting down.
-const REFUSALS: usize = 3;
-const HEARING: Duration = Duration::from_secs(1);
+const MAX_SHUTDOWN_REFUSALS: usize = 3;
+const NOTICE_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An open connection to the daemon, closed when its last holder drops it.
-pub(super) struct Line {
+pub(super) struct DaemonConnection {
     /// A number that is unique among the connections of this process.
     pub(super) number: u64,
     pub(super) session: Session,
@@ -39,12 +39,12 @@ pub(super) struct Line {
     /// Sends waiters that are woken when all notices so far were received.
     waiting: mpsc::UnboundedSender<oneshot::Sender<()>>,
     /// The receiver of `waiting`, for the follower.
-    pub(super) waiters: Mutex<Option<Waiters>>,
+    pub(super) waiters: Mutex<Option<NoticeWaiters>>,
 }
 
-pub(super) type Waiters = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
+pub(super) type NoticeWaiters = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
 
-impl Line {
+impl DaemonConnection {
     fn new(session: Session, over: CancellationToken) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let (waiting, waiters) = mpsc::unbounded_channel();
@@ -58,58 +58,58 @@ impl Line {
     }
 
     /// Resolves when all notices that the daemon sent so far were received: a response may overtake notices.
-    pub(super) async fn all_heard(&self) {
+    pub(super) async fn wait_for_notices(&self) {
         let (heard, all) = oneshot::channel();
         if self.waiting.send(heard).is_ok() {
             // Without a follower, or after a timeout, late notices are acceptable.
-            _ = timeout(HEARING, all).await;
+            _ = timeout(NOTICE_FLUSH_TIMEOUT, all).await;
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_connection_closed(&self) -> bool {
         self.over.is_cancelled()
     }
 
     /// The complete value, even if it is stored because it is too long for a message.
-    pub(super) async fn whole(&self, held: Held) -> Result<Value, Error> {
+    pub(super) async fn full_value(&self, held: Held) -> Result<Value, Error> {
         let handle = match held {
             Held::Value(value) => return Ok(value),
             Held::Stored(handle) => handle.handle,
         };
-        let pages = Pages::new(&self.session, &handle, 0, None);
-        serde_json::from_str(&pages.whole().await?)
+        let pages = ValuePages::new(&self.session, &handle, 0, None);
+        serde_json::from_str(&pages.read_to_end_of_value().await?)
             .map_err(|error| Error::new(Kind::Internal, format!("`{handle}` is not JSON: {error}")))
     }
 }
 
 /// Opens connections to the daemon. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Link(Arc<Inner>);
+pub(super) struct DaemonLink(Arc<DaemonLinkInner>);
 
-struct Inner {
+struct DaemonLinkInner {
     dirs: Dirs,
     program: Option<PathBuf>,
     /// The connection for the next request.
-    slot: Mutex<Arc<Slot>>,
+    slot: Mutex<Arc<ConnectionSlot>>,
     /// Sends each new connection to the follower.
-    lines: mpsc::UnboundedSender<Arc<Line>>,
-    listener: Mutex<Option<Lines>>,
+    lines: mpsc::UnboundedSender<Arc<DaemonConnection>>,
+    listener: Mutex<Option<ConnectionReceiver>>,
     approves: AtomicBool,
     /// The number of connections opened so far.
     opened: watch::Sender<u64>,
 }
 
-pub(super) type Lines = mpsc::UnboundedReceiver<Arc<Line>>;
+pub(super) type ConnectionReceiver = mpsc::UnboundedReceiver<Arc<DaemonConnection>>;
 
 /// A connection that may not be open yet.
-struct Slot {
-    me: Identity,
-    line: OnceCell<Arc<Line>>,
+struct ConnectionSlot {
+    me: ClientIdentity,
+    line: OnceCell<Arc<DaemonConnection>>,
     over: CancellationToken,
 }
 
-impl Slot {
-    fn new(me: Identity) -> Arc<Self> {
+impl ConnectionSlot {
+    fn new(me: ClientIdentity) -> Arc<Self> {
         Arc::new(Self {
             me,
             line: OnceCell::new(),
@@ -117,24 +117,24 @@ impl Slot {
         })
     }
 
-    fn holds(&self, line: &Arc<Line>) -> bool {
+    fn holds(&self, line: &Arc<DaemonConnection>) -> bool {
         self.line.get().is_some_and(|own| Arc::ptr_eq(own, line))
     }
 }
 
-impl Link {
-    pub(super) fn new(dirs: Dirs, program: Option<PathBuf>, options: &Options) -> Self {
-        let me = Identity {
+impl DaemonLink {
+    pub(super) fn new(dirs: Dirs, program: Option<PathBuf>, options: &McpOptions) -> Self {
+        let me = ClientIdentity {
             agent: options.agent.clone(),
             workspace: options.workspace.clone().or_else(|| options.cwd.clone()),
             for_agent: true,
-            ..Identity::new("mux mcp", version::BUILD)
+            ..ClientIdentity::new("mux mcp", version::BUILD)
         };
         let (lines, listener) = mpsc::unbounded_channel();
-        Self(Arc::new(Inner {
+        Self(Arc::new(DaemonLinkInner {
             dirs,
             program,
-            slot: Mutex::new(Slot::new(me)),
+            slot: Mutex::new(ConnectionSlot::new(me)),
             lines,
             listener: Mutex::new(Some(listener)),
             approves: AtomicBool::new(false),
@@ -143,15 +143,15 @@ impl Link {
     }
 
     /// An open connection; starts a daemon if none is running.
-    pub(super) async fn open(&self) -> Result<Arc<Line>, Error> {
+    pub(super) async fn open(&self) -> Result<Arc<DaemonConnection>, Error> {
         let slot = self.slot();
-        let Inner { dirs, program, .. } = &*self.0;
+        let DaemonLinkInner { dirs, program, .. } = &*self.0;
         let opening = || async {
             let session = mux_client::connect_or_spawn(dirs, program.clone(), &slot.me).await?;
-            Ok(self.opened_line(&slot, session).await)
+            Ok(self.prepare_connection(&slot, session).await)
         };
         let line = slot.line.get_or_try_init(opening).await;
-        line.cloned().map_err(refused)
+        line.cloned().map_err(connect_error_for_agent)
     }
 
     /// Opens a connection if a daemon is running.
@@ -159,50 +159,50 @@ impl Link {
         let slot = self.slot();
         let opening = || async {
             let session = mux_client::connect(&self.0.dirs, &slot.me).await?;
-            Ok::<_, ConnectError>(self.opened_line(&slot, session).await)
+            Ok::<_, ConnectError>(self.prepare_connection(&slot, session).await)
         };
         slot.line.get_or_try_init(opening).await.is_ok()
     }
 
     /// Sends a request to the daemon. If it refuses because it is shutting down, nothing has happened, and the request
     /// goes to the next daemon.
-    pub(super) async fn ask<T, F>(
+    pub(super) async fn send_with_retry<T, F>(
         &self,
-        mut question: impl FnMut(Arc<Line>) -> F + Send,
+        mut question: impl FnMut(Arc<DaemonConnection>) -> F + Send,
     ) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>> + Send,
     {
-        for _ in 0..REFUSALS {
+        for _ in 0..MAX_SHUTDOWN_REFUSALS {
             let line = self.open().await?;
             match question(Arc::clone(&line)).await {
-                Err(error) if error.is_ending() => self.lose(&line),
+                Err(error) if error.is_ending() => self.mark_broken(&line),
                 answer => return answer,
             }
         }
-        Err(exit::machinery("muxd is shutting down".into()).hint("try again"))
+        Err(exit::unavailable_error("muxd is shutting down".into()).hint("try again"))
     }
 
     /// Sends one request; returns the response and its connection.
-    pub(super) async fn send<R, T, F>(
+    pub(super) async fn request_with_connection<R, T, F>(
         &self,
         feature: &'static str,
         request: R,
         method: impl Fn(MuxClient, R) -> F + Send + Sync,
-    ) -> Result<(Arc<Line>, T), Error>
+    ) -> Result<(Arc<DaemonConnection>, T), Error>
     where
         R: Clone + Send + Sync,
         F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
     {
-        let asked = self.ask(|line| {
+        let asked = self.send_with_retry(|line| {
             let answer = method(line.session.client.clone(), request.clone());
             async move {
-                line.session.require(feature)?;
+                line.session.require_feature(feature)?;
                 let answer = answer.await;
-                if answer.as_ref().is_err_and(is_broken) {
-                    self.lose(&line);
+                if answer.as_ref().is_err_and(breaks_connection) {
+                    self.mark_broken(&line);
                 }
-                Ok((line, answer.map_err(lost)??))
+                Ok((line, answer.map_err(rpc_error)??))
             }
         });
         asked.await
@@ -219,17 +219,20 @@ impl Link {
         R: Clone + Send + Sync,
         F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
     {
-        Ok(self.send(feature, request, method).await?.1)
+        Ok(self
+            .request_with_connection(feature, request, method)
+            .await?
+            .1)
     }
 
     /// Marks a connection as broken: the next request opens another one.
-    pub(super) fn lose(&self, line: &Arc<Line>) {
+    pub(super) fn mark_broken(&self, line: &Arc<DaemonConnection>) {
         line.over.cancel();
         self.replace(|current| current.holds(line).then(|| current.me.clone()));
     }
 
     /// Changes the client's identity for future requests. Requests in flight are not affected.
-    pub(super) fn introduce(&self, change: impl FnOnce(&mut Identity)) {
+    pub(super) fn update_identity(&self, change: impl FnOnce(&mut ClientIdentity)) {
         self.replace(|current| {
             let mut me = current.me.clone();
             change(&mut me);
@@ -241,37 +244,37 @@ impl Link {
     }
 
     /// A receiver of each connection that is opened; `None` after the first call.
-    pub(super) fn lines(&self) -> Option<Lines> {
+    pub(super) fn take_connections(&self) -> Option<ConnectionReceiver> {
         let listener = self.0.listener.lock();
         listener.unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// A receiver of the number of connections opened.
-    pub(super) fn opened(&self) -> watch::Receiver<u64> {
+    pub(super) fn watch_opened(&self) -> watch::Receiver<u64> {
         self.0.opened.subscribe()
     }
 
-    fn replace(&self, next: impl FnOnce(&Arc<Slot>) -> Option<Identity>) {
+    fn replace(&self, next: impl FnOnce(&Arc<ConnectionSlot>) -> Option<ClientIdentity>) {
         let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(me) = next(&slot) {
             slot.over.cancel();
-            *slot = Slot::new(me);
+            *slot = ConnectionSlot::new(me);
         }
     }
 
-    fn slot(&self) -> Arc<Slot> {
+    fn slot(&self) -> Arc<ConnectionSlot> {
         let slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&slot)
     }
 
     /// Records that the agent can ask its user for approvals.
-    pub(super) fn can_approve(&self) {
+    pub(super) fn enable_approvals(&self) {
         self.0.approves.store(true, Ordering::Relaxed);
     }
 
     /// The request that polls for notices after number `after`. It claims to answer all kinds of questions: one that
     /// the agent cannot answer is refused individually.
-    pub(super) fn listen(&self, after: u64, wait_ms: u64) -> NoticesRequest {
+    pub(super) fn notices_request(&self, after: u64, wait_ms: u64) -> NoticesRequest {
         let mut answers = vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
         if self.0.approves.load(Ordering::Relaxed) {
             answers.push(AskKind::Approval);
@@ -283,13 +286,17 @@ impl Link {
         }
     }
 
-    async fn opened_line(&self, slot: &Slot, session: Session) -> Arc<Line> {
-        if session.require("notices").is_ok() {
+    async fn prepare_connection(
+        &self,
+        slot: &ConnectionSlot,
+        session: Session,
+    ) -> Arc<DaemonConnection> {
+        if session.require_feature("notices").is_ok() {
             // Before any other request, so that the daemon can deliver servers' questions to us.
-            let listening = self.listen(0, 0);
+            let listening = self.notices_request(0, 0);
             drop(session.client.notices(within_seconds(5), listening).await);
         }
-        let line = Line::new(session, slot.over.clone());
+        let line = DaemonConnection::new(session, slot.over.clone());
         self.0.opened.send_modify(|count| *count += 1);
         // The follower is gone only when the process is about to end.
         drop(self.0.lines.send(Arc::clone(&line)));
@@ -298,15 +305,14 @@ impl Link {
 }
 
 /// Whether the error means that the connection is broken.
-pub(super) fn is_broken(error: &RpcError) -> bool {
+pub(super) fn breaks_connection(error: &RpcError) -> bool {
     !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
 }
 
-fn refused(error: ConnectError) -> Error {
+fn connect_error_for_agent(error: ConnectError) -> Error {
     match error {
         ConnectError::Refused(error) => error,
-        error => {
-            exit::machinery(error.to_string()).hint("for the user, in a terminal: `mux doctor`")
-        }
+        error => exit::unavailable_error(error.to_string())
+            .hint("for the user, in a terminal: `mux doctor`"),
     }
 }

@@ -10,51 +10,53 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 
 /// The maximum length of a tool's name in model APIs.
-const LONGEST: usize = 64;
-const SCHEME: &str = "mux://";
+const MAX_TOOL_NAME_LEN: usize = 64;
+const MUX_URI_PREFIX: &str = "mux://";
 
 /// The assigned names, with the items that they stand for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(HashMap<String, Named>);
+pub(super) struct ListedNames(HashMap<String, ServerItem>);
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Named {
+pub(super) struct ServerItem {
     pub(super) server: String,
     /// The server's own name of the item.
     pub(super) name: String,
 }
 
-impl Names {
+impl ListedNames {
     /// Assigns a unique name to a server's tool or prompt.
-    pub(super) fn give(&mut self, server: &str, name: &str) -> String {
-        self.give_as(&format!("{server}__{name}"), server, name)
+    pub(super) fn assign_name(&mut self, server: &str, name: &str) -> String {
+        self.assign_wanted_name(&format!("{server}__{name}"), server, name)
     }
 
     /// Assigns names to the tools of the only server: their own ones, where those are valid for models.
-    pub(super) fn give_own(&mut self, server: &str, names: &[&str]) -> Vec<String> {
-        for name in names.iter().filter(|name| fits(name)) {
-            self.give_as(name, server, name);
+    pub(super) fn assign_own_names(&mut self, server: &str, names: &[&str]) -> Vec<String> {
+        for name in names.iter().filter(|name| is_valid_name(name)) {
+            self.assign_wanted_name(name, server, name);
         }
-        let each = names.iter().map(|name| self.give_as(name, server, name));
+        let each = names
+            .iter()
+            .map(|name| self.assign_wanted_name(name, server, name));
         each.collect()
     }
 
-    fn give_as(&mut self, wanted: &str, server: &str, name: &str) -> String {
+    fn assign_wanted_name(&mut self, wanted: &str, server: &str, name: &str) -> String {
         let plain: String = wanted
             .chars()
-            .map(|c| if is_fit(c) { c } else { '_' })
+            .map(|c| if is_name_char(c) { c } else { '_' })
             .collect();
         let taken = |given: &str| {
             self.0
                 .get(given)
                 .is_some_and(|named| named.server != server || named.name != name)
         };
-        let given = if plain.len() > LONGEST || taken(&plain) {
-            marked(&plain, server, name)
+        let given = if plain.len() > MAX_TOOL_NAME_LEN || taken(&plain) {
+            digest_name(&plain, server, name)
         } else {
             plain
         };
-        let named = Named {
+        let named = ServerItem {
             server: server.to_owned(),
             name: name.to_owned(),
         };
@@ -62,39 +64,39 @@ impl Names {
         given
     }
 
-    pub(super) fn find(&self, given: &str) -> Option<&Named> {
+    pub(super) fn find(&self, given: &str) -> Option<&ServerItem> {
         self.0.get(given)
     }
 
-    pub(super) fn given(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn assigned_names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 }
 
-fn is_fit(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
-fn fits(name: &str) -> bool {
-    name.len() <= LONGEST && name.chars().all(is_fit)
+fn is_valid_name(name: &str) -> bool {
+    name.len() <= MAX_TOOL_NAME_LEN && name.chars().all(is_name_char)
 }
 
 /// A name that is truncated and ends with a digest of server and name, which makes it unique.
-fn marked(plain: &str, server: &str, name: &str) -> String {
+fn digest_name(plain: &str, server: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{server}\0{name}"));
     let mark: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
-    let kept = plain.len().min(LONGEST - mark.len() - 1);
+    let kept = plain.len().min(MAX_TOOL_NAME_LEN - mark.len() - 1);
     format!("{}_{mark}", &plain[..kept])
 }
 
 /// The uri under which a server's resource is listed.
-pub(super) fn uri(server: &str, own: &str) -> String {
-    format!("{SCHEME}{server}/{own}")
+pub(super) fn listed_uri(server: &str, own: &str) -> String {
+    format!("{MUX_URI_PREFIX}{server}/{own}")
 }
 
 /// Splits a listed uri into the server and the resource's own uri.
-pub(super) fn own_uri(uri: &str) -> Option<(&str, &str)> {
-    uri.strip_prefix(SCHEME)?.split_once('/')
+pub(super) fn split_listed_uri(uri: &str) -> Option<(&str, &str)> {
+    uri.strip_prefix(MUX_URI_PREFIX)?.split_once('/')
 }
 
 #[cfg(test)]
@@ -103,7 +105,7 @@ mod tests {
 
     #[test]
     fn names_are_valid_for_models_unique_and_resolvable() {
-        let mut names = Names::default();
+        let mut names = ListedNames::default();
         let long = "a".repeat(100);
         let given: Vec<String> = [
             ("files", "read_file"),
@@ -116,8 +118,8 @@ mod tests {
         ]
         .iter()
         .map(|(server, name)| {
-            let given = names.give(server, name);
-            assert_eq!(names.give(server, name), given);
+            let given = names.assign_name(server, name);
+            assert_eq!(names.assign_name(server, name), given);
             let found = names.find(&given).unwrap();
             assert_eq!(
                 (found.server.as_str(), found.name.as_str()),
@@ -129,7 +131,7 @@ mod tests {
         assert_eq!(given[0], "files__read_file");
         assert_eq!(given[1], "a__b_c");
         for name in &given {
-            assert!(name.len() <= LONGEST, "{name}");
+            assert!(name.len() <= MAX_TOOL_NAME_LEN, "{name}");
             let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
             assert!(name.bytes().all(fits), "{name}");
         }
@@ -141,15 +143,15 @@ mod tests {
 
     #[test]
     fn valid_names_of_the_only_server_are_kept() {
-        let mut names = Names::default();
+        let mut names = ListedNames::default();
         let long = "a".repeat(100);
         let own = ["pet.get", "pet_get", "get-thing", long.as_str(), "a.b"];
-        let given = names.give_own("s", &own);
+        let given = names.assign_own_names("s", &own);
         assert_eq!(given[1..3], ["pet_get", "get-thing"]);
         assert_eq!(given[4], "a_b");
         assert!(given[0].starts_with("pet_get_"), "{given:?}");
         for (given, name) in given.iter().zip(own) {
-            assert!(fits(given), "{given}");
+            assert!(is_valid_name(given), "{given}");
             assert_eq!(names.find(given).unwrap().name, name);
         }
     }
@@ -157,10 +159,14 @@ mod tests {
     #[test]
     fn uri_contains_the_own_uri_of_the_resource() {
         for own in ["file:///a/b.txt", "test://x/{id}", "a", ""] {
-            let given = uri("my-server", own);
-            assert_eq!(own_uri(&given), Some(("my-server", own)), "{given}");
+            let given = listed_uri("my-server", own);
+            assert_eq!(
+                split_listed_uri(&given),
+                Some(("my-server", own)),
+                "{given}"
+            );
         }
-        assert_eq!(own_uri("file:///a"), None);
-        assert_eq!(own_uri("mux://guide"), None);
+        assert_eq!(split_listed_uri("file:///a"), None);
+        assert_eq!(split_listed_uri("mux://guide"), None);
     }
 }

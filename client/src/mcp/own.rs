@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::guide;
 
-pub(super) const NAMES: &[&str] = &[
+pub(super) const BUILTIN_NAMES: &[&str] = &[
     "run",
     "search",
     "describe",
@@ -21,7 +21,7 @@ pub(super) const NAMES: &[&str] = &[
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Run {
+pub(super) struct RunToolArgs {
     pub(super) code: String,
     #[serde(default)]
     pub(super) input: Value,
@@ -35,7 +35,7 @@ pub(super) struct Run {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Search {
+pub(super) struct SearchToolArgs {
     #[serde(default)]
     pub(super) query: String,
     #[serde(default)]
@@ -48,13 +48,13 @@ pub(super) struct Search {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Describe {
+pub(super) struct DescribeToolArgs {
     pub(super) paths: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Call {
+pub(super) struct CallToolArgs {
     pub(super) path: String,
     /// Named as in signatures and steps; `arguments` is MCP's name.
     #[serde(default, alias = "arguments")]
@@ -65,7 +65,7 @@ pub(super) struct Call {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Read {
+pub(super) struct ReadToolArgs {
     pub(super) handle: String,
     #[serde(default)]
     pub(super) offset: u64,
@@ -75,7 +75,7 @@ pub(super) struct Read {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Resume {
+pub(super) struct ResumeToolArgs {
     pub(super) run: String,
     #[serde(default)]
     pub(super) wait_seconds: Option<f64>,
@@ -83,7 +83,7 @@ pub(super) struct Resume {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RunProgram {
+pub(super) struct RunProgramToolArgs {
     steps: Value,
     #[serde(default, rename = "return")]
     returns: Option<Value>,
@@ -95,9 +95,9 @@ pub(super) struct RunProgram {
     pub(super) detach: bool,
 }
 
-impl RunProgram {
+impl RunProgramToolArgs {
     /// The step program as JSON text for the daemon.
-    pub(super) fn source(&self) -> String {
+    pub(super) fn program_json(&self) -> String {
         let mut program = json!({ "steps": self.steps });
         if let Some(returns) = &self.returns {
             program["return"] = returns.clone();
@@ -107,13 +107,13 @@ impl RunProgram {
 }
 
 /// Parses the arguments of a built-in tool.
-pub(super) fn read<T: DeserializeOwned>(
+pub(super) fn parse_tool_args<T: DeserializeOwned>(
     tool: &str,
     arguments: Option<JsonObject>,
 ) -> Result<T, Error> {
     let given = Value::Object(arguments.unwrap_or_default());
     serde_json::from_value(given).map_err(|error| {
-        let hint = definition(tool, "").map(|tool| {
+        let hint = builtin_definition(tool, "").map(|tool| {
             let schema = Value::Object((*tool.input_schema).clone());
             format!("input schema: {schema}")
         });
@@ -129,18 +129,18 @@ pub(super) fn read<T: DeserializeOwned>(
 }
 
 /// The definitions of all built-in tools; `inventory` goes into the description of `run`.
-pub(super) fn definitions(inventory: &str) -> Vec<Tool> {
-    NAMES
+pub(super) fn builtin_definitions(inventory: &str) -> Vec<Tool> {
+    BUILTIN_NAMES
         .iter()
-        .filter_map(|name| definition(name, inventory))
+        .filter_map(|name| builtin_definition(name, inventory))
         .collect()
 }
 
-fn definition(name: &str, inventory: &str) -> Option<Tool> {
+fn builtin_definition(name: &str, inventory: &str) -> Option<Tool> {
     let (title, description, input, output, hints) = match name {
         "run" => (
             "Run a program",
-            format!("{}\n\n{}\n{inventory}", guide::RUN, guide::INVENTORY),
+            format!("{}\n\n{}\n{inventory}", guide::RUN_DESCRIPTION, guide::INVENTORY_HEADING),
             json!({
                 "code": { "type": "string", "description": "TypeScript, with top-level await and return." },
                 "input": { "description": "Any JSON value; `mux.input` in the program." },
@@ -149,7 +149,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                 "check": { "type": "boolean", "description": "false: run even if type checking fails." },
             }),
             Some(run_output()),
-            hints(false, true, false, true),
+            tool_annotations(false, true, false, true),
         ),
         "search" => (
             "Search the tools",
@@ -161,7 +161,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                 "cursor": { "type": "string", "description": "From the previous page." },
             }),
             None,
-            hints(true, false, true, false),
+            tool_annotations(true, false, true, false),
         ),
         "describe" => (
             "Describe tools",
@@ -173,7 +173,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                 },
             }),
             None,
-            hints(true, false, true, false),
+            tool_annotations(true, false, true, false),
         ),
         "call" => (
             "Call one tool",
@@ -185,7 +185,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                 "timeout_seconds": { "type": "number", "exclusiveMinimum": 0 },
             }),
             None,
-            hints(false, true, false, true),
+            tool_annotations(false, true, false, true),
         ),
         "read" => (
             "Read a stored value",
@@ -196,7 +196,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                 "length": { "type": "integer", "minimum": 1, "description": "In bytes. Default 32768, at most 4194304." },
             }),
             None,
-            hints(true, false, true, false),
+            tool_annotations(true, false, true, false),
         ),
         "resume" => (
             "Wait for a run",
@@ -208,11 +208,11 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                 "wait_seconds": { "type": "number", "minimum": 0, "maximum": 300, "description": "Default 30." },
             }),
             Some(run_output()),
-            hints(false, true, false, true),
+            tool_annotations(false, true, false, true),
         ),
         "run_program" => (
             "Run steps",
-            guide::STEPS.into(),
+            guide::RUN_PROGRAM_DESCRIPTION.into(),
             json!({
                 "steps": {
                     "type": "array",
@@ -234,7 +234,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
                 "detach": { "type": "boolean" },
             }),
             Some(steps_output()),
-            hints(false, true, false, true),
+            tool_annotations(false, true, false, true),
         ),
         _ => return None,
     };
@@ -247,7 +247,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
         "run_program" => &["steps"],
         _ => &["run"],
     };
-    let input = object(json!({
+    let input = into_object(json!({
         "type": "object",
         "properties": input,
         "required": required,
@@ -256,7 +256,7 @@ fn definition(name: &str, inventory: &str) -> Option<Tool> {
     let mut tool = Tool::new(name.to_owned(), description, Arc::new(input));
     tool.title = Some(title.into());
     tool.annotations = Some(hints);
-    tool.output_schema = output.map(|schema| Arc::new(object(schema)));
+    tool.output_schema = output.map(|schema| Arc::new(into_object(schema)));
     Some(tool)
 }
 
@@ -293,7 +293,7 @@ fn run_output() -> Value {
     })
 }
 
-fn hints(
+fn tool_annotations(
     read_only: bool,
     destructive: bool,
     idempotent: bool,
@@ -307,7 +307,7 @@ fn hints(
     hints
 }
 
-fn object(value: Value) -> JsonObject {
+fn into_object(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
         _ => JsonObject::new(),
@@ -320,8 +320,8 @@ mod tests {
 
     #[test]
     fn every_tool_has_definition_and_annotations() {
-        let tools = definitions("COMPLETE: nothing");
-        assert_eq!(tools.len(), NAMES.len());
+        let tools = builtin_definitions("COMPLETE: nothing");
+        assert_eq!(tools.len(), BUILTIN_NAMES.len());
         for tool in &tools {
             assert!(tool.annotations.is_some() && tool.title.is_some());
             assert_eq!(tool.input_schema["additionalProperties"], false);
@@ -340,32 +340,32 @@ mod tests {
                 .unwrap()
                 .ends_with("COMPLETE: nothing")
         );
-        let given = object(json!({ "code": "return 1" }));
-        let run: Run = read("run", Some(given)).unwrap();
+        let given = into_object(json!({ "code": "return 1" }));
+        let run: RunToolArgs = parse_tool_args("run", Some(given)).unwrap();
         assert!(!run.detach && run.input.is_null());
     }
 
     #[test]
     fn call_takes_args_or_arguments_but_not_both() {
         for name in ["args", "arguments"] {
-            let given = object(json!({ "path": "a.b", name: { "x": 1 } }));
-            let call: Call = read("call", Some(given)).unwrap();
+            let given = into_object(json!({ "path": "a.b", name: { "x": 1 } }));
+            let call: CallToolArgs = parse_tool_args("call", Some(given)).unwrap();
             assert_eq!(call.args["x"], 1, "{name}");
         }
-        let both = object(json!({ "path": "a.b", "args": {}, "arguments": {} }));
-        let error = read::<Call>("call", Some(both)).unwrap_err();
+        let both = into_object(json!({ "path": "a.b", "args": {}, "arguments": {} }));
+        let error = parse_tool_args::<CallToolArgs>("call", Some(both)).unwrap_err();
         assert!(error.message.contains("duplicate field"), "{error:?}");
     }
 
     #[test]
     fn invalid_argument_error_contains_the_schema() {
-        let given = object(json!({ "code": "return 1", "cod": 1 }));
-        let error = read::<Run>("run", Some(given)).unwrap_err();
+        let given = into_object(json!({ "code": "return 1", "cod": 1 }));
+        let error = parse_tool_args::<RunToolArgs>("run", Some(given)).unwrap_err();
         assert_eq!(error.kind, Kind::Validation);
         assert!(error.message.contains("cod"), "{error:?}");
         assert!(error.hint.unwrap().contains("timeout_seconds"));
         assert!(
-            read::<Read>("read", None)
+            parse_tool_args::<ReadToolArgs>("read", None)
                 .unwrap_err()
                 .message
                 .contains("handle")

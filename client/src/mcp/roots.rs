@@ -10,26 +10,26 @@ use rmcp::{
 use serde_json::json;
 use url::Url;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The first root that is a directory of this machine.
-pub(super) async fn workspace(peer: &Peer<RoleServer>) -> Option<PathBuf> {
+pub(super) async fn first_local_root(peer: &Peer<RoleServer>) -> Option<PathBuf> {
     let able = peer.peer_info()?.capabilities.roots.is_some();
     if !able {
         return None;
     }
     let request: ServerRequest = serde_json::from_value(json!({ "method": "roots/list" })).ok()?;
-    let options = PeerRequestOptions::with_timeout(PATIENCE);
+    let options = PeerRequestOptions::with_timeout(ROOTS_TIMEOUT);
     let handle = peer.send_cancellable_request(request, options).await.ok()?;
     let listed = handle.await_response().await.ok()?;
     let listed = serde_json::to_value(listed).ok()?;
     let roots = listed["roots"].as_array()?;
     roots
         .iter()
-        .find_map(|root| directory(root["uri"].as_str()?))
+        .find_map(|root| file_uri_path(root["uri"].as_str()?))
 }
 
-fn directory(uri: &str) -> Option<PathBuf> {
+fn file_uri_path(uri: &str) -> Option<PathBuf> {
     let path = Url::parse(uri).ok()?.to_file_path().ok()?;
     path.is_absolute().then_some(path)
 }
@@ -47,7 +47,7 @@ mod tests {
             ("https://example.com/", None),
             ("/home/me", None),
         ] {
-            assert_eq!(directory(uri), path.map(PathBuf::from), "{uri}");
+            assert_eq!(file_uri_path(uri), path.map(PathBuf::from), "{uri}");
         }
     }
 }

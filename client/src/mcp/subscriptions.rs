@@ -7,49 +7,49 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use mux_client::{lost, within_seconds};
+use mux_client::{rpc_error, within_seconds};
 use mux_proto::{Error, MuxClient, SubscribeRequest};
 use rmcp::ErrorData;
 
 use super::{
     guide,
-    link::{Line, Link},
+    link::{DaemonConnection, DaemonLink},
     names,
-    offers::{Offers, not_found},
+    offers::{ResourcesAndPrompts, resource_error},
 };
 
 /// The timeout of a subscription, in seconds: the server may have to be started first.
-const PATIENCE: u64 = 60;
+const SUBSCRIBE_TIMEOUT_SECONDS: u64 = 60;
 
 /// The agent's subscriptions. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Subscriptions(Arc<Inner>);
+pub(super) struct ResourceSubscriptions(Arc<ResourceSubscriptionsInner>);
 
-struct Inner {
-    link: Link,
-    offers: Offers,
+struct ResourceSubscriptionsInner {
+    link: DaemonLink,
+    offers: ResourcesAndPrompts,
     /// The subscribers of each resource, by server and own uri.
-    wanted: Mutex<BTreeMap<(String, String), BTreeSet<Holder>>>,
+    wanted: Mutex<BTreeMap<(String, String), BTreeSet<ResourceSubscriber>>>,
 }
 
 /// A subscriber of a resource: the agent (legacy era), or one subscription (modern era).
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Holder {
+pub(super) enum ResourceSubscriber {
     Agent,
     Subscription(u64),
 }
 
 /// A changed resource, with uris as the agent knows them.
 #[derive(Debug, PartialEq)]
-pub(super) struct Update {
+pub(super) struct ResourceUpdate {
     pub(super) uri: String,
     /// The subscribed uris that cover the changed resource.
     pub(super) wanted: Vec<String>,
 }
 
-impl Subscriptions {
-    pub(super) fn new(link: Link, offers: Offers) -> Self {
-        Self(Arc::new(Inner {
+impl ResourceSubscriptions {
+    pub(super) fn new(link: DaemonLink, offers: ResourcesAndPrompts) -> Self {
+        Self(Arc::new(ResourceSubscriptionsInner {
             link,
             offers,
             wanted: Mutex::default(),
@@ -57,20 +57,20 @@ impl Subscriptions {
     }
 
     /// Subscribes to a resource, or unsubscribes from it.
-    pub(super) async fn set(
+    pub(super) async fn set_subscribed(
         &self,
         uri: &str,
-        holder: Holder,
+        holder: ResourceSubscriber,
         subscribe: bool,
     ) -> Result<(), ErrorData> {
         let offers = &self.0.offers;
         // The guide never changes.
-        if offers.has_guide() && uri == guide::URI {
+        if offers.has_guide() && uri == guide::GUIDE_URI {
             return Ok(());
         }
-        let (server, own) = offers.resource(uri)?;
+        let (server, own) = offers.resolve_resource(uri)?;
         let key = (server.clone(), own.clone());
-        if !subscribe && !self.release(&key, holder) {
+        if !subscribe && !self.remove_subscriber(&key, holder) {
             return Ok(());
         }
         let request = SubscribeRequest {
@@ -79,19 +79,24 @@ impl Subscriptions {
             subscribe,
         };
         let send = |client: MuxClient, request| async move {
-            client.subscribe(within_seconds(PATIENCE), request).await
+            client
+                .subscribe(within_seconds(SUBSCRIBE_TIMEOUT_SECONDS), request)
+                .await
         };
         let asked = self.0.link.request("subscribe", request, send).await;
-        asked.map_err(|error| not_found(error, uri))?;
+        asked.map_err(|error| resource_error(error, uri))?;
         if subscribe {
-            self.wanted().entry(key).or_default().insert(holder);
+            self.lock_subscribers()
+                .entry(key)
+                .or_default()
+                .insert(holder);
         }
         Ok(())
     }
 
     /// Removes a subscriber; returns whether none is left.
-    fn release(&self, key: &(String, String), holder: Holder) -> bool {
-        let mut wanted = self.wanted();
+    fn remove_subscriber(&self, key: &(String, String), holder: ResourceSubscriber) -> bool {
+        let mut wanted = self.lock_subscribers();
         let Some(holders) = wanted.get_mut(key) else {
             return true;
         };
@@ -104,45 +109,51 @@ impl Subscriptions {
     }
 
     /// Repeats all subscriptions with a new daemon.
-    pub(super) async fn renew(&self, line: &Arc<Line>) {
-        let wanted: Vec<_> = self.wanted().keys().cloned().collect();
+    pub(super) async fn renew_all(&self, line: &Arc<DaemonConnection>) {
+        let wanted: Vec<_> = self.lock_subscribers().keys().cloned().collect();
         for (server, uri) in wanted {
             // A server that no longer exists sends no updates.
-            drop(renew(line, server, uri).await);
+            drop(renew_subscription(line, server, uri).await);
         }
     }
 
     /// A changed resource of a server as an update for the agent; `None` if it is not subscribed to.
-    pub(super) fn shown(&self, server: &str, uri: &str) -> Option<Update> {
+    pub(super) fn listed_update(&self, server: &str, uri: &str) -> Option<ResourceUpdate> {
         let shown = |own: &str| match self.0.offers.is_single() {
             true => own.to_owned(),
-            false => names::uri(server, own),
+            false => names::listed_uri(server, own),
         };
-        let wanted = self.wanted();
+        let wanted = self.lock_subscribers();
         let all = wanted
             .keys()
-            .filter(|(of, own)| of == server && covers(own, uri));
+            .filter(|(of, own)| of == server && uri_covers(own, uri));
         let wanted: Vec<String> = all.map(|(_, own)| shown(own)).collect();
-        (!wanted.is_empty()).then(|| Update {
+        (!wanted.is_empty()).then(|| ResourceUpdate {
             uri: shown(uri),
             wanted,
         })
     }
 
-    fn wanted(&self) -> MutexGuard<'_, BTreeMap<(String, String), BTreeSet<Holder>>> {
+    fn lock_subscribers(
+        &self,
+    ) -> MutexGuard<'_, BTreeMap<(String, String), BTreeSet<ResourceSubscriber>>> {
         self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether a subscribed uri covers a changed one, which may be a part of it.
-fn covers(wanted: &str, uri: &str) -> bool {
+fn uri_covers(wanted: &str, uri: &str) -> bool {
     uri.strip_prefix(wanted).is_some_and(|rest| {
         rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '#', '?'])
     })
 }
 
-async fn renew(line: &Arc<Line>, server: String, uri: String) -> Result<(), Error> {
-    line.session.require("subscribe")?;
+async fn renew_subscription(
+    line: &Arc<DaemonConnection>,
+    server: String,
+    uri: String,
+) -> Result<(), Error> {
+    line.session.require_feature("subscribe")?;
     let request = SubscribeRequest {
         server,
         uri,
@@ -150,7 +161,7 @@ async fn renew(line: &Arc<Line>, server: String, uri: String) -> Result<(), Erro
     };
     let client = &line.session.client;
     client
-        .subscribe(within_seconds(PATIENCE), request)
+        .subscribe(within_seconds(SUBSCRIBE_TIMEOUT_SECONDS), request)
         .await
-        .map_err(lost)?
+        .map_err(rpc_error)?
 }

@@ -14,10 +14,10 @@ use super::audience;
 /// Sends progress of one request to the agent. Cheap to clone. A request that is repeated with answers has another
 /// progress token.
 #[derive(Clone, Default)]
-pub(super) struct Teller(Arc<Mutex<State>>);
+pub(super) struct ProgressSender(Arc<Mutex<ProgressState>>);
 
 #[derive(Default)]
-struct State {
+struct ProgressState {
     listener: Option<(Peer<RoleServer>, ProgressToken)>,
     /// The last progress sent: MCP requires it to increase.
     told: f64,
@@ -25,8 +25,8 @@ struct State {
     logs: Option<(Peer<RoleServer>, String)>,
 }
 
-impl Teller {
-    pub(super) fn listen(&self, context: &RequestContext<RoleServer>) {
+impl ProgressSender {
+    pub(super) fn attach_request(&self, context: &RequestContext<RoleServer>) {
         let token = context.meta.get_progress_token();
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.listener = token.map(|token| (context.peer.clone(), token));
@@ -37,13 +37,13 @@ impl Teller {
     }
 
     /// Stops notifications until the request is repeated.
-    pub(super) fn rest(&self) {
+    pub(super) fn detach_request(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (state.listener, state.logs) = (None, None);
     }
 
     /// Passes on a server's log message.
-    pub(super) async fn log(&self, level: &str, logger: &str, data: Value) {
+    pub(super) async fn send_request_log(&self, level: &str, logger: &str, data: Value) {
         let logs = self
             .0
             .lock()
@@ -51,25 +51,30 @@ impl Teller {
             .logs
             .clone();
         if let Some((peer, least)) = logs
-            && audience::weighs(level, &least)
+            && audience::is_level_at_least(level, &least)
         {
-            audience::send_log(&peer, level, logger, data).await;
+            audience::notify_log(&peer, level, logger, data).await;
         }
     }
 
-    pub(super) fn is_heard(&self) -> bool {
+    pub(super) fn wants_progress(&self) -> bool {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.listener.is_some()
     }
 
     /// Sends a message, with progress increased by one.
-    pub(super) async fn say(&self, message: String) {
-        let next = self.told() + 1.0;
-        self.tell(next, None, Some(message)).await;
+    pub(super) async fn advance_with_message(&self, message: String) {
+        let next = self.last_progress() + 1.0;
+        self.send_progress(next, None, Some(message)).await;
     }
 
     /// Sends progress with the server's own numbers.
-    pub(super) async fn tell(&self, progress: f64, total: Option<f64>, message: Option<String>) {
+    pub(super) async fn send_progress(
+        &self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) {
         let (peer, token) = {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             state.told = state.told.max(progress);
@@ -85,7 +90,7 @@ impl Teller {
         drop(peer.notify_progress(params).await);
     }
 
-    fn told(&self) -> f64 {
+    fn last_progress(&self) -> f64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).told
     }
 }

@@ -11,20 +11,20 @@ use mux_proto::{ApprovalEnding, Error, Event, EventKind, Held, Kind, Level, Outc
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use super::answers::{block, kept, plain, told};
+use super::answers::{part_content, render_error, stored_value_notice, value_text};
 use crate::{
     came_before::{self, EndedCall},
     steps,
 };
 
 /// The maximum size of the console output, in bytes.
-const CONSOLE: usize = 16 * 1024;
+const MAX_CONSOLE_BYTES: usize = 16 * 1024;
 /// The maximum number of failed calls that are listed.
-const FAILED: usize = 20;
+const MAX_FAILED_CALLS: usize = 20;
 
 /// The events of one run so far.
 #[derive(Debug, Default)]
-pub(super) struct Transcript {
+pub(super) struct RunTranscript {
     console: Vec<String>,
     warnings: Vec<String>,
     parts: Vec<Held>,
@@ -35,7 +35,7 @@ pub(super) struct Transcript {
     unchecked_told: Arc<AtomicBool>,
 }
 
-impl Transcript {
+impl RunTranscript {
     pub(super) fn new(unchecked_told: Arc<AtomicBool>) -> Self {
         Self {
             unchecked_told,
@@ -44,19 +44,19 @@ impl Transcript {
     }
 
     pub(super) fn add(&mut self, event: &Event) {
-        self.of_steps |= steps::is_of_step(event);
+        self.of_steps |= steps::is_step_event(event);
         match &event.event {
             EventKind::Checked {
                 warnings,
                 unchecked,
             } => {
-                self.warnings.extend(warnings.iter().map(told));
+                self.warnings.extend(warnings.iter().map(render_error));
                 let first = |_: &&String| !self.unchecked_told.swap(true, Ordering::Relaxed);
                 let why = unchecked.iter().filter(first);
                 self.warnings
                     .extend(why.map(|why| format!("types were not checked; for the user: {why}")));
             }
-            EventKind::Console { level, text } => self.console.push(line(*level, text)),
+            EventKind::Console { level, text } => self.console.push(console_line(*level, text)),
             EventKind::CallEnded { path, error, .. } => {
                 self.calls.push(EndedCall {
                     path: path.clone(),
@@ -69,7 +69,7 @@ impl Transcript {
     }
 
     /// The result for a run that is still running.
-    pub(super) fn running(&self, run: &str) -> CallToolResult {
+    pub(super) fn running_result(&self, run: &str) -> CallToolResult {
         let text = format!(
             "Run {run} is still running; {} so far. Call `resume` with this id to wait for its result.",
             match self.calls.len() {
@@ -85,14 +85,14 @@ impl Transcript {
         result
     }
 
-    pub(super) fn ended(self, run: &str, outcome: &Outcome) -> CallToolResult {
+    pub(super) fn into_tool_result(self, run: &str, outcome: &Outcome) -> CallToolResult {
         let state = match outcome {
             Outcome::Error(error) if error.kind == Kind::Pending => "pending",
             Outcome::Error(_) => "failed",
             _ => "succeeded",
         };
         let mut document = self.document(run, state);
-        let apart = steps::apart(outcome).filter(|_| self.of_steps);
+        let apart = steps::split_steps(outcome).filter(|_| self.of_steps);
         let (steps, outcome) = match apart {
             Some((steps, end)) => (Some(steps), end),
             None => (None, outcome.clone()),
@@ -100,25 +100,25 @@ impl Transcript {
         let first = match &outcome {
             Outcome::Result(value) => {
                 document.insert("result".into(), value.clone());
-                plain(value)
+                value_text(value)
             }
             Outcome::Stored(handle) => {
                 let stored = json!({ "handle": handle.handle, "bytes": handle.bytes });
                 document.insert("stored".into(), stored);
-                kept("The result", handle)
+                stored_value_notice("The result", handle)
             }
             Outcome::Error(error) => {
                 let error = error.clone().for_agents();
                 document.insert("error".into(), json!(error));
-                format!("{}{}", told(&error), self.came_before(&error))
+                format!("{}{}", render_error(&error), self.prior_calls_text(&error))
             }
         };
         let mut content = vec![ContentBlock::text(first)];
-        let lines = steps.as_ref().map(steps::lines).unwrap_or_default();
+        let lines = steps.as_ref().map(steps::step_lines).unwrap_or_default();
         document.extend(steps.map(|steps| ("steps".to_owned(), steps)));
         for (title, lines) in [
             ("steps", lines),
-            ("console", self.shown()),
+            ("console", self.console_tail()),
             ("warnings", self.warnings.clone()),
         ] {
             if !lines.is_empty() {
@@ -126,7 +126,7 @@ impl Transcript {
                 content.push(ContentBlock::text(text));
             }
         }
-        content.extend(self.parts.iter().map(block));
+        content.extend(self.parts.iter().map(part_content));
         let mut result = match outcome {
             Outcome::Error(_) => CallToolResult::error(content),
             _ => CallToolResult::success(content),
@@ -143,9 +143,9 @@ impl Transcript {
             document.insert("calls".into(), self.calls.len().into());
         }
         for (key, lines) in [
-            ("console", self.shown()),
+            ("console", self.console_tail()),
             ("warnings", self.warnings.clone()),
-            ("failed_calls", self.failed()),
+            ("failed_calls", self.failed_call_lines()),
         ] {
             if !lines.is_empty() {
                 document.insert(key.into(), lines.into());
@@ -155,8 +155,8 @@ impl Transcript {
     }
 
     /// The end of the console output, preceded by the number of omitted lines.
-    fn shown(&self) -> Vec<String> {
-        let mut room = CONSOLE;
+    fn console_tail(&self) -> Vec<String> {
+        let mut room = MAX_CONSOLE_BYTES;
         let fits = |line: &&String| {
             let taken = line.len() + 1;
             let fits = taken <= room;
@@ -180,7 +180,7 @@ impl Transcript {
         shown
     }
 
-    fn failed(&self) -> Vec<String> {
+    fn failed_call_lines(&self) -> Vec<String> {
         let failures = self.calls.iter().filter_map(|call| {
             let error = call.error.as_ref()?;
             Some(format!(
@@ -191,8 +191,8 @@ impl Transcript {
             ))
         });
         let mut failed: Vec<String> = failures.collect();
-        let more = failed.len().saturating_sub(FAILED);
-        failed.truncate(FAILED);
+        let more = failed.len().saturating_sub(MAX_FAILED_CALLS);
+        failed.truncate(MAX_FAILED_CALLS);
         if more > 0 {
             failed.push(format!("and {more} more"));
         }
@@ -200,13 +200,13 @@ impl Transcript {
     }
 
     /// Describes the calls before a failure, which matter before the program is repeated.
-    fn came_before(&self, failure: &Error) -> String {
-        let words = came_before::in_words(&self.calls, failure);
+    fn prior_calls_text(&self, failure: &Error) -> String {
+        let words = came_before::describe_prior_calls(&self.calls, failure);
         words.map_or_else(String::new, |words| format!("\n  before that, {words}"))
     }
 }
 
-fn line(level: Level, text: &str) -> String {
+fn console_line(level: Level, text: &str) -> String {
     match level {
         Level::Warn => format!("[warn] {text}"),
         Level::Error => format!("[error] {text}"),
@@ -219,7 +219,7 @@ fn first_line(error: &Error) -> &str {
 }
 
 /// A short progress message for an event.
-pub(super) fn news(event: &Event) -> Option<String> {
+pub(super) fn progress_message(event: &Event) -> Option<String> {
     match &event.event {
         EventKind::Started {} => Some("running".into()),
         EventKind::ServerStarting { server } => Some(format!("starting {server}")),
@@ -246,7 +246,7 @@ pub(super) fn news(event: &Event) -> Option<String> {
             None => format!("{path} ended ({ms:.0} ms)"),
             Some(error) => format!("{path} failed: {}: {}", error.kind, first_line(error)),
         }),
-        EventKind::Console { level, text } => Some(line(*level, text)),
+        EventKind::Console { level, text } => Some(console_line(*level, text)),
         EventKind::ApprovalAsked(asked) => Some(format!(
             "{} is waiting for approval: the user can run `mux approve {}`",
             asked.path, asked.approval
@@ -266,8 +266,8 @@ mod tests {
 
     use super::*;
 
-    fn happened(events: Vec<EventKind>) -> Transcript {
-        let mut transcript = Transcript::default();
+    fn happened(events: Vec<EventKind>) -> RunTranscript {
+        let mut transcript = RunTranscript::default();
         for event in events {
             transcript.add(&Event {
                 seq: 1,
@@ -304,7 +304,8 @@ mod tests {
 
     #[test]
     fn result_comes_first_as_plain_json() {
-        let result = happened(Vec::new()).ended("r-1", &Outcome::Result(json!({ "n": 1 })));
+        let result =
+            happened(Vec::new()).into_tool_result("r-1", &Outcome::Result(json!({ "n": 1 })));
         assert_eq!(texts(&result), ["{\"n\":1}"]);
         let expected = json!({ "run": "r-1", "state": "succeeded", "result": { "n": 1 } });
         assert_eq!(result.structured_content, Some(expected));
@@ -317,7 +318,7 @@ mod tests {
         let emitted = EventKind::Emitted {
             part: Held::Value(image.clone()),
         };
-        let result = happened(vec![emitted]).ended("r-1", &Outcome::Result(Value::Null));
+        let result = happened(vec![emitted]).into_tool_result("r-1", &Outcome::Result(Value::Null));
         assert_eq!(serde_json::to_value(&result.content[1]).unwrap(), image);
     }
 
@@ -326,7 +327,7 @@ mod tests {
         let broken = Error::new(Kind::Tool, "no such file\nmore");
         let events = vec![said("hi"), call(None), call(Some(broken))];
         let error = Error::new(Kind::Runtime, "boom").hint("look");
-        let result = happened(events).ended("r-1", &Outcome::Error(error));
+        let result = happened(events).into_tool_result("r-1", &Outcome::Error(error));
         assert_eq!(result.is_error, Some(true));
         let all = texts(&result).join("\n");
         for part in [
@@ -347,9 +348,9 @@ mod tests {
         let lines = (0..1000)
             .map(|n| said(&format!("{n}{}", "x".repeat(100))))
             .collect();
-        let result = happened(lines).ended("r-1", &Outcome::Result(Value::Null));
+        let result = happened(lines).into_tool_result("r-1", &Outcome::Result(Value::Null));
         let console = texts(&result)[1].to_owned();
-        assert!(console.len() < CONSOLE + 200);
+        assert!(console.len() < MAX_CONSOLE_BYTES + 200);
         assert!(console.contains("earlier lines are left out"), "{console}");
         assert!(console.ends_with(&format!("[warn] 999{}", "x".repeat(100))));
     }

@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use mux_client::{lost, within_seconds};
+use mux_client::{rpc_error, within_seconds};
 use mux_proto::{
     CallRequest, Cause, DescribeRequest, Error, Held, Kind, Language, MuxClient, ReadRequest,
     ResumeRequest, RunRequest, SearchRequest, transport,
@@ -19,109 +19,119 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     answers,
-    catalog::FIRST_SIGHT,
+    catalog::FIRST_LISTING_WAIT_MS,
     guide,
-    job::{Ear, Output, Work},
-    link::{Line, Link},
+    job::{JobContext, JobFuture, JobOutput},
+    link::{DaemonConnection, DaemonLink},
     own,
-    transcript::{Transcript, news},
+    transcript::{RunTranscript, progress_message},
 };
 
 /// The timeout of a request. The daemon limits each call itself, and pauses that limit while a server waits for the
 /// user; this is for a daemon that hangs.
-const PATIENCE: Duration = Duration::from_secs(60 * 60);
+const HUNG_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// The default length of a `read`, in bytes: a context has less room than a program.
-const READ: u64 = 32 * 1024;
-const WAIT: f64 = 30.0;
-const MOST_WAIT: f64 = 300.0;
+const DEFAULT_READ_BYTES: u64 = 32 * 1024;
+const DEFAULT_RESUME_WAIT_SECONDS: f64 = 30.0;
+const MAX_RESUME_WAIT_SECONDS: f64 = 300.0;
 
 /// The work of a built-in tool; `None` if there is none of this name.
-pub(super) fn own(
-    link: Link,
+pub(super) fn builtin_work(
+    link: DaemonLink,
     name: &str,
     arguments: Option<JsonObject>,
-) -> Option<impl FnOnce(Ear) -> Work + use<>> {
-    let name = *own::NAMES.iter().find(|known| **known == name)?;
-    Some(move |ear: Ear| {
+) -> Option<impl FnOnce(JobContext) -> JobFuture + use<>> {
+    let name = *own::BUILTIN_NAMES.iter().find(|known| **known == name)?;
+    Some(move |ear: JobContext| {
         async move {
-            let done = perform(&link, name, arguments, ear).await;
-            let result = done.unwrap_or_else(|error| answers::failure(&error));
-            Ok(Output::Tool(result))
+            let done = execute_builtin(&link, name, arguments, ear).await;
+            let result = done.unwrap_or_else(|error| answers::error_result(&error));
+            Ok(JobOutput::Tool(result))
         }
         .boxed()
     })
 }
 
-async fn perform(
-    link: &Link,
+async fn execute_builtin(
+    link: &DaemonLink,
     name: &'static str,
     arguments: Option<JsonObject>,
-    ear: Ear,
+    ear: JobContext,
 ) -> Result<CallToolResult, Error> {
     match name {
-        "run" => run(link, own::read(name, arguments)?, ear).await,
-        "run_program" => run_program(link, own::read(name, arguments)?, ear).await,
-        "search" => search(link, own::read(name, arguments)?).await,
-        "describe" => describe(link, own::read(name, arguments)?).await,
+        "run" => execute_run(link, own::parse_tool_args(name, arguments)?, ear).await,
+        "run_program" => {
+            execute_run_program(link, own::parse_tool_args(name, arguments)?, ear).await
+        }
+        "search" => execute_search(link, own::parse_tool_args(name, arguments)?).await,
+        "describe" => execute_describe(link, own::parse_tool_args(name, arguments)?).await,
         "call" => {
-            let own::Call {
+            let own::CallToolArgs {
                 path,
                 args,
                 timeout_seconds,
-            } = own::read(name, arguments)?;
+            } = own::parse_tool_args(name, arguments)?;
             let asked = CallRequest {
                 path,
                 arguments: Value::Object(args),
-                timeout_ms: timeout_seconds.map(millis),
+                timeout_ms: timeout_seconds.map(seconds_to_millis),
                 // A stored value is read by a program or in parts, and needs no duplicate content.
                 lean: true,
                 ..CallRequest::default()
             };
-            let called = call(link, asked, ear).await?;
-            Ok(answers::passed(called.1))
+            let called = send_call(link, asked, ear).await?;
+            Ok(answers::server_result(called.1))
         }
-        "read" => read(link, own::read(name, arguments)?).await,
-        _ => resume(link, own::read(name, arguments)?, ear).await,
+        "read" => execute_read(link, own::parse_tool_args(name, arguments)?).await,
+        _ => execute_resume(link, own::parse_tool_args(name, arguments)?, ear).await,
     }
 }
 
-async fn run(link: &Link, asked: own::Run, ear: Ear) -> Result<CallToolResult, Error> {
+async fn execute_run(
+    link: &DaemonLink,
+    asked: own::RunToolArgs,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
     let request = RunRequest {
         source: asked.code,
         input: asked.input,
-        timeout_ms: asked.timeout_seconds.map(millis),
+        timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
         detach: asked.detach,
         no_check: asked.check == Some(false),
         traceparent: ear.trace.parent.clone(),
         tracestate: ear.trace.state.clone(),
         ..RunRequest::default()
     };
-    to_its_end(link, request, ear).await
+    start_and_follow(link, request, ear).await
 }
 
-async fn run_program(
-    link: &Link,
-    asked: own::RunProgram,
-    ear: Ear,
+async fn execute_run_program(
+    link: &DaemonLink,
+    asked: own::RunProgramToolArgs,
+    ear: JobContext,
 ) -> Result<CallToolResult, Error> {
     let request = RunRequest {
-        source: asked.source(),
+        source: asked.program_json(),
         language: Language::Json,
         input: asked.input,
-        timeout_ms: asked.timeout_seconds.map(millis),
+        timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
         detach: asked.detach,
         traceparent: ear.trace.parent.clone(),
         tracestate: ear.trace.state.clone(),
         ..RunRequest::default()
     };
-    to_its_end(link, request, ear).await
+    start_and_follow(link, request, ear).await
 }
 
 /// Starts a run, and waits for its end unless it is detached.
-async fn to_its_end(link: &Link, request: RunRequest, ear: Ear) -> Result<CallToolResult, Error> {
+async fn start_and_follow(
+    link: &DaemonLink,
+    request: RunRequest,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
     let detach = request.detach;
     let (line, run) = link
-        .ask(|line| {
+        .send_with_retry(|line| {
             let request = request.clone();
             async move {
                 let run = mux_client::start(&line.session, request).await?;
@@ -130,10 +140,10 @@ async fn to_its_end(link: &Link, request: RunRequest, ear: Ear) -> Result<CallTo
         })
         .await?;
     if detach {
-        return Ok(Transcript::new(ear.unchecked_told).running(&run));
+        return Ok(RunTranscript::new(ear.unchecked_told).running_result(&run));
     }
     let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
-    let result = follow(&line, &run, None, ear).await;
+    let result = follow_run(&line, &run, None, ear).await;
     // A run that cannot be followed any more is cancelled: the agent is told that it failed.
     if result.is_ok() {
         cancel.0 = None;
@@ -141,39 +151,48 @@ async fn to_its_end(link: &Link, request: RunRequest, ear: Ear) -> Result<CallTo
     result
 }
 
-async fn resume(link: &Link, asked: own::Resume, ear: Ear) -> Result<CallToolResult, Error> {
-    let seconds = asked.wait_seconds.unwrap_or(WAIT).clamp(0.0, MOST_WAIT);
+async fn execute_resume(
+    link: &DaemonLink,
+    asked: own::ResumeToolArgs,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
+    let seconds = asked
+        .wait_seconds
+        .unwrap_or(DEFAULT_RESUME_WAIT_SECONDS)
+        .clamp(0.0, MAX_RESUME_WAIT_SECONDS);
     let line = link.open().await?;
     let wait = Duration::from_secs_f64(seconds);
     let mut run = asked.run;
-    if line.session.require("resume_run").is_ok() {
+    if line.session.require_feature("resume_run").is_ok() {
         let request = ResumeRequest {
             id: run,
             detach: false,
         };
         let client = &line.session.client;
         let resumed = client.resume_run(within_seconds(30), request).await;
-        run = resumed.map_err(lost)??.run;
+        run = resumed.map_err(rpc_error)??.run;
     }
-    follow(&line, &run, Some(wait), ear).await
+    follow_run(&line, &run, Some(wait), ear).await
 }
 
 /// Reports a run's progress until it has ended, or until `wait` is over.
-async fn follow(
-    line: &Arc<Line>,
+async fn follow_run(
+    line: &Arc<DaemonConnection>,
     run: &str,
     wait: Option<Duration>,
-    ear: Ear,
+    ear: JobContext,
 ) -> Result<CallToolResult, Error> {
     let cause = Cause::Run(run.to_owned());
-    let _seat = ear.desk.sit(cause, ear.questions, ear.teller.clone());
-    let mut transcript = Transcript::new(ear.unchecked_told);
+    let _seat = ear
+        .desk
+        .register_request(cause, ear.questions, ear.teller.clone());
+    let mut transcript = RunTranscript::new(ear.unchecked_told);
     let (tell, mut told) = mpsc::unbounded_channel();
-    let is_heard = ear.teller.is_heard();
+    let is_heard = ear.teller.wants_progress();
     let watching = async {
         let finished = mux_client::watch(&line.session, run, 0, |event| {
             transcript.add(event);
-            if is_heard && let Some(words) = news(event) {
+            if is_heard && let Some(words) = progress_message(event) {
                 // The receiver lives as long as this future.
                 drop(tell.send(words));
             }
@@ -187,19 +206,23 @@ async fn follow(
     };
     let telling = async {
         while let Some(words) = told.recv().await {
-            ear.teller.say(words).await;
+            ear.teller.advance_with_message(words).await;
         }
     };
     match futures::join!(watching, telling).0 {
-        None => Ok(transcript.running(run)),
-        Some(finished) => Ok(transcript.ended(run, &finished?.outcome)),
+        None => Ok(transcript.running_result(run)),
+        Some(finished) => Ok(transcript.into_tool_result(run, &finished?.outcome)),
     }
 }
 
 /// Calls one tool. Returns its `CallToolResult`, and the connection on which a stored result can be read.
-async fn call(link: &Link, asked: CallRequest, ear: Ear) -> Result<(Arc<Line>, Held), Error> {
+async fn send_call(
+    link: &DaemonLink,
+    asked: CallRequest,
+    ear: JobContext,
+) -> Result<(Arc<DaemonConnection>, Held), Error> {
     let trace = ear.trace.clone();
-    let (token, _seat) = ear.sit();
+    let (token, _seat) = ear.register_call();
     let request = CallRequest {
         traceparent: trace.parent,
         tracestate: trace.state,
@@ -208,25 +231,27 @@ async fn call(link: &Link, asked: CallRequest, ear: Ear) -> Result<(Arc<Line>, H
         ..asked
     };
     let send = |client: MuxClient, request| async move {
-        client.call(transport::within(PATIENCE), request).await
+        client
+            .call(transport::within(HUNG_CALL_TIMEOUT), request)
+            .await
     };
-    let called = link.send("call", request, send).await;
+    let called = link.request_with_connection("call", request, send).await;
     // Notices about the call are delivered before its result.
     if let Ok((line, _)) = &called {
-        line.all_heard().await;
+        line.wait_for_notices().await;
     }
     called
 }
 
 /// The work that calls a listed tool of a server. The server's protocol errors are passed on, and with `whole` a stored
 /// result is sent whole, for agents without the tool `read`.
-pub(super) fn passed_through(
-    link: Link,
+pub(super) fn direct_call(
+    link: DaemonLink,
     path: String,
     arguments: JsonObject,
     whole: bool,
-    ear: Ear,
-) -> Work {
+    ear: JobContext,
+) -> JobFuture {
     async move {
         let called = async {
             let asked = CallRequest {
@@ -234,27 +259,32 @@ pub(super) fn passed_through(
                 arguments: Value::Object(arguments),
                 ..CallRequest::default()
             };
-            let (line, held) = call(&link, asked, ear).await?;
+            let (line, held) = send_call(&link, asked, ear).await?;
             let held = match whole {
-                true => Held::Value(line.whole(held).await?),
+                true => Held::Value(line.full_value(held).await?),
                 false => held,
             };
-            Ok(answers::passed(held))
+            Ok(answers::server_result(held))
         };
-        let result = called.await.or_else(|error| answers::refused(&error))?;
-        Ok::<_, ErrorData>(Output::Tool(result))
+        let result = called
+            .await
+            .or_else(|error| answers::result_or_protocol_error(&error))?;
+        Ok::<_, ErrorData>(JobOutput::Tool(result))
     }
     .boxed()
 }
 
-async fn search(link: &Link, asked: own::Search) -> Result<CallToolResult, Error> {
+async fn execute_search(
+    link: &DaemonLink,
+    asked: own::SearchToolArgs,
+) -> Result<CallToolResult, Error> {
     let (words, server) = (asked.query.clone(), asked.server.clone());
     let request = SearchRequest {
         query: asked.query,
         server: asked.server,
         limit: asked.limit,
         cursor: asked.cursor,
-        wait_ms: FIRST_SIGHT,
+        wait_ms: FIRST_LISTING_WAIT_MS,
     };
     let send = |client: MuxClient, request| async move {
         client.search(within_seconds(30), request).await
@@ -262,7 +292,7 @@ async fn search(link: &Link, asked: own::Search) -> Result<CallToolResult, Error
     let page = link.request("search", request, send).await?;
     let shown = page.results.len();
     let mut lines = vec![match (page.total, shown) {
-        (0, _) => nothing_found(&words, server.as_deref()),
+        (0, _) => no_match_message(&words, server.as_deref()),
         (1, 1) => "1 tool:".to_owned(),
         (total, shown) if total == shown => format!("{total} tools:"),
         (total, shown) => format!("{shown} of {total} tools:"),
@@ -281,11 +311,11 @@ async fn search(link: &Link, asked: own::Search) -> Result<CallToolResult, Error
             "not searched, because they have never been connected: {names}; describe connects a server"
         ));
     }
-    Ok(answers::text(lines.join("\n")))
+    Ok(answers::text_result(lines.join("\n")))
 }
 
 /// The message for a search without matches.
-fn nothing_found(words: &str, server: Option<&str>) -> String {
+fn no_match_message(words: &str, server: Option<&str>) -> String {
     let of = server.map_or_else(String::new, |server| format!(" of the server {server}"));
     let all = match server {
         Some(server) => format!("describe \"{server}\" shows all of its tools"),
@@ -299,7 +329,10 @@ fn nothing_found(words: &str, server: Option<&str>) -> String {
     }
 }
 
-async fn describe(link: &Link, asked: own::Describe) -> Result<CallToolResult, Error> {
+async fn execute_describe(
+    link: &DaemonLink,
+    asked: own::DescribeToolArgs,
+) -> Result<CallToolResult, Error> {
     let request = DescribeRequest {
         paths: asked.paths,
         ..DescribeRequest::default()
@@ -310,25 +343,28 @@ async fn describe(link: &Link, asked: own::Describe) -> Result<CallToolResult, E
     let described = link.request("describe", request, send).await?;
     let told = described.instructions.iter();
     let mut texts: Vec<String> = told
-        .map(|told| guide::quoted(&told.server, &told.text))
+        .map(|told| guide::quote_instructions(&told.server, &told.text))
         .collect();
     let tools = described.tools.iter();
     texts.extend(tools.map(|tool| tool.declaration.trim_end().to_owned()));
-    texts.extend(described.missing.iter().map(answers::told));
+    texts.extend(described.missing.iter().map(answers::render_error));
     let text = texts.join("\n\n");
     let nothing = described.tools.is_empty() && described.instructions.is_empty();
     if nothing && !described.missing.is_empty() {
         let error = Error::new(Kind::NotFound, text);
-        return Ok(answers::failure(&error));
+        return Ok(answers::error_result(&error));
     }
-    Ok(answers::text(text))
+    Ok(answers::text_result(text))
 }
 
-async fn read(link: &Link, asked: own::Read) -> Result<CallToolResult, Error> {
+async fn execute_read(
+    link: &DaemonLink,
+    asked: own::ReadToolArgs,
+) -> Result<CallToolResult, Error> {
     let request = ReadRequest {
         handle: asked.handle,
         offset: asked.offset,
-        length: Some(asked.length.unwrap_or(READ)),
+        length: Some(asked.length.unwrap_or(DEFAULT_READ_BYTES)),
     };
     let send =
         |client: MuxClient, request| async move { client.read(within_seconds(30), request).await };
@@ -339,19 +375,19 @@ async fn read(link: &Link, asked: own::Read) -> Result<CallToolResult, Error> {
         None => "; this is the last part".into(),
     };
     let place = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
-    let mut result = answers::text(page.text);
+    let mut result = answers::text_result(page.text);
     result.content.push(rmcp::model::ContentBlock::text(place));
     Ok(result)
 }
 
 /// Seconds as milliseconds. The daemon rejects values outside its limits.
-fn millis(seconds: f64) -> u64 {
+fn seconds_to_millis(seconds: f64) -> u64 {
     // The cast saturates.
     (seconds * 1000.0).round() as u64
 }
 
 /// Cancels a run that is no longer awaited.
-struct CancelOnDrop(Option<(Arc<Line>, String)>);
+struct CancelOnDrop(Option<(Arc<DaemonConnection>, String)>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

@@ -1,7 +1,7 @@
 //! Short formats for sizes, times and counts.
 
 /// Formats a size: `12 B`, `12.3 KiB`, `1.5 MiB`.
-pub(crate) fn bytes(count: u64) -> String {
+pub(crate) fn size_text(count: u64) -> String {
     const KIB: f64 = 1024.0;
     let count = count as f64;
     if count < KIB {
@@ -14,7 +14,7 @@ pub(crate) fn bytes(count: u64) -> String {
 }
 
 /// Formats a duration: `0.4 ms`, `12 ms`, `1.2 s`, `2m 5s`.
-pub(crate) fn took(ms: f64) -> String {
+pub(crate) fn duration_text(ms: f64) -> String {
     if ms < 1.0 {
         format!("{ms:.1} ms")
     } else if ms < 1_000.0 {
@@ -28,7 +28,7 @@ pub(crate) fn took(ms: f64) -> String {
 }
 
 /// Formats a Unix time in milliseconds as a date in UTC.
-pub(crate) fn date(ms: u64) -> String {
+pub(crate) fn date_text(ms: u64) -> String {
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms);
     let at = humantime::format_rfc3339_seconds(at).to_string();
     at.split_once('T')
@@ -36,7 +36,7 @@ pub(crate) fn date(ms: u64) -> String {
 }
 
 /// Formats an age in milliseconds: `now`, `5s ago`, `3m ago`, `2h ago`, `4d ago`.
-pub(crate) fn ago(ms: u64) -> String {
+pub(crate) fn age_text(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
         0 => "now".into(),
@@ -48,7 +48,7 @@ pub(crate) fn ago(ms: u64) -> String {
 }
 
 /// Formats a count with its noun: `1 call`, `2 calls`.
-pub(crate) fn count(number: usize, what: &str) -> String {
+pub(crate) fn count_text(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
 }
@@ -66,7 +66,7 @@ mod tests {
             (12_600, "12.3 KiB"),
             (3 << 20, "3.0 MiB"),
         ] {
-            assert_eq!(bytes(count), text);
+            assert_eq!(size_text(count), text);
         }
         for (ms, text) in [
             (0.42, "0.4 ms"),
@@ -74,7 +74,7 @@ mod tests {
             (1_234.0, "1.2 s"),
             (125_900.0, "2m 5s"),
         ] {
-            assert_eq!(took(ms), text);
+            assert_eq!(duration_text(ms), text);
         }
         for (ms, text) in [
             (999, "now"),
@@ -83,9 +83,9 @@ mod tests {
             (7_300_000, "2h ago"),
             (4 * 86_400_000, "4d ago"),
         ] {
-            assert_eq!(ago(ms), text);
+            assert_eq!(age_text(ms), text);
         }
-        assert_eq!(count(1, "call"), "1 call");
-        assert_eq!(count(0, "call"), "0 calls");
+        assert_eq!(count_text(1, "call"), "1 call");
+        assert_eq!(count_text(0, "call"), "0 calls");
     }
 }

@@ -11,25 +11,26 @@ use mux_proto::{
 };
 
 use super::{
-    amounts, document, line_of,
-    lists::{bare, flush},
-    runs::now,
+    amounts,
+    lists::{borderless_table, table_text},
+    print_document, print_json_line,
+    runs::unix_millis,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
 };
 
 /// The maximum length of arguments in a list, in characters.
-const LISTED: usize = 60;
+const MAX_LISTED_ARGUMENTS_CHARS: usize = 60;
 /// The maximum length of arguments below a run, in characters.
-const TOLD: usize = 200;
-const PATH: usize = 100;
+const MAX_RUN_ARGUMENTS_CHARS: usize = 200;
+const MAX_PATH_CHARS: usize = 100;
 
 pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
     if json {
-        document(list);
+        print_document(list);
     } else if list.approvals.is_empty() {
         eprintln!("no call is waiting for approval");
     } else {
-        println!("{}", table(&list.approvals, now()));
+        println!("{}", table(&list.approvals, unix_millis()));
         eprintln!("`mux approvals ID` shows all arguments; `mux approve ID`, `mux deny ID`");
     }
     ExitCode::SUCCESS
@@ -38,16 +39,16 @@ pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
 /// Prints the list after each change; with `--json`, one document per line.
 pub(crate) fn approvals_now(list: &ApprovalList, json: bool) {
     if json {
-        line_of(list);
+        print_json_line(list);
     } else if list.approvals.is_empty() {
         println!("no call is waiting for approval");
     } else {
-        println!("{}\n", table(&list.approvals, now()));
+        println!("{}\n", table(&list.approvals, unix_millis()));
     }
 }
 
 fn table(approvals: &[ApprovalInfo], now: u64) -> String {
-    let mut table = bare([
+    let mut table = borderless_table([
         "ID",
         "STATE",
         "SINCE",
@@ -61,21 +62,27 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> String {
         table.add_row([
             approval.approval.clone(),
             state(approval),
-            amounts::ago(now.saturating_sub(approval.since_ms)),
-            named(&approval.path),
-            one_line(&spelled_out(&arguments(approval)), LISTED),
-            one_line(&asker(approval), PATH),
+            amounts::age_text(now.saturating_sub(approval.since_ms)),
+            quoted_path(&approval.path),
+            one_line(
+                &spelled_out(&arguments(approval)),
+                MAX_LISTED_ARGUMENTS_CHARS,
+            ),
+            one_line(&client_with_agent(approval), MAX_PATH_CHARS),
             approval.run.clone().unwrap_or_else(|| "-".into()),
-            one_line(&because(&approval.rule, approval.reason.as_deref()), PATH),
+            one_line(
+                &rule_with_reason(&approval.rule, approval.reason.as_deref()),
+                MAX_PATH_CHARS,
+            ),
         ]);
     }
-    flush(&table)
+    table_text(&table)
 }
 
 fn state(approval: &ApprovalInfo) -> String {
     match (approval.state, approval.left_ms) {
         (ApprovalState::Waiting, Some(left)) => {
-            format!("waiting, {} left", amounts::took(left as f64))
+            format!("waiting, {} left", amounts::duration_text(left as f64))
         }
         (ApprovalState::Waiting, None) => "waiting".into(),
         (ApprovalState::Pending, _) => "pending".into(),
@@ -93,14 +100,14 @@ fn arguments(approval: &ApprovalInfo) -> String {
     }
 }
 
-fn asker(approval: &ApprovalInfo) -> String {
+fn client_with_agent(approval: &ApprovalInfo) -> String {
     match &approval.agent {
         Some(agent) => format!("{} ({agent})", approval.client),
         None => approval.client.clone(),
     }
 }
 
-fn because(rule: &str, reason: Option<&str>) -> String {
+fn rule_with_reason(rule: &str, reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("{rule}: {reason}"),
         None => rule.to_owned(),
@@ -113,32 +120,36 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     if json {
-        document(approval);
+        print_document(approval);
         return ExitCode::SUCCESS;
     }
     let id = &approval.approval;
     println!(
         "{}  {}",
         paint(STRONG, id),
-        paint(NAME, named(&approval.path))
+        paint(NAME, quoted_path(&approval.path))
     );
-    let since = amounts::ago(now().saturating_sub(approval.since_ms));
+    let since = amounts::age_text(unix_millis().saturating_sub(approval.since_ms));
     let workspace = approval
         .workspace
         .as_ref()
         .map(|path| path.display().to_string());
     for (name, value) in [
         ("state", Some(format!("{}; asked {since}", state(approval)))),
-        ("asked by", Some(asker(approval))),
+        ("asked by", Some(client_with_agent(approval))),
         ("workspace", workspace),
         ("run", approval.run.clone()),
         (
             "rule",
-            Some(because(&approval.rule, approval.reason.as_deref())),
+            Some(rule_with_reason(&approval.rule, approval.reason.as_deref())),
         ),
     ] {
         if let Some(value) = value {
-            println!("  {:<10} {}", paint(DIM, name), one_line(&value, 4 * PATH));
+            println!(
+                "  {:<10} {}",
+                paint(DIM, name),
+                one_line(&value, 4 * MAX_PATH_CHARS)
+            );
         }
     }
     match &approval.arguments {
@@ -153,33 +164,33 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
 
 pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
     if json {
-        document(list);
+        print_document(list);
         return ExitCode::SUCCESS;
     }
     if list.granted.is_empty() {
         eprintln!("there are no permanent grants; `mux approve ID --always` creates one");
         return ExitCode::SUCCESS;
     }
-    let mut table = bare(["GRANT", "CALL", "AGENT", "RULE", "SINCE"]);
+    let mut table = borderless_table(["GRANT", "CALL", "AGENT", "RULE", "SINCE"]);
     for grant in &list.granted {
         table.add_row([
             grant.grant.clone(),
-            named(&grant.path),
+            quoted_path(&grant.path),
             grant.agent.clone().unwrap_or_else(|| "-".into()),
-            one_line(&grant.rule, PATH),
-            amounts::ago(now().saturating_sub(grant.since_ms)),
+            one_line(&grant.rule, MAX_PATH_CHARS),
+            amounts::age_text(unix_millis().saturating_sub(grant.since_ms)),
         ]);
     }
-    println!("{}", flush(&table));
+    println!("{}", table_text(&table));
     eprintln!("a grant ends when its tool changes; `mux approvals revoke GRANT` revokes one");
     ExitCode::SUCCESS
 }
 
 pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
     if json {
-        document(grant);
+        print_document(grant);
     } else {
-        println!("{}: revoked; calls need approval", named(&grant.path));
+        println!("{}: revoked; calls need approval", quoted_path(&grant.path));
     }
     ExitCode::SUCCESS
 }
@@ -187,11 +198,11 @@ pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
 /// Prints the effect of a decision.
 pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> ExitCode {
     if json {
-        document(decided);
+        print_document(decided);
         return ExitCode::SUCCESS;
     }
     let approval = &decided.approval;
-    let (id, path) = (&approval.approval, named(&approval.path));
+    let (id, path) = (&approval.approval, quoted_path(&approval.path));
     let said = match decision {
         Decision::Deny => paint(ERROR, "denied"),
         Decision::Once | Decision::Session | Decision::Always => paint(GOOD, "approved"),
@@ -205,7 +216,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         }
     );
     if decided.released > 0 {
-        let others = amounts::count(decided.released, "other call");
+        let others = amounts::count_text(decided.released, "other call");
         println!("{others} waiting for the same approval went on, too");
     }
     if !decided.unshown.is_empty() {
@@ -226,9 +237,9 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
 }
 
 /// Prints that a call of a run waits for approval.
-pub(crate) fn waits(asked: &ApprovalAsked) {
+pub(crate) fn approval_requested(asked: &ApprovalAsked) {
     let id = &asked.approval;
-    let call = call(asked, TOLD);
+    let call = call_text(asked, MAX_RUN_ARGUMENTS_CHARS);
     eprintln!(
         "{} {}: {call}; mux approve {id}",
         paint(WARN, "waiting for approval"),
@@ -236,8 +247,8 @@ pub(crate) fn waits(asked: &ApprovalAsked) {
     );
 }
 
-pub(super) fn over(over: &ApprovalOver) {
-    let (id, path) = (&over.approval, one_line(&over.path, PATH));
+pub(super) fn approval_ended(over: &ApprovalOver) {
+    let (id, path) = (&over.approval, one_line(&over.path, MAX_PATH_CHARS));
     let what = match over.ending {
         ApprovalEnding::Approved => paint(GOOD, "approved"),
         ApprovalEnding::Denied => paint(ERROR, "denied"),
@@ -246,8 +257,8 @@ pub(super) fn over(over: &ApprovalOver) {
     eprintln!("{}: {path} {what}", paint(STRONG, id));
 }
 
-fn call(asked: &ApprovalAsked, most: usize) -> String {
-    let path = one_line(&asked.path, PATH);
+fn call_text(asked: &ApprovalAsked, most: usize) -> String {
+    let path = one_line(&asked.path, MAX_PATH_CHARS);
     let shown = one_line(&asked.arguments, most);
     let cut = shown.chars().count() > most || asked.arguments.len() < asked.bytes;
     match cut {
@@ -261,12 +272,12 @@ fn call(asked: &ApprovalAsked, most: usize) -> String {
 
 /// An answer typed at the prompt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Choice {
+pub(crate) enum PromptAnswer {
     Decide(Decision),
     Help,
 }
 
-impl Choice {
+impl PromptAnswer {
     /// Parses an answer. `in_run`: the call belongs to a run, and can be allowed until the run ends.
     pub(crate) fn read(line: &str, in_run: bool) -> Option<Self> {
         Some(match line.trim().to_lowercase().as_str() {
@@ -283,13 +294,16 @@ impl Choice {
 
 /// Prints the prompt for an approval. `place`: its position, and the number of calls that wait together.
 pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_run: bool) {
-    let because = because(&asked.rule, asked.reason.as_deref());
+    let because = rule_with_reason(&asked.rule, asked.reason.as_deref());
     eprintln!("{}", question(asked, place));
     eprintln!(
         "  {}",
         paint(
             DIM,
-            format!("asked because of {}", one_line(&because, 4 * PATH))
+            format!(
+                "asked because of {}",
+                one_line(&because, 4 * MAX_PATH_CHARS)
+            )
         )
     );
     ask_again(in_run);
@@ -301,7 +315,10 @@ fn question(asked: &ApprovalAsked, (number, of): (usize, usize)) -> String {
         1 => String::new(),
         of => format!(" ({number} of {of})"),
     };
-    format!("{id}{place} {}", call(asked, 10 * TOLD))
+    format!(
+        "{id}{place} {}",
+        call_text(asked, 10 * MAX_RUN_ARGUMENTS_CHARS)
+    )
 }
 
 pub(crate) fn ask_again(in_run: bool) {
@@ -313,7 +330,7 @@ pub(crate) fn ask_again(in_run: bool) {
 }
 
 /// Prints that more calls are waiting, and the prompt again.
-pub(crate) fn more_wait(count: usize, in_run: bool) {
+pub(crate) fn more_calls_wait(count: usize, in_run: bool) {
     let told = format!("{count} calls are waiting for approval now, this one first");
     eprintln!("\n  {}", paint(DIM, told));
     ask_again(in_run);
@@ -328,7 +345,7 @@ pub(crate) fn explain_answers(asked: &ApprovalAsked, in_run: bool) {
 }
 
 fn answers(asked: &ApprovalAsked, in_run: bool) -> Vec<String> {
-    let (id, path) = (&asked.approval, one_line(&asked.path, PATH));
+    let (id, path) = (&asked.approval, one_line(&asked.path, MAX_PATH_CHARS));
     let mut lines = vec![
         "answer with one of these letters, then Enter:".to_owned(),
         "y  allow this call, with these arguments".to_owned(),
@@ -348,19 +365,23 @@ fn answers(asked: &ApprovalAsked, in_run: bool) -> Vec<String> {
 
 /// Prints which calls an answer allows now and later, and asks for confirmation.
 pub(crate) fn confirm(asked: &ApprovalAsked, decision: Decision, others: &[&ApprovalAsked]) {
-    for line in covered(asked, decision, others) {
+    for line in covered_lines(asked, decision, others) {
         eprintln!("  {line}");
     }
     confirm_again();
 }
 
-fn covered(asked: &ApprovalAsked, decision: Decision, others: &[&ApprovalAsked]) -> Vec<String> {
-    let path = one_line(&asked.path, PATH);
+fn covered_lines(
+    asked: &ApprovalAsked,
+    decision: Decision,
+    others: &[&ApprovalAsked],
+) -> Vec<String> {
+    let path = one_line(&asked.path, MAX_PATH_CHARS);
     let mut lines = vec!["this allows now:".to_owned()];
     let now = [asked].into_iter().chain(others.iter().copied());
     lines.extend(now.map(|other| {
         let id = paint(STRONG, &other.approval);
-        format!("  {id} {}", call(other, 5 * TOLD))
+        format!("  {id} {}", call_text(other, 5 * MAX_RUN_ARGUMENTS_CHARS))
     }));
     lines.push("and later, without asking:".to_owned());
     lines.push(match decision {
@@ -378,18 +399,21 @@ pub(crate) fn confirm_again() {
 }
 
 /// Prints that standard input ended without an answer.
-pub(crate) fn left_open() {
+pub(crate) fn approval_left_open() {
     eprintln!("\n{}", paint(DIM, "no answer: the approval stays open"));
 }
 
 /// Warns that an answer covers less than requested.
-pub(crate) fn holds_for_less(why: &str) {
+pub(crate) fn approval_narrowed(why: &str) {
     super::warn(why);
 }
 
 /// Prints why an answer had no effect.
 pub(crate) fn not_decided(error: &Error) {
-    eprintln!("{}", paint(DIM, one_line(&error.message, 4 * PATH)));
+    eprintln!(
+        "{}",
+        paint(DIM, one_line(&error.message, 4 * MAX_PATH_CHARS))
+    );
 }
 
 /// Prints that the prompt needs no answer any more.
@@ -398,13 +422,13 @@ pub(crate) fn answered_elsewhere() {
 }
 
 /// A path as one word, quoted if needed: a server could name a tool so that it looks like a path with arguments.
-fn named(path: &str) -> String {
+fn quoted_path(path: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
     let word = match path.chars().all(is_plain) {
         true => path.to_owned(),
         false => serde_json::Value::from(path).to_string(),
     };
-    one_line(&spelled_out(&word), 2 * PATH)
+    one_line(&spelled_out(&word), 2 * MAX_PATH_CHARS)
 }
 
 #[cfg(test)]
@@ -426,9 +450,12 @@ mod tests {
 
     #[test]
     fn tool_name_is_one_word_in_every_list() {
-        assert_eq!(named("github.repos.list-all"), "github.repos.list-all");
-        assert_eq!(named("fix.a\nA9: x"), r#""fix.a\nA9: x""#);
-        assert_eq!(named("fix.a {\"n\":1}"), r#""fix.a {\"n\":1}""#);
+        assert_eq!(
+            quoted_path("github.repos.list-all"),
+            "github.repos.list-all"
+        );
+        assert_eq!(quoted_path("fix.a\nA9: x"), r#""fix.a\nA9: x""#);
+        assert_eq!(quoted_path("fix.a {\"n\":1}"), r#""fix.a {\"n\":1}""#);
         let approval = ApprovalInfo {
             approval: "A7".into(),
             state: ApprovalState::Waiting,
@@ -451,11 +478,11 @@ mod tests {
 
     #[test]
     fn truncated_arguments_name_the_command_that_shows_all() {
-        let whole = call(&asked("{\"a\":1}", 7), TOLD);
+        let whole = call_text(&asked("{\"a\":1}", 7), MAX_RUN_ARGUMENTS_CHARS);
         assert_eq!(whole, "github.delete_repo {\"a\":1}");
-        let cut = call(&asked(&"x".repeat(300), 300), TOLD);
+        let cut = call_text(&asked(&"x".repeat(300), 300), MAX_RUN_ARGUMENTS_CHARS);
         assert!(cut.ends_with("(`mux approvals A7` shows all)"), "{cut}");
-        let cut = call(&asked("{\"a…", 5_000), TOLD);
+        let cut = call_text(&asked("{\"a…", 5_000), MAX_RUN_ARGUMENTS_CHARS);
         assert!(cut.ends_with("shows all)"), "{cut}");
     }
 
@@ -470,19 +497,19 @@ mod tests {
         let second = plain(&question(&asked, (2, 3)));
         assert_eq!(second, "A7 (2 of 3) github.delete_repo {\"a\":1}");
         for (line, in_run, choice) in [
-            ("y", false, Some(Choice::Decide(Decision::Once))),
-            (" Yes ", true, Some(Choice::Decide(Decision::Once))),
-            ("r", true, Some(Choice::Decide(Decision::Session))),
+            ("y", false, Some(PromptAnswer::Decide(Decision::Once))),
+            (" Yes ", true, Some(PromptAnswer::Decide(Decision::Once))),
+            ("r", true, Some(PromptAnswer::Decide(Decision::Session))),
             ("r", false, None),
             ("s", true, None),
             ("session", true, None),
-            ("a", false, Some(Choice::Decide(Decision::Always))),
-            ("n", false, Some(Choice::Decide(Decision::Deny))),
-            ("?", false, Some(Choice::Help)),
+            ("a", false, Some(PromptAnswer::Decide(Decision::Always))),
+            ("n", false, Some(PromptAnswer::Decide(Decision::Deny))),
+            ("?", false, Some(PromptAnswer::Help)),
             ("", true, None),
             ("x", true, None),
         ] {
-            assert_eq!(Choice::read(line, in_run), choice, "{line:?}");
+            assert_eq!(PromptAnswer::read(line, in_run), choice, "{line:?}");
         }
         let letters = |in_run| -> String {
             let lines = answers(&asked, in_run);
@@ -500,7 +527,7 @@ mod tests {
         let (first, mut second) = (asked("{\"a\":1}", 7), asked("{\"b\":2}", 7));
         second.approval = "A8".into();
         let lines = |decision| -> Vec<String> {
-            let lines = covered(&first, decision, &[&second]);
+            let lines = covered_lines(&first, decision, &[&second]);
             let plain = lines
                 .iter()
                 .map(|line| anstream::adapter::strip_str(line).to_string());

@@ -6,21 +6,21 @@ use super::terminal::println;
 use serde_json::{Value, json};
 
 use super::{
-    amounts, document, note,
+    amounts, note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
 };
 
-const WIDTH: usize = 200;
+const MAX_AUDIT_FIELD_CHARS: usize = 200;
 
 pub(crate) fn audit(entries: &[Value], torn: usize, json: bool) {
     if json {
-        return document(&json!({ "entries": entries, "torn": torn }));
+        return print_document(&json!({ "entries": entries, "torn": torn }));
     }
     for entry in entries {
         audit_entry(entry);
     }
     if torn > 0 {
-        let lines = amounts::count(torn, "line");
+        let lines = amounts::count_text(torn, "line");
         note(&format!(
             "{lines} cannot be read: damaged by a crash or edited by hand"
         ));
@@ -28,7 +28,12 @@ pub(crate) fn audit(entries: &[Value], torn: usize, json: bool) {
 }
 
 pub(crate) fn audit_entry(entry: &Value) {
-    let text = |key: &str| one_line(entry[key].as_str().unwrap_or_default(), WIDTH);
+    let text = |key: &str| {
+        one_line(
+            entry[key].as_str().unwrap_or_default(),
+            MAX_AUDIT_FIELD_CHARS,
+        )
+    };
     let at = text("at").replacen('T', " ", 1);
     let at = paint(DIM, at.trim_end_matches('Z'));
     let who = match (text("client"), text("agent")) {
@@ -47,8 +52,10 @@ pub(crate) fn audit_entry(entry: &Value) {
         kind if matches!(kind.as_str(), "denied" | "pending" | "cancelled") => paint(WARN, kind),
         kind => paint(ERROR, kind),
     };
-    let mut more = vec![amounts::took(entry["ms"].as_f64().unwrap_or_default())];
-    more.extend(entry["bytes"].as_u64().map(amounts::bytes));
+    let mut more = vec![amounts::duration_text(
+        entry["ms"].as_f64().unwrap_or_default(),
+    )];
+    more.extend(entry["bytes"].as_u64().map(amounts::size_text));
     let (decision, by) = (text("decision"), text("by"));
     if !decision.is_empty() {
         more.push(
@@ -60,7 +67,10 @@ pub(crate) fn audit_entry(entry: &Value) {
     let reaches = entry["reaches"].as_array().map_or(&[][..], Vec::as_slice);
     let reaches: Vec<&str> = reaches.iter().filter_map(Value::as_str).collect();
     if !reaches.is_empty() {
-        more.push(one_line(&format!("reaches {}", reaches.join(" ")), WIDTH));
+        more.push(one_line(
+            &format!("reaches {}", reaches.join(" ")),
+            MAX_AUDIT_FIELD_CHARS,
+        ));
     }
     let run = text("run");
     if !run.is_empty() {

@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    amounts, document,
+    amounts, print_document,
     style::{DIM, ERROR, GOOD, STRONG, WARN, paint},
 };
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Check {
+pub(crate) struct DoctorCheck {
     pub(crate) group: &'static str,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: CheckVerdict,
     pub(crate) message: String,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub(crate) struct Check {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Verdict {
+pub(crate) enum CheckVerdict {
     Ok,
     /// Neither good nor bad, but worth knowing.
     Note,
@@ -34,11 +34,11 @@ pub(crate) enum Verdict {
     Failure,
 }
 
-pub(crate) fn doctor(checks: &[Check], json: bool) -> ExitCode {
+pub(crate) fn doctor(checks: &[DoctorCheck], json: bool) -> ExitCode {
     let number = |verdict| checks.iter().filter(|c| c.verdict == verdict).count();
-    let (warnings, failures) = (number(Verdict::Warning), number(Verdict::Failure));
+    let (warnings, failures) = (number(CheckVerdict::Warning), number(CheckVerdict::Failure));
     if json {
-        document(&json!({
+        print_document(&json!({
             "ok": failures == 0, "warnings": warnings, "failures": failures, "checks": checks,
         }));
     } else {
@@ -48,20 +48,20 @@ pub(crate) fn doctor(checks: &[Check], json: bool) -> ExitCode {
                 group = check.group;
                 println!("{}", paint(STRONG, group));
             }
-            show(check);
+            print_check(check);
         }
-        let warnings = amounts::count(warnings, "warning");
-        println!("\n{}, {warnings}", amounts::count(failures, "failure"));
+        let warnings = amounts::count_text(warnings, "warning");
+        println!("\n{}, {warnings}", amounts::count_text(failures, "failure"));
     }
     ExitCode::from(u8::from(failures > 0))
 }
 
-fn show(check: &Check) {
+fn print_check(check: &DoctorCheck) {
     let mark = match check.verdict {
-        Verdict::Ok => paint(GOOD, "ok     "),
-        Verdict::Note => paint(DIM, "note   "),
-        Verdict::Warning => paint(WARN, "warning"),
-        Verdict::Failure => paint(ERROR, "failure"),
+        CheckVerdict::Ok => paint(GOOD, "ok     "),
+        CheckVerdict::Note => paint(DIM, "note   "),
+        CheckVerdict::Warning => paint(WARN, "warning"),
+        CheckVerdict::Failure => paint(ERROR, "failure"),
     };
     // A server's message may have several lines.
     let mut lines = check.message.lines();

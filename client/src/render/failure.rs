@@ -7,42 +7,42 @@ use mux_proto::{Diagnostics, Error};
 use serde_json::{Value, json};
 
 use super::{
-    document, error_document, note,
-    style::{DIM, ERROR, STRONG, WARN, harmless, paint},
+    error_document, note, print_document,
+    style::{DIM, ERROR, STRONG, WARN, escape_text, paint},
 };
 use crate::exit;
 
 /// The source of a program, for error positions.
 #[derive(Clone, Debug)]
-pub(crate) struct Listing {
+pub(crate) struct ProgramListing {
     /// The name of the file, or `program`.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
 /// Prints the error of a failed command; returns the exit code of the error's kind.
-pub(crate) fn failure(error: &Error, json: bool, listing: Option<&Listing>) -> ExitCode {
+pub(crate) fn failure(error: &Error, json: bool, listing: Option<&ProgramListing>) -> ExitCode {
     if json {
-        document(&error_document(error));
+        print_document(&error_document(error));
     } else {
-        describe(error, listing);
+        print_error(error, listing);
     }
-    ExitCode::from(exit::code(&error.kind))
+    ExitCode::from(exit::exit_code_of(&error.kind))
 }
 
 /// Prints a usage error.
 pub(crate) fn usage(error: &Error, json: bool) -> ExitCode {
     if json {
-        document(&error_document(error));
+        print_document(&error_document(error));
     } else {
         eprintln!("{}: {}", paint(ERROR, "error"), error.message);
         show_hint(error);
     }
-    ExitCode::from(exit::USAGE)
+    ExitCode::from(exit::USAGE_EXIT_CODE)
 }
 
 /// Prints the errors and warnings of a check.
-pub(crate) fn diagnostics(found: &Diagnostics, listing: &Listing, json: bool) -> ExitCode {
+pub(crate) fn diagnostics(found: &Diagnostics, listing: &ProgramListing, json: bool) -> ExitCode {
     let errors = &found.errors;
     if json {
         let mut all =
@@ -50,44 +50,48 @@ pub(crate) fn diagnostics(found: &Diagnostics, listing: &Listing, json: bool) ->
         if let Some(why) = &found.unchecked {
             all["unchecked"] = why.as_str().into();
         }
-        document(&all);
+        print_document(&all);
     } else {
         for error in errors {
-            describe(error, Some(listing));
+            print_error(error, Some(listing));
         }
         for warning in &found.warnings {
-            doubt(warning, Some(listing));
+            print_warning(warning, Some(listing));
         }
         if let Some(why) = &found.unchecked {
-            unchecked(why);
+            note_unchecked(why);
         }
     }
-    ExitCode::from(errors.first().map_or(0, |first| exit::code(&first.kind)))
+    ExitCode::from(
+        errors
+            .first()
+            .map_or(0, |first| exit::exit_code_of(&first.kind)),
+    )
 }
 
 /// Notes why the types of a program were not checked.
-pub(super) fn unchecked(why: &str) {
-    note(&format!("the types were not checked: {}", harmless(why)));
+pub(super) fn note_unchecked(why: &str) {
+    note(&format!("the types were not checked: {}", escape_text(why)));
 }
 
 /// Prints an error for a person, on standard error.
-pub(super) fn describe(error: &Error, listing: Option<&Listing>) {
+pub(super) fn print_error(error: &Error, listing: Option<&ProgramListing>) {
     let kind = paint(ERROR, format!("error[{}]", error.kind));
-    tell(&kind, error, listing);
+    print_diagnostic(&kind, error, listing);
 }
 
 /// Prints a warning for a person, on standard error.
-pub(super) fn doubt(warning: &Error, listing: Option<&Listing>) {
+pub(super) fn print_warning(warning: &Error, listing: Option<&ProgramListing>) {
     let kind = paint(WARN, format!("warning[{}]", warning.kind));
-    tell(&kind, warning, listing);
+    print_diagnostic(&kind, warning, listing);
 }
 
-fn tell(kind: &str, error: &Error, listing: Option<&Listing>) {
+fn print_diagnostic(kind: &str, error: &Error, listing: Option<&ProgramListing>) {
     let mut message = error.message.lines();
     let first = message.next().unwrap_or_default();
-    eprintln!("{kind}: {}", paint(STRONG, harmless(first)));
+    eprintln!("{kind}: {}", paint(STRONG, escape_text(first)));
     for line in message {
-        eprintln!("  {}", harmless(line));
+        eprintln!("  {}", escape_text(line));
     }
     match (listing, error.line) {
         (Some(listing), Some(line)) => show_place(listing, line, error.column.unwrap_or(1)),
@@ -100,10 +104,10 @@ fn tell(kind: &str, error: &Error, listing: Option<&Listing>) {
     }
     show_stack(error);
     show_hint(error);
-    for other in others(error) {
+    for other in other_errors(error) {
         let line = other["line"].as_u64();
         let place = line.map_or_else(String::new, |line| format!("line {line}: "));
-        let message = harmless(other["message"].as_str().unwrap_or_default());
+        let message = escape_text(other["message"].as_str().unwrap_or_default());
         eprintln!("  {} {place}{message}", paint(DIM, "also"));
     }
 }
@@ -112,13 +116,13 @@ fn show_hint(error: &Error) {
     if let Some(hint) = &error.hint {
         for (index, line) in hint.lines().enumerate() {
             let label = if index == 0 { "hint:" } else { "     " };
-            eprintln!("  {} {}", paint(DIM, label), harmless(line));
+            eprintln!("  {} {}", paint(DIM, label), escape_text(line));
         }
     }
 }
 
 /// Prints the line of the source, with a mark under the column.
-fn show_place(listing: &Listing, line: u32, column: u32) {
+fn show_place(listing: &ProgramListing, line: u32, column: u32) {
     eprintln!("  {} {}:{line}:{column}", paint(DIM, "-->"), listing.name);
     let Some(text) = listing.text.lines().nth(line as usize - 1) else {
         return;
@@ -126,7 +130,7 @@ fn show_place(listing: &Listing, line: u32, column: u32) {
     let number = line.to_string();
     let bar = paint(DIM, "|");
     // A window around the column: generated programs have long lines.
-    let (shown, before) = window(text, column.saturating_sub(1) as usize);
+    let (shown, before) = line_window(text, column.saturating_sub(1) as usize);
     eprintln!("  {} {bar} {shown}", paint(DIM, &number));
     let pad = " ".repeat(number.len());
     let gap = " ".repeat(before);
@@ -134,10 +138,10 @@ fn show_place(listing: &Listing, line: u32, column: u32) {
 }
 
 /// The maximum number of characters of a source line that are shown.
-const WIDTH: usize = 100;
+const MAX_SOURCE_LINE_CHARS: usize = 100;
 
 /// The part of the line around `offset` (UTF-16 units), and the number of columns before `offset` in it.
-fn window(text: &str, offset: usize) -> (String, usize) {
+fn line_window(text: &str, offset: usize) -> (String, usize) {
     let mut units = 0;
     let place = text
         .chars()
@@ -146,11 +150,11 @@ fn window(text: &str, offset: usize) -> (String, usize) {
             units <= offset
         })
         .count();
-    let start = place.saturating_sub(WIDTH / 2);
+    let start = place.saturating_sub(MAX_SOURCE_LINE_CHARS / 2);
     let shown: String = text
         .chars()
         .skip(start)
-        .take(WIDTH)
+        .take(MAX_SOURCE_LINE_CHARS)
         .map(|c| if c == '\t' { ' ' } else { c })
         .collect();
     (shown, place - start)
@@ -164,11 +168,11 @@ fn show_stack(error: &Error) {
         .skip(1)
         .filter_map(Value::as_str)
     {
-        eprintln!("  {} {}", paint(DIM, "called from"), harmless(frame));
+        eprintln!("  {} {}", paint(DIM, "called from"), escape_text(frame));
     }
 }
 
-fn others(error: &Error) -> Vec<Value> {
+fn other_errors(error: &Error) -> Vec<Value> {
     error
         .details
         .as_ref()
@@ -182,11 +186,11 @@ mod tests {
 
     #[test]
     fn mark_is_under_the_column() {
-        assert_eq!(window("let y = ;", 8), ("let y = ;".into(), 8));
-        assert_eq!(window("𝒳 = ;", 5), ("𝒳 = ;".into(), 4));
+        assert_eq!(line_window("let y = ;", 8), ("let y = ;".into(), 8));
+        assert_eq!(line_window("𝒳 = ;", 5), ("𝒳 = ;".into(), 4));
         let long = format!("{}x{}", "a".repeat(500), "b".repeat(500));
-        let (shown, before) = window(&long, 500);
+        let (shown, before) = line_window(&long, 500);
         assert_eq!(shown.chars().nth(before), Some('x'));
-        assert!(shown.len() <= WIDTH);
+        assert!(shown.len() <= MAX_SOURCE_LINE_CHARS);
     }
 }

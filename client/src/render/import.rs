@@ -7,21 +7,21 @@ use mux_proto::{Error, ReloadReport};
 use serde_json::{Value, json};
 
 use super::{
-    amounts::count,
-    document, note, shown,
-    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, harmless, paint},
+    amounts::count_text,
+    display_path, note, print_document,
+    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
     warn,
 };
 use crate::{agents::Agent, exit};
 
 /// The result of an import.
 #[derive(Debug)]
-pub(crate) struct Import {
+pub(crate) struct ImportReport {
     dry_run: bool,
     config: PathBuf,
     env: PathBuf,
-    agents: Vec<Read>,
-    pub(crate) carried: Vec<Carried>,
+    agents: Vec<AgentFileRead>,
+    pub(crate) carried: Vec<ImportedServer>,
     pub(crate) diff: String,
     /// The backups of config.toml and of `env`.
     pub(crate) backup: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Import {
 
 /// An agent's file that was read, or could not be.
 #[derive(Debug)]
-struct Read {
+struct AgentFileRead {
     agent: Agent,
     file: PathBuf,
     notes: Vec<String>,
@@ -42,13 +42,13 @@ struct Read {
 
 /// A server of an agent, and what was done with it.
 #[derive(Debug)]
-pub(crate) struct Carried {
+pub(crate) struct ImportedServer {
     pub(crate) agent: Agent,
     /// The server's name in the agent's file.
     pub(crate) name: String,
     /// The server's name in config.toml.
     pub(crate) server: Option<String>,
-    pub(crate) fate: Fate,
+    pub(crate) fate: ImportOutcome,
     pub(crate) disabled: bool,
     /// Notes on what could not be imported.
     pub(crate) notes: Vec<String>,
@@ -57,7 +57,7 @@ pub(crate) struct Carried {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum ImportOutcome {
     Added,
     Replaced,
     /// The same entry exists already.
@@ -68,7 +68,7 @@ pub(crate) enum Fate {
     Skipped,
 }
 
-impl Fate {
+impl ImportOutcome {
     fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -80,7 +80,7 @@ impl Fate {
     }
 }
 
-impl Import {
+impl ImportReport {
     pub(crate) fn new(dry_run: bool, config: PathBuf, env: PathBuf) -> Self {
         Self {
             dry_run,
@@ -102,7 +102,7 @@ impl Import {
             Ok(notes) => (notes, None),
             Err(error) => (Vec::new(), Some(error)),
         };
-        self.agents.push(Read {
+        self.agents.push(AgentFileRead {
             agent,
             file,
             notes,
@@ -112,7 +112,9 @@ impl Import {
 
     fn code(&self) -> u8 {
         let mut errors = self.agents.iter().filter_map(|read| read.error.as_ref());
-        errors.next().map_or(0, |error| exit::code(&error.kind))
+        errors
+            .next()
+            .map_or(0, |error| exit::exit_code_of(&error.kind))
     }
 
     fn document(&self) -> Value {
@@ -128,7 +130,7 @@ impl Import {
                 })
             })
             .collect();
-        let servers: Vec<Value> = self.carried.iter().map(Carried::document).collect();
+        let servers: Vec<Value> = self.carried.iter().map(ImportedServer::document).collect();
         json!({
             "ok": self.code() == 0,
             "dry_run": self.dry_run,
@@ -145,7 +147,7 @@ impl Import {
     }
 }
 
-impl Carried {
+impl ImportedServer {
     fn document(&self) -> Value {
         json!({
             "agent": self.agent.name(),
@@ -160,16 +162,16 @@ impl Carried {
 }
 
 /// Prints the result of an import. Exits with 1 if an agent's file could not be read.
-pub(crate) fn imported(import: &Import, json: bool) -> ExitCode {
+pub(crate) fn imported(import: &ImportReport, json: bool) -> ExitCode {
     if json {
-        document(&import.document());
+        print_document(&import.document());
         return ExitCode::from(import.code());
     }
     for read in &import.agents {
-        let title = paint(STRONG, read.agent.title());
-        println!("{title}  {}", paint(DIM, shown(&read.file)));
+        let title = paint(STRONG, read.agent.display_name());
+        println!("{title}  {}", paint(DIM, display_path(&read.file)));
         if let Some(error) = &read.error {
-            eprintln!("{}: {}", paint(ERROR, "error"), harmless(&error.message));
+            eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));
         }
         let mut mine = import
             .carried
@@ -180,17 +182,17 @@ pub(crate) fn imported(import: &Import, json: bool) -> ExitCode {
             println!("  no servers");
         }
         for carried in mine {
-            one(carried, import.dry_run);
+            print_imported_server(carried, import.dry_run);
         }
         for line in &read.notes {
-            println!("  {}", harmless(line));
+            println!("  {}", escape_text(line));
         }
     }
-    end(import);
+    print_import_summary(import);
     ExitCode::from(import.code())
 }
 
-fn one(carried: &Carried, dry_run: bool) {
+fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
     let server = carried.server.as_deref().unwrap_or_default();
     let renamed = match server == carried.name {
         true => String::new(),
@@ -198,19 +200,19 @@ fn one(carried: &Carried, dry_run: bool) {
     };
     let would = if dry_run { "would be " } else { "" };
     let fate = match carried.fate {
-        Fate::Added => paint(GOOD, format!("{would}added")) + &renamed,
-        Fate::Replaced => paint(WARN, format!("{would}replaced")) + &renamed,
-        Fate::Same => format!("already exists{renamed}"),
-        Fate::Kept => {
+        ImportOutcome::Added => paint(GOOD, format!("{would}added")) + &renamed,
+        ImportOutcome::Replaced => paint(WARN, format!("{would}replaced")) + &renamed,
+        ImportOutcome::Same => format!("already exists{renamed}"),
+        ImportOutcome::Kept => {
             paint(
                 WARN,
                 format!("left alone: the `{server}` you have is another server"),
             ) + " (--replace overwrites it)"
         }
-        Fate::Skipped => paint(DIM, "skipped"),
+        ImportOutcome::Skipped => paint(DIM, "skipped"),
     };
-    println!("  {} {fate}", paint(NAME, harmless(&carried.name)));
-    if matches!(carried.fate, Fate::Added | Fate::Replaced) {
+    println!("  {} {fate}", paint(NAME, escape_text(&carried.name)));
+    if matches!(carried.fate, ImportOutcome::Added | ImportOutcome::Replaced) {
         if carried.disabled {
             println!("    disabled (enabled = false)");
         }
@@ -219,17 +221,18 @@ fn one(carried: &Carried, dry_run: bool) {
         }
     }
     for line in &carried.notes {
-        println!("    {}", harmless(line));
+        println!("    {}", escape_text(line));
     }
 }
 
-fn end(import: &Import) {
-    let changed = |one: &&Carried| matches!(one.fate, Fate::Added | Fate::Replaced);
+fn print_import_summary(import: &ImportReport) {
+    let changed =
+        |one: &&ImportedServer| matches!(one.fate, ImportOutcome::Added | ImportOutcome::Replaced);
     let servers = import.carried.iter().filter(changed).count();
-    let config = shown(&import.config);
+    let config = display_path(&import.config);
     if import.dry_run {
         if !import.diff.is_empty() {
-            println!("\n{}", harmless(import.diff.trim_end()));
+            println!("\n{}", escape_text(import.diff.trim_end()));
         }
         return;
     }
@@ -237,9 +240,9 @@ fn end(import: &Import) {
         println!("nothing to change in {config}");
         return;
     }
-    println!("{} written to {config}", count(servers, "server"));
+    println!("{} written to {config}", count_text(servers, "server"));
     if let Some(backup) = &import.backup {
-        println!("backup: {}", shown(backup));
+        println!("backup: {}", display_path(backup));
     }
     match (&import.reloaded, &import.not_reloaded) {
         (Some(report), _) => {

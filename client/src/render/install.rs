@@ -7,19 +7,19 @@ use mux_proto::Error;
 use serde_json::{Value, json};
 
 use super::{
-    document, shown,
-    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, harmless, paint},
+    display_path, print_document,
+    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
 };
 use crate::{agents::Agent, exit};
 
 /// An agent's file, and what was done with it.
 #[derive(Debug)]
-pub(crate) struct Edit {
+pub(crate) struct InstallEdit {
     pub(crate) agent: Agent,
     /// Whether the agent seems to be installed.
     pub(crate) found: bool,
     pub(crate) file: PathBuf,
-    pub(crate) status: Status,
+    pub(crate) status: InstallStatus,
     /// The backup of the file.
     pub(crate) backup: Option<PathBuf>,
     pub(crate) diff: String,
@@ -27,7 +27,7 @@ pub(crate) struct Edit {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Status {
+pub(crate) enum InstallStatus {
     Added,
     Updated,
     Unchanged,
@@ -39,7 +39,7 @@ pub(crate) enum Status {
     Failed,
 }
 
-impl Status {
+impl InstallStatus {
     fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -53,13 +53,13 @@ impl Status {
     }
 }
 
-impl Edit {
+impl InstallEdit {
     pub(crate) fn failed(agent: Agent, file: PathBuf, found: bool, error: Error) -> Self {
         Self {
             agent,
             found,
             file,
-            status: Status::Failed,
+            status: InstallStatus::Failed,
             backup: None,
             diff: String::new(),
             error: Some(error),
@@ -69,7 +69,7 @@ impl Edit {
     fn document(&self) -> Value {
         let mut document = json!({
             "agent": self.agent.name(),
-            "title": self.agent.title(),
+            "title": self.agent.display_name(),
             "file": self.file,
             "found": self.found,
             "status": self.status.name(),
@@ -85,7 +85,7 @@ impl Edit {
 
 /// An agent, and its entries that start `mux`.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownAgent {
     pub(crate) agent: Agent,
     pub(crate) found: bool,
     pub(crate) file: PathBuf,
@@ -95,35 +95,39 @@ pub(crate) struct Known {
 }
 
 /// Prints the edits. Exits with 1 if a file could not be edited, with 3 if it could not be written.
-pub(crate) fn edits(edits: &[Edit], name: &str, dry_run: bool, json: bool) -> ExitCode {
+pub(crate) fn edits(edits: &[InstallEdit], name: &str, dry_run: bool, json: bool) -> ExitCode {
     let mut failures = edits.iter().filter_map(|edit| edit.error.as_ref());
-    let code = failures.next().map_or(0, |error| exit::code(&error.kind));
+    let code = failures
+        .next()
+        .map_or(0, |error| exit::exit_code_of(&error.kind));
     if json {
-        let agents: Vec<Value> = edits.iter().map(Edit::document).collect();
-        document(&json!({ "ok": code == 0, "dry_run": dry_run, "name": name, "agents": agents }));
+        let agents: Vec<Value> = edits.iter().map(InstallEdit::document).collect();
+        print_document(
+            &json!({ "ok": code == 0, "dry_run": dry_run, "name": name, "agents": agents }),
+        );
         return ExitCode::from(code);
     }
     for (index, edit) in edits.iter().enumerate() {
         if index > 0 {
             println!();
         }
-        one(edit, name, dry_run);
+        print_install_edit(edit, name, dry_run);
     }
     ExitCode::from(code)
 }
 
-fn one(edit: &Edit, name: &str, dry_run: bool) {
-    let title = paint(STRONG, edit.agent.title());
-    println!("{title}  {}", paint(DIM, shown(&edit.file)));
+fn print_install_edit(edit: &InstallEdit, name: &str, dry_run: bool) {
+    let title = paint(STRONG, edit.agent.display_name());
+    println!("{title}  {}", paint(DIM, display_path(&edit.file)));
     if let Some(error) = &edit.error {
-        eprintln!("{}: {}", paint(ERROR, "error"), harmless(&error.message));
+        eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));
         for line in error.hint.iter().flat_map(|hint| hint.lines()) {
-            eprintln!("  {}", harmless(line));
+            eprintln!("  {}", escape_text(line));
         }
         return;
     }
     for line in edit.diff.lines() {
-        let line = harmless(line);
+        let line = escape_text(line);
         match line.as_bytes().first() {
             Some(b'+') => println!("{}", paint(GOOD, line)),
             Some(b'-') => println!("{}", paint(ERROR, line)),
@@ -132,32 +136,35 @@ fn one(edit: &Edit, name: &str, dry_run: bool) {
         }
     }
     if !edit.found {
-        println!("{} does not seem to be installed", edit.agent.title());
+        println!(
+            "{} does not seem to be installed",
+            edit.agent.display_name()
+        );
     }
     let would = if dry_run { "would be " } else { "" };
     match edit.status {
-        Status::Added => println!("`{name}` {would}added"),
-        Status::Updated => println!("`{name}` {would}updated"),
-        Status::Unchanged => println!("`{name}` already exists; nothing to change"),
-        Status::Restored => println!("the file {would}restored from the backup"),
-        Status::Removed => println!("`{name}` {would}removed"),
-        Status::Absent => println!("there is no `{name}`; nothing to change"),
-        Status::Failed => {}
+        InstallStatus::Added => println!("`{name}` {would}added"),
+        InstallStatus::Updated => println!("`{name}` {would}updated"),
+        InstallStatus::Unchanged => println!("`{name}` already exists; nothing to change"),
+        InstallStatus::Restored => println!("the file {would}restored from the backup"),
+        InstallStatus::Removed => println!("`{name}` {would}removed"),
+        InstallStatus::Absent => println!("there is no `{name}`; nothing to change"),
+        InstallStatus::Failed => {}
     }
     if let Some(backup) = &edit.backup {
-        println!("backup: {}", shown(backup));
+        println!("backup: {}", display_path(backup));
     }
 }
 
 /// Prints all supported agents.
-pub(crate) fn known(agents: &[Known], json: bool) -> ExitCode {
+pub(crate) fn known(agents: &[KnownAgent], json: bool) -> ExitCode {
     if json {
         let agents: Vec<Value> = agents
             .iter()
             .map(|known| {
                 let mut document = json!({
                     "agent": known.agent.name(),
-                    "title": known.agent.title(),
+                    "title": known.agent.display_name(),
                     "file": known.file,
                     "found": known.found,
                     "installed": known.names.as_ref().is_ok_and(|names| !names.is_empty()),
@@ -169,13 +176,13 @@ pub(crate) fn known(agents: &[Known], json: bool) -> ExitCode {
                 document
             })
             .collect();
-        document(&json!({ "agents": agents }));
+        print_document(&json!({ "agents": agents }));
         return ExitCode::SUCCESS;
     }
     for known in agents {
         let state = match &known.names {
             _ if !known.found => paint(DIM, "not found"),
-            Err(problem) => paint(WARN, format!("cannot be read: {}", harmless(problem))),
+            Err(problem) => paint(WARN, format!("cannot be read: {}", escape_text(problem))),
             Ok(names) if names.is_empty() => "without mux".to_owned(),
             Ok(names) => paint(GOOD, format!("has mux as `{}`", names.join("`, `"))),
         };

@@ -7,16 +7,16 @@ use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
 use mux_proto::{AuthState, Problem, ServerInfo, ServerState, ToolInfo, ToolList};
 
 use super::{
-    amounts, document, note, shown,
-    style::{DIM, NAME, STRONG, WARN, harmless, paint},
+    amounts, display_path, note, print_document,
+    style::{DIM, NAME, STRONG, WARN, escape_text, paint},
     warn,
 };
 
-const DESCRIPTION: usize = 100;
+const MAX_DESCRIPTION_CHARS: usize = 100;
 
 pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
     if json {
-        document(list);
+        print_document(list);
         return ExitCode::SUCCESS;
     }
     let mut server = "";
@@ -43,18 +43,18 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
     } else if list.total == 0 && list.missing.is_empty() {
         eprintln!("no tool matches");
     }
-    remarks(list);
+    print_list_remarks(list);
     ExitCode::SUCCESS
 }
 
 /// Prints the results of a search, the best first.
-pub(crate) fn found(list: &ToolList, next: Option<&str>, json: bool) -> ExitCode {
+pub(crate) fn search_results(list: &ToolList, next: Option<&str>, json: bool) -> ExitCode {
     if json {
         let mut list = serde_json::to_value(list).unwrap_or_default();
         if let Some(next) = next {
             list["next"] = next.into();
         }
-        document(&list);
+        print_document(&list);
         return ExitCode::SUCCESS;
     }
     for tool in &list.tools {
@@ -69,7 +69,7 @@ pub(crate) fn found(list: &ToolList, next: Option<&str>, json: bool) -> ExitCode
         None if list.total == 0 => eprintln!("no tool matches"),
         None => {}
     }
-    remarks(list);
+    print_list_remarks(list);
     ExitCode::SUCCESS
 }
 
@@ -108,12 +108,12 @@ fn print_tool(tool: &ToolInfo, pad: &str) {
 fn print_instructions(text: &str) {
     println!("  {}", paint(DIM, "instructions of the server:"));
     for line in text.lines() {
-        println!("  {} {}", paint(DIM, "|"), harmless(line));
+        println!("  {} {}", paint(DIM, "|"), escape_text(line));
     }
 }
 
 /// Prints which servers failed, warnings, and which lists are from the last session.
-fn remarks(list: &ToolList) {
+fn print_list_remarks(list: &ToolList) {
     for missing in &list.missing {
         warn(format!("{}: {}", missing.server, missing.error.message));
     }
@@ -138,10 +138,10 @@ pub(crate) fn tool(tool: &ToolInfo, types: &str) -> ExitCode {
     }
     if let Some(calls) = tool.observed_calls {
         let calls = usize::try_from(calls).unwrap_or(usize::MAX);
-        let calls = amounts::count(calls, "call");
+        let calls = amounts::count_text(calls, "call");
         traits.push(format!("its result was observed in {calls}"));
     }
-    print!("{}", harmless(types));
+    print!("{}", escape_text(types));
     if !traits.is_empty() {
         println!("\n{}", paint(DIM, traits.join(", ")));
     }
@@ -153,8 +153,8 @@ fn first_line(description: &str) -> Option<String> {
     let mut paragraphs = description.split("\n\n").map(str::trim);
     let paragraph = paragraphs.find(|paragraph| !paragraph.is_empty())?;
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut cut: String = line.chars().take(DESCRIPTION).collect();
-    if line.chars().count() > DESCRIPTION {
+    let mut cut: String = line.chars().take(MAX_DESCRIPTION_CHARS).collect();
+    if line.chars().count() > MAX_DESCRIPTION_CHARS {
         cut.push('…');
     }
     Some(cut)
@@ -167,7 +167,7 @@ pub(crate) fn servers(
     json: bool,
 ) -> ExitCode {
     if json {
-        document(&servers);
+        print_document(&servers);
         return ExitCode::SUCCESS;
     }
     // Problems of a single server are shown with it.
@@ -178,20 +178,23 @@ pub(crate) fn servers(
         return ExitCode::SUCCESS;
     }
     if servers.is_empty() {
-        eprintln!("no server is configured; add one to {}:\n", shown(config));
+        eprintln!(
+            "no server is configured; add one to {}:\n",
+            display_path(config)
+        );
         eprintln!(
             "[servers.files]\ncommand = \"mcp-server-filesystem\"\nargs = [\"/home/me/notes\"]"
         );
         eprintln!("\nthen run `mux reload`");
         return ExitCode::SUCCESS;
     }
-    println!("{}", table(servers));
+    println!("{}", server_table(servers));
     for server in servers {
-        for remark in remarks_on(server) {
+        for remark in server_remarks(server) {
             println!(
                 "{}: {}",
                 paint(NAME, &server.name),
-                super::indented(&remark)
+                super::indent_continuation(&remark)
             );
         }
         let name = paint(NAME, &server.name);
@@ -201,7 +204,7 @@ pub(crate) fn servers(
             None => {}
         }
         if let Some(project) = &server.project {
-            let of = format!("of the project in {}", shown(project));
+            let of = format!("of the project in {}", display_path(project));
             println!("{}: {}", paint(NAME, &server.name), paint(DIM, of));
         }
     }
@@ -212,7 +215,7 @@ pub(crate) const SECRET_IN_ARGS: &str = "something in its `args` looks like a se
                                          the list of processes";
 
 /// The reason for a server's state, and what needs the user's attention.
-pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
+pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     let retry = server
         .retry_in_ms
         .map(|ms| format!("tried again in {:.1} s", ms as f64 / 1e3));
@@ -254,7 +257,7 @@ pub(super) fn remarks_on(server: &ServerInfo) -> Vec<String> {
 }
 
 /// A table without borders, at most as wide as the terminal.
-pub(super) fn bare<const N: usize>(header: [&str; N]) -> Table {
+pub(super) fn borderless_table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
@@ -264,7 +267,7 @@ pub(super) fn bare<const N: usize>(header: [&str; N]) -> Table {
 }
 
 /// Renders a table without the padding of the first column.
-pub(super) fn flush(table: &Table) -> String {
+pub(super) fn table_text(table: &Table) -> String {
     let text = table.to_string();
     text.lines()
         .map(|line| line.trim_start_matches(' ').trim_end())
@@ -273,19 +276,19 @@ pub(super) fn flush(table: &Table) -> String {
 }
 
 /// The table of servers: one row for each server, and one for each session of servers that may have several.
-pub(super) fn table(servers: &[ServerInfo]) -> String {
-    flush(&rows(servers))
+pub(super) fn server_table(servers: &[ServerInfo]) -> String {
+    table_text(&server_rows(servers))
 }
 
 /// The table of servers, independent of the terminal's width.
-pub(super) fn narrow(servers: &[ServerInfo]) -> String {
-    let mut table = rows(servers);
+pub(super) fn unwrapped_server_table(servers: &[ServerInfo]) -> String {
+    let mut table = server_rows(servers);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    flush(&table)
+    table_text(&table)
 }
 
-fn rows(servers: &[ServerInfo]) -> Table {
-    let mut table = bare([
+fn server_rows(servers: &[ServerInfo]) -> Table {
+    let mut table = borderless_table([
         "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "SHARE", "COMMAND",
     ]);
     for server in servers {
@@ -296,7 +299,7 @@ fn rows(servers: &[ServerInfo]) -> Table {
         };
         table.add_row([
             dimmed(Cell::new(&server.name)),
-            state(server.state),
+            state_cell(server.state),
             Cell::new(number(server.tools.map(|n| n as u64))),
             Cell::new(
                 server
@@ -311,7 +314,7 @@ fn rows(servers: &[ServerInfo]) -> Table {
         for session in &server.sessions {
             table.add_row([
                 Cell::new(format!("  {}", session.of)),
-                state(session.state),
+                state_cell(session.state),
                 Cell::new(""),
                 Cell::new(""),
                 Cell::new(""),
@@ -322,7 +325,7 @@ fn rows(servers: &[ServerInfo]) -> Table {
     table
 }
 
-pub(super) fn state(state: ServerState) -> Cell {
+pub(super) fn state_cell(state: ServerState) -> Cell {
     match state {
         ServerState::Cold => Cell::new("cold").fg(Color::DarkGrey),
         ServerState::Starting => Cell::new("starting").fg(Color::Yellow),

@@ -10,11 +10,11 @@ use super::{
 };
 
 /// The maximum number of calls with a line of their own.
-const LINES: usize = 20;
+const MAX_CALL_LINES: usize = 20;
 /// The maximum length of an error message, in characters.
-const MESSAGE: usize = 80;
+const MAX_CALL_MESSAGE_CHARS: usize = 80;
 /// The maximum length of a name, in characters.
-const NAME: usize = 60;
+const MAX_CALL_NAME_CHARS: usize = 60;
 
 /// Renders lines for ended calls, and counts the calls without a line.
 #[derive(Debug, Default)]
@@ -33,31 +33,31 @@ impl CallLines {
         bytes: usize,
         error: Option<&Error>,
     ) -> Option<String> {
-        if self.shown == LINES {
+        if self.shown == MAX_CALL_LINES {
             self.more += 1;
             self.more_failed += usize::from(error.is_some());
             return None;
         }
         self.shown += 1;
-        Some(line(path, ms, bytes, error))
+        Some(call_line(path, ms, bytes, error))
     }
 
     /// The line for a skipped step; `None` if the limit is reached.
     pub(super) fn skipped(&mut self, step: &str, tool: &str, reason: &str) -> Option<String> {
-        if self.shown == LINES {
+        if self.shown == MAX_CALL_LINES {
             self.more += 1;
             return None;
         }
         self.shown += 1;
-        Some(skipped(step, tool, reason))
+        Some(skipped_line(step, tool, reason))
     }
 
     /// The line that counts the calls without a line of their own.
-    pub(super) fn rest(&self) -> Option<String> {
+    pub(super) fn remaining_line(&self) -> Option<String> {
         if self.more == 0 {
             return None;
         }
-        let calls = amounts::count(self.more, "more call");
+        let calls = amounts::count_text(self.more, "more call");
         let failed = match self.more_failed {
             0 => String::new(),
             failed => format!(", {failed} failed"),
@@ -67,16 +67,16 @@ impl CallLines {
 }
 
 /// The line for a call that has ended.
-pub(super) fn line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> String {
-    let path = one_line(path, NAME);
-    let took = amounts::took(ms);
+pub(super) fn call_line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> String {
+    let path = one_line(path, MAX_CALL_NAME_CHARS);
+    let took = amounts::duration_text(ms);
     match error {
         None => {
-            let size = amounts::bytes(bytes as u64);
+            let size = amounts::size_text(bytes as u64);
             paint(DIM, format!("  \u{2713} {path}  {took}  {size}"))
         }
         Some(error) => {
-            let message = one_line(&error.message, MESSAGE);
+            let message = one_line(&error.message, MAX_CALL_MESSAGE_CHARS);
             let rest = format!("{path}  {took}  {}: {message}", error.kind);
             format!("  {} {}", paint(ERROR, '\u{2717}'), paint(DIM, rest))
         }
@@ -84,27 +84,36 @@ pub(super) fn line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> 
 }
 
 /// The name of a step, in place of its call's path.
-pub(super) fn step(step: &str, tool: &str) -> String {
-    format!("{}  {}", one_line(step, NAME), one_line(tool, NAME))
+pub(super) fn step_name(step: &str, tool: &str) -> String {
+    format!(
+        "{}  {}",
+        one_line(step, MAX_CALL_NAME_CHARS),
+        one_line(tool, MAX_CALL_NAME_CHARS)
+    )
 }
 
 /// The line for a skipped step.
-pub(super) fn skipped(id: &str, tool: &str, reason: &str) -> String {
-    let reason = one_line(reason, MESSAGE);
-    let name = one_line(&step(id, tool), NAME);
+pub(super) fn skipped_line(id: &str, tool: &str, reason: &str) -> String {
+    let reason = one_line(reason, MAX_CALL_MESSAGE_CHARS);
+    let name = one_line(&step_name(id, tool), MAX_CALL_NAME_CHARS);
     paint(DIM, format!("  \u{2013} {name}  skipped: {reason}"))
 }
 
 /// The line for a call in flight, with the server's progress.
-pub(super) fn moving(path: &str, progress: f64, total: Option<f64>, word: Option<&str>) -> String {
+pub(super) fn call_progress_line(
+    path: &str,
+    progress: f64,
+    total: Option<f64>,
+    word: Option<&str>,
+) -> String {
     let far = match total {
         Some(total) if total > 0.0 && progress.is_finite() => {
             format!("{:.0} %", (progress / total * 100.0).clamp(0.0, 100.0))
         }
         _ => format!("{progress}"),
     };
-    let path = one_line(path, NAME);
-    match word.map(|word| one_line(word, MESSAGE)) {
+    let path = one_line(path, MAX_CALL_NAME_CHARS);
+    match word.map(|word| one_line(word, MAX_CALL_MESSAGE_CHARS)) {
         Some(word) if !word.is_empty() => format!("{path}  {far}  {word}"),
         _ => format!("{path}  {far}"),
     }
@@ -123,11 +132,11 @@ mod tests {
     #[test]
     fn ended_call_is_one_line_without_control_characters() {
         assert_eq!(
-            plain(&line("files.read", 12.3, 3482, None)),
+            plain(&call_line("files.read", 12.3, 3482, None)),
             "  ✓ files.read  12 ms  3.4 KiB"
         );
         let error = Error::new(Kind::Tool, format!("no\n\u{1b}[2J{}", "x".repeat(200)));
-        let shown = plain(&line("a.b", 0.5, 0, Some(&error)));
+        let shown = plain(&call_line("a.b", 0.5, 0, Some(&error)));
         let begin = "  ✗ a.b  0.5 ms  tool: no  [2Jxxx";
         assert!(shown.starts_with(begin) && shown.ends_with('…'), "{shown}");
         assert!(!shown.contains(['\n', '\u{1b}']), "{shown:?}");
@@ -141,17 +150,17 @@ mod tests {
             (Some(1.0), Some("x\n\u{1b}y"), "a.b  100 %  x y"),
             (None, Some(""), "a.b  2"),
         ] {
-            let shown = moving("a.b", 2.0, total, word);
+            let shown = call_progress_line("a.b", 2.0, total, word);
             assert_eq!(shown.replace("  y", " y"), expected);
         }
     }
 
     #[test]
     fn step_is_one_line_with_its_tool() {
-        let name = step("list", "files.list");
-        let shown = plain(&line(&name, 3.0, 10, None));
+        let name = step_name("list", "files.list");
+        let shown = plain(&call_line(&name, 3.0, 10, None));
         assert_eq!(shown, "  \u{2713} list  files.list  3 ms  10 B");
-        let shown = plain(&skipped("read", "files.read", "`list` failed\n"));
+        let shown = plain(&skipped_line("read", "files.read", "`list` failed\n"));
         assert_eq!(
             shown,
             "  \u{2013} read  files.read  skipped: `list` failed "
@@ -162,19 +171,22 @@ mod tests {
     fn calls_beyond_the_limit_are_counted() {
         let error = Error::new(Kind::Tool, "no");
         let mut lines = CallLines::default();
-        for number in 0..LINES {
-            assert_eq!(lines.rest(), None);
+        for number in 0..MAX_CALL_LINES {
+            assert_eq!(lines.remaining_line(), None);
             let error = (number == 0).then_some(&error);
             assert!(lines.ended("a.b", 1.0, 1, error).is_some());
         }
         assert_eq!(lines.ended("a.b", 1.0, 1, None), None);
-        assert_eq!(plain(&lines.rest().unwrap()), "  … and 1 more call");
+        assert_eq!(
+            plain(&lines.remaining_line().unwrap()),
+            "  … and 1 more call"
+        );
         for number in 0..311 {
             let error = (number < 4).then_some(&error);
             assert_eq!(lines.ended("a.b", 1.0, 1, error), None);
         }
         assert_eq!(
-            plain(&lines.rest().unwrap()),
+            plain(&lines.remaining_line().unwrap()),
             "  … and 312 more calls, 4 failed"
         );
     }

@@ -7,8 +7,8 @@ use mux_proto::{LoggedOut, LoginState};
 use serde_json::json;
 
 use super::{
-    amounts, document, note,
-    style::{NAME, harmless, paint},
+    amounts, note, print_document,
+    style::{NAME, escape_text, paint},
     warn,
 };
 
@@ -18,7 +18,7 @@ pub(crate) fn open_this(url: &str, opened: bool) {
         true => eprintln!("opening a browser; if none opens, open this address:"),
         false => eprintln!("open this address in a browser:"),
     }
-    eprintln!("\n{}\n", harmless(url));
+    eprintln!("\n{}\n", escape_text(url));
 }
 
 /// Prints where the user signs in: the origin of the issuer, and that of the page if it differs.
@@ -36,9 +36,9 @@ pub(crate) fn sign_in_at(server: &str, issuer: Option<&str>, page: &str) {
     let elsewhere = elsewhere.map(|page| format!(", on a page of {page}"));
     eprintln!(
         "you will sign in at {}, which `{}` names{}",
-        harmless(at),
-        harmless(server),
-        harmless(&elsewhere.unwrap_or_default())
+        escape_text(at),
+        escape_text(server),
+        escape_text(&elsewhere.unwrap_or_default())
     );
 }
 
@@ -50,18 +50,18 @@ pub(crate) fn paste_this() {
 
 pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "ok": true, "login": state }));
+        print_document(&json!({ "ok": true, "login": state }));
         return ExitCode::SUCCESS;
     }
     let name = paint(NAME, &state.server);
     let by = state.issuer.as_deref().unwrap_or("an unnamed server");
-    println!("signed in to {name} by {}", harmless(by));
+    println!("signed in to {name} by {}", escape_text(by));
     if !state.scopes.is_empty() {
-        println!("allowed: {}", harmless(&state.scopes.join(" ")));
+        println!("allowed: {}", escape_text(&state.scopes.join(" ")));
     }
     match (&state.problem, state.tools) {
         (Some(problem), _) => warn(format!("the server is not usable yet: {problem}")),
-        (None, Some(tools)) => println!("{} available", amounts::count(tools, "tool")),
+        (None, Some(tools)) => println!("{} available", amounts::count_text(tools, "tool")),
         (None, None) => {}
     }
     ExitCode::SUCCESS
@@ -69,7 +69,7 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
 
 pub(crate) fn logged_out(ended: &LoggedOut, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "ok": true, "logout": ended }));
+        print_document(&json!({ "ok": true, "logout": ended }));
         return ExitCode::SUCCESS;
     }
     let name = paint(NAME, &ended.server);

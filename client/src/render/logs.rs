@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::terminal::{escaped_json, println, spelled_out};
+use super::terminal::{escape_visible, escaped_json, println};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -15,19 +15,19 @@ use super::{
     style::{DIM, ERROR, GOOD, NAME, WARN, paint},
 };
 use crate::{
-    args::Level,
-    log_line::{Line, Source},
+    args::LogLevel,
+    log_line::{LogLine, LogSource},
 };
 
 /// The maximum length of a line that is shown to a person, in bytes.
-const SHOWN: usize = 4096;
+const MAX_SHOWN_LINE_BYTES: usize = 4096;
 
 /// Prints lines; with `json`, one object per line, because the output may be endless.
-pub(crate) fn logs(lines: &[Line], json: bool) {
+pub(crate) fn logs(lines: &[LogLine], json: bool) {
     for line in lines {
         match json {
-            true => println!("{}", escaped_json(&object(line).to_string())),
-            false => println!("{}", row(line)),
+            true => println!("{}", escaped_json(&line_json(line).to_string())),
+            false => println!("{}", line_row(line)),
         }
     }
     if !lines.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn logs(lines: &[Line], json: bool) {
     }
 }
 
-fn object(line: &Line) -> Value {
+fn line_json(line: &LogLine) -> Value {
     let mut object = Map::new();
     let mut set = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
     if let Some(time) = line.time {
@@ -47,13 +47,13 @@ fn object(line: &Line) -> Value {
     }
     let runs = json!(line.runs);
     match &line.source {
-        Source::Daemon => {
+        LogSource::Daemon => {
             set("source", json!("muxd"));
             if let Some(run) = line.runs.first() {
                 set("run", json!(run));
             }
         }
-        Source::Server(name) => {
+        LogSource::Server(name) => {
             set("source", json!("server"));
             set("server", json!(name));
             if !line.runs.is_empty() {
@@ -62,7 +62,7 @@ fn object(line: &Line) -> Value {
         }
     }
     if let Some(level) = line.level {
-        set("level", json!(word(level).to_lowercase()));
+        set("level", json!(level_name(level).to_lowercase()));
     }
     set("text", json!(line.text));
     if let Some(bytes) = line.bytes {
@@ -71,68 +71,71 @@ fn object(line: &Line) -> Value {
     Value::Object(object)
 }
 
-fn row(line: &Line) -> String {
-    let time = paint(DIM, line.time.map_or_else(|| "-".repeat(23), shown));
+fn line_row(line: &LogLine) -> String {
+    let time = paint(DIM, line.time.map_or_else(|| "-".repeat(23), log_time_text));
     let level = match line.level {
         None => " ".repeat(5),
         Some(level) => {
-            let word = format!("{:<5}", word(level));
+            let word = format!("{:<5}", level_name(level));
             match level {
-                Level::Trace | Level::Debug => paint(DIM, word),
-                Level::Info => paint(GOOD, word),
-                Level::Warn => paint(WARN, word),
-                Level::Error => paint(ERROR, word),
+                LogLevel::Trace | LogLevel::Debug => paint(DIM, word),
+                LogLevel::Info => paint(GOOD, word),
+                LogLevel::Warn => paint(WARN, word),
+                LogLevel::Error => paint(ERROR, word),
             }
         }
     };
     let (source, during) = match &line.source {
-        Source::Daemon => ("muxd", String::new()),
-        Source::Server(name) if line.runs.is_empty() => (name.as_str(), String::new()),
-        Source::Server(name) => {
+        LogSource::Daemon => ("muxd", String::new()),
+        LogSource::Server(name) if line.runs.is_empty() => (name.as_str(), String::new()),
+        LogSource::Server(name) => {
             let during = format!("(during {}) ", line.runs.join(", "));
             (name.as_str(), paint(DIM, during))
         }
     };
-    let source = paint(NAME, format!("{:<8}", harmless(source)));
-    let end = line.text.floor_char_boundary(SHOWN);
+    let source = paint(NAME, format!("{:<8}", escape_line(source)));
+    let end = line.text.floor_char_boundary(MAX_SHOWN_LINE_BYTES);
     let whole = line.bytes.unwrap_or(line.text.len() as u64);
     let more = match whole > end as u64 {
-        true => paint(DIM, format!("\u{2026} ({} in all)", amounts::bytes(whole))),
+        true => paint(
+            DIM,
+            format!("\u{2026} ({} in all)", amounts::size_text(whole)),
+        ),
         false => String::new(),
     };
-    let text = harmless(&line.text[..end]);
+    let text = escape_line(&line.text[..end]);
     format!("{time} {level} {source} {during}{text}{more}")
 }
 
-fn word(level: Level) -> &'static str {
+fn level_name(level: LogLevel) -> &'static str {
     match level {
-        Level::Trace => "TRACE",
-        Level::Debug => "DEBUG",
-        Level::Info => "INFO",
-        Level::Warn => "WARN",
-        Level::Error => "ERROR",
+        LogLevel::Trace => "TRACE",
+        LogLevel::Debug => "DEBUG",
+        LogLevel::Info => "INFO",
+        LogLevel::Warn => "WARN",
+        LogLevel::Error => "ERROR",
     }
 }
 
 /// Formats a time in UTC, with milliseconds.
-fn shown(time: SystemTime) -> String {
+fn log_time_text(time: SystemTime) -> String {
     let time = humantime::format_rfc3339_millis(time).to_string();
     time.trim_end_matches('Z').replacen('T', " ", 1)
 }
 
-fn harmless(text: &str) -> String {
-    spelled_out(text).replace('\n', "\\n")
+fn escape_line(text: &str) -> String {
+    escape_visible(text).replace('\n', "\\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn line(source: Source, text: &str) -> Line {
-        Line {
+    fn line(source: LogSource, text: &str) -> LogLine {
+        LogLine {
             source,
             time: Some(SystemTime::UNIX_EPOCH),
-            level: Some(Level::Warn),
+            level: Some(LogLevel::Warn),
             runs: vec!["f3a-1".into()],
             text: text.into(),
             bytes: None,
@@ -140,22 +143,22 @@ mod tests {
     }
 
     /// A row without colors.
-    fn plain(line: &Line) -> String {
-        anstream::adapter::strip_str(&row(line)).to_string()
+    fn plain(line: &LogLine) -> String {
+        anstream::adapter::strip_str(&line_row(line)).to_string()
     }
 
     #[test]
     fn row_has_time_level_source_and_run() {
-        let server = Source::Server("files".into());
+        let server = LogSource::Server("files".into());
         assert_eq!(
             plain(&line(server.clone(), "a\tb")),
             "1970-01-01 00:00:00.000 WARN  files    (during f3a-1) a\tb"
         );
         assert_eq!(
-            plain(&line(Source::Daemon, "x")),
+            plain(&line(LogSource::Daemon, "x")),
             "1970-01-01 00:00:00.000 WARN  muxd     x"
         );
-        let object = object(&line(server, "x"));
+        let object = line_json(&line(server, "x"));
         assert_eq!(object["during"], json!(["f3a-1"]));
         assert_eq!(
             (&object["level"], &object["server"]),
@@ -166,12 +169,12 @@ mod tests {
     #[test]
     fn control_and_invisible_characters_are_escaped() {
         let evil = "\u{1b}[2J\u{9b}1m\r\u{202e}\u{7}";
-        let shown = plain(&line(Source::Daemon, evil));
+        let shown = plain(&line(LogSource::Daemon, evil));
         assert!(
             shown.ends_with("\\u{1b}[2J\\u{9b}1m\\r\\u{202e}\\u{7}"),
             "{shown}"
         );
-        let object = object(&line(Source::Daemon, evil)).to_string();
+        let object = line_json(&line(LogSource::Daemon, evil)).to_string();
         let escaped = escaped_json(&object);
         assert!(!escaped.chars().any(|c| c.is_control() || c == '\u{202e}'));
         let back: Value = serde_json::from_str(&escaped).unwrap();
@@ -180,7 +183,7 @@ mod tests {
 
     #[test]
     fn long_line_is_truncated_with_its_length() {
-        let mut long = line(Source::Daemon, &"é".repeat(SHOWN));
+        let mut long = line(LogSource::Daemon, &"é".repeat(MAX_SHOWN_LINE_BYTES));
         let shown = plain(&long);
         assert!(
             shown.ends_with("\u{2026} (8.0 KiB in all)") || shown.contains("in all"),
@@ -188,6 +191,6 @@ mod tests {
         );
         long.bytes = Some(10 << 20);
         assert!(plain(&long).contains("10"), "{}", plain(&long));
-        assert!(plain(&long).len() < 2 * SHOWN);
+        assert!(plain(&long).len() < 2 * MAX_SHOWN_LINE_BYTES);
     }
 }

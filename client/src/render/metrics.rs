@@ -5,38 +5,38 @@ use std::process::ExitCode;
 use super::terminal::println;
 use serde_json::{Map, Value, json};
 
-use super::{data, document, printed};
-use crate::exposition::{Family, Sample};
+use super::{output_exit_code, print_data, print_document};
+use crate::exposition::{MetricFamily, MetricSample};
 
 /// Prints Prometheus' text unchanged.
 pub(crate) fn metrics(text: &str) -> ExitCode {
-    printed(data(text))
+    output_exit_code(print_data(text))
 }
 
 /// Prints metrics in the format of `prom2json`, but with numbers as numbers.
-pub(crate) fn metrics_document(families: &[Family]) -> ExitCode {
-    let families: Vec<Value> = families.iter().map(family).collect();
-    document(&json!({ "metrics": families }));
+pub(crate) fn metrics_document(families: &[MetricFamily]) -> ExitCode {
+    let families: Vec<Value> = families.iter().map(family_json).collect();
+    print_document(&json!({ "metrics": families }));
     ExitCode::SUCCESS
 }
 
 /// Prints the token of the metrics port. Its use is described in docs/guides/observe.md.
 pub(crate) fn metrics_token(token: &str, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "token": token }));
+        print_document(&json!({ "token": token }));
     } else {
         println!("{token}");
     }
     ExitCode::SUCCESS
 }
 
-fn family(family: &Family) -> Value {
+fn family_json(family: &MetricFamily) -> Value {
     let metrics: Vec<Value> = match family.kind.as_str() {
-        "histogram" => histograms(&family.samples),
+        "histogram" => histograms_json(&family.samples),
         _ => family
             .samples
             .iter()
-            .map(|sample| json!({ "labels": labels(sample), "value": number(sample.value) }))
+            .map(|sample| json!({ "labels": labels(sample), "value": json_number(sample.value) }))
             .collect(),
     };
     json!({
@@ -48,7 +48,7 @@ fn family(family: &Family) -> Value {
 }
 
 /// Groups the samples of a family into histograms. Samples of one histogram are adjacent.
-fn histograms(samples: &[Sample]) -> Vec<Value> {
+fn histograms_json(samples: &[MetricSample]) -> Vec<Value> {
     let mut histograms: Vec<(Value, Map<String, Value>)> = Vec::new();
     for sample in samples {
         let labels = labels(sample);
@@ -58,7 +58,7 @@ fn histograms(samples: &[Sample]) -> Vec<Value> {
         let Some((_, histogram)) = histograms.last_mut() else {
             continue;
         };
-        let (value, part) = (number(sample.value), sample.name.rsplit('_').next());
+        let (value, part) = (json_number(sample.value), sample.name.rsplit('_').next());
         match (part, sample.label("le")) {
             (Some("bucket"), Some(most)) => {
                 let buckets = histogram.entry("buckets").or_insert_with(|| json!({}));
@@ -75,7 +75,7 @@ fn histograms(samples: &[Sample]) -> Vec<Value> {
     told.collect()
 }
 
-fn labels(sample: &Sample) -> Value {
+fn labels(sample: &MetricSample) -> Value {
     let labels = sample.labels.iter().filter(|(name, _)| name != "le");
     labels
         .map(|(name, value)| (name.clone(), json!(value)))
@@ -84,9 +84,9 @@ fn labels(sample: &Sample) -> Value {
 }
 
 /// A number as JSON, without a fraction if it is an integer.
-fn number(value: f64) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if value.fract() == 0.0 && value.abs() < EXACT {
+fn json_number(value: f64) -> Value {
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < MAX_EXACT_INTEGER {
         json!(value as i64)
     } else {
         json!(value)
@@ -104,9 +104,9 @@ mod tests {
                     t_seconds_count{s=\"a\"} 2\nt_seconds_bucket{s=\"a\",le=\"0.1\"} 1\n\
                     t_seconds_bucket{s=\"a\",le=\"+Inf\"} 2\nt_seconds_sum{s=\"b\"} 0\n\
                     t_seconds_count{s=\"b\"} 0\n";
-        let families = exposition::parse(text).unwrap();
+        let families = exposition::parse_metrics(text).unwrap();
         assert_eq!(
-            family(&families[0]),
+            family_json(&families[0]),
             json!({ "name": "t_seconds", "help": "T.", "type": "histogram", "metrics": [
                 { "labels": { "s": "a" }, "sum": 1.5, "count": 2, "buckets": { "0.1": 1, "+Inf": 2 } },
                 { "labels": { "s": "b" }, "sum": 0, "count": 0 },

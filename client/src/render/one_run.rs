@@ -7,52 +7,51 @@ use mux_proto::{Event, EventKind, Level, Outcome, RunInfo};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Record, amounts, document,
-    failure::describe,
-    live, parts, plain, printed, record,
-    runs::{TITLE, calls, now, state_name},
-    shown,
-    style::{DIM, ERROR, STRONG, WARN, harmless, one_line, paint},
+    RunRecord, amounts, display_path,
+    failure::print_error,
+    live, output_exit_code, parts, print_document, print_value, record,
+    runs::{MAX_TITLE_CHARS, calls_text, state_name, unix_millis},
+    style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
 };
 
 /// Prints a run with its events.
 pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
     if json {
-        document(&whole(info, events));
+        print_document(&run_json(info, events));
         return ExitCode::SUCCESS;
     }
-    head(info);
-    let mut record = Record::default();
+    print_run_head(info);
+    let mut record = RunRecord::default();
     for event in events {
         record.add(event);
-        happened(event, record.is_of_steps());
+        print_event(event, record.is_of_steps());
     }
-    match outcome(events).map(|outcome| record.ended(outcome.clone())) {
+    match find_outcome(events).map(|outcome| record.split_outcome(outcome.clone())) {
         None => {
-            for line in on_their_way(events) {
+            for line in calls_in_flight(events) {
                 println!("{}", paint(DIM, format!("  \u{2026} {line}")));
             }
             super::note(&format!("`mux runs watch {}` follows it", info.run));
             ExitCode::SUCCESS
         }
-        Some(Outcome::Result(value)) => printed(plain(&value)),
+        Some(Outcome::Result(value)) => output_exit_code(print_value(&value)),
         Some(Outcome::Stored(handle)) => {
-            println!("{}\u{2026}", harmless(&handle.preview));
-            let size = amounts::bytes(handle.bytes);
+            println!("{}\u{2026}", escape_text(&handle.preview));
+            let size = amounts::size_text(handle.bytes);
             super::note(&format!(
                 "{size} in all; `{}` reads it",
-                record::how_to_read(&handle)
+                record::read_command(&handle)
             ));
             ExitCode::SUCCESS
         }
         Some(Outcome::Error(error)) => {
-            describe(&error, None);
+            print_error(&error, None);
             ExitCode::SUCCESS
         }
     }
 }
 
-fn outcome(events: &[Event]) -> Option<&Outcome> {
+fn find_outcome(events: &[Event]) -> Option<&Outcome> {
     events.iter().find_map(|event| match &event.event {
         EventKind::Ended { outcome } => Some(outcome),
         _ => None,
@@ -60,7 +59,7 @@ fn outcome(events: &[Event]) -> Option<&Outcome> {
 }
 
 /// Calls in flight, with their last progress.
-fn on_their_way(events: &[Event]) -> Vec<String> {
+fn calls_in_flight(events: &[Event]) -> Vec<String> {
     let mut calls = BTreeMap::new();
     for event in events {
         match &event.event {
@@ -74,7 +73,7 @@ fn on_their_way(events: &[Event]) -> Vec<String> {
                 total,
                 message,
             } => {
-                let line = live::moving(path, *progress, *total, message.as_deref());
+                let line = live::call_progress_line(path, *progress, *total, message.as_deref());
                 calls.insert(*call, line);
             }
             EventKind::CallEnded { call, .. } => {
@@ -86,18 +85,18 @@ fn on_their_way(events: &[Event]) -> Vec<String> {
     calls.into_values().collect()
 }
 
-fn whole(info: &RunInfo, events: &[Event]) -> Value {
+fn run_json(info: &RunInfo, events: &[Event]) -> Value {
     let mut whole = match serde_json::to_value(info) {
         Ok(Value::Object(info)) => info,
         _ => Map::new(),
     };
-    let mut record = Record::default();
+    let mut record = RunRecord::default();
     for event in events {
         record.add(event);
     }
-    if let Some(outcome) = outcome(events) {
-        let outcome = record.ended(outcome.clone());
-        whole.extend(record::ended(&outcome));
+    if let Some(outcome) = find_outcome(events) {
+        let outcome = record.split_outcome(outcome.clone());
+        whole.extend(record::outcome_fields(&outcome));
         // The error of the event has details.
         if let Outcome::Error(error) = &outcome {
             whole.insert("error".into(), json!(error));
@@ -105,36 +104,36 @@ fn whole(info: &RunInfo, events: &[Event]) -> Value {
     }
     // `calls` of a run's info is a number; the events have the list.
     whole.shift_remove("calls");
-    whole.extend(record.happened());
+    whole.extend(record.event_fields());
     whole.into()
 }
 
-fn head(info: &RunInfo) {
+fn print_run_head(info: &RunInfo) {
     println!("{} {}", paint(STRONG, "run"), info.run);
     let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
     let detached = if info.detached { ", detached" } else { "" };
     line("state", format!("{}{detached}", state_name(info)));
-    line("program", one_line(&info.title, TITLE));
-    line("client", one_line(&info.client, TITLE));
+    line("program", one_line(&info.title, MAX_TITLE_CHARS));
+    line("client", one_line(&info.client, MAX_TITLE_CHARS));
     if let Some(agent) = &info.agent {
-        line("agent", one_line(agent, TITLE));
+        line("agent", one_line(agent, MAX_TITLE_CHARS));
     }
     if let Some(workspace) = &info.workspace {
-        line("from", one_line(&shown(workspace), 200));
+        line("from", one_line(&display_path(workspace), 200));
     }
     line(
         "began",
-        amounts::ago(now().saturating_sub(info.accepted_ms)),
+        amounts::age_text(unix_millis().saturating_sub(info.accepted_ms)),
     );
-    line("took", amounts::took(info.ms as f64));
-    line("calls", calls(info));
+    line("took", amounts::duration_text(info.ms as f64));
+    line("calls", calls_text(info));
 }
 
 /// Prints an event like `mux run` does, with every call or step.
-fn happened(event: &Event, of_steps: bool) {
+fn print_event(event: &Event, of_steps: bool) {
     match &event.event {
         EventKind::Console { level, text } => {
-            let text = harmless(text);
+            let text = escape_text(text);
             match level {
                 Level::Error => println!("{}", paint(ERROR, text)),
                 Level::Warn => println!("{}", paint(WARN, text)),
@@ -148,7 +147,7 @@ fn happened(event: &Event, of_steps: bool) {
             bytes,
             error,
             ..
-        } if !of_steps => println!("{}", live::line(path, *ms, *bytes, error.as_ref())),
+        } if !of_steps => println!("{}", live::call_line(path, *ms, *bytes, error.as_ref())),
         EventKind::StepEnded {
             step,
             tool,
@@ -156,11 +155,11 @@ fn happened(event: &Event, of_steps: bool) {
             bytes,
             error,
         } => {
-            let name = live::step(step, tool);
-            println!("{}", live::line(&name, *ms, *bytes, error.as_ref()));
+            let name = live::step_name(step, tool);
+            println!("{}", live::call_line(&name, *ms, *bytes, error.as_ref()));
         }
         EventKind::StepSkipped { step, tool, reason } => {
-            println!("{}", live::skipped(step, tool, reason));
+            println!("{}", live::skipped_line(step, tool, reason));
         }
         EventKind::ApprovalAsked(asked) => println!(
             "{} {}  {}",
@@ -173,7 +172,7 @@ fn happened(event: &Event, of_steps: bool) {
             println!("{} {}  {ending}", paint(WARN, "answered:"), over.approval);
         }
         EventKind::Emitted { part } => {
-            println!("{} {}", paint(DIM, "part:"), parts::described(part));
+            println!("{} {}", paint(DIM, "part:"), parts::part_summary(part));
         }
         _ => {}
     }
@@ -221,7 +220,7 @@ mod tests {
             started(3),
             ended,
         ];
-        assert_eq!(on_their_way(&events), ["a.b  50 %", "a.b"]);
+        assert_eq!(calls_in_flight(&events), ["a.b  50 %", "a.b"]);
     }
 
     #[test]
@@ -235,7 +234,7 @@ mod tests {
             level: Level::Warn,
             text: "hm".into(),
         };
-        let open = whole(&info(RunState::Running), &[event(console.clone())]);
+        let open = run_json(&info(RunState::Running), &[event(console.clone())]);
         assert_eq!(
             (&open["state"], &open["run"]),
             (&json!("running"), &json!("9f-7"))
@@ -245,12 +244,12 @@ mod tests {
         assert!(open.get("result").is_none() && open.get("error").is_none());
 
         let end = |outcome| vec![event(console.clone()), event(EventKind::Ended { outcome })];
-        let kept = whole(&info(RunState::Succeeded), &end(Outcome::Stored(handle())));
+        let kept = run_json(&info(RunState::Succeeded), &end(Outcome::Stored(handle())));
         assert_eq!(kept["stored"]["bytes"], 300_000);
         assert_eq!(kept["hint"], "mux runs read h_1");
         let mut error = Error::new(Kind::Tool, "no");
         error.details = Some(json!({ "more": 1 }));
-        let failed = whole(&info(RunState::Failed), &end(Outcome::Error(error)));
+        let failed = run_json(&info(RunState::Failed), &end(Outcome::Error(error)));
         assert_eq!(failed["error"]["details"]["more"], 1);
     }
 }

@@ -4,23 +4,22 @@ use super::terminal::eprintln;
 use mux_proto::Held;
 
 use super::{
-    amounts,
-    record::how_to_read,
-    shown,
-    style::{DIM, harmless, one_line, paint},
+    amounts, display_path,
+    record::read_command,
+    style::{DIM, escape_text, one_line, paint},
 };
-use crate::part::Part;
+use crate::part::ContentPart;
 
 /// The maximum length of a uri or MIME type, in characters.
-const NAME: usize = 100;
+const MAX_PART_NAME_CHARS: usize = 100;
 
 /// Prints an emitted part: text as it is, of others the type and size. Parts are numbered from 1.
-pub(super) fn emitted(number: usize, part: &Held) {
+pub(super) fn print_part(number: usize, part: &Held) {
     match plain_text(part) {
-        Some(text) => eprintln!("{}", harmless(&text)),
+        Some(text) => eprintln!("{}", escape_text(&text)),
         None => {
             let label = paint(DIM, format!("part {number}:"));
-            eprintln!("{label} {}", described(part));
+            eprintln!("{label} {}", part_summary(part));
         }
     }
 }
@@ -38,28 +37,31 @@ fn plain_text(part: &Held) -> Option<String> {
 }
 
 /// The type, size and uri of a part: `image/png, 12.3 KiB`.
-pub(super) fn described(part: &Held) -> String {
+pub(super) fn part_summary(part: &Held) -> String {
     match part {
         Held::Value(block) => {
-            let part = Part::read(block);
+            let part = ContentPart::parse_block(block);
             let what = part.mime.as_deref().unwrap_or(&part.kind);
-            let size = part.size().map(|size| amounts::bytes(size as u64));
-            let uri = part.uri.as_deref().map(|uri| one_line(uri, NAME));
-            let told = [Some(one_line(what, NAME)), size, uri];
+            let size = part.size().map(|size| amounts::size_text(size as u64));
+            let uri = part
+                .uri
+                .as_deref()
+                .map(|uri| one_line(uri, MAX_PART_NAME_CHARS));
+            let told = [Some(one_line(what, MAX_PART_NAME_CHARS)), size, uri];
             told.into_iter().flatten().collect::<Vec<_>>().join(", ")
         }
         Held::Stored(handle) => format!(
             "{} of JSON; `{}` reads it",
-            amounts::bytes(handle.bytes),
-            how_to_read(handle)
+            amounts::size_text(handle.bytes),
+            read_command(handle)
         ),
     }
 }
 
 /// Prints that a part was written to a file.
-pub(super) fn saved(number: usize, file: &std::path::Path) {
+pub(super) fn print_saved_part(number: usize, file: &std::path::Path) {
     let label = paint(DIM, format!("part {number}:"));
-    eprintln!("{label} written to {}", shown(file));
+    eprintln!("{label} written to {}", display_path(file));
 }
 
 #[cfg(test)]
@@ -84,10 +86,10 @@ mod tests {
                 "resource, 3 B, x: ",
             ),
         ] {
-            assert_eq!(described(&Held::Value(part)), text);
+            assert_eq!(part_summary(&Held::Value(part)), text);
         }
         assert_eq!(
-            described(&Held::Stored(handle())),
+            part_summary(&Held::Stored(handle())),
             "293.0 KiB of JSON; `mux runs read h_1` reads it"
         );
     }

@@ -11,39 +11,40 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::{
-    amounts, document,
-    lists::{bare, flush},
+    amounts,
+    lists::{borderless_table, table_text},
+    print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
 };
 
 /// The time limit for finding the shortest diff.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of context lines.
-const AROUND: usize = 3;
-const NAME_WIDTH: usize = 100;
+const PIN_DIFF_CONTEXT_LINES: usize = 3;
+const MAX_PIN_NAME_CHARS: usize = 100;
 /// The number of digits of a digest that are shown.
-const DIGITS: usize = 16;
+const SHOWN_DIGEST_DIGITS: usize = 16;
 
 pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
     if json {
-        document(list);
+        print_document(list);
         return ExitCode::SUCCESS;
     }
-    let mut table = bare(["TOOL", "STATUS", "SINCE", "DIGEST"]);
+    let mut table = borderless_table(["TOOL", "STATUS", "SINCE", "DIGEST"]);
     for tool in &list.tools {
         let digest = tool.digest.as_deref().unwrap_or("-");
         table.add_row([
-            Cell::new(one_line(&tool.name, NAME_WIDTH)),
-            standing(tool.standing),
-            Cell::new(tool.since_ms.map_or_else(|| "-".into(), amounts::date)),
-            Cell::new(digest.get(..DIGITS).unwrap_or(digest)),
+            Cell::new(one_line(&tool.name, MAX_PIN_NAME_CHARS)),
+            pin_status_cell(tool.standing),
+            Cell::new(tool.since_ms.map_or_else(|| "-".into(), amounts::date_text)),
+            Cell::new(digest.get(..SHOWN_DIGEST_DIGITS).unwrap_or(digest)),
         ]);
     }
-    println!("{}", flush(&table));
+    println!("{}", table_text(&table));
     ExitCode::SUCCESS
 }
 
-fn standing(standing: PinStanding) -> Cell {
+fn pin_status_cell(standing: PinStanding) -> Cell {
     match standing {
         PinStanding::Trusted => Cell::new("trusted").fg(Color::Green),
         PinStanding::New => Cell::new("new").fg(Color::Yellow),
@@ -56,7 +57,7 @@ fn standing(standing: PinStanding) -> Cell {
 /// Prints the differences that the user is about to accept.
 pub(crate) fn differences(server: &str, tools: &[PinInfo]) {
     for tool in tools {
-        let path = format!("{server}.{}", one_line(&tool.name, NAME_WIDTH));
+        let path = format!("{server}.{}", one_line(&tool.name, MAX_PIN_NAME_CHARS));
         println!("{}  {}", paint(STRONG, path), paint(DIM, summary(tool)));
         for line in difference(tool).lines() {
             match line.as_bytes().first() {
@@ -89,7 +90,11 @@ fn difference(tool: &PinInfo) -> String {
         .timeout(DIFF_TIMEOUT)
         .diff_lines(before, now);
     let mut shown = String::new();
-    for hunk in diff.unified_diff().context_radius(AROUND).iter_hunks() {
+    for hunk in diff
+        .unified_diff()
+        .context_radius(PIN_DIFF_CONTEXT_LINES)
+        .iter_hunks()
+    {
         shown.push_str(&format!("{}\n", hunk.header()));
         for change in hunk.iter_changes() {
             let sign = match change.tag() {
@@ -108,7 +113,7 @@ fn difference(tool: &PinInfo) -> String {
 
 /// Prints the prompt for acceptance.
 pub(crate) fn ask_to_accept(count: usize) {
-    let what = amounts::count(count, "tool");
+    let what = amounts::count_text(count, "tool");
     eprint!("{} {what} as shown? [y/N] ", paint(WARN, "accept"));
 }
 
@@ -126,14 +131,14 @@ pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool
                 })
             })
             .collect();
-        document(&json!({ "server": server, "accepted": count, "tools": tools }));
+        print_document(&json!({ "server": server, "accepted": count, "tools": tools }));
     } else if count == 0 {
         println!(
             "{}: nothing to accept; its tools are as trusted",
             paint(NAME, server)
         );
     } else {
-        let what = amounts::count(count, "tool");
+        let what = amounts::count_text(count, "tool");
         println!("{}: {what} accepted", paint(NAME, server));
     }
     ExitCode::SUCCESS

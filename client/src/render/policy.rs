@@ -9,21 +9,20 @@ use mux_proto::{
 };
 
 use super::{
-    amounts::count,
-    document,
-    lists::{bare, flush},
-    note,
+    amounts::count_text,
+    lists::{borderless_table, table_text},
+    note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
     warn,
 };
 
-const TEXT_WIDTH: usize = 200;
+const MAX_RULE_TEXT_CHARS: usize = 200;
 /// The maximum number of rules about other paths that are listed individually.
-const FEW: usize = 5;
+const MAX_UNRELATED_RULES: usize = 5;
 
 pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> ExitCode {
     if json {
-        document(list);
+        print_document(list);
         return ExitCode::SUCCESS;
     }
     if let (Some(agent), true) = (agent, list.own) {
@@ -32,17 +31,17 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
         ));
     }
     if !list.rules.is_empty() {
-        let mut table = bare(["RULE", "ACTION", "MATCH", "AND", "DECIDED"]);
+        let mut table = borderless_table(["RULE", "ACTION", "MATCH", "AND", "DECIDED"]);
         for rule in &list.rules {
             table.add_row([
-                Cell::new(number(rule)),
+                Cell::new(rule_name(rule)),
                 action_cell(rule.action),
-                Cell::new(plain(&rule.matches.join(" "))),
-                Cell::new(plain(&rule.conditions.join(", "))),
+                Cell::new(limited_text(&rule.matches.join(" "))),
+                Cell::new(limited_text(&rule.conditions.join(", "))),
                 Cell::new(rule.decided),
             ]);
         }
-        println!("{}", flush(&table));
+        println!("{}", table_text(&table));
     }
     println!(
         "{} allow; ask for tools marked as destructive, if a user can answer",
@@ -60,8 +59,8 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
         if let Some(mistake) = &rule.mistake {
             warn(format!(
                 "rule {} is invalid and therefore denies: {}",
-                number(rule),
-                plain(mistake)
+                rule_name(rule),
+                limited_text(mistake)
             ));
         }
     }
@@ -70,11 +69,11 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
 
 pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCode {
     if json {
-        document(told);
+        print_document(told);
         return ExitCode::SUCCESS;
     }
     let decided = match &told.rule {
-        Some(rule) => format!("by rule {}", number(rule)),
+        Some(rule) => format!("by rule {}", rule_name(rule)),
         None if told.action == PolicyAction::Ask => {
             "by default: the tool is marked as destructive; allowed if no user can answer".into()
         }
@@ -89,10 +88,10 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
     } else {
         ""
     };
-    let path = paint(NAME, plain(&told.path));
-    println!("{path}  {}  {decided}{unless}", action(told.action));
+    let path = paint(NAME, limited_text(&told.path));
+    println!("{path}  {}  {decided}{unless}", painted_action(told.action));
     if let Some(reason) = told.rule.as_ref().and_then(|rule| rule.reason.as_deref()) {
-        println!("  {}", plain(reason));
+        println!("  {}", limited_text(reason));
     }
     let said = told
         .hints
@@ -109,7 +108,7 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
     let elsewhere = |step: &&PolicyStep| step.outcome == PolicyOutcome::Elsewhere;
     let others = told.steps.iter().filter(elsewhere).count();
     for step in &told.steps {
-        if elsewhere(&step) && others > FEW {
+        if elsewhere(&step) && others > MAX_UNRELATED_RULES {
             continue;
         }
         let mark = match step.outcome {
@@ -118,26 +117,29 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
             PolicyOutcome::Elsewhere | PolicyOutcome::Unmet => paint(DIM, "passes "),
         };
         let rule = &step.rule;
-        let wants = plain(&rule.conditions.join(", "));
-        let about = format!("{} {wants}", plain(&rule.matches.join(" ")));
-        let (number, action) = (number(rule), word(rule.action));
+        let wants = limited_text(&rule.conditions.join(", "));
+        let about = format!("{} {wants}", limited_text(&rule.matches.join(" ")));
+        let (number, action) = (rule_name(rule), action_name(rule.action));
         println!("  {mark}  rule {number}  {action} {}", about.trim_end());
-        println!("           {}", paint(DIM, plain(&step.because)));
+        println!("           {}", paint(DIM, limited_text(&step.because)));
     }
-    if others > FEW {
+    if others > MAX_UNRELATED_RULES {
         println!(
             "  {}",
-            paint(DIM, format!("{} about other paths", count(others, "rule")))
+            paint(
+                DIM,
+                format!("{} about other paths", count_text(others, "rule"))
+            )
         );
     }
     for told in &told.notes {
-        eprintln!("{}: {}", paint(WARN, "note"), plain(told));
+        eprintln!("{}: {}", paint(WARN, "note"), limited_text(told));
     }
     ExitCode::SUCCESS
 }
 
 /// The name of a rule: its number, with the agent or the project and its version of the file.
-fn number(rule: &PolicyRule) -> String {
+fn rule_name(rule: &PolicyRule) -> String {
     match (&rule.project, &rule.agent) {
         (Some(_), _) => {
             let text = match rule.project_text {
@@ -147,12 +149,12 @@ fn number(rule: &PolicyRule) -> String {
             };
             format!("{} of the project{text}", rule.number)
         }
-        (None, Some(agent)) => format!("{} of {}", rule.number, plain(agent)),
+        (None, Some(agent)) => format!("{} of {}", rule.number, limited_text(agent)),
         (None, None) => rule.number.to_string(),
     }
 }
 
-fn word(action: PolicyAction) -> &'static str {
+fn action_name(action: PolicyAction) -> &'static str {
     match action {
         PolicyAction::Allow => "allow",
         PolicyAction::Ask => "ask",
@@ -160,23 +162,23 @@ fn word(action: PolicyAction) -> &'static str {
     }
 }
 
-fn action(action: PolicyAction) -> String {
+fn painted_action(action: PolicyAction) -> String {
     let style = match action {
         PolicyAction::Allow => GOOD,
         PolicyAction::Ask => WARN,
         PolicyAction::Deny => ERROR,
     };
-    paint(style, word(action))
+    paint(style, action_name(action))
 }
 
 fn action_cell(action: PolicyAction) -> Cell {
-    Cell::new(word(action)).fg(match action {
+    Cell::new(action_name(action)).fg(match action {
         PolicyAction::Allow => Color::Green,
         PolicyAction::Ask => Color::Yellow,
         PolicyAction::Deny => Color::Red,
     })
 }
 
-fn plain(text: &str) -> String {
-    one_line(text, TEXT_WIDTH)
+fn limited_text(text: &str) -> String {
+    one_line(text, MAX_RULE_TEXT_CHARS)
 }

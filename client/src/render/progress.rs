@@ -11,24 +11,24 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::terminal::spelled_in_one_line;
+use super::terminal::escape_one_line;
 
 /// The delay before the spinner is shown, so that short waits do not flicker.
-const QUIET: Duration = Duration::from_millis(150);
-const TICK: Duration = Duration::from_millis(100);
+const SPINNER_DELAY: Duration = Duration::from_millis(150);
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A guard: the spinner is shown while it lives.
-pub(crate) struct Waiting {
-    spinner: Spinner,
+pub(crate) struct SpinnerGuard {
+    spinner: SpinnerHandle,
     starter: Option<tokio::task::JoinHandle<()>>,
 }
 
 /// A handle to the spinner, which is hidden during a prompt.
 #[derive(Clone)]
-pub(crate) struct Spinner(Arc<Mutex<State>>);
+pub(crate) struct SpinnerHandle(Arc<Mutex<SpinnerState>>);
 
 /// The state of the spinner.
-struct State {
+struct SpinnerState {
     /// `None` if nothing is shown.
     bar: Option<ProgressBar>,
     /// The wait has been long enough to show the spinner.
@@ -39,23 +39,23 @@ struct State {
     later: Vec<Box<dyn FnOnce() + Send>>,
 }
 
-impl Waiting {
+impl SpinnerGuard {
     pub(crate) fn begin(what: &str, json: bool) -> Self {
         if json || !std::io::stderr().is_terminal() {
             return Self {
-                spinner: Spinner::new(None),
+                spinner: SpinnerHandle::new(None),
                 starter: None,
             };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
-            .with_message(spelled_in_one_line(what));
+            .with_message(escape_one_line(what));
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}") {
             bar.set_style(style);
         }
-        let spinner = Spinner::new(Some(bar));
+        let spinner = SpinnerHandle::new(Some(bar));
         let starting = spinner.clone();
         let starter = tokio::spawn(async move {
-            tokio::time::sleep(QUIET).await;
+            tokio::time::sleep(SPINNER_DELAY).await;
             starting.start();
         });
         Self {
@@ -64,14 +64,14 @@ impl Waiting {
         }
     }
 
-    pub(crate) fn say(&self, what: &str) {
+    pub(crate) fn update_message(&self, what: &str) {
         if let Some(bar) = &self.spinner.state().bar {
-            bar.set_message(spelled_in_one_line(what));
+            bar.set_message(escape_one_line(what));
         }
     }
 
     /// The handle for code that prompts the user.
-    pub(crate) fn spinner(&self) -> Spinner {
+    pub(crate) fn spinner(&self) -> SpinnerHandle {
         self.spinner.clone()
     }
 
@@ -85,7 +85,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for SpinnerGuard {
     fn drop(&mut self) {
         if let Some(starter) = self.starter.take() {
             starter.abort();
@@ -95,16 +95,16 @@ impl Drop for Waiting {
             // No answer will end the prompt's line.
             anstream::eprintln!();
         }
-        state.give_back();
+        state.flush_deferred();
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
     }
 }
 
-impl Spinner {
+impl SpinnerHandle {
     fn new(bar: Option<ProgressBar>) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(SpinnerState {
             bar,
             is_due: false,
             is_asking: false,
@@ -134,7 +134,7 @@ impl Spinner {
     }
 
     /// Hides the spinner for a prompt.
-    pub(crate) fn hide(&self) {
+    pub(crate) fn begin_prompt(&self) {
         let mut state = self.state();
         if std::mem::replace(&mut state.is_asking, true) {
             return;
@@ -148,29 +148,29 @@ impl Spinner {
     }
 
     /// Shows the spinner again after a prompt.
-    pub(crate) fn show(&self) {
+    pub(crate) fn end_prompt(&self) {
         let mut state = self.state();
-        state.give_back();
+        state.flush_deferred();
         if state.is_due {
             state.draw();
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SpinnerState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SpinnerState {
     fn draw(&self) {
         if let Some(bar) = &self.bar {
             bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.enable_steady_tick(TICK);
+            bar.enable_steady_tick(SPINNER_INTERVAL);
         }
     }
 
     /// Prints the deferred output.
-    fn give_back(&mut self) {
+    fn flush_deferred(&mut self) {
         self.is_asking = false;
         for print in self.later.drain(..) {
             print();
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn output_during_a_prompt_is_printed_after_it() {
-        let waiting = Waiting {
-            spinner: Spinner::new(None),
+        let waiting = SpinnerGuard {
+            spinner: SpinnerHandle::new(None),
             starter: None,
         };
         let (sender, printed) = std::sync::mpsc::channel();
@@ -196,13 +196,13 @@ mod tests {
         print("before");
         assert_eq!(printed.try_recv(), Ok("before"));
         let spinner = waiting.spinner();
-        spinner.hide();
+        spinner.begin_prompt();
         print("one");
         print("two");
         assert!(printed.try_recv().is_err());
-        spinner.show();
+        spinner.end_prompt();
         assert_eq!(printed.try_iter().collect::<Vec<_>>(), ["one", "two"]);
-        spinner.hide();
+        spinner.begin_prompt();
         print("last");
         waiting.end();
         assert_eq!(printed.try_recv(), Ok("last"));

@@ -4,24 +4,24 @@
 
 use std::{fmt::Write as _, process::ExitCode};
 
-use super::terminal::{acts, eprintln, print, println};
+use super::terminal::{eprintln, is_unsafe_char, print, println};
 use mux_proto::{ProjectFile, ProjectInfo, ProjectState};
 use serde_json::json;
 
 use super::{
-    amounts::count,
-    document, shown,
+    amounts::count_text,
+    display_path, print_document,
     style::{DIM, GOOD, NAME, STRONG, WARN, paint},
     warn,
 };
-use crate::agents::unified_whole;
+use crate::agents::unmasked_diff;
 
 /// The number of digits of a digest that identify it.
-const DIGITS: usize = 32;
+const APPROVAL_DIGEST_DIGITS: usize = 32;
 
 pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
     if json {
-        document(&projects);
+        print_document(&projects);
         return ExitCode::SUCCESS;
     }
     if projects.is_empty() {
@@ -30,12 +30,12 @@ pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
         );
     }
     for project in projects {
-        let servers = count(project.servers.len(), "server");
-        let root = plainly(&shown(&project.root));
+        let servers = count_text(project.servers.len(), "server");
+        let root = escape_all(&display_path(&project.root));
         println!(
             "{root}  {}  {servers}{}",
             state(project.state),
-            denials(project)
+            denials_text(project)
         );
     }
     ExitCode::SUCCESS
@@ -44,31 +44,31 @@ pub(crate) fn projects(projects: &[ProjectInfo], json: bool) -> ExitCode {
 /// Prints everything that an approval covers.
 pub(crate) fn project(project: &ProjectInfo, json: bool) -> ExitCode {
     if json {
-        document(project);
+        print_document(project);
     } else {
-        print!("{}", described(project));
+        print!("{}", project_listing(project));
     }
     ExitCode::SUCCESS
 }
 
 pub(crate) fn approved(project: &ProjectInfo, json: bool) -> ExitCode {
     if json {
-        document(project);
+        print_document(project);
     } else {
-        let servers = count(project.servers.len(), "server");
-        let root = plainly(&shown(&project.root));
+        let servers = count_text(project.servers.len(), "server");
+        let root = escape_all(&display_path(&project.root));
         println!("approved: {servers} for clients in {root}");
         for problem in &project.problems {
-            warn(plainly(problem));
+            warn(escape_all(problem));
         }
     }
     ExitCode::SUCCESS
 }
 
 pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) -> ExitCode {
-    let shown = plainly(&shown(root));
+    let shown = escape_all(&display_path(root));
     match (json, was_approved) {
-        (true, _) => document(&json!({ "root": root, "was_approved": was_approved })),
+        (true, _) => print_document(&json!({ "root": root, "was_approved": was_approved })),
         (false, true) => println!("revoked: {shown}"),
         (false, false) => println!("{shown} was not approved"),
     }
@@ -76,72 +76,79 @@ pub(crate) fn revoked(root: &std::path::Path, was_approved: bool, json: bool) ->
 }
 
 /// The number of rules that deny, and of those from the approved text.
-fn denials(project: &ProjectInfo) -> String {
+fn denials_text(project: &ProjectInfo) -> String {
     let (now, still) = (project.denied.len(), project.still_denied.len());
     match (now, still) {
         (0, 0) => String::new(),
-        (now, 0) => format!(", denies {}", count(now, "path")),
-        (0, still) => format!(", denies {} by its approved text", count(still, "path")),
+        (now, 0) => format!(", denies {}", count_text(now, "path")),
+        (0, still) => format!(
+            ", denies {} by its approved text",
+            count_text(still, "path")
+        ),
         (now, still) => format!(
             ", denies {}, and {still} by its approved text",
-            count(now, "path")
+            count_text(now, "path")
         ),
     }
 }
 
-fn described(project: &ProjectInfo) -> String {
+fn project_listing(project: &ProjectInfo) -> String {
     let mut text = String::new();
-    let root = plainly(&shown(&project.root));
+    let root = escape_all(&display_path(&project.root));
     // Writing to a string cannot fail.
     let mut line = |line: String| _ = writeln!(text, "{line}");
     line(format!("{}  {}", paint(STRONG, root), state(project.state)));
     for server in &project.servers {
         let file = paint(DIM, &server.file);
-        let name = paint(NAME, plainly(&server.name));
+        let name = paint(NAME, escape_all(&server.name));
         line(format!("\n  {name}  {file}"));
         if !server.command.is_empty() {
-            line(format!("    runs     {}", plainly(&server.command)));
+            line(format!("    runs     {}", escape_all(&server.command)));
         }
         for command in &server.commands {
-            line(format!("    and runs {}", plainly(command)));
+            line(format!("    and runs {}", escape_all(command)));
         }
         for (what, names) in [("env", &server.env), ("headers", &server.headers)] {
             if !names.is_empty() {
-                line(format!("    {what:8} {}", plainly(&names.join(", "))));
+                line(format!("    {what:8} {}", escape_all(&names.join(", "))));
             }
         }
         if let Some(problem) = &server.problem {
-            line(format!("    {}", paint(WARN, plainly(problem))));
+            line(format!("    {}", paint(WARN, escape_all(problem))));
         }
     }
     let approved = project.state == ProjectState::Approved;
     let now = if approved { "" } else { "  (approved or not)" };
     for rule in &project.denied {
-        line(format!("\n  denies {}{}", plainly(rule), paint(DIM, now)));
+        line(format!(
+            "\n  denies {}{}",
+            escape_all(rule),
+            paint(DIM, now)
+        ));
     }
     for rule in &project.still_denied {
         let until = "(by the text that you approved, until `mux project revoke`)";
         line(format!(
             "\n  denies {}  {}",
-            plainly(rule),
+            escape_all(rule),
             paint(DIM, until)
         ));
     }
     for problem in &project.problems {
-        line(format!("\n  {}", paint(WARN, plainly(problem))));
+        line(format!("\n  {}", paint(WARN, escape_all(problem))));
     }
     for file in &project.files {
-        if let Some(change) = change(file, project.state) {
+        if let Some(change) = file_diff(file, project.state) {
             line(format!("\n{}", change.trim_end()));
         }
     }
     match (&project.digest, project.state) {
         (_, ProjectState::Approved) => {}
         (Some(digest), _) => {
-            let short = digest.get(..DIGITS).unwrap_or(digest);
+            let short = digest.get(..APPROVAL_DIGEST_DIGITS).unwrap_or(digest);
             line(format!(
                 "\ndigest {digest}\nto approve exactly this: mux project approve --hash {short} {}",
-                plainly(&shown(&project.root))
+                escape_all(&display_path(&project.root))
             ));
         }
         (None, ProjectState::Gone) => {
@@ -153,14 +160,14 @@ fn described(project: &ProjectInfo) -> String {
 }
 
 /// The diff of a file against the approved version, or the whole file.
-fn change(file: &ProjectFile, state: ProjectState) -> Option<String> {
+fn file_diff(file: &ProjectFile, state: ProjectState) -> Option<String> {
     if state == ProjectState::Approved {
         return None;
     }
     let before = file.approved.as_deref().unwrap_or_default();
     let now = file.text.as_deref().unwrap_or_default();
-    let diff = unified_whole(before, now, &file.name);
-    let lines = diff.lines().map(plainly);
+    let diff = unmasked_diff(before, now, &file.name);
+    let lines = diff.lines().map(escape_all);
     (!diff.is_empty()).then(|| lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -174,10 +181,10 @@ fn state(state: ProjectState) -> String {
 }
 
 /// Escapes control and invisible characters, which could hide other text.
-fn plainly(text: &str) -> String {
+fn escape_all(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
-        match c == '\n' || acts(c) {
+        match c == '\n' || is_unsafe_char(c) {
             true => plain.extend(c.escape_unicode()),
             false => plain.push(c),
         }
@@ -191,9 +198,9 @@ mod tests {
 
     #[test]
     fn control_and_invisible_characters_are_escaped() {
-        assert_eq!(plainly("a\u{1b}[2K\rb"), "a\\u{1b}[2K\\u{d}b");
-        assert_eq!(plainly("rm \u{202e}txt"), "rm \\u{202e}txt");
-        assert_eq!(plainly("größe\t検索"), "größe\t検索");
+        assert_eq!(escape_all("a\u{1b}[2K\rb"), "a\\u{1b}[2K\\u{d}b");
+        assert_eq!(escape_all("rm \u{202e}txt"), "rm \\u{202e}txt");
+        assert_eq!(escape_all("größe\t検索"), "größe\t検索");
     }
 
     #[test]
@@ -203,11 +210,11 @@ mod tests {
             text: Some("one\n\"token\": \"sk-0123456789abcdef\"\nthree\n".into()),
             approved: Some("one\ntwo\nthree\n".into()),
         };
-        let shown = change(&file, ProjectState::Changed).unwrap();
+        let shown = file_diff(&file, ProjectState::Changed).unwrap();
         assert!(
             shown.contains("-two\n+\"token\": \"sk-0123456789abcdef\"\n"),
             "{shown}"
         );
-        assert_eq!(change(&file, ProjectState::Approved), None);
+        assert_eq!(file_diff(&file, ProjectState::Approved), None);
     }
 }

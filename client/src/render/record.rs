@@ -9,7 +9,7 @@ use crate::{came_before::EndedCall, steps};
 
 /// Collects the events of one run for its JSON document.
 #[derive(Debug, Default)]
-pub(crate) struct Record {
+pub(crate) struct RunRecord {
     pub(super) run: Option<String>,
     warnings: Vec<Value>,
     /// Why the types of the program were not checked.
@@ -32,9 +32,9 @@ pub(crate) struct Record {
     pub(super) files: Option<Vec<Value>>,
 }
 
-impl Record {
+impl RunRecord {
     pub(crate) fn add(&mut self, event: &Event) {
-        self.of_steps |= steps::is_of_step(event);
+        self.of_steps |= steps::is_step_event(event);
         match &event.event {
             EventKind::Checked {
                 warnings,
@@ -76,8 +76,8 @@ impl Record {
     }
 
     /// Splits the summary of steps from the outcome, and returns the rest.
-    pub(super) fn ended(&mut self, outcome: Outcome) -> Outcome {
-        match steps::apart(&outcome).filter(|_| self.of_steps) {
+    pub(super) fn split_outcome(&mut self, outcome: Outcome) -> Outcome {
+        match steps::split_steps(&outcome).filter(|_| self.of_steps) {
             Some((steps, end)) => {
                 self.steps = Some(steps);
                 end
@@ -101,17 +101,17 @@ impl Record {
         if let Some(run) = &self.run {
             document.insert("run".into(), run.as_str().into());
         }
-        document.extend(ended(outcome));
+        document.extend(outcome_fields(outcome));
         if let Some(error) = error {
             document.insert("error".into(), json!(error));
         }
-        document.extend(self.happened());
+        document.extend(self.event_fields());
         document.into()
     }
 
     /// The properties for steps, warnings, console, calls, approvals, parts and files.
-    pub(super) fn happened(self) -> Map<String, Value> {
-        let parts: Vec<Value> = self.parts.iter().map(held).collect();
+    pub(super) fn event_fields(self) -> Map<String, Value> {
+        let parts: Vec<Value> = self.parts.iter().map(part_json).collect();
         let mut all = Map::new();
         all.extend(self.steps.map(|steps| ("steps".to_owned(), steps)));
         all.insert("warnings".into(), self.warnings.into());
@@ -135,7 +135,7 @@ impl Record {
 }
 
 /// The properties for the result of a run: the value, or its handle with a hint how to read it.
-pub(super) fn ended(outcome: &Outcome) -> Map<String, Value> {
+pub(super) fn outcome_fields(outcome: &Outcome) -> Map<String, Value> {
     let mut ended = Map::new();
     match outcome {
         Outcome::Result(value) => {
@@ -143,18 +143,18 @@ pub(super) fn ended(outcome: &Outcome) -> Map<String, Value> {
         }
         Outcome::Stored(handle) => {
             ended.insert("stored".into(), json!(handle));
-            ended.insert("hint".into(), how_to_read(handle).into());
+            ended.insert("hint".into(), read_command(handle).into());
         }
         Outcome::Error(_) => {}
     }
     ended
 }
 
-pub(super) fn how_to_read(handle: &Handle) -> String {
+pub(super) fn read_command(handle: &Handle) -> String {
     format!("mux runs read {}", handle.handle)
 }
 
-fn held(held: &Held) -> Value {
+fn part_json(held: &Held) -> Value {
     match held {
         Held::Value(value) => value.clone(),
         Held::Stored(handle) => json!({ "stored": handle }),
@@ -176,10 +176,10 @@ pub(super) mod tests {
         }
     }
 
-    fn record() -> Record {
-        let mut record = Record {
+    fn record() -> RunRecord {
+        let mut record = RunRecord {
             run: Some("a-1".into()),
-            ..Record::default()
+            ..RunRecord::default()
         };
         for event in [
             EventKind::Checked {
@@ -251,9 +251,9 @@ pub(super) mod tests {
 
     #[test]
     fn document_without_run_id_has_no_run_and_files_only_if_saved() {
-        let record = Record {
+        let record = RunRecord {
             files: Some(vec!["parts/part-1.png".into()]),
-            ..Record::default()
+            ..RunRecord::default()
         };
         let document = record.document(&Outcome::Result(Value::Null), None);
         assert!(document.get("run").is_none());

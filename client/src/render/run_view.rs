@@ -12,20 +12,20 @@ use mux_proto::{Error, Event, EventKind, Handle, Held, Kind, Level, Outcome};
 use serde_json::{Value, json};
 
 use super::{
-    Listing, Spinner, Waiting, amounts, approvals, document,
-    failure::{describe, doubt, unchecked},
-    live::{self, CallLines, moving},
-    parts, plain,
-    record::Record,
-    style::{DIM, ERROR, WARN, harmless, paint},
+    ProgramListing, SpinnerGuard, SpinnerHandle, amounts, approvals,
+    failure::{note_unchecked, print_error, print_warning},
+    live::{self, CallLines, call_progress_line},
+    parts, print_document, print_value,
+    record::RunRecord,
+    style::{DIM, ERROR, WARN, escape_text, paint},
 };
 use crate::{came_before, exit};
 
 /// Shows events to a person as they arrive, and collects them for the JSON document.
 pub(crate) struct RunView {
     json: bool,
-    waiting: Waiting,
-    record: Record,
+    waiting: SpinnerGuard,
+    record: RunRecord,
     /// Lines for ended calls, on a terminal.
     lines: Option<CallLines>,
     /// Calls in flight with their progress, for the spinner.
@@ -37,15 +37,15 @@ pub(crate) struct RunView {
     /// Whether approvals are prompted for at this terminal.
     asks: bool,
     /// The program's source, if it is available.
-    listing: Option<Listing>,
+    listing: Option<ProgramListing>,
 }
 
 impl RunView {
-    pub(crate) fn new(json: bool, saves: bool, listing: Option<Listing>) -> Self {
+    pub(crate) fn new(json: bool, saves: bool, listing: Option<ProgramListing>) -> Self {
         Self {
             json,
-            waiting: Waiting::begin("asking muxd", json),
-            record: Record::default(),
+            waiting: SpinnerGuard::begin("asking muxd", json),
+            record: RunRecord::default(),
             lines: (!json && stderr().is_terminal()).then(CallLines::default),
             running: BTreeMap::new(),
             failure: None,
@@ -58,7 +58,7 @@ impl RunView {
     /// The daemon has accepted the run.
     pub(crate) fn accepted(&mut self, run: &str) {
         self.record.run = Some(run.to_owned());
-        self.waiting.say("waiting for a worker");
+        self.waiting.update_message("waiting for a worker");
     }
 
     pub(crate) fn show(&mut self, event: &Event) {
@@ -69,11 +69,13 @@ impl RunView {
                 unchecked,
             } => self.checked(warnings, unchecked.as_deref()),
             EventKind::Console { level, text } => self.console(*level, text),
-            EventKind::ServerStarting { server } => self.waiting.say(&format!("starting {server}")),
-            EventKind::Started {} | EventKind::ServerReady { .. } => self.say_running(),
+            EventKind::ServerStarting { server } => {
+                self.waiting.update_message(&format!("starting {server}"))
+            }
+            EventKind::Started {} | EventKind::ServerReady { .. } => self.update_spinner(),
             EventKind::CallStarted { call, path } => {
                 self.running.insert(*call, path.clone());
-                self.say_running();
+                self.update_spinner();
             }
             EventKind::CallProgress {
                 call,
@@ -83,8 +85,8 @@ impl RunView {
                 message,
             } => {
                 if let Some(shown) = self.running.get_mut(call) {
-                    *shown = moving(path, *progress, *total, message.as_deref());
-                    self.say_running();
+                    *shown = call_progress_line(path, *progress, *total, message.as_deref());
+                    self.update_spinner();
                 }
             }
             EventKind::CallEnded {
@@ -95,17 +97,17 @@ impl RunView {
                 error,
             } => {
                 self.running.remove(call);
-                self.say_running();
+                self.update_spinner();
                 // The step is shown instead.
                 if !self.record.is_of_steps() {
                     let ended = |l: &mut CallLines| l.ended(path, *ms, *bytes, error.as_ref());
-                    self.tell_line(ended);
+                    self.print_call_line(ended);
                 }
             }
             EventKind::StepStarted {
                 description: Some(description),
                 ..
-            } => self.waiting.say(&harmless(description)),
+            } => self.waiting.update_message(&escape_text(description)),
             EventKind::StepEnded {
                 step,
                 tool,
@@ -113,36 +115,37 @@ impl RunView {
                 bytes,
                 error,
             } => {
-                let name = live::step(step, tool);
-                self.tell_line(|lines| lines.ended(&name, *ms, *bytes, error.as_ref()));
+                let name = live::step_name(step, tool);
+                self.print_call_line(|lines| lines.ended(&name, *ms, *bytes, error.as_ref()));
             }
             EventKind::StepSkipped { step, tool, reason } => {
-                self.tell_line(|lines| lines.skipped(step, tool, reason));
+                self.print_call_line(|lines| lines.skipped(step, tool, reason));
             }
             EventKind::Emitted { part } => self.emitted(part),
             EventKind::Resumed { run, calls } if !self.json => {
-                let calls = amounts::count(*calls, "call");
+                let calls = amounts::count_text(*calls, "call");
                 super::note(&format!("{run} resumed; answered from the record: {calls}"));
             }
             EventKind::ApprovalAsked(asked) if !self.json => {
                 // The prompt or the line above names the call.
-                self.waiting.say("waiting for approval");
+                self.waiting.update_message("waiting for approval");
                 if !self.asks {
                     let asked = asked.clone();
-                    self.waiting.aside(move || approvals::waits(&asked));
+                    self.waiting
+                        .aside(move || approvals::approval_requested(&asked));
                 }
             }
             EventKind::ApprovalOver(over) if !self.json => {
                 let over = over.clone();
-                self.waiting.aside(move || approvals::over(&over));
-                self.say_running();
+                self.waiting.aside(move || approvals::approval_ended(&over));
+                self.update_spinner();
             }
             _ => {}
         }
     }
 
     /// Prints a line on a terminal, if the limit of lines is not reached.
-    fn tell_line(&mut self, line: impl FnOnce(&mut CallLines) -> Option<String>) {
+    fn print_call_line(&mut self, line: impl FnOnce(&mut CallLines) -> Option<String>) {
         if let Some(line) = self.lines.as_mut().and_then(line) {
             self.waiting.aside(move || eprintln!("{line}"));
         }
@@ -150,11 +153,11 @@ impl RunView {
 
     /// The outcome without the summary of steps, which is shown separately.
     pub(crate) fn ended(&mut self, outcome: Outcome) -> Outcome {
-        self.record.ended(outcome)
+        self.record.split_outcome(outcome)
     }
 
     /// The handle for code that prompts the user.
-    pub(crate) fn spinner(&mut self, asks: bool) -> Spinner {
+    pub(crate) fn spinner(&mut self, asks: bool) -> SpinnerHandle {
         self.asks = asks;
         self.waiting.spinner()
     }
@@ -164,13 +167,13 @@ impl RunView {
         self.record.parts()
     }
 
-    fn say_running(&self) {
+    fn update_spinner(&self) {
         match self.running.values().next_back() {
-            None => self.waiting.say("running"),
-            Some(path) if self.running.len() == 1 => self.waiting.say(path),
+            None => self.waiting.update_message("running"),
+            Some(path) if self.running.len() == 1 => self.waiting.update_message(path),
             Some(path) => {
-                let more = amounts::count(self.running.len() - 1, "more call");
-                self.waiting.say(&format!("{path} and {more}"));
+                let more = amounts::count_text(self.running.len() - 1, "more call");
+                self.waiting.update_message(&format!("{path} and {more}"));
             }
         }
     }
@@ -184,16 +187,16 @@ impl RunView {
         let why = why_not.filter(|_| self.lines.is_some()).map(str::to_owned);
         self.waiting.aside(move || {
             for warning in &warnings {
-                doubt(warning, listing.as_ref());
+                print_warning(warning, listing.as_ref());
             }
             if let Some(why) = why {
-                unchecked(&why);
+                note_unchecked(&why);
             }
         });
     }
 
     fn console(&self, level: Level, text: &str) {
-        let text = harmless(text);
+        let text = escape_text(text);
         let line = match level {
             Level::Error => paint(ERROR, text),
             Level::Warn => paint(WARN, text),
@@ -207,7 +210,7 @@ impl RunView {
         if !self.json {
             let number = self.record.parts().len();
             let part = part.clone();
-            self.waiting.aside(move || parts::emitted(number, &part));
+            self.waiting.aside(move || parts::print_part(number, &part));
         }
     }
 
@@ -220,7 +223,7 @@ impl RunView {
             let files = files.to_vec();
             self.waiting.aside(move || {
                 for (index, file) in files.iter().enumerate() {
-                    parts::saved(index + 1, file);
+                    parts::print_saved_part(index + 1, file);
                 }
             });
         }
@@ -237,7 +240,7 @@ impl RunView {
         match written {
             Ok(_) if self.json => self.record.recorded = Some(json!(file)),
             Ok(bytes) => {
-                let size = amounts::bytes(bytes);
+                let size = amounts::size_text(bytes);
                 let told = format!("recorded in {} ({size})", file.display());
                 self.waiting.aside(move || super::note(&told));
             }
@@ -255,64 +258,64 @@ impl RunView {
 
     pub(crate) fn result(self, value: &Value) -> ExitCode {
         if self.json {
-            return self.tell(&Outcome::Result(value.clone()));
+            return self.finish_json(&Outcome::Result(value.clone()));
         }
-        let failure = self.close();
-        let printed = super::printed(plain(value));
-        failed_behind(failure).unwrap_or(printed)
+        let failure = self.finish_lines();
+        let printed = super::output_exit_code(print_value(value));
+        print_late_failure(failure).unwrap_or(printed)
     }
 
     /// Prints the document of a stored result.
     pub(crate) fn stored(self, handle: &Handle) -> ExitCode {
-        self.tell(&Outcome::Stored(handle.clone()))
+        self.finish_json(&Outcome::Stored(handle.clone()))
     }
 
     /// Prints the last lines of the run, before a stored result is printed. Returns a failure that must be printed
     /// after the result.
-    pub(crate) fn before_stored(self) -> Option<Error> {
-        self.close()
+    pub(crate) fn finish_before_stored(self) -> Option<Error> {
+        self.finish_lines()
     }
 
     pub(crate) fn failed(mut self, error: &Error) -> ExitCode {
         if self.json {
-            return self.tell(&Outcome::Error(error.clone()));
+            return self.finish_json(&Outcome::Error(error.clone()));
         }
-        let before = came_before::in_words(&self.record.ended, error);
+        let before = came_before::describe_prior_calls(&self.record.ended, error);
         let listing = self.listing.take();
-        let failure = self.close();
-        describe(error, listing.as_ref());
+        let failure = self.finish_lines();
+        print_error(error, listing.as_ref());
         if let Some(words) = before {
             eprintln!("  {} {words}", paint(DIM, "before that,"));
         }
-        failed_behind(failure);
-        ExitCode::from(exit::code(&error.kind))
+        print_late_failure(failure);
+        ExitCode::from(exit::exit_code_of(&error.kind))
     }
 
     /// The user pressed Ctrl-C; `what` says what happened to the run.
     pub(crate) fn interrupted(self, what: &str) -> ExitCode {
         let error = Error::new(Kind::Cancelled, format!("interrupted; {what}"));
         if self.json {
-            return self.tell(&Outcome::Error(error));
+            return self.finish_json(&Outcome::Error(error));
         }
-        self.close();
+        self.finish_lines();
         eprintln!("{}", error.message);
-        ExitCode::from(exit::code(&error.kind))
+        ExitCode::from(exit::exit_code_of(&error.kind))
     }
 
-    fn tell(self, outcome: &Outcome) -> ExitCode {
+    fn finish_json(self, outcome: &Outcome) -> ExitCode {
         self.waiting.end();
         let kind = match (outcome, &self.failure) {
             (Outcome::Error(error), _) | (_, Some(error)) => Some(error.kind.clone()),
             _ => None,
         };
-        document(&self.record.document(outcome, self.failure.as_ref()));
-        ExitCode::from(kind.map_or(0, |kind| exit::code(&kind)))
+        print_document(&self.record.document(outcome, self.failure.as_ref()));
+        ExitCode::from(kind.map_or(0, |kind| exit::exit_code_of(&kind)))
     }
 
     /// Prints the last lines of the run, which are not part of the result.
-    fn close(self) -> Option<Error> {
+    fn finish_lines(self) -> Option<Error> {
         self.waiting.end();
-        if let Some(rest) = self.lines.and_then(|lines| lines.rest()) {
+        if let Some(rest) = self.lines.and_then(|lines| lines.remaining_line()) {
             eprintln!("{rest}");
         }
         if !self.saves && self.record.parts().iter().any(parts::needs_a_file) {
@@ -322,8 +325,8 @@ impl RunView {
     }
 }
 
-fn failed_behind(failure: Option<Error>) -> Option<ExitCode> {
+fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
     let error = failure?;
-    describe(&error, None);
-    Some(ExitCode::from(exit::code(&error.kind)))
+    print_error(&error, None);
+    Some(ExitCode::from(exit::exit_code_of(&error.kind)))
 }

@@ -8,18 +8,19 @@ use mux_proto::{RunInfo, RunList, RunState};
 use serde_json::{Value, json};
 
 use super::{
-    amounts, document,
-    lists::{bare, flush},
+    amounts,
+    lists::{borderless_table, table_text},
+    print_document,
     style::one_line,
 };
 
 /// The maximum length of a title in the list, in characters.
-pub(super) const TITLE: usize = 60;
+pub(super) const MAX_TITLE_CHARS: usize = 60;
 
 /// Prints the id of a detached run.
 pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "ok": true, "run": run }));
+        print_document(&json!({ "ok": true, "run": run }));
     } else {
         println!("{run}");
         super::note(&format!(
@@ -32,7 +33,7 @@ pub(crate) fn detached(run: &str, json: bool) -> ExitCode {
 
 pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
     if json {
-        document(list);
+        print_document(list);
         return ExitCode::SUCCESS;
     }
     if list.runs.is_empty() {
@@ -46,7 +47,7 @@ pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
         );
         return ExitCode::SUCCESS;
     }
-    println!("{}", table(&list.runs, now()));
+    println!("{}", table(&list.runs, unix_millis()));
     if list.runs.len() < list.total {
         let shown = list.runs.len();
         eprintln!("{shown} of {} runs; --limit shows more", list.total);
@@ -56,21 +57,21 @@ pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
 
 /// The table of runs, one row for each.
 fn table(runs: &[RunInfo], now: u64) -> String {
-    let mut table = bare([
+    let mut table = borderless_table([
         "RUN", "STATE", "BEGAN", "TOOK", "CALLS", "CLIENT", "PROGRAM",
     ]);
     for run in runs {
         table.add_row([
             Cell::new(&run.run),
             state(run),
-            Cell::new(amounts::ago(now.saturating_sub(run.accepted_ms))),
-            Cell::new(amounts::took(run.ms as f64)),
-            Cell::new(calls(run)),
-            Cell::new(one_line(client(run), TITLE)),
-            Cell::new(one_line(&run.title, TITLE)),
+            Cell::new(amounts::age_text(now.saturating_sub(run.accepted_ms))),
+            Cell::new(amounts::duration_text(run.ms as f64)),
+            Cell::new(calls_text(run)),
+            Cell::new(one_line(client_name(run), MAX_TITLE_CHARS)),
+            Cell::new(one_line(&run.title, MAX_TITLE_CHARS)),
         ]);
     }
-    flush(&table)
+    table_text(&table)
 }
 
 fn state(run: &RunInfo) -> Cell {
@@ -94,7 +95,7 @@ pub(super) fn state_name(run: &RunInfo) -> String {
     }
 }
 
-pub(super) fn calls(run: &RunInfo) -> String {
+pub(super) fn calls_text(run: &RunInfo) -> String {
     match run.calls_failed {
         0 => run.calls.to_string(),
         failed => format!("{} ({failed} failed)", run.calls),
@@ -102,7 +103,7 @@ pub(super) fn calls(run: &RunInfo) -> String {
 }
 
 /// The name of the agent, or of the client if there is none.
-pub(super) fn client(run: &RunInfo) -> &str {
+pub(super) fn client_name(run: &RunInfo) -> &str {
     run.agent.as_deref().unwrap_or(&run.client)
 }
 
@@ -115,7 +116,7 @@ pub(crate) fn cancelled(runs: &[(RunInfo, bool)], json: bool) -> ExitCode {
                 json!({ "run": info.run, "cancelled": cancelled, "state": info.state })
             })
             .collect();
-        document(&json!({ "ok": true, "runs": runs }));
+        print_document(&json!({ "ok": true, "runs": runs }));
         return ExitCode::SUCCESS;
     }
     for (info, cancelled) in runs {
@@ -128,7 +129,7 @@ pub(crate) fn cancelled(runs: &[(RunInfo, bool)], json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-pub(super) fn now() -> u64 {
+pub(super) fn unix_millis() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

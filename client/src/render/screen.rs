@@ -4,37 +4,41 @@
 
 use mux_proto::{ServerInfo, ServerState};
 
-use super::{lists, style::harmless};
+use super::{lists, style::escape_text};
 
 /// The size of a standard terminal.
-const COLUMNS: usize = 80;
-const LINES: usize = 24;
+const SCREEN_COLUMNS: usize = 80;
+const SCREEN_LINES: usize = 24;
 /// The shell's prompt below the output.
-const PROMPT: usize = 1;
+const PROMPT_LINES: usize = 1;
 
 /// The lines of a table of servers, as many as fit below `above` other lines.
-pub(super) fn fitting(servers: &[ServerInfo], above: usize) -> Vec<String> {
-    let room = LINES - PROMPT;
+pub(super) fn fitting_lines(servers: &[ServerInfo], above: usize) -> Vec<String> {
+    let room = SCREEN_LINES - PROMPT_LINES;
     let mut room = room.saturating_sub(above);
-    let all: usize = servers.iter().map(lines_of).sum();
+    let all: usize = servers.iter().map(line_count).sum();
     let mut shown: Vec<&ServerInfo> = servers.iter().collect();
     // Including the table's header.
     let cut = all + 1 > room;
     if cut {
         // The header, and the line that counts omitted servers.
         room = room.saturating_sub(2).max(1);
-        shown.sort_by_key(|server| is_well(server));
+        shown.sort_by_key(|server| is_healthy(server));
         shown.retain(|server| {
-            let lines = lines_of(server);
+            let lines = line_count(server);
             let fits = lines <= room;
             room = if fits { room - lines } else { 0 };
             fits
         });
     }
     let rows: Vec<ServerInfo> = shown.into_iter().cloned().collect();
-    let mut lines: Vec<String> = lists::narrow(&rows).lines().map(clipped).collect();
+    let mut lines: Vec<String> = lists::unwrapped_server_table(&rows)
+        .lines()
+        .map(clip_line)
+        .collect();
     for server in &rows {
-        lines.extend(remarks(server).map(|remark| clipped(&format!("{}: {remark}", server.name))));
+        lines
+            .extend(remarks(server).map(|remark| clip_line(&format!("{}: {remark}", server.name))));
     }
     if cut {
         let left = servers.len() - rows.len();
@@ -45,21 +49,21 @@ pub(super) fn fitting(servers: &[ServerInfo], above: usize) -> Vec<String> {
     lines
 }
 
-fn lines_of(server: &ServerInfo) -> usize {
+fn line_count(server: &ServerInfo) -> usize {
     1 + server.sessions.len() + remarks(server).count()
 }
 
 /// What needs the user's attention, one line each.
 fn remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
-    let told = !is_well(server) || server.source.is_some();
+    let told = !is_healthy(server) || server.source.is_some();
     let remarks = told
-        .then(|| lists::remarks_on(server))
+        .then(|| lists::server_remarks(server))
         .into_iter()
         .flatten();
-    remarks.map(|remark| harmless(remark.lines().next().unwrap_or_default()).to_string())
+    remarks.map(|remark| escape_text(remark.lines().next().unwrap_or_default()).to_string())
 }
 
-fn is_well(server: &ServerInfo) -> bool {
+fn is_healthy(server: &ServerInfo) -> bool {
     matches!(
         server.state,
         ServerState::Ready | ServerState::Cold | ServerState::Starting | ServerState::Disabled
@@ -67,13 +71,13 @@ fn is_well(server: &ServerInfo) -> bool {
 }
 
 /// A line truncated to the width of the terminal.
-fn clipped(line: &str) -> String {
+fn clip_line(line: &str) -> String {
     // Escape sequences have no width, so the plain text is measured and truncated.
     let plain = anstream::adapter::strip_str(line).to_string();
-    if plain.chars().count() <= COLUMNS {
+    if plain.chars().count() <= SCREEN_COLUMNS {
         return line.to_owned();
     }
-    let mut cut: String = plain.chars().take(COLUMNS - 1).collect();
+    let mut cut: String = plain.chars().take(SCREEN_COLUMNS - 1).collect();
     cut.push('\u{2026}');
     cut
 }
@@ -94,10 +98,12 @@ mod tests {
         let servers: Vec<_> = (0..10)
             .map(|number| server(&format!("server{number}"), ServerState::Ready))
             .collect();
-        let lines = fitting(&servers, 10);
+        let lines = fitting_lines(&servers, 10);
         assert_eq!(lines.len(), 11, "{lines:#?}");
         assert!(
-            lines.iter().all(|line| line.chars().count() <= COLUMNS),
+            lines
+                .iter()
+                .all(|line| line.chars().count() <= SCREEN_COLUMNS),
             "{lines:#?}"
         );
     }
@@ -109,8 +115,8 @@ mod tests {
             .collect();
         servers[40].state = ServerState::Failed;
         servers[40].reason = Some("it ended\nin many words".into());
-        let lines = fitting(&servers, 10);
-        assert_eq!(lines.len(), LINES - PROMPT - 10, "{lines:#?}");
+        let lines = fitting_lines(&servers, 10);
+        assert_eq!(lines.len(), SCREEN_LINES - PROMPT_LINES - 10, "{lines:#?}");
         assert!(lines[1].starts_with("server40"), "{lines:#?}");
         assert!(
             lines.contains(&"server40: it ended".to_owned()),
@@ -126,7 +132,7 @@ mod tests {
             server("a", ServerState::Ready),
             server("b", ServerState::Ready),
         ];
-        let lines = fitting(&servers, 100);
+        let lines = fitting_lines(&servers, 100);
         assert_eq!(lines.len(), 3, "{lines:#?}");
     }
 }

@@ -7,16 +7,16 @@ use comfy_table::{Cell, Color};
 use mux_proto::{SecretInfo, SecretList, SecretPlace, SecretRemoved};
 
 use super::{
-    amounts, document,
-    lists::{bare, flush},
-    note, shown,
+    amounts, display_path,
+    lists::{borderless_table, table_text},
+    note, print_document,
     style::{NAME, paint},
     warn,
 };
 
 pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
     if json {
-        document(list);
+        print_document(list);
         return ExitCode::SUCCESS;
     }
     if list.secrets.is_empty() {
@@ -25,7 +25,7 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
              to it"
         );
     } else {
-        let mut table = bare(["NAME", "KEPT", "SINCE", "USED BY"]);
+        let mut table = borderless_table(["NAME", "KEPT", "SINCE", "USED BY"]);
         for secret in &list.secrets {
             let used = match secret.used_by.is_empty() {
                 true => Cell::new("nothing").fg(Color::Yellow),
@@ -33,12 +33,16 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
             };
             table.add_row([
                 Cell::new(&secret.name),
-                place(secret.place),
-                Cell::new(secret.since_ms.map_or_else(|| "-".into(), amounts::date)),
+                place_cell(secret.place),
+                Cell::new(
+                    secret
+                        .since_ms
+                        .map_or_else(|| "-".into(), amounts::date_text),
+                ),
                 used,
             ]);
         }
-        println!("{}", flush(&table));
+        println!("{}", table_text(&table));
     }
     for secret in list.secrets.iter().filter(|secret| secret.place.is_none()) {
         let name = &secret.name;
@@ -52,13 +56,13 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
     if let Some(why) = &list.note {
         note(&format!(
             "the keyring is not used ({why}); new secrets go into {}",
-            shown(&list.file)
+            display_path(&list.file)
         ));
     }
     ExitCode::SUCCESS
 }
 
-fn place(place: Option<SecretPlace>) -> Cell {
+fn place_cell(place: Option<SecretPlace>) -> Cell {
     match place {
         Some(SecretPlace::Keyring) => Cell::new("keyring"),
         Some(SecretPlace::File) => Cell::new("file"),
@@ -73,7 +77,7 @@ pub(crate) fn ask_for_secret(name: &str) {
 
 pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
     if json {
-        document(secret);
+        print_document(secret);
         return ExitCode::SUCCESS;
     }
     let kept = match secret.place {
@@ -93,7 +97,7 @@ pub(crate) fn secret_set(secret: &SecretInfo, json: bool) -> ExitCode {
 
 pub(crate) fn secret_removed(removed: &SecretRemoved, json: bool) -> ExitCode {
     if json {
-        document(removed);
+        print_document(removed);
         return ExitCode::SUCCESS;
     }
     println!("{} is removed", paint(NAME, &removed.name));

@@ -6,7 +6,7 @@ use super::terminal::println;
 use mux_proto::{Error, ServerInfo, ServerState, SourceNote};
 use serde_json::json;
 
-use super::{amounts, document, note, shown, style::harmless, warn};
+use super::{amounts, display_path, note, print_document, style::escape_text, warn};
 
 /// An edit of config.toml.
 #[derive(Debug)]
@@ -28,12 +28,12 @@ pub(crate) struct ServerEdit {
     pub(crate) verdict: Option<Option<ServerInfo>>,
     pub(crate) not_reloaded: Option<String>,
     /// The functions of an added source, or why they are unknown.
-    pub(crate) offered: Option<Result<Offered, Error>>,
+    pub(crate) offered: Option<Result<OfferedFunctions, Error>>,
 }
 
 /// The functions of a source.
 #[derive(Debug)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedFunctions {
     pub(crate) functions: usize,
     /// The paths of the first functions.
     pub(crate) some: Vec<String>,
@@ -101,16 +101,16 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
             Some(Err(error)) => told["problem"] = error.message.as_str().into(),
             None => {}
         }
-        document(&told);
+        print_document(&told);
         return ExitCode::SUCCESS;
     }
-    let (server, config) = (&edit.server, shown(&edit.config));
+    let (server, config) = (&edit.server, display_path(&edit.config));
     if !edit.changed {
         println!("nothing to change in {config}");
         return ExitCode::SUCCESS;
     }
     if !edit.diff.is_empty() {
-        println!("{}", harmless(edit.diff.trim_end()));
+        println!("{}", escape_text(edit.diff.trim_end()));
     }
     let would = if edit.dry_run { "would be " } else { "" };
     for name in &edit.secrets {
@@ -121,11 +121,11 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     }
     println!("{server} is {} in {config}", edit.change);
     if let Some(backup) = &edit.backup {
-        println!("backup: {}", shown(backup));
+        println!("backup: {}", display_path(backup));
     }
     match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
         (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
-        (_, _, Some(problem)) => warn(format!("{server} cannot be used: {}", harmless(problem))),
+        (_, _, Some(problem)) => warn(format!("{server} cannot be used: {}", escape_text(problem))),
         (Some(_), None, None) => println!("muxd has read it"),
         (None, None, None) if edit.offered.is_none() => {
             note("`mux servers` starts muxd, which reads it");
@@ -133,11 +133,11 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         (None, None, None) => {}
     }
     match &edit.offered {
-        Some(Ok(offered)) => told_of(server, offered),
+        Some(Ok(offered)) => print_functions(server, offered),
         Some(Err(error)) if edit.problem().is_none() => {
             warn(format!(
                 "{server} cannot be used yet: {}",
-                harmless(&error.message)
+                escape_text(&error.message)
             ));
         }
         Some(Err(_)) | None => {}
@@ -146,25 +146,25 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
 }
 
 /// Prints the number of functions, a few of them, and the notes.
-fn told_of(source: &str, offered: &Offered) {
+fn print_functions(source: &str, offered: &OfferedFunctions) {
     let (count, named) = (offered.functions, offered.some.len());
     let some: Vec<String> = offered
         .some
         .iter()
-        .map(|path| harmless(path).into_owned())
+        .map(|path| escape_text(path).into_owned())
         .collect();
     let more = if count > named { ", …" } else { "" };
-    let functions = amounts::count(count, "function");
+    let functions = amounts::count_text(count, "function");
     println!("{functions}: {}{more}", some.join(", "));
     for SourceNote { text, fix } in &offered.notes {
         let told = match fix {
             Some(fix) => format!("{text}; {fix}"),
             None => text.clone(),
         };
-        warn(harmless(&told));
+        warn(escape_text(&told));
     }
     for scheme in &offered.missing {
-        let scheme = harmless(scheme);
+        let scheme = escape_text(scheme);
         warn(format!(
             "no credential for `{scheme}`: `mux sources add … --replace --auth '{scheme}=…'`, or auth in [sources.{source}]"
         ));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    document, shown,
+    display_path, print_document,
     style::{DIM, GOOD, STRONG, paint},
     warn,
 };
@@ -63,13 +63,13 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
         {
             whole.extend(change);
         }
-        document(&whole);
+        print_document(&whole);
         return ExitCode::SUCCESS;
     }
     let would = if change.dry_run { "would run" } else { "ran" };
     for file in change.files.iter().filter(|file| file.changes) {
         match file.diff.is_empty() {
-            true => println!("{}", shown(&file.path)),
+            true => println!("{}", display_path(&file.path)),
             false => println!("{}", file.diff.trim_end()),
         }
     }
@@ -89,7 +89,7 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
             "{} {} listens on {} and starts {service} for the first client",
             paint(GOOD, "done:"),
             change.system,
-            shown(&change.socket)
+            display_path(&change.socket)
         ),
         (false, false, false) => println!(
             "{} {service} is removed; the first client starts muxd, as before",
@@ -107,7 +107,7 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
         None => (None, None),
     };
     if json {
-        document(&json!({
+        print_document(&json!({
             "service": report.service,
             "system": report.system,
             "installed": report.installed,
@@ -131,20 +131,20 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
         };
         println!("{} {state}", paint(STRONG, &report.service));
         for file in &report.files {
-            line("file", shown(file));
+            line("file", display_path(file));
         }
-        line("socket", shown(&report.socket));
+        line("socket", display_path(&report.socket));
     } else {
         println!(
             "no service is installed: the first client starts muxd; `mux service install` changes that"
         );
     }
     match pid {
-        Some(pid) => line("muxd", format!("pid {pid}, {}", by(started))),
+        Some(pid) => line("muxd", format!("pid {pid}, {}", start_origin_text(started))),
         None => line("muxd", "not running; the first client starts it".into()),
     }
     for file in &report.stale {
-        let file = shown(file);
+        let file = display_path(file);
         warn(format_args!(
             "{file} is not what this mux would write; `mux service install` shows what differs"
         ));
@@ -161,7 +161,7 @@ pub(crate) fn service(report: &ServiceReport, json: bool) -> ExitCode {
 }
 
 /// Describes how a daemon was started.
-pub(crate) fn by(started: Option<&Started>) -> String {
+pub(crate) fn start_origin_text(started: Option<&Started>) -> String {
     let Some(started) = started else {
         return "started by an unknown parent".into();
     };

@@ -8,46 +8,46 @@ use mux_proto::{ConfigReport, Setting, SettingSource, SettingsReport};
 use serde_json::{Value, json};
 
 use super::{
-    amounts::count,
-    document,
-    lists::{bare, flush},
-    note, shown,
+    amounts::count_text,
+    display_path,
+    lists::{borderless_table, table_text},
+    note, print_document,
     style::{ERROR, one_line, paint},
 };
 
-const VALUE_WIDTH: usize = 200;
+const MAX_VALUE_CHARS: usize = 200;
 
 pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
     if json {
-        document(report);
+        print_document(report);
         return ExitCode::SUCCESS;
     }
-    let mut table = bare(["SETTING", "VALUE", "FROM"]);
+    let mut table = borderless_table(["SETTING", "VALUE", "FROM"]);
     for setting in &report.settings {
         table.add_row([
-            Cell::new(one_line(&setting.name, VALUE_WIDTH)),
-            Cell::new(value(&setting.value)),
-            Cell::new(whence(setting)),
+            Cell::new(one_line(&setting.name, MAX_VALUE_CHARS)),
+            Cell::new(setting_value(&setting.value)),
+            Cell::new(setting_origin(setting)),
         ]);
     }
-    println!("{}", flush(&table));
-    note(&format!("the file is {}", shown(&report.file)));
+    println!("{}", table_text(&table));
+    note(&format!("the file is {}", display_path(&report.file)));
     for told in &report.notes {
-        note(&one_line(told, VALUE_WIDTH));
+        note(&one_line(told, MAX_VALUE_CHARS));
     }
     ExitCode::SUCCESS
 }
 
-fn value(value: &Value) -> String {
+fn setting_value(value: &Value) -> String {
     let text = match value {
         Value::Null => "-".into(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    one_line(&text, VALUE_WIDTH)
+    one_line(&text, MAX_VALUE_CHARS)
 }
 
-fn whence(setting: &Setting) -> String {
+fn setting_origin(setting: &Setting) -> String {
     let line = |what: &str| match setting.line {
         Some(line) => format!("{what}:{line}"),
         None => what.to_owned(),
@@ -58,25 +58,25 @@ fn whence(setting: &Setting) -> String {
         SettingSource::Agent => format!("{} (agent)", line("config.toml")),
         SettingSource::Project => setting.file.as_deref().map_or_else(
             || "project".into(),
-            |file| one_line(&shown(file), VALUE_WIDTH),
+            |file| one_line(&display_path(file), MAX_VALUE_CHARS),
         ),
     }
 }
 
 pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
     if json {
-        document(&json!({ "path": file, "exists": file.exists() }));
+        print_document(&json!({ "path": file, "exists": file.exists() }));
     } else {
-        println!("{}", shown(file));
+        println!("{}", display_path(file));
     }
     ExitCode::SUCCESS
 }
 
 /// Prints the problems of a configuration file. Exits with 1 if there are any.
 pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> ExitCode {
-    let file = shown(file);
+    let file = display_path(file);
     if json {
-        document(&json!({
+        print_document(&json!({
             "ok": report.problems.is_empty(),
             "file": file,
             "servers": report.servers,
@@ -93,7 +93,7 @@ pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> E
         if report.problems.is_empty() {
             println!(
                 "{file}: no errors found, {}",
-                count(report.servers, "server")
+                count_text(report.servers, "server")
             );
         }
     }

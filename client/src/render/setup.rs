@@ -6,11 +6,11 @@ use super::terminal::println;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{document, shown};
+use super::{display_path, print_document};
 
 /// The TypeScript compiler, installed or not.
 #[derive(Debug, Serialize)]
-pub(crate) struct Compiler {
+pub(crate) struct CompilerInfo {
     /// The path of the compiler, whether it exists or not.
     pub(crate) path: PathBuf,
     /// The version that it reports; `None` if it does not exist or does not run.
@@ -18,11 +18,13 @@ pub(crate) struct Compiler {
 }
 
 /// Prints the installed compiler. Exits with 1 if there is none.
-pub(crate) fn compiler(compiler: &Compiler, json: bool) -> ExitCode {
-    let path = shown(&compiler.path);
+pub(crate) fn compiler(compiler: &CompilerInfo, json: bool) -> ExitCode {
+    let path = display_path(&compiler.path);
     match (&compiler.version, json) {
         (version, true) => {
-            document(&json!({ "ok": true, "installed": version.is_some(), "compiler": compiler }));
+            print_document(
+                &json!({ "ok": true, "installed": version.is_some(), "compiler": compiler }),
+            );
         }
         (Some(version), false) => println!("TypeScript {version} is installed: {path}"),
         (None, false) => println!("no TypeScript compiler is installed in {path}; run `mux setup`"),
@@ -31,11 +33,11 @@ pub(crate) fn compiler(compiler: &Compiler, json: bool) -> ExitCode {
 }
 
 /// Prints the installation. `from` is the source of the package; `None` if the compiler was already installed.
-pub(crate) fn installed(compiler: &Compiler, from: Option<&str>, json: bool) -> ExitCode {
+pub(crate) fn installed(compiler: &CompilerInfo, from: Option<&str>, json: bool) -> ExitCode {
     let version = compiler.version.as_deref().unwrap_or_default();
-    let path = shown(&compiler.path);
+    let path = display_path(&compiler.path);
     match (from, json) {
-        (_, true) => document(&json!({ "ok": true, "from": from, "compiler": compiler })),
+        (_, true) => print_document(&json!({ "ok": true, "from": from, "compiler": compiler })),
         (Some(from), false) => {
             println!("TypeScript {version} from {from}, checksum verified");
             println!("installed in {path}; programs are checked with it from now on");

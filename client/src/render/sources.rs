@@ -7,27 +7,30 @@ use comfy_table::Cell;
 use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
 
 use super::{
-    amounts, document,
-    lists::{bare, flush, remarks_on, state},
-    shown,
-    style::{NAME, harmless, paint},
+    amounts, display_path,
+    lists::{borderless_table, server_remarks, state_cell, table_text},
+    print_document,
+    style::{NAME, escape_text, paint},
     warn,
 };
 
 /// The maximum number of names of each kind that are listed; the others are counted.
-const NAMED: usize = 20;
+const MAX_NAMED_CHANGES: usize = 20;
 
 pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> ExitCode {
     if json {
-        document(&sources);
+        print_document(&sources);
         return ExitCode::SUCCESS;
     }
     if sources.is_empty() {
-        eprintln!("no source is configured in {}; add one:\n", shown(config));
+        eprintln!(
+            "no source is configured in {}; add one:\n",
+            display_path(config)
+        );
         eprintln!("mux sources add petstore --openapi petstore.json");
         return ExitCode::SUCCESS;
     }
-    let mut table = bare([
+    let mut table = borderless_table([
         "SOURCE",
         "KIND",
         "STATE",
@@ -45,21 +48,21 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
         table.add_row([
             Cell::new(&source.name),
             Cell::new(info.kind.as_deref().unwrap_or("-")),
-            state(source.state),
+            state_cell(source.state),
             Cell::new(functions),
             Cell::new(source.calls),
             Cell::new(info.requests),
-            Cell::new(age(&info, &source.command)),
-            Cell::new(harmless(&source.command)),
+            Cell::new(description_age(&info, &source.command)),
+            Cell::new(escape_text(&source.command)),
         ]);
     }
-    println!("{}", flush(&table));
+    println!("{}", table_text(&table));
     for source in sources {
-        for remark in remarks_on(source) {
+        for remark in server_remarks(source) {
             println!(
                 "{}: {}",
                 paint(NAME, &source.name),
-                super::indented(&remark)
+                super::indent_continuation(&remark)
             );
         }
     }
@@ -67,12 +70,12 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
 }
 
 /// The age of a description. A file has none, because it is watched for changes.
-fn age(info: &SourceInfo, address: &str) -> String {
+fn description_age(info: &SourceInfo, address: &str) -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
     match info.fetched_ms {
-        Some(at) => amounts::ago(now.saturating_sub(at)),
+        Some(at) => amounts::age_text(now.saturating_sub(at)),
         None if address.contains("://") || address.starts_with('$') => "not read yet".into(),
         None => "a file".into(),
     }
@@ -80,7 +83,7 @@ fn age(info: &SourceInfo, address: &str) -> String {
 
 pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode {
     if json {
-        document(found);
+        print_document(found);
         return ExitCode::SUCCESS;
     }
     let (source, functions) = (&found.source, found.functions);
@@ -95,22 +98,22 @@ pub(crate) fn refreshed_source(found: &RefreshedSource, json: bool) -> ExitCode 
         return ExitCode::SUCCESS;
     }
     for (kind, mark, names) in kinds {
-        for name in names.iter().take(NAMED) {
-            println!("{mark} {source}.{}", harmless(name));
+        for name in names.iter().take(MAX_NAMED_CHANGES) {
+            println!("{mark} {source}.{}", escape_text(name));
         }
-        if names.len() > NAMED {
-            println!("{mark} … {} more {kind}", names.len() - NAMED);
+        if names.len() > MAX_NAMED_CHANGES {
+            println!("{mark} … {} more {kind}", names.len() - MAX_NAMED_CHANGES);
         }
     }
     println!("{source} has {functions} functions now");
     for origin in &found.origins {
-        let origin = harmless(origin);
+        let origin = escape_text(origin);
         warn(format!(
             "its description sends calls or secrets to {origin}, and did not before"
         ));
     }
     for note in &found.notes {
-        warn(harmless(note));
+        warn(escape_text(note));
     }
     ExitCode::SUCCESS
 }

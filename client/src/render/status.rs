@@ -7,10 +7,10 @@ use mux_proto::{CheckerStatus, Degraded, ServerInfo, Status, TelemetryStatus};
 use serde_json::{Value, json};
 
 use super::{
-    amounts, document,
-    lists::{remarks_on, table},
-    screen, shown, started_by,
-    style::{DIM, NAME, STRONG, WARN, harmless, one_line, paint},
+    amounts, display_path,
+    lists::{server_remarks, server_table},
+    print_document, screen, started_by,
+    style::{DIM, NAME, STRONG, WARN, escape_text, one_line, paint},
     warn,
 };
 
@@ -23,23 +23,26 @@ pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
         {
             whole.extend(status);
         }
-        document(&whole);
+        print_document(&whole);
         return ExitCode::SUCCESS;
     }
-    let mut above = head(status);
+    let mut above = head_lines(status);
     if all {
         println!("{}", above.join("\n"));
-        for line in whole(status) {
+        for line in full_lines(status) {
             println!("{line}");
         }
         servers(&status.servers);
     } else {
-        above.extend(short(status));
+        above.extend(short_lines(status));
         println!("{}", above.join("\n"));
         if !status.servers.is_empty() {
             // Problems are printed below, on the same screen.
             let above = above.len() + 1 + status.problems.len();
-            println!("\n{}", screen::fitting(&status.servers, above).join("\n"));
+            println!(
+                "\n{}",
+                screen::fitting_lines(&status.servers, above).join("\n")
+            );
         }
     }
     for problem in &status.problems {
@@ -49,7 +52,7 @@ pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
 }
 
 /// The lines for the daemon itself and its degraded modes.
-fn head(status: &Status) -> Vec<String> {
+fn head_lines(status: &Status) -> Vec<String> {
     let uptime = Duration::from_secs(status.uptime_ms / 1_000);
     let mut lines = vec![format!(
         "{} {} (contract {}), pid {}, up {}",
@@ -60,14 +63,18 @@ fn head(status: &Status) -> Vec<String> {
         humantime::format_duration(uptime)
     )];
     for Degraded { mode, message, fix } in &status.degraded {
-        let mode = paint(WARN, format!("degraded ({}):", harmless(mode)));
-        lines.push(format!("{mode} {}", super::indented(message)));
-        lines.push(format!("  {} {}", paint(DIM, "fix:"), super::indented(fix)));
+        let mode = paint(WARN, format!("degraded ({}):", escape_text(mode)));
+        lines.push(format!("{mode} {}", super::indent_continuation(message)));
+        lines.push(format!(
+            "  {} {}",
+            paint(DIM, "fix:"),
+            super::indent_continuation(fix)
+        ));
     }
     lines
 }
 
-fn line(what: &str, text: impl std::fmt::Display) -> String {
+fn labeled_line(what: &str, text: impl std::fmt::Display) -> String {
     format!("{} {text}", paint(DIM, format!("{what:<8}")))
 }
 
@@ -106,54 +113,54 @@ fn memory(status: &Status) -> Option<String> {
 }
 
 /// The lines that fit on one screen.
-fn short(status: &Status) -> Vec<String> {
+fn short_lines(status: &Status) -> Vec<String> {
     let memory = memory(status).map(|memory| format!(", {memory}"));
-    let mut lines = vec![line(
+    let mut lines = vec![labeled_line(
         "engine",
         format!("{}{}", engine(status), memory.unwrap_or_default()),
     )];
     if status.started.is_some() {
-        lines.push(line("started", started_by(status.started.as_ref())));
+        lines.push(labeled_line("started", started_by(status.started.as_ref())));
     }
-    if let Some(spans) = status.telemetry.as_ref().and_then(spans) {
-        lines.push(line("spans", spans));
+    if let Some(spans) = status.telemetry.as_ref().and_then(spans_text) {
+        lines.push(labeled_line("spans", spans));
     }
-    lines.push(line("workers", workers(status)));
-    lines.push(line("types", types(&status.checker)));
-    let clients = amounts::count(status.clients, "client");
-    lines.push(line("runs", format!("{}; {clients}", runs(status))));
-    lines.push(line("config", shown(&status.config)));
-    lines.push(line("log", shown(&status.log)));
+    lines.push(labeled_line("workers", workers(status)));
+    lines.push(labeled_line("types", checker_text(&status.checker)));
+    let clients = amounts::count_text(status.clients, "client");
+    lines.push(labeled_line("runs", format!("{}; {clients}", runs(status))));
+    lines.push(labeled_line("config", display_path(&status.config)));
+    lines.push(labeled_line("log", display_path(&status.log)));
     lines
 }
 
 /// All lines about the daemon itself.
-fn whole(status: &Status) -> Vec<String> {
-    let mut lines = vec![line("engine", engine(status))];
+fn full_lines(status: &Status) -> Vec<String> {
+    let mut lines = vec![labeled_line("engine", engine(status))];
     if status.started.is_some() {
-        lines.push(line("started", started_by(status.started.as_ref())));
+        lines.push(labeled_line("started", started_by(status.started.as_ref())));
     }
-    if let Some(spans) = status.telemetry.as_ref().and_then(spans) {
-        lines.push(line("spans", spans));
+    if let Some(spans) = status.telemetry.as_ref().and_then(spans_text) {
+        lines.push(labeled_line("spans", spans));
     }
-    lines.push(line("workers", workers(status)));
+    lines.push(labeled_line("workers", workers(status)));
     if !status.workers.layers.is_empty() {
-        lines.push(line("sandbox", status.workers.layers.join(", ")));
+        lines.push(labeled_line("sandbox", status.workers.layers.join(", ")));
     }
     if status.engine.is_some() {
         let text = match status.workers.snapshot {
             true => "isolates start from one",
             false => "none; isolates start from source",
         };
-        lines.push(line("snapshot", text));
+        lines.push(labeled_line("snapshot", text));
     }
-    lines.push(line("types", types(&status.checker)));
-    lines.push(line("runs", runs(status)));
-    lines.push(line("clients", status.clients));
-    lines.extend(memory(status).map(|memory| line("memory", memory)));
-    lines.push(line("config", shown(&status.config)));
-    lines.push(line("log", shown(&status.log)));
-    lines.push(line("socket", shown(&status.socket)));
+    lines.push(labeled_line("types", checker_text(&status.checker)));
+    lines.push(labeled_line("runs", runs(status)));
+    lines.push(labeled_line("clients", status.clients));
+    lines.extend(memory(status).map(|memory| labeled_line("memory", memory)));
+    lines.push(labeled_line("config", display_path(&status.config)));
+    lines.push(labeled_line("log", display_path(&status.log)));
+    lines.push(labeled_line("socket", display_path(&status.socket)));
     lines
 }
 
@@ -161,21 +168,21 @@ fn servers(servers: &[ServerInfo]) {
     if servers.is_empty() {
         return;
     }
-    println!("\n{}", table(servers));
+    println!("\n{}", server_table(servers));
     // The table has no column for functions of an API that cannot be called.
     for source in servers.iter().filter(|server| server.source.is_some()) {
-        for remark in remarks_on(source) {
+        for remark in server_remarks(source) {
             println!(
                 "{}: {}",
                 paint(NAME, &source.name),
-                super::indented(&remark)
+                super::indent_continuation(&remark)
             );
         }
     }
 }
 
 /// Where trace spans are sent; `None` if no endpoint is configured.
-fn spans(telemetry: &TelemetryStatus) -> Option<String> {
+fn spans_text(telemetry: &TelemetryStatus) -> Option<String> {
     let to = one_line(telemetry.endpoint.as_deref()?, 120);
     if !telemetry.built_in {
         return Some(format!(
@@ -192,13 +199,13 @@ fn spans(telemetry: &TelemetryStatus) -> Option<String> {
 }
 
 /// The state of the type checker.
-fn types(checker: &CheckerStatus) -> String {
+fn checker_text(checker: &CheckerStatus) -> String {
     if let Some(problem) = &checker.problem {
-        return format!("not checked: {}", super::indented(problem));
+        return format!("not checked: {}", super::indent_continuation(problem));
     }
     let compiler = match (&checker.version, &checker.compiler) {
         (Some(version), _) => format!("TypeScript {version}"),
-        (None, Some(compiler)) => shown(compiler),
+        (None, Some(compiler)) => display_path(compiler),
         (None, None) => return "not checked yet".into(),
     };
     let checks = format!(
@@ -217,7 +224,7 @@ fn types(checker: &CheckerStatus) -> String {
 /// Prints that no daemon is running.
 pub(crate) fn not_running(socket: &Path, json: bool) {
     if json {
-        document(&json!({ "running": false, "socket": socket }));
+        print_document(&json!({ "running": false, "socket": socket }));
     } else {
         eprintln!("no muxd is running; it starts with the first command that needs it");
     }

@@ -7,18 +7,18 @@ use std::io;
 use mux_proto::Handle;
 use serde_json::Value;
 
-use super::{data, plain, unescape::Unescape};
+use super::{print_data, print_value, unescape::JsonUnescaper};
 
 /// The maximum length of JSON text that is formatted, in bytes; a longer one is printed as it is stored.
-const LAID_OUT: u64 = 8 << 20;
+const MAX_FORMATTED_BYTES: u64 = 8 << 20;
 
 /// Prints the pages of a stored value, in order.
-pub(crate) struct StoredValue(How);
+pub(crate) struct StoredValue(StoredOutput);
 
-enum How {
+enum StoredOutput {
     /// The value is one JSON string.
     Text {
-        text: Unescape,
+        text: JsonUnescaper,
         ends_line: bool,
     },
     Collect(String),
@@ -28,44 +28,44 @@ enum How {
 impl StoredValue {
     pub(crate) fn new(handle: &Handle) -> Self {
         Self(if handle.preview.trim_start().starts_with('"') {
-            How::Text {
-                text: Unescape::default(),
+            StoredOutput::Text {
+                text: JsonUnescaper::default(),
                 ends_line: false,
             }
-        } else if handle.bytes <= LAID_OUT {
-            How::Collect(String::new())
+        } else if handle.bytes <= MAX_FORMATTED_BYTES {
+            StoredOutput::Collect(String::new())
         } else {
-            How::AsItIs
+            StoredOutput::AsItIs
         })
     }
 
-    pub(crate) fn page(&mut self, page: &str) -> io::Result<()> {
+    pub(crate) fn print_page(&mut self, page: &str) -> io::Result<()> {
         match &mut self.0 {
-            How::Text { text, ends_line } => {
-                let piece = text.piece(page);
+            StoredOutput::Text { text, ends_line } => {
+                let piece = text.unescape_piece(page);
                 if let Some(last) = piece.chars().next_back() {
                     *ends_line = last == '\n';
                 }
-                data(&piece)
+                print_data(&piece)
             }
-            How::Collect(whole) => {
+            StoredOutput::Collect(whole) => {
                 whole.push_str(page);
                 Ok(())
             }
-            How::AsItIs => data(page),
+            StoredOutput::AsItIs => print_data(page),
         }
     }
 
     /// Prints the rest after the last page.
-    pub(crate) fn end(self) -> io::Result<()> {
+    pub(crate) fn print_rest(self) -> io::Result<()> {
         match self.0 {
-            How::Text {
+            StoredOutput::Text {
                 ends_line: true, ..
             } => Ok(()),
-            How::Text { .. } | How::AsItIs => data("\n"),
-            How::Collect(whole) => match serde_json::from_str::<Value>(&whole) {
-                Ok(value) => plain(&value),
-                Err(_) => data(&whole).and_then(|()| data("\n")),
+            StoredOutput::Text { .. } | StoredOutput::AsItIs => print_data("\n"),
+            StoredOutput::Collect(whole) => match serde_json::from_str::<Value>(&whole) {
+                Ok(value) => print_value(&value),
+                Err(_) => print_data(&whole).and_then(|()| print_data("\n")),
             },
         }
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 
-use super::terminal::{spelled_in_one_line, spelled_out};
+use super::terminal::{escape_one_line, escape_visible};
 
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARN: Style = AnsiColor::Yellow.on_default().bold();
@@ -20,7 +20,7 @@ pub(super) fn paint(style: Style, text: impl std::fmt::Display) -> String {
 
 /// At most `most` characters of a text on one line, with invisible characters escaped.
 pub(super) fn one_line(text: &str, most: usize) -> String {
-    let text = spelled_in_one_line(text);
+    let text = escape_one_line(text);
     let mut line: String = text.chars().take(most).collect();
     if text.chars().count() > most {
         line.push('\u{2026}');
@@ -29,8 +29,8 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
 }
 
 /// Escapes control sequences and invisible characters in the text of a program or server.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    spelled_out(text)
+pub(super) fn escape_text(text: &str) -> Cow<'_, str> {
+    escape_visible(text)
 }
 
 #[cfg(test)]

@@ -33,19 +33,19 @@ pub(crate) use {eprint, eprintln, print, println};
 
 /// Prints text for people to standard output.
 pub(crate) fn out(text: fmt::Arguments<'_>) {
-    anstream::print!("{}", styled(&text.to_string()));
+    anstream::print!("{}", escape_keeping_colors(&text.to_string()));
 }
 
 /// Prints text for people to standard error.
 pub(crate) fn err(text: fmt::Arguments<'_>) {
-    anstream::eprint!("{}", styled(&text.to_string()));
+    anstream::eprint!("{}", escape_keeping_colors(&text.to_string()));
 }
 
 /// Prints data of a program or tool to standard output, unchanged; escaped only if that is a terminal.
-pub(crate) fn data(text: &str) -> io::Result<()> {
+pub(crate) fn print_data(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let text = match stdout.is_terminal() {
-        true => spelled_out(text),
+        true => escape_visible(text),
         false => text.into(),
     };
     stdout.write_all(text.as_bytes())?;
@@ -53,25 +53,25 @@ pub(crate) fn data(text: &str) -> io::Result<()> {
 }
 
 /// Prints JSON text, with control and invisible characters escaped as JSON.
-pub(crate) fn json(text: &str) -> io::Result<()> {
+pub(crate) fn print_json(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(escaped_json(text).as_bytes())?;
     stdout.flush()
 }
 
 /// Escapes control and invisible characters in a foreign text. Line breaks and tabs are kept.
-pub(crate) fn spelled_out(text: &str) -> Cow<'_, str> {
-    spelled(text, |c, spelled| spelled.extend(c.escape_default()))
+pub(crate) fn escape_visible(text: &str) -> Cow<'_, str> {
+    escape_with(text, |c, spelled| spelled.extend(c.escape_default()))
 }
 
 /// Escapes a foreign text on one line: control characters become spaces.
-pub(crate) fn spelled_in_one_line(text: &str) -> String {
-    spelled_out(&text.replace(char::is_control, " ")).into_owned()
+pub(crate) fn escape_one_line(text: &str) -> String {
+    escape_visible(&text.replace(char::is_control, " ")).into_owned()
 }
 
 /// JSON text with characters that match [`acts`] as `\uXXXX`; they can only occur in strings.
 pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
-    spelled(text, |c, spelled| {
+    escape_with(text, |c, spelled| {
         for unit in c.encode_utf16(&mut [0; 2]) {
             spelled.push_str(&format!("\\u{unit:04x}"));
         }
@@ -79,7 +79,7 @@ pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a character controls the terminal or is invisible.
-pub(crate) fn acts(c: char) -> bool {
+pub(crate) fn is_unsafe_char(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -88,13 +88,13 @@ pub(crate) fn acts(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-fn spelled(text: &str, how: impl Fn(char, &mut String)) -> Cow<'_, str> {
-    if !text.contains(acts) {
+fn escape_with(text: &str, how: impl Fn(char, &mut String)) -> Cow<'_, str> {
+    if !text.contains(is_unsafe_char) {
         return text.into();
     }
     let mut spelled = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        match acts(c) {
+        match is_unsafe_char(c) {
             true => how(c, &mut spelled),
             false => spelled.push(c),
         }
@@ -103,15 +103,15 @@ fn spelled(text: &str, how: impl Fn(char, &mut String)) -> Cow<'_, str> {
 }
 
 /// Escapes a text, except for colors.
-fn styled(text: &str) -> Cow<'_, str> {
-    if !text.contains(acts) {
+fn escape_keeping_colors(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe_char) {
         return text.into();
     }
     let mut styled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\u{1b}') {
-        styled.push_str(&spelled_out(&rest[..at]));
-        let length = colour(&rest[at..]);
+        styled.push_str(&escape_visible(&rest[..at]));
+        let length = color_sequence_len(&rest[at..]);
         match length {
             0 => {
                 styled.push_str("\\u{1b}");
@@ -123,13 +123,13 @@ fn styled(text: &str) -> Cow<'_, str> {
             }
         }
     }
-    styled.push_str(&spelled_out(rest));
+    styled.push_str(&escape_visible(rest));
     styled.into()
 }
 
 /// The length of the escape sequence at the start, if it only sets a color or weight; otherwise 0. Styles that hide
 /// text are not allowed.
-fn colour(text: &str) -> usize {
+fn color_sequence_len(text: &str) -> usize {
     let Some(body) = text.strip_prefix("\u{1b}[") else {
         return 0;
     };
@@ -171,20 +171,20 @@ mod tests {
             ("rm \u{202e}txt\u{200b}", "rm \\u{202e}txt\\u{200b}"),
             ("\u{1b}", "\\u{1b}"),
         ] {
-            assert_eq!(styled(text), shown);
+            assert_eq!(escape_keeping_colors(text), shown);
         }
         assert_eq!(
-            spelled_out(&red),
+            escape_visible(&red),
             format!("\\u{{1b}}[1m\\u{{1b}}[31mred\\u{{1b}}[0m")
         );
-        assert_eq!(spelled_in_one_line("a\nb\rc"), "a b c");
+        assert_eq!(escape_one_line("a\nb\rc"), "a b c");
     }
 
     #[test]
     fn escaped_json_is_the_same_value() {
         let value = serde_json::json!({ "a\u{9b}": "\u{202e}\u{e0041}\n\u{1f600}" });
         let text = escaped_json(&value.to_string()).into_owned();
-        assert!(!text.contains(acts), "{text}");
+        assert!(!text.contains(is_unsafe_char), "{text}");
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&text).unwrap(),
             value

@@ -12,14 +12,15 @@ use comfy_table::Cell;
 
 pub(crate) use self::terminal::{TopTerminal, can_draw as can_draw_top};
 use super::{
-    amounts, document,
-    lists::{bare, flush},
-    runs::{TITLE, calls, client, state_name},
+    amounts,
+    lists::{borderless_table, table_text},
+    print_document,
+    runs::{MAX_TITLE_CHARS, calls_text, client_name, state_name},
     style::{STRONG, one_line, paint},
 };
-use crate::top::{Figures, ServerFigures};
+use crate::top::{ServerFigures, TopFigures};
 
-const SERVERS: [&str; 10] = [
+const SERVER_COLUMNS: [&str; 10] = [
     "SERVER",
     "STATE",
     "SESSIONS",
@@ -31,35 +32,35 @@ const SERVERS: [&str; 10] = [
     "ERRORS",
     "MEMORY",
 ];
-const RUNS: [&str; 6] = ["RUN", "STATE", "AGE", "CALLS", "CLIENT", "PROGRAM"];
+const RUN_COLUMNS: [&str; 6] = ["RUN", "STATE", "AGE", "CALLS", "CLIENT", "PROGRAM"];
 
 /// Prints the current figures, without a live display.
-pub(crate) fn top_once(figures: &Figures, json: bool) -> ExitCode {
+pub(crate) fn top_once(figures: &TopFigures, json: bool) -> ExitCode {
     if json {
-        document(figures);
+        print_document(figures);
         return ExitCode::SUCCESS;
     }
-    let [first, second] = summary(figures);
+    let [first, second] = summary_lines(figures);
     println!("{} {first}\n{second}", paint(STRONG, "muxd"));
     if !figures.servers.is_empty() {
-        let mut table = bare(SERVERS);
+        let mut table = borderless_table(SERVER_COLUMNS);
         for server in &figures.servers {
             table.add_row(server_cells(server).map(Cell::new));
         }
-        println!("\n{}", flush(&table));
+        println!("\n{}", table_text(&table));
     }
     if !figures.running.is_empty() {
-        let mut table = bare(RUNS);
+        let mut table = borderless_table(RUN_COLUMNS);
         for run in &figures.running {
             table.add_row(run_cells(run).map(Cell::new));
         }
-        println!("\n{}", flush(&table));
+        println!("\n{}", table_text(&table));
     }
     ExitCode::SUCCESS
 }
 
 /// Two lines about the daemon as a whole.
-fn summary(figures: &Figures) -> [String; 2] {
+fn summary_lines(figures: &TopFigures) -> [String; 2] {
     let uptime = Duration::from_secs(figures.uptime_seconds as u64);
     let cpu = match (figures.cpu, figures.cpu_seconds) {
         (Some(share), _) => format!("cpu {:.1}%", share * 100.0),
@@ -86,7 +87,7 @@ fn summary(figures: &Figures) -> [String; 2] {
             figures.build,
             figures.pid,
             humantime::format_duration(uptime),
-            bytes(figures.memory_bytes),
+            size_or_dash(figures.memory_bytes),
             figures
                 .open_fds
                 .map_or_else(|| "-".into(), |fds| fds.to_string()),
@@ -98,7 +99,7 @@ fn summary(figures: &Figures) -> [String; 2] {
 
 fn server_cells(server: &ServerFigures) -> [String; 10] {
     [
-        one_line(&server.name, TITLE),
+        one_line(&server.name, MAX_TITLE_CHARS),
         server.state.clone(),
         server.sessions.to_string(),
         server.calls.to_string(),
@@ -106,10 +107,10 @@ fn server_cells(server: &ServerFigures) -> [String; 10] {
             .calls_per_second
             .map_or_else(|| "-".into(), |rate| format!("{rate:.1}")),
         server.in_flight.to_string(),
-        seconds(server.p50_seconds),
-        seconds(server.p99_seconds),
+        seconds_or_dash(server.p50_seconds),
+        seconds_or_dash(server.p99_seconds),
         server.errors.to_string(),
-        bytes(server.memory_bytes),
+        size_or_dash(server.memory_bytes),
     ]
 }
 
@@ -117,17 +118,20 @@ fn run_cells(run: &mux_proto::RunInfo) -> [String; 6] {
     [
         run.run.clone(),
         state_name(run),
-        amounts::took(run.ms as f64),
-        calls(run),
-        one_line(client(run), TITLE),
-        one_line(&run.title, TITLE),
+        amounts::duration_text(run.ms as f64),
+        calls_text(run),
+        one_line(client_name(run), MAX_TITLE_CHARS),
+        one_line(&run.title, MAX_TITLE_CHARS),
     ]
 }
 
-fn seconds(seconds: Option<f64>) -> String {
-    seconds.map_or_else(|| "-".into(), |seconds| amounts::took(seconds * 1_000.0))
+fn seconds_or_dash(seconds: Option<f64>) -> String {
+    seconds.map_or_else(
+        || "-".into(),
+        |seconds| amounts::duration_text(seconds * 1_000.0),
+    )
 }
 
-fn bytes(bytes: Option<u64>) -> String {
-    bytes.map_or_else(|| "-".into(), amounts::bytes)
+fn size_or_dash(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".into(), amounts::size_text)
 }

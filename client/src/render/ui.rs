@@ -3,12 +3,12 @@
 use super::terminal::println;
 use serde_json::json;
 
-use super::{document, note};
+use super::{note, print_document};
 
 /// Prints the address at which the page is served.
 pub(crate) fn serving(url: &str, port: u16, opened: bool, json: bool) {
     if json {
-        document(&json!({ "url": url, "port": port }));
+        print_document(&json!({ "url": url, "port": port }));
         return;
     }
     println!("{url}");

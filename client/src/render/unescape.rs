@@ -4,14 +4,14 @@
 
 /// Unescapes one JSON string, from its opening quote to its closing quote.
 #[derive(Debug, Default)]
-pub(super) struct Unescape {
-    state: State,
+pub(super) struct JsonUnescaper {
+    state: UnescapeState,
     /// A high surrogate, which a low surrogate must follow directly.
     high: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum State {
+enum UnescapeState {
     #[default]
     Before,
     Text,
@@ -21,57 +21,57 @@ enum State {
     After,
 }
 
-impl Unescape {
+impl JsonUnescaper {
     /// Unescapes the next piece.
-    pub(super) fn piece(&mut self, piece: &str) -> String {
+    pub(super) fn unescape_piece(&mut self, piece: &str) -> String {
         let mut text = String::with_capacity(piece.len());
         for c in piece.chars() {
-            self.state = self.step(c, &mut text);
+            self.state = self.next_state(c, &mut text);
         }
         text
     }
 
-    fn step(&mut self, c: char, text: &mut String) -> State {
+    fn next_state(&mut self, c: char, text: &mut String) -> UnescapeState {
         match (self.state, c) {
-            (State::Before, '"') => State::Text,
-            (State::Before | State::After, _) => self.state,
-            (State::Text, '\\') => State::Escape,
-            (State::Text, '"') => {
-                self.settle(text);
-                State::After
+            (UnescapeState::Before, '"') => UnescapeState::Text,
+            (UnescapeState::Before | UnescapeState::After, _) => self.state,
+            (UnescapeState::Text, '\\') => UnescapeState::Escape,
+            (UnescapeState::Text, '"') => {
+                self.flush_surrogate(text);
+                UnescapeState::After
             }
-            (State::Escape, 'u') => State::Unit(0, 0),
-            (State::Text, c) => self.put(c, text),
-            (State::Escape, 'n') => self.put('\n', text),
-            (State::Escape, 't') => self.put('\t', text),
-            (State::Escape, 'r') => self.put('\r', text),
-            (State::Escape, 'b') => self.put('\u{8}', text),
-            (State::Escape, 'f') => self.put('\u{c}', text),
-            (State::Escape, c) => self.put(c, text),
-            (State::Unit(digits, value), c) => {
+            (UnescapeState::Escape, 'u') => UnescapeState::Unit(0, 0),
+            (UnescapeState::Text, c) => self.put(c, text),
+            (UnescapeState::Escape, 'n') => self.put('\n', text),
+            (UnescapeState::Escape, 't') => self.put('\t', text),
+            (UnescapeState::Escape, 'r') => self.put('\r', text),
+            (UnescapeState::Escape, 'b') => self.put('\u{8}', text),
+            (UnescapeState::Escape, 'f') => self.put('\u{c}', text),
+            (UnescapeState::Escape, c) => self.put(c, text),
+            (UnescapeState::Unit(digits, value), c) => {
                 let digit = c.to_digit(16).and_then(|digit| u16::try_from(digit).ok());
                 let value = (value << 4) | digit.unwrap_or_default();
                 if digits < 3 {
-                    return State::Unit(digits + 1, value);
+                    return UnescapeState::Unit(digits + 1, value);
                 }
-                self.unit(value, text);
-                State::Text
+                self.push_code_unit(value, text);
+                UnescapeState::Text
             }
         }
     }
 
-    fn put(&mut self, c: char, text: &mut String) -> State {
-        self.settle(text);
+    fn put(&mut self, c: char, text: &mut String) -> UnescapeState {
+        self.flush_surrogate(text);
         text.push(c);
-        State::Text
+        UnescapeState::Text
     }
 
-    fn unit(&mut self, unit: u16, text: &mut String) {
+    fn push_code_unit(&mut self, unit: u16, text: &mut String) {
         if let (Some(high), 0xdc00..=0xdfff) = (self.high, unit) {
             self.high = None;
             text.extend(char::decode_utf16([high, unit]).flatten());
         } else if (0xd800..=0xdbff).contains(&unit) {
-            self.settle(text);
+            self.flush_surrogate(text);
             self.high = Some(unit);
         } else {
             let c = char::from_u32(unit.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -80,7 +80,7 @@ impl Unescape {
     }
 
     /// Replaces a surrogate without its other half.
-    fn settle(&mut self, text: &mut String) {
+    fn flush_surrogate(&mut self, text: &mut String) {
         if self.high.take().is_some() {
             text.push(char::REPLACEMENT_CHARACTER);
         }
@@ -104,12 +104,16 @@ mod tests {
                 "\u{fffd}x\u{fffd}\u{fffd}😀",
             ),
         ] {
-            let mut whole = Unescape::default();
-            assert_eq!(whole.piece(json), text, "{json}");
+            let mut whole = JsonUnescaper::default();
+            assert_eq!(whole.unescape_piece(json), text, "{json}");
             for (cut, _) in json.char_indices() {
-                let mut halves = Unescape::default();
-                let first = halves.piece(&json[..cut]);
-                assert_eq!(first + &halves.piece(&json[cut..]), text, "{json} at {cut}");
+                let mut halves = JsonUnescaper::default();
+                let first = halves.unescape_piece(&json[..cut]);
+                assert_eq!(
+                    first + &halves.unescape_piece(&json[cut..]),
+                    text,
+                    "{json} at {cut}"
+                );
             }
         }
     }

@@ -9,10 +9,10 @@ use super::terminal::println;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{amounts, document, shown};
+use super::{amounts, display_path, print_document};
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Version {
+pub(crate) struct VersionInfo {
     pub(crate) build: &'static str,
     pub(crate) contract: u32,
     /// The name and version of the worker's engine; `None` if no worker reports it.
@@ -21,12 +21,12 @@ pub(crate) struct Version {
     pub(crate) otel: Option<bool>,
 }
 
-pub(crate) fn version(version: &Version, json: bool) -> ExitCode {
+pub(crate) fn version(version: &VersionInfo, json: bool) -> ExitCode {
     if json {
-        document(version);
+        print_document(version);
         return ExitCode::SUCCESS;
     }
-    let Version {
+    let VersionInfo {
         build, contract, ..
     } = version;
     let otel = match version.otel {
@@ -45,12 +45,12 @@ pub(crate) fn version(version: &Version, json: bool) -> ExitCode {
 }
 
 /// Prints which manual pages were written.
-pub(crate) fn manual(dir: &Path, pages: &[PathBuf], json: bool) -> ExitCode {
+pub(crate) fn manual_pages_written(dir: &Path, pages: &[PathBuf], json: bool) -> ExitCode {
     if json {
-        document(&json!({ "ok": true, "pages": pages }));
+        print_document(&json!({ "ok": true, "pages": pages }));
     } else {
-        let count = amounts::count(pages.len(), "page");
-        println!("{count} written to {}", shown(dir));
+        let count = amounts::count_text(pages.len(), "page");
+        println!("{count} written to {}", display_path(dir));
     }
     ExitCode::SUCCESS
 }

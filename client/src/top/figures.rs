@@ -4,13 +4,13 @@ use mux_proto::{RunInfo, RunState};
 use serde::Serialize;
 
 use super::{
-    history::History,
-    reading::{Reading, ServerReading},
+    history::ReadingHistory,
+    reading::{MetricsReading, ServerReading},
 };
 
 /// The figures of a daemon. Absent values are unknown, or not known yet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Figures {
+pub(crate) struct TopFigures {
     pub(crate) pid: u32,
     pub(crate) build: String,
     pub(crate) uptime_seconds: f64,
@@ -26,15 +26,15 @@ pub(crate) struct Figures {
     pub(crate) open_fds: Option<u64>,
     pub(crate) clients: u64,
     pub(crate) approvals: u64,
-    pub(crate) workers: Workers,
-    pub(crate) runs: Runs,
+    pub(crate) workers: WorkerFigures,
+    pub(crate) runs: RunFigures,
     pub(crate) servers: Vec<ServerFigures>,
     /// Runs that have not ended, the latest first.
     pub(crate) running: Vec<RunInfo>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Workers {
+pub(crate) struct WorkerFigures {
     pub(crate) ready: u64,
     pub(crate) busy: u64,
     pub(crate) starting: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Workers {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Runs {
+pub(crate) struct RunFigures {
     pub(crate) running: u64,
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
@@ -66,33 +66,35 @@ pub(crate) struct ServerFigures {
     pub(crate) memory_bytes: Option<u64>,
 }
 
-impl Figures {
+impl TopFigures {
     /// The figures of the latest reading; `None` before the first one.
-    pub(crate) fn of(history: &History) -> Option<Self> {
+    pub(crate) fn of(history: &ReadingHistory) -> Option<Self> {
         let last = history.last()?;
-        let number = |name: &str| whole(last.number(name).unwrap_or(0.0));
+        let number = |name: &str| to_count(last.metric_value(name).unwrap_or(0.0));
         let succeeded = number("muxd_runs_total/ok");
         let running = last.runs.iter().filter(|run| !has_ended(run.state));
         Some(Self {
             pid: last.pid,
             build: last.build.clone(),
-            uptime_seconds: last.number("muxd_uptime_seconds").unwrap_or(0.0),
-            cpu: history.rate(|reading| reading.number(CPU)),
-            cpu_seconds: last.number(CPU),
-            memory_bytes: last.number("process_resident_memory_bytes").map(whole),
-            open_fds: last.number("process_open_fds").map(whole),
+            uptime_seconds: last.metric_value("muxd_uptime_seconds").unwrap_or(0.0),
+            cpu: history.rate(|reading| reading.metric_value(CPU_SECONDS_METRIC)),
+            cpu_seconds: last.metric_value(CPU_SECONDS_METRIC),
+            memory_bytes: last
+                .metric_value("process_resident_memory_bytes")
+                .map(to_count),
+            open_fds: last.metric_value("process_open_fds").map(to_count),
             clients: number("muxd_clients"),
             approvals: number("muxd_approvals/held"),
-            workers: Workers {
+            workers: WorkerFigures {
                 ready: number("muxd_workers/ready"),
                 busy: number("muxd_workers/busy"),
                 starting: number("muxd_workers/starting"),
                 waiting: number("muxd_worker_queue"),
             },
-            runs: Runs {
+            runs: RunFigures {
                 running: number("muxd_runs_running"),
                 succeeded,
-                failed: whole(last.sum("muxd_runs_total")).saturating_sub(succeeded),
+                failed: to_count(last.metric_sum("muxd_runs_total")).saturating_sub(succeeded),
             },
             servers: last
                 .servers
@@ -104,32 +106,32 @@ impl Figures {
     }
 }
 
-const CPU: &str = "process_cpu_seconds_total";
+const CPU_SECONDS_METRIC: &str = "process_cpu_seconds_total";
 
-fn server_figures(name: &str, server: &ServerReading, history: &History) -> ServerFigures {
-    let calls = |reading: &Reading| Some(reading.servers.get(name)?.calls);
-    let of = |state: &str| whole(server.sessions.get(state).copied().unwrap_or(0.0));
+fn server_figures(name: &str, server: &ServerReading, history: &ReadingHistory) -> ServerFigures {
+    let calls = |reading: &MetricsReading| Some(reading.servers.get(name)?.calls);
+    let of = |state: &str| to_count(server.sessions.get(state).copied().unwrap_or(0.0));
     ServerFigures {
         name: name.to_owned(),
-        state: state(server),
+        state: best_state(server),
         sessions: of("ready") + of("degraded"),
-        calls: whole(server.calls),
-        errors: whole(server.errors),
-        in_flight: whole(server.in_flight),
+        calls: to_count(server.calls),
+        errors: to_count(server.errors),
+        in_flight: to_count(server.in_flight),
         calls_per_second: history.rate(calls),
-        p50_seconds: history.quantile(name, 0.5),
-        p99_seconds: history.quantile(name, 0.99),
-        memory_bytes: server.memory.map(whole),
+        p50_seconds: history.call_quantile(name, 0.5),
+        p99_seconds: history.call_quantile(name, 0.99),
+        memory_bytes: server.memory.map(to_count),
     }
 }
 
 /// A count, which the metrics text has as a floating-point number.
-fn whole(number: f64) -> u64 {
+fn to_count(number: f64) -> u64 {
     number.max(0.0) as u64
 }
 
 /// The state of the best session, in the order of how long a call has to wait.
-fn state(server: &ServerReading) -> String {
+fn best_state(server: &ServerReading) -> String {
     const ORDER: &[&str] = &[
         "ready",
         "degraded",
@@ -165,7 +167,7 @@ pub(crate) mod tests {
     use crate::exposition;
 
     /// A reading `seconds` after `began`, with `calls` calls.
-    pub(crate) fn reading(began: Instant, pid: u32, seconds: u64, calls: u32) -> Reading {
+    pub(crate) fn reading(began: Instant, pid: u32, seconds: u64, calls: u32) -> MetricsReading {
         let text = format!(
             "muxd_uptime_seconds {seconds}\nmuxd_clients 2\nmuxd_workers{{state=\"ready\"}} 2\n\
              muxd_runs_running 1\nmuxd_runs_total{{outcome=\"ok\"}} 5\nmuxd_runs_total{{outcome=\"timeout\"}} 2\n\
@@ -180,10 +182,10 @@ pub(crate) mod tests {
              muxd_call_duration_seconds_bucket{{server=\"fix\",le=\"+Inf\"}} {calls}\n",
             seconds as f64 / 10.0
         );
-        let families = exposition::parse(&text).unwrap();
+        let families = exposition::parse_metrics(&text).unwrap();
         let at = began + Duration::from_secs(seconds);
         let runs = [RunState::Running, RunState::Succeeded].map(run);
-        Reading::new(at, (pid, "0.1.0".into()), &families, runs.into())
+        MetricsReading::new(at, (pid, "0.1.0".into()), &families, runs.into())
     }
 
     pub(crate) fn run(state: RunState) -> RunInfo {
@@ -207,14 +209,14 @@ pub(crate) mod tests {
 
     #[test]
     fn rates_cover_the_last_interval_and_latencies_the_last_minute() {
-        let (began, mut history) = (Instant::now(), History::default());
-        assert_eq!(Figures::of(&history), None);
+        let (began, mut history) = (Instant::now(), ReadingHistory::default());
+        assert_eq!(TopFigures::of(&history), None);
         history.push(reading(began, 1, 0, 100));
-        let first = Figures::of(&history).unwrap();
+        let first = TopFigures::of(&history).unwrap();
         assert_eq!((first.cpu, first.servers[0].calls_per_second), (None, None));
         assert_eq!(first.servers[0].p50_seconds, Some(0.005));
         history.push(reading(began, 1, 2, 130));
-        let second = Figures::of(&history).unwrap();
+        let second = TopFigures::of(&history).unwrap();
         let [fix, idle] = &second.servers[..] else {
             panic!("{:?}", second.servers);
         };
@@ -228,10 +230,13 @@ pub(crate) mod tests {
         for seconds in 3..80 {
             history.push(reading(began, 1, seconds, 130));
         }
-        assert_eq!(Figures::of(&history).unwrap().servers[0].p50_seconds, None);
+        assert_eq!(
+            TopFigures::of(&history).unwrap().servers[0].p50_seconds,
+            None
+        );
         // Counters of another daemon start at zero.
         history.push(reading(began, 2, 80, 7));
-        let anew = Figures::of(&history).unwrap();
+        let anew = TopFigures::of(&history).unwrap();
         assert_eq!(anew.servers[0].calls_per_second, None);
     }
 }

@@ -4,16 +4,16 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use super::reading::{Reading, ServerReading};
+use super::reading::{MetricsReading, ServerReading};
 
 /// The period that latencies cover.
-const WINDOW: Duration = Duration::from_secs(60);
+const LATENCY_WINDOW: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct History(VecDeque<Reading>);
+pub(crate) struct ReadingHistory(VecDeque<MetricsReading>);
 
-impl History {
-    pub(crate) fn push(&mut self, reading: Reading) {
+impl ReadingHistory {
+    pub(crate) fn push(&mut self, reading: MetricsReading) {
         if self.0.back().is_some_and(|last| last.pid != reading.pid) {
             self.0.clear();
         }
@@ -23,18 +23,18 @@ impl History {
             && self
                 .0
                 .front()
-                .is_some_and(|first| now.saturating_duration_since(first.at) > WINDOW)
+                .is_some_and(|first| now.saturating_duration_since(first.at) > LATENCY_WINDOW)
         {
             self.0.pop_front();
         }
     }
 
-    pub(crate) fn last(&self) -> Option<&Reading> {
+    pub(crate) fn last(&self) -> Option<&MetricsReading> {
         self.0.back()
     }
 
     /// The increase of a sum per second, between the last two readings.
-    pub(super) fn rate(&self, sum: impl Fn(&Reading) -> Option<f64>) -> Option<f64> {
+    pub(super) fn rate(&self, sum: impl Fn(&MetricsReading) -> Option<f64>) -> Option<f64> {
         let last = self.0.back()?;
         let before = self.0.iter().rev().nth(1)?;
         let seconds = last.at.saturating_duration_since(before.at).as_secs_f64();
@@ -44,8 +44,8 @@ impl History {
 
     /// The quantile `part` of the durations of a server's calls, in seconds: of the last minute's calls, or of all if
     /// there is only one reading.
-    pub(super) fn quantile(&self, server: &str, part: f64) -> Option<f64> {
-        let buckets = |reading: &Reading| {
+    pub(super) fn call_quantile(&self, server: &str, part: f64) -> Option<f64> {
+        let buckets = |reading: &MetricsReading| {
             let server = reading.servers.get(server);
             server.map(|server: &ServerReading| server.took.clone())
         };
@@ -57,12 +57,12 @@ impl History {
                 *count -= before;
             }
         }
-        quantile(&took, part)
+        bucket_quantile(&took, part)
     }
 }
 
 /// The quantile of a histogram, interpolated linearly within a bucket.
-fn quantile(buckets: &[(f64, f64)], part: f64) -> Option<f64> {
+fn bucket_quantile(buckets: &[(f64, f64)], part: f64) -> Option<f64> {
     let (_, all) = buckets.last()?;
     if *all <= 0.0 {
         return None;
@@ -96,10 +96,10 @@ mod tests {
         let inf = f64::INFINITY;
         let buckets = [(0.1, 50.0), (0.2, 90.0), (1.0, 99.0), (inf, 100.0)];
         for (part, expected) in [(0.5, 0.1), (0.7, 0.15), (0.9, 0.2), (0.995, 1.0)] {
-            let found = quantile(&buckets, part).unwrap();
+            let found = bucket_quantile(&buckets, part).unwrap();
             assert!((found - expected).abs() < 1e-9, "{part}: {found}");
         }
-        assert_eq!(quantile(&[(0.1, 0.0), (inf, 0.0)], 0.5), None);
-        assert_eq!(quantile(&[], 0.5), None);
+        assert_eq!(bucket_quantile(&[(0.1, 0.0), (inf, 0.0)], 0.5), None);
+        assert_eq!(bucket_quantile(&[], 0.5), None);
     }
 }

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, time::Instant};
 
 use mux_proto::RunInfo;
 
-use crate::exposition::Family;
+use crate::exposition::MetricFamily;
 
 /// A reading of the whole daemon; counters are sums since it started.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub(crate) struct MetricsReading {
     pub(crate) at: Instant,
     pub(crate) pid: u32,
     pub(crate) build: String,
@@ -30,11 +30,11 @@ pub(crate) struct ServerReading {
     pub(crate) took: Vec<(f64, f64)>,
 }
 
-impl Reading {
+impl MetricsReading {
     pub(crate) fn new(
         at: Instant,
         (pid, build): (u32, String),
-        families: &[Family],
+        families: &[MetricFamily],
         runs: Vec<RunInfo>,
     ) -> Self {
         let mut reading = Self {
@@ -84,12 +84,12 @@ impl Reading {
     }
 
     /// A value by the name of its sample, followed by the values of its labels, separated by slashes.
-    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+    pub(crate) fn metric_value(&self, name: &str) -> Option<f64> {
         self.numbers.get(name).copied()
     }
 
     /// The sum of all labeled samples of a name.
-    pub(crate) fn sum(&self, name: &str) -> f64 {
+    pub(crate) fn metric_sum(&self, name: &str) -> f64 {
         let of_name = |key: &str| {
             key.strip_prefix(name)
                 .is_some_and(|rest| rest.starts_with('/'))

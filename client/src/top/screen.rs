@@ -6,11 +6,11 @@ use std::cmp::Ordering;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::figures::{Figures, ServerFigures};
+use super::figures::{ServerFigures, TopFigures};
 
 /// The order of the servers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Order {
+pub(crate) enum ServerOrder {
     #[default]
     Name,
     Rate,
@@ -21,16 +21,16 @@ pub(crate) enum Order {
 
 /// The list in which the arrow keys move.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Focus {
+pub(crate) enum FocusedList {
     Servers,
     #[default]
     Runs,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Screen {
-    pub(crate) order: Order,
-    pub(crate) focus: Focus,
+pub(crate) struct TopScreen {
+    pub(crate) order: ServerOrder,
+    pub(crate) focus: FocusedList,
     pub(crate) paused: bool,
     /// The run that is to be cancelled, if the user confirms it.
     pub(crate) asking: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Screen {
 
 /// An action that a key requests outside the screen.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum KeyAction {
     Nothing,
     Quit,
     /// Ctrl-C.
@@ -51,7 +51,7 @@ pub(crate) enum Wish {
     Cancel(String),
 }
 
-impl Order {
+impl ServerOrder {
     const ALL: [Self; 5] = [
         Self::Name,
         Self::Rate,
@@ -65,7 +65,7 @@ impl Order {
         Self::ALL[place.map_or(0, |place| (place + 1) % Self::ALL.len())]
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn order_name(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::Rate => "calls/s",
@@ -88,16 +88,16 @@ impl Order {
     }
 }
 
-impl Screen {
+impl TopScreen {
     /// The servers in the selected order.
-    pub(crate) fn servers<'a>(&self, figures: &'a Figures) -> Vec<&'a ServerFigures> {
+    pub(crate) fn servers<'a>(&self, figures: &'a TopFigures) -> Vec<&'a ServerFigures> {
         let mut servers: Vec<_> = figures.servers.iter().collect();
         servers.sort_by(|a, b| self.order.compare(a, b));
         servers
     }
 
     /// The indexes of the selected server and run.
-    pub(crate) fn selected(&self, figures: &Figures) -> (Option<usize>, Option<usize>) {
+    pub(crate) fn selected(&self, figures: &TopFigures) -> (Option<usize>, Option<usize>) {
         let servers = self.servers(figures);
         let server = self.server.as_ref();
         let server = servers.iter().position(|it| Some(&it.name) == server);
@@ -106,40 +106,42 @@ impl Screen {
         (server, run)
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent, figures: Option<&Figures>) -> Wish {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent, figures: Option<&TopFigures>) -> KeyAction {
         self.note = None;
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c') => Wish::Interrupt,
-                _ => Wish::Nothing,
+                KeyCode::Char('c') => KeyAction::Interrupt,
+                _ => KeyAction::Nothing,
             };
         }
         if let Some(run) = self.asking.take() {
             return match key.code {
-                KeyCode::Char('y' | 'Y') => Wish::Cancel(run),
-                _ => Wish::Nothing,
+                KeyCode::Char('y' | 'Y') => KeyAction::Cancel(run),
+                _ => KeyAction::Nothing,
             };
         }
         match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return KeyAction::Quit,
             KeyCode::Char('s') => self.order = self.order.next(),
             KeyCode::Char('p') | KeyCode::Char(' ') => self.paused = !self.paused,
             KeyCode::Tab => {
                 self.focus = match self.focus {
-                    Focus::Servers => Focus::Runs,
-                    Focus::Runs => Focus::Servers,
+                    FocusedList::Servers => FocusedList::Runs,
+                    FocusedList::Runs => FocusedList::Servers,
                 }
             }
-            KeyCode::Down | KeyCode::Char('j') => self.step(figures, |place| place + 1),
-            KeyCode::Up | KeyCode::Char('k') => self.step(figures, |place| place.saturating_sub(1)),
-            KeyCode::Char('x') => self.ask(figures),
+            KeyCode::Down | KeyCode::Char('j') => self.move_selection(figures, |place| place + 1),
+            KeyCode::Up | KeyCode::Char('k') => {
+                self.move_selection(figures, |place| place.saturating_sub(1))
+            }
+            KeyCode::Char('x') => self.ask_to_cancel(figures),
             _ => {}
         }
-        Wish::Nothing
+        KeyAction::Nothing
     }
 
     /// Moves the selection. Without a selection, the first row is selected.
-    fn step(&mut self, figures: Option<&Figures>, step: impl Fn(usize) -> usize) {
+    fn move_selection(&mut self, figures: Option<&TopFigures>, step: impl Fn(usize) -> usize) {
         let Some(figures) = figures else { return };
         let (server, run) = self.selected(figures);
         let to = |place: Option<usize>, count: usize| {
@@ -147,19 +149,19 @@ impl Screen {
             place.min(count.saturating_sub(1))
         };
         match self.focus {
-            Focus::Servers => {
+            FocusedList::Servers => {
                 let servers = self.servers(figures);
                 let chosen = servers.get(to(server, servers.len()));
                 self.server = chosen.map(|server| server.name.clone());
             }
-            Focus::Runs => {
+            FocusedList::Runs => {
                 let chosen = figures.running.get(to(run, figures.running.len()));
                 self.run = chosen.map(|run| run.run.clone());
             }
         }
     }
 
-    fn ask(&mut self, figures: Option<&Figures>) {
+    fn ask_to_cancel(&mut self, figures: Option<&TopFigures>) {
         let running = figures
             .map(|figures| &figures.running[..])
             .unwrap_or_default();
@@ -178,44 +180,44 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::top::{Figures, History, tests::reading};
+    use crate::top::{ReadingHistory, TopFigures, tests::reading};
 
-    fn figures() -> Figures {
-        let mut history = History::default();
+    fn figures() -> TopFigures {
+        let mut history = ReadingHistory::default();
         history.push(reading(Instant::now(), 1, 0, 9));
-        Figures::of(&history).unwrap()
+        TopFigures::of(&history).unwrap()
     }
 
-    fn press(screen: &mut Screen, figures: &Figures, keys: &str) -> Wish {
-        let mut wish = Wish::Nothing;
+    fn press(screen: &mut TopScreen, figures: &TopFigures, keys: &str) -> KeyAction {
+        let mut wish = KeyAction::Nothing;
         for key in keys.chars() {
-            wish = screen.key(KeyEvent::from(KeyCode::Char(key)), Some(figures));
+            wish = screen.handle_key(KeyEvent::from(KeyCode::Char(key)), Some(figures));
         }
         wish
     }
 
     #[test]
     fn run_is_cancelled_only_if_selected_and_confirmed() {
-        let (figures, mut screen) = (figures(), Screen::default());
-        assert_eq!(press(&mut screen, &figures, "xy"), Wish::Nothing);
-        assert_eq!(press(&mut screen, &figures, "jx"), Wish::Nothing);
+        let (figures, mut screen) = (figures(), TopScreen::default());
+        assert_eq!(press(&mut screen, &figures, "xy"), KeyAction::Nothing);
+        assert_eq!(press(&mut screen, &figures, "jx"), KeyAction::Nothing);
         assert_eq!(screen.asking.as_deref(), Some("9f-7"));
-        assert_eq!(press(&mut screen, &figures, "n"), Wish::Nothing);
-        assert_eq!(press(&mut screen, &figures, "q"), Wish::Quit);
+        assert_eq!(press(&mut screen, &figures, "n"), KeyAction::Nothing);
+        assert_eq!(press(&mut screen, &figures, "q"), KeyAction::Quit);
         // A key that answers a prompt has no other effect.
-        assert_eq!(press(&mut screen, &figures, "xq"), Wish::Nothing);
+        assert_eq!(press(&mut screen, &figures, "xq"), KeyAction::Nothing);
         let cancel = press(&mut screen, &figures, "xy");
-        assert_eq!(cancel, Wish::Cancel("9f-7".into()));
+        assert_eq!(cancel, KeyAction::Cancel("9f-7".into()));
         // The run has ended in the meantime.
         let mut ended = figures;
         ended.running.clear();
-        assert_eq!(press(&mut screen, &ended, "xy"), Wish::Nothing);
+        assert_eq!(press(&mut screen, &ended, "xy"), KeyAction::Nothing);
     }
 
     #[test]
     fn selection_follows_the_selected_server() {
-        let (mut figures, mut screen) = (figures(), Screen::default());
-        screen.key(KeyEvent::from(KeyCode::Tab), Some(&figures));
+        let (mut figures, mut screen) = (figures(), TopScreen::default());
+        screen.handle_key(KeyEvent::from(KeyCode::Tab), Some(&figures));
         press(&mut screen, &figures, "jjj");
         assert_eq!(screen.selected(&figures), (Some(1), None));
         // Ordered by errors, the other server comes first.
@@ -223,13 +225,13 @@ mod tests {
         press(&mut screen, &figures, "sss");
         assert_eq!(
             (screen.order, screen.selected(&figures).0),
-            (Order::Errors, Some(0))
+            (ServerOrder::Errors, Some(0))
         );
         press(&mut screen, &figures, "ss");
-        assert_eq!(screen.order, Order::Name);
+        assert_eq!(screen.order, ServerOrder::Name);
         press(&mut screen, &figures, "pkk");
         assert!(screen.paused && screen.selected(&figures).0 == Some(0));
         let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(screen.key(interrupt, None), Wish::Interrupt);
+        assert_eq!(screen.handle_key(interrupt, None), KeyAction::Interrupt);
     }
 }

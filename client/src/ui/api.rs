@@ -27,64 +27,70 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{
-    Desk, guard, shell,
-    stream::{Shown, tell},
+    UiState, guard, shell,
+    stream::{ShownRun, stream_to_tab},
 };
 
 /// The maximum size of a request body: the longest is the reason for a denial.
-const LONGEST: usize = 64 << 10;
+const MAX_BODY_BYTES: usize = 64 << 10;
 /// The maximum number of messages that are queued for a slow tab.
-const UNREAD: usize = 4;
+const MAX_UNREAD_MESSAGES: usize = 4;
 /// Milliseconds to wait for servers that were never connected.
-const CONNECTING: u64 = 10_000;
+const CONNECT_WAIT_MS: u64 = 10_000;
 
-type Answer<T> = Result<Json<T>, Failed>;
-type AtDesk = State<Arc<Desk>>;
+type ApiResult<T> = Result<Json<T>, ApiError>;
+type SharedUiState = State<Arc<UiState>>;
 
-pub(super) fn routes(desk: Arc<Desk>) -> Router {
+pub(super) fn routes(desk: Arc<UiState>) -> Router {
     Router::new()
         .route("/api/stream", get(follow))
         .route("/api/search", get(search))
         .route("/api/tool", get(tool))
         .route("/api/approval", get(approval))
         .route("/api/grants", get(grants))
-        .route(guard::ENTER, post(enter))
+        .route(guard::ENTER_PATH, post(enter))
         .route("/api/connect", post(connect))
         .route("/api/decide", post(decide))
         .route("/api/resume", post(resume))
         .route("/api/revoke", post(revoke))
         .route("/api/cancel", post(cancel))
-        .fallback(shell::file)
-        .layer(DefaultBodyLimit::max(LONGEST))
-        .layer(middleware::from_fn_with_state(Arc::clone(&desk), let_in))
+        .fallback(shell::serve_static_file)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&desk),
+            check_request,
+        ))
         .with_state(desk)
 }
 
 /// Middleware for every request and response: checks the request, and adds the security headers.
-async fn let_in(State(desk): AtDesk, request: Request, next: Next) -> Response {
+async fn check_request(State(desk): SharedUiState, request: Request, next: Next) -> Response {
     let (method, path) = (request.method(), request.uri().path());
-    let mut response = match desk.guard.judge(method, path, request.headers()) {
+    let mut response = match desk
+        .guard
+        .authorize_request(method, path, request.headers())
+    {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
-    guard::forbid(response.headers_mut());
+    guard::set_security_headers(response.headers_mut());
     response
 }
 
 #[derive(Deserialize)]
-struct Follow {
+struct StreamQuery {
     run: Option<String>,
     #[serde(default)]
     after: u64,
 }
 
 async fn follow(
-    State(desk): AtDesk,
-    Query(Follow { run, after }): Query<Follow>,
+    State(desk): SharedUiState,
+    Query(StreamQuery { run, after }): Query<StreamQuery>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let (tab, messages) = mpsc::channel(UNREAD);
-    let shown = run.map(|run| Shown { run, after });
-    tokio::spawn(tell(desk, shown, tab));
+    let (tab, messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
+    let shown = run.map(|run| ShownRun { run, after });
+    tokio::spawn(stream_to_tab(desk, shown, tab));
     let messages = stream::unfold(messages, |mut messages| async {
         let text: String = messages.recv().await?;
         Some((Ok(Event::default().data(text)), messages))
@@ -94,14 +100,17 @@ async fn follow(
 }
 
 #[derive(Deserialize)]
-struct Search {
+struct SearchQuery {
     #[serde(default)]
     query: String,
     server: Option<String>,
     cursor: Option<String>,
 }
 
-async fn search(State(desk): AtDesk, Query(wanted): Query<Search>) -> Answer<SearchPage> {
+async fn search(
+    State(desk): SharedUiState,
+    Query(wanted): Query<SearchQuery>,
+) -> ApiResult<SearchPage> {
     let request = SearchRequest {
         query: wanted.query,
         server: wanted.server.filter(|server| !server.is_empty()),
@@ -114,11 +123,14 @@ async fn search(State(desk): AtDesk, Query(wanted): Query<Search>) -> Answer<Sea
 }
 
 #[derive(Deserialize)]
-struct Path {
+struct ToolQuery {
     path: String,
 }
 
-async fn tool(State(desk): AtDesk, Query(Path { path }): Query<Path>) -> Answer<Description> {
+async fn tool(
+    State(desk): SharedUiState,
+    Query(ToolQuery { path }): Query<ToolQuery>,
+) -> ApiResult<Description> {
     let request = DescribeRequest {
         paths: vec![path.clone()],
         schemas: true,
@@ -140,21 +152,24 @@ async fn tool(State(desk): AtDesk, Query(Path { path }): Query<Path>) -> Answer<
 }
 
 #[derive(Deserialize)]
-struct Id {
+struct IdParams {
     id: String,
 }
 
 /// One approval, with all of its arguments.
-async fn approval(State(desk): AtDesk, Query(Id { id }): Query<Id>) -> Answer<ApprovalList> {
-    listed(&desk, Some(id)).await
+async fn approval(
+    State(desk): SharedUiState,
+    Query(IdParams { id }): Query<IdParams>,
+) -> ApiResult<ApprovalList> {
+    list_approvals(&desk, Some(id)).await
 }
 
 /// The permanent grants.
-async fn grants(State(desk): AtDesk) -> Answer<ApprovalList> {
-    listed(&desk, None).await
+async fn grants(State(desk): SharedUiState) -> ApiResult<ApprovalList> {
+    list_approvals(&desk, None).await
 }
 
-async fn listed(desk: &Desk, approval: Option<String>) -> Answer<ApprovalList> {
+async fn list_approvals(desk: &UiState, approval: Option<String>) -> ApiResult<ApprovalList> {
     let request = ApprovalsRequest {
         granted: approval.is_none(),
         approval,
@@ -166,64 +181,76 @@ async fn listed(desk: &Desk, approval: Option<String>) -> Answer<ApprovalList> {
 }
 
 #[derive(Deserialize)]
-struct Code {
+struct EnterBody {
     code: String,
 }
 
 /// Exchanges the code for the token, once.
-async fn enter(State(desk): AtDesk, Json(Code { code }): Json<Code>) -> Response {
-    match desk.once.take(&code) {
+async fn enter(State(desk): SharedUiState, Json(EnterBody { code }): Json<EnterBody>) -> Response {
+    match desk.once.redeem_code(&code) {
         true => Json(json!({ "token": desk.guard.token() })).into_response(),
-        false => guard::Refusal::Token.into_response(),
+        false => guard::RequestRefusal::Token.into_response(),
     }
 }
 
 /// Starts the servers whose tools were never listed.
-async fn connect(State(desk): AtDesk) -> Answer<SearchPage> {
+async fn connect(State(desk): SharedUiState) -> ApiResult<SearchPage> {
     let request = SearchRequest {
         limit: Some(1),
-        wait_ms: CONNECTING,
+        wait_ms: CONNECT_WAIT_MS,
         ..SearchRequest::default()
     };
     let asked = |client: MuxClient| async move { client.search(within_seconds(30), request).await };
     Ok(Json(desk.line.request("search", asked).await?))
 }
 
-async fn decide(State(desk): AtDesk, Json(request): Json<DecideRequest>) -> Answer<Decided> {
+async fn decide(
+    State(desk): SharedUiState,
+    Json(request): Json<DecideRequest>,
+) -> ApiResult<Decided> {
     let asked = |client: MuxClient| async move { client.decide(within_seconds(10), request).await };
     Ok(Json(desk.line.request("decide", asked).await?))
 }
 
 /// Resumes a run, detached from the page.
-async fn resume(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<Resumed> {
+async fn resume(
+    State(desk): SharedUiState,
+    Json(IdParams { id }): Json<IdParams>,
+) -> ApiResult<Resumed> {
     let request = ResumeRequest { id, detach: true };
     let asked =
         |client: MuxClient| async move { client.resume_run(within_seconds(30), request).await };
     Ok(Json(desk.line.request("resume_run", asked).await?))
 }
 
-async fn revoke(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<GrantInfo> {
+async fn revoke(
+    State(desk): SharedUiState,
+    Json(IdParams { id }): Json<IdParams>,
+) -> ApiResult<GrantInfo> {
     let asked =
         |client: MuxClient| async move { client.revoke_approval(within_seconds(10), id).await };
     Ok(Json(desk.line.request("revoke_approval", asked).await?))
 }
 
-async fn cancel(State(desk): AtDesk, Json(Id { id }): Json<Id>) -> Answer<Value> {
+async fn cancel(
+    State(desk): SharedUiState,
+    Json(IdParams { id }): Json<IdParams>,
+) -> ApiResult<Value> {
     let asked = |client: MuxClient| async move { client.cancel_run(within_seconds(10), id).await };
     desk.line.request("run", asked).await?;
     Ok(Json(json!({})))
 }
 
 /// An error response.
-struct Failed(Error);
+struct ApiError(Error);
 
-impl From<Error> for Failed {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         Self(error)
     }
 }
 
-impl IntoResponse for Failed {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = match self.0.kind {
             Kind::NotFound => StatusCode::NOT_FOUND,

@@ -17,35 +17,35 @@ use mux_proto::{
 use tokio::{sync::watch, time::sleep};
 
 use super::{
-    latencies::{Latencies, Latency},
-    line::Line,
+    latencies::{LatencySummary, ToolLatencies},
+    line::SharedConnection,
 };
 
 /// The interval between polls of the status.
-const TICK: Duration = Duration::from_secs(1);
+const STATUS_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of polls after which the runs are listed even if nothing has changed, because old runs are dropped.
-const LOOKS: u32 = 30;
+const RUNS_REFRESH_POLLS: u32 = 30;
 /// The maximum number of runs to list: more than a daemon keeps.
-const RUNS: usize = 1_000;
+const MAX_LISTED_RUNS: usize = 1_000;
 /// How long the daemon holds a poll for approvals.
-const POLL: Duration = Duration::from_secs(10);
+const APPROVALS_POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Default)]
-pub(super) struct Snapshot {
+pub(super) struct FeedSnapshot {
     pub(super) status: Option<Arc<Status>>,
     /// Runs that have not ended have duration 0 here, because a growing duration would count as a change.
     pub(super) runs: Arc<Vec<RunInfo>>,
-    pub(super) approvals: Option<Arc<Approvals>>,
-    pub(super) latencies: Arc<Vec<Latency>>,
+    pub(super) approvals: Option<Arc<TimedApprovals>>,
+    pub(super) latencies: Arc<Vec<LatencySummary>>,
 }
 
 /// A list of approvals, with the time at which it was received.
-pub(super) struct Approvals {
+pub(super) struct TimedApprovals {
     list: ApprovalList,
     at: Instant,
 }
 
-impl Approvals {
+impl TimedApprovals {
     /// The list with the remaining times as of now.
     pub(super) fn now(&self) -> ApprovalList {
         let past = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -57,71 +57,75 @@ impl Approvals {
     }
 }
 
-pub(super) struct Feed {
-    line: Arc<Line>,
-    shown: watch::Sender<Snapshot>,
+pub(super) struct DaemonFeed {
+    line: Arc<SharedConnection>,
+    shown: watch::Sender<FeedSnapshot>,
     /// The number of tabs opened so far.
     came: watch::Sender<u64>,
 }
 
-impl Feed {
-    pub(super) fn new(line: Arc<Line>) -> Arc<Self> {
+impl DaemonFeed {
+    pub(super) fn new(line: Arc<SharedConnection>) -> Arc<Self> {
         Arc::new(Self {
             line,
-            shown: watch::Sender::new(Snapshot::default()),
+            shown: watch::Sender::new(FeedSnapshot::default()),
             came: watch::Sender::new(0),
         })
     }
 
     /// A receiver of the data for one tab; polling continues while it lives.
-    pub(super) fn watch(&self) -> watch::Receiver<Snapshot> {
+    pub(super) fn watch_feed(&self) -> watch::Receiver<FeedSnapshot> {
         let shown = self.shown.subscribe();
         self.came.send_modify(|count| *count += 1);
         shown
     }
 
-    pub(super) async fn keep(&self) -> Infallible {
+    pub(super) async fn poll_forever(&self) -> Infallible {
         tokio::select! {
-            never = self.keep_pool() => never,
-            never = self.keep_approvals() => never,
+            never = self.poll_status_forever() => never,
+            never = self.poll_approvals_forever() => never,
         }
     }
 
-    async fn keep_pool(&self) -> Infallible {
-        let mut latencies = Latencies::default();
-        let mut known = Known::default();
+    async fn poll_status_forever(&self) -> Infallible {
+        let mut latencies = ToolLatencies::default();
+        let mut known = LastListing::default();
         loop {
             self.until_watched().await;
-            let number = self.line.up().await;
+            let number = self.line.wait_until_connected().await;
             // The connection's state shows the error; the next poll retries.
-            if self.look(number, &mut known, &mut latencies).await.is_err() {
-                known = Known::default();
+            if self
+                .poll_status(number, &mut known, &mut latencies)
+                .await
+                .is_err()
+            {
+                known = LastListing::default();
             }
-            sleep(TICK).await;
+            sleep(STATUS_POLL_INTERVAL).await;
         }
     }
 
-    async fn look(
+    async fn poll_status(
         &self,
         number: u64,
-        known: &mut Known,
-        latencies: &mut Latencies,
+        known: &mut LastListing,
+        latencies: &mut ToolLatencies,
     ) -> Result<(), Error> {
         let asked =
             |client: mux_proto::MuxClient| async move { client.status(within_seconds(10)).await };
         let status = self.line.request("status", asked).await?;
-        let runs = known.is_news(number, &status);
+        let runs = known.may_have_changed(number, &status);
         self.shown
             .send_modify(|shown| shown.status = Some(Arc::new(status)));
         if runs {
-            self.look_at_runs(latencies).await?;
+            self.poll_runs(latencies).await?;
         }
         Ok(())
     }
 
-    async fn look_at_runs(&self, latencies: &mut Latencies) -> Result<(), Error> {
+    async fn poll_runs(&self, latencies: &mut ToolLatencies) -> Result<(), Error> {
         let request = RunsRequest {
-            limit: Some(RUNS),
+            limit: Some(MAX_LISTED_RUNS),
             ..RunsRequest::default()
         };
         let asked = |client: mux_proto::MuxClient| async move {
@@ -142,7 +146,7 @@ impl Feed {
         latencies.retain(&runs);
         let mut news = false;
         for run in runs.iter() {
-            while let Some(after) = latencies.unread(run) {
+            while let Some(after) = latencies.read_after(run) {
                 let asked = EventsRequest {
                     run: run.run.clone(),
                     after,
@@ -155,33 +159,35 @@ impl Feed {
                 let Ok(page) = self.line.request("events", asked).await else {
                     break;
                 };
-                news |= latencies.count(&run.run, &page.events);
+                news |= latencies.count_events(&run.run, &page.events);
                 if page.events.is_empty() {
                     break;
                 }
             }
         }
         if news {
-            let all = Arc::new(latencies.all());
+            let all = Arc::new(latencies.all_summaries());
             self.shown.send_modify(|shown| shown.latencies = all);
         }
         Ok(())
     }
 
-    async fn keep_approvals(&self) -> Infallible {
+    async fn poll_approvals_forever(&self) -> Infallible {
         let mut known = None;
         loop {
             self.until_watched().await;
-            let number = self.line.up().await;
+            let number = self.line.wait_until_connected().await;
             // Editions of another daemon are not comparable.
             let edition = known.filter(|(of, _)| *of == number);
             let request = ApprovalsRequest {
                 known: edition.map(|(_, edition)| edition),
-                wait_ms: u64::try_from(POLL.as_millis()).unwrap_or(u64::MAX),
+                wait_ms: u64::try_from(APPROVALS_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
                 ..ApprovalsRequest::default()
             };
             let asked = |client: mux_proto::MuxClient| async move {
-                client.approvals(transport::within(POLL * 2), request).await
+                client
+                    .approvals(transport::within(APPROVALS_POLL_TIMEOUT * 2), request)
+                    .await
             };
             match self.line.request("approvals", asked).await {
                 Ok(list) => {
@@ -189,13 +195,13 @@ impl Feed {
                     if news != known {
                         known = news;
                         let at = Instant::now();
-                        let list = Some(Arc::new(Approvals { list, at }));
+                        let list = Some(Arc::new(TimedApprovals { list, at }));
                         self.shown.send_modify(|shown| shown.approvals = list);
                     }
                 }
                 Err(_) => {
                     known = None;
-                    sleep(TICK).await;
+                    sleep(STATUS_POLL_INTERVAL).await;
                 }
             }
         }
@@ -213,18 +219,18 @@ impl Feed {
 
 /// The state at the last poll that listed the runs.
 #[derive(Default)]
-struct Known {
+struct LastListing {
     number: u64,
     counts: RunCounts,
     looks: u32,
 }
 
-impl Known {
+impl LastListing {
     /// Whether the runs may have changed since they were last listed.
-    fn is_news(&mut self, number: u64, status: &Status) -> bool {
+    fn may_have_changed(&mut self, number: u64, status: &Status) -> bool {
         let same = (self.number, &self.counts) == (number, &status.runs);
         self.looks += 1;
-        if same && status.runs.running == 0 && self.looks < LOOKS {
+        if same && status.runs.running == 0 && self.looks < RUNS_REFRESH_POLLS {
             return false;
         }
         *self = Self {

@@ -11,20 +11,20 @@ use axum::{
 };
 use serde_json::json;
 
-use super::token::Secret;
+use super::token::AccessSecret;
 
 /// The path prefix that requires the token.
-const API: &str = "/api/";
+const API_PREFIX: &str = "/api/";
 /// The path that exchanges a one-time code for the token.
-pub(super) const ENTER: &str = "/api/enter";
+pub(super) const ENTER_PATH: &str = "/api/enter";
 
 /// Allows only the page's own scripts and no other origins, and forbids framing and setting HTML from strings.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+const CSP_HEADER_VALUE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-const HEADERS: [(HeaderName, &str); 8] = [
-    (header::CONTENT_SECURITY_POLICY, POLICY),
+const SECURITY_HEADERS: [(HeaderName, &str); 8] = [
+    (header::CONTENT_SECURITY_POLICY, CSP_HEADER_VALUE),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -43,15 +43,15 @@ const HEADERS: [(HeaderName, &str); 8] = [
     ),
 ];
 
-pub(super) struct Guard {
+pub(super) struct RequestAuthorizer {
     /// The accepted `Host` headers.
     hosts: Vec<String>,
-    token: Secret,
+    token: AccessSecret,
 }
 
 /// Why a request is rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum RequestRefusal {
     #[error("this server is only available at 127.0.0.1 and its port")]
     Host,
     #[error("this request comes from another site")]
@@ -60,8 +60,8 @@ pub(super) enum Refusal {
     Token,
 }
 
-impl Guard {
-    pub(super) fn new(port: u16, token: Secret) -> Self {
+impl RequestAuthorizer {
+    pub(super) fn new(port: u16, token: AccessSecret) -> Self {
         let names = ["127.0.0.1", "localhost"];
         let mut hosts = names.map(|name| format!("{name}:{port}")).to_vec();
         if port == 80 {
@@ -76,55 +76,55 @@ impl Guard {
         self.token.to_string()
     }
 
-    pub(super) fn judge(
+    pub(super) fn authorize_request(
         &self,
         method: &Method,
         path: &str,
         headers: &HeaderMap,
-    ) -> Result<(), Refusal> {
-        let host = only(headers, &header::HOST).ok_or(Refusal::Host)?;
+    ) -> Result<(), RequestRefusal> {
+        let host = single_header(headers, &header::HOST).ok_or(RequestRefusal::Host)?;
         if !self.hosts.iter().any(|ours| ours == host) {
-            return Err(Refusal::Host);
+            return Err(RequestRefusal::Host);
         }
-        if !path.starts_with(API) {
+        if !path.starts_with(API_PREFIX) {
             return Ok(());
         }
         let ours = format!("http://{host}");
         let origin = match headers.contains_key(header::ORIGIN) {
-            true => only(headers, &header::ORIGIN) == Some(ours.as_str()),
+            true => single_header(headers, &header::ORIGIN) == Some(ours.as_str()),
             // Browsers send Origin with every request except GET and HEAD.
             false => *method == Method::GET,
         };
         let site = headers.get("sec-fetch-site");
         if !origin || site.is_some_and(|site| site != "same-origin") {
-            return Err(Refusal::Site);
+            return Err(RequestRefusal::Site);
         }
-        if path == ENTER {
+        if path == ENTER_PATH {
             return Ok(());
         }
-        let said = only(headers, &header::AUTHORIZATION);
+        let said = single_header(headers, &header::AUTHORIZATION);
         match said.and_then(|said| said.strip_prefix("Bearer ")) {
-            Some(token) if self.token.is(token) => Ok(()),
-            _ => Err(Refusal::Token),
+            Some(token) if self.token.matches_secret(token) => Ok(()),
+            _ => Err(RequestRefusal::Token),
         }
     }
 }
 
 /// The value of a header that occurs exactly once.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+fn single_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?.to_str().ok()?;
     all.next().is_none().then_some(first)
 }
 
 /// Sets the security headers of a response.
-pub(super) fn forbid(headers: &mut HeaderMap) {
-    for (name, value) in HEADERS {
+pub(super) fn set_security_headers(headers: &mut HeaderMap) {
+    for (name, value) in SECURITY_HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for RequestRefusal {
     fn into_response(self) -> Response {
         let status = match self {
             Self::Host => StatusCode::MISDIRECTED_REQUEST,
@@ -145,8 +145,8 @@ mod tests {
     use super::*;
 
     /// Judges a request with these headers, in which `TOKEN` is replaced by the token.
-    fn judged(method: &Method, path: &str, headers: &[(&str, &str)]) -> Result<(), Refusal> {
-        let guard = Guard::new(8700, Secret::new().unwrap());
+    fn judged(method: &Method, path: &str, headers: &[(&str, &str)]) -> Result<(), RequestRefusal> {
+        let guard = RequestAuthorizer::new(8700, AccessSecret::new().unwrap());
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let value = value.replace("TOKEN", &guard.token());
@@ -155,7 +155,7 @@ mod tests {
                 HeaderValue::from_str(&value).unwrap(),
             );
         }
-        guard.judge(method, path, &map)
+        guard.authorize_request(method, path, &map)
     }
 
     const HOST: (&str, &str) = ("host", "127.0.0.1:8700");
@@ -167,11 +167,11 @@ mod tests {
         for (host, answer) in [
             ("127.0.0.1:8700", Ok(())),
             ("localhost:8700", Ok(())),
-            ("127.0.0.1:8701", Err(Refusal::Host)),
-            ("127.0.0.1", Err(Refusal::Host)),
-            ("evil.example:8700", Err(Refusal::Host)),
-            ("127.0.0.1:8700.evil.example", Err(Refusal::Host)),
-            ("[::1]:8700", Err(Refusal::Host)),
+            ("127.0.0.1:8701", Err(RequestRefusal::Host)),
+            ("127.0.0.1", Err(RequestRefusal::Host)),
+            ("evil.example:8700", Err(RequestRefusal::Host)),
+            ("127.0.0.1:8700.evil.example", Err(RequestRefusal::Host)),
+            ("[::1]:8700", Err(RequestRefusal::Host)),
         ] {
             for path in ["/", "/main.js", "/nothing"] {
                 assert_eq!(
@@ -181,8 +181,11 @@ mod tests {
                 );
             }
         }
-        assert_eq!(judged(&Method::GET, "/", &[]), Err(Refusal::Host));
-        assert_eq!(judged(&Method::GET, "/", &[HOST, HOST]), Err(Refusal::Host));
+        assert_eq!(judged(&Method::GET, "/", &[]), Err(RequestRefusal::Host));
+        assert_eq!(
+            judged(&Method::GET, "/", &[HOST, HOST]),
+            Err(RequestRefusal::Host)
+        );
     }
 
     #[test]
@@ -199,12 +202,15 @@ mod tests {
             let said = [HOST, ("authorization", wrong)];
             assert_eq!(
                 judged(&Method::GET, stream, &said),
-                Err(Refusal::Token),
+                Err(RequestRefusal::Token),
                 "{wrong}"
             );
         }
         for said in [&[HOST][..], &[HOST, BEARER, BEARER]] {
-            assert_eq!(judged(&Method::GET, stream, said), Err(Refusal::Token));
+            assert_eq!(
+                judged(&Method::GET, stream, said),
+                Err(RequestRefusal::Token)
+            );
         }
     }
 
@@ -218,7 +224,7 @@ mod tests {
         // A request without Origin may come from any site.
         assert_eq!(
             judged(&Method::POST, decide, &[HOST, BEARER]),
-            Err(Refusal::Site)
+            Err(RequestRefusal::Site)
         );
         for origin in [
             "http://evil.example",
@@ -230,19 +236,19 @@ mod tests {
             let said = [HOST, BEARER, ("origin", origin)];
             assert_eq!(
                 judged(&Method::POST, decide, &said),
-                Err(Refusal::Site),
+                Err(RequestRefusal::Site),
                 "{origin}"
             );
             assert_eq!(
                 judged(&Method::GET, "/api/stream", &said),
-                Err(Refusal::Site)
+                Err(RequestRefusal::Site)
             );
         }
         for site in ["cross-site", "same-site", "none"] {
             let said = [HOST, BEARER, ("sec-fetch-site", site)];
             assert_eq!(
                 judged(&Method::GET, "/api/stream", &said),
-                Err(Refusal::Site),
+                Err(RequestRefusal::Site),
                 "{site}"
             );
         }
@@ -250,11 +256,14 @@ mod tests {
 
     #[test]
     fn code_is_accepted_without_the_token_only_from_our_page() {
-        assert_eq!(judged(&Method::POST, ENTER, &[HOST, ORIGIN]), Ok(()));
-        assert_eq!(judged(&Method::POST, ENTER, &[HOST]), Err(Refusal::Site));
+        assert_eq!(judged(&Method::POST, ENTER_PATH, &[HOST, ORIGIN]), Ok(()));
+        assert_eq!(
+            judged(&Method::POST, ENTER_PATH, &[HOST]),
+            Err(RequestRefusal::Site)
+        );
         assert_eq!(
             judged(&Method::POST, "/api/enter/", &[HOST, ORIGIN]),
-            Err(Refusal::Token)
+            Err(RequestRefusal::Token)
         );
     }
 }

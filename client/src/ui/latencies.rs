@@ -8,19 +8,19 @@ use mux_proto::{Event, EventKind, RunInfo};
 use serde::Serialize;
 
 /// The number of last calls that are kept of each tool.
-const LAST: usize = 500;
+const MAX_SAMPLES_PER_TOOL: usize = 500;
 /// The maximum number of tools.
-const TOOLS: usize = 5_000;
+const MAX_TOOLS_WITH_LATENCIES: usize = 5_000;
 
 #[derive(Default)]
-pub(super) struct Latencies {
-    tools: HashMap<String, Tool>,
+pub(super) struct ToolLatencies {
+    tools: HashMap<String, ToolSamples>,
     /// The number of the last counted event of each run.
     read: HashMap<String, u64>,
 }
 
 #[derive(Default)]
-struct Tool {
+struct ToolSamples {
     calls: u64,
     failed: u64,
     last: VecDeque<f64>,
@@ -29,7 +29,7 @@ struct Tool {
 
 /// The durations of one tool's calls, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Latency {
+pub(super) struct LatencySummary {
     path: String,
     calls: u64,
     failed: u64,
@@ -39,15 +39,15 @@ pub(super) struct Latency {
     slowest: f64,
 }
 
-impl Latencies {
+impl ToolLatencies {
     /// The number of the event after which to read a run; `None` if there is nothing new.
-    pub(super) fn unread(&self, run: &RunInfo) -> Option<u64> {
+    pub(super) fn read_after(&self, run: &RunInfo) -> Option<u64> {
         let read = self.read.get(&run.run).copied().unwrap_or(0);
         (run.calls > 0 && read < run.events).then_some(read)
     }
 
     /// Counts new events of a run; returns whether there were any calls.
-    pub(super) fn count(&mut self, run: &str, events: &[Event]) -> bool {
+    pub(super) fn count_events(&mut self, run: &str, events: &[Event]) -> bool {
         let read = self.read.entry(run.to_owned()).or_default();
         let mut news = false;
         for event in events {
@@ -59,11 +59,11 @@ impl Latencies {
                 path, ms, error, ..
             } = &event.event
             {
-                if self.tools.len() >= TOOLS && !self.tools.contains_key(path) {
+                if self.tools.len() >= MAX_TOOLS_WITH_LATENCIES && !self.tools.contains_key(path) {
                     continue;
                 }
                 let tool = self.tools.entry(path.clone()).or_default();
-                tool.count(*ms, error.is_some());
+                tool.count_call(*ms, error.is_some());
                 news = true;
             }
         }
@@ -79,32 +79,32 @@ impl Latencies {
     }
 
     /// The latencies of all tools, sorted by path.
-    pub(super) fn all(&self) -> Vec<Latency> {
-        let mut all: Vec<Latency> = self
+    pub(super) fn all_summaries(&self) -> Vec<LatencySummary> {
+        let mut all: Vec<LatencySummary> = self
             .tools
             .iter()
-            .map(|(path, tool)| tool.told(path))
+            .map(|(path, tool)| tool.summarize(path))
             .collect();
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all
     }
 }
 
-impl Tool {
-    fn count(&mut self, ms: f64, failed: bool) {
+impl ToolSamples {
+    fn count_call(&mut self, ms: f64, failed: bool) {
         self.calls += 1;
         self.failed += u64::from(failed);
         self.slowest = self.slowest.max(ms);
-        if self.last.len() == LAST {
+        if self.last.len() == MAX_SAMPLES_PER_TOOL {
             self.last.pop_front();
         }
         self.last.push_back(ms);
     }
 
-    fn told(&self, path: &str) -> Latency {
+    fn summarize(&self, path: &str) -> LatencySummary {
         let mut sorted: Vec<f64> = self.last.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
-        Latency {
+        LatencySummary {
             path: path.to_owned(),
             calls: self.calls,
             failed: self.failed,
@@ -145,14 +145,14 @@ mod tests {
 
     #[test]
     fn each_event_is_counted_once() {
-        let mut latencies = Latencies::default();
+        let mut latencies = ToolLatencies::default();
         let events: Vec<Event> = (1..=100)
             .map(|n| ended(n, "a.b", n as f64, n > 90))
             .collect();
-        assert!(latencies.count("r", &events[..60]));
-        assert!(latencies.count("r", &events[40..]));
-        assert!(!latencies.count("r", &events));
-        let all = latencies.all();
+        assert!(latencies.count_events("r", &events[..60]));
+        assert!(latencies.count_events("r", &events[40..]));
+        assert!(!latencies.count_events("r", &events));
+        let all = latencies.all_summaries();
         assert_eq!(all.len(), 1);
         let told = &all[0];
         assert_eq!((told.calls, told.failed), (100, 10));
@@ -164,14 +164,14 @@ mod tests {
 
     #[test]
     fn percentiles_cover_the_last_calls_and_the_slowest_covers_all() {
-        let mut latencies = Latencies::default();
+        let mut latencies = ToolLatencies::default();
         let slow = [ended(1, "a.b", 900.0, false)];
-        latencies.count("r", &slow);
-        let last: Vec<Event> = (0..LAST as u64)
+        latencies.count_events("r", &slow);
+        let last: Vec<Event> = (0..MAX_SAMPLES_PER_TOOL as u64)
             .map(|n| ended(n + 2, "a.b", 2.0, false))
             .collect();
-        latencies.count("r", &last);
-        let told = &latencies.all()[0];
+        latencies.count_events("r", &last);
+        let told = &latencies.all_summaries()[0];
         assert_eq!((told.p50, told.p95, told.slowest), (2.0, 2.0, 900.0));
     }
 

@@ -5,7 +5,7 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use mux_client::{Identity, Session, connect, lost};
+use mux_client::{ClientIdentity, Session, connect, rpc_error};
 use mux_proto::{Error, MuxClient, endpoint::Dirs};
 use serde::Serialize;
 use tarpc::client::RpcError;
@@ -14,18 +14,18 @@ use tokio::{sync::watch, time::sleep};
 use crate::exit;
 
 /// The interval between attempts to connect.
-const PAUSE: Duration = Duration::from_millis(500);
+const RECONNECT_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(super) struct Line {
+pub(super) struct SharedConnection {
     dirs: Dirs,
-    me: Identity,
-    standing: watch::Sender<Standing>,
+    me: ClientIdentity,
+    standing: watch::Sender<ConnectionState>,
     /// The number of the last connection that was found broken.
     broken: watch::Sender<u64>,
 }
 
 #[derive(Clone)]
-pub(super) enum Standing {
+pub(super) enum ConnectionState {
     Up {
         /// A number that is unique among the connections of this process.
         number: u64,
@@ -37,7 +37,7 @@ pub(super) enum Standing {
 
 /// The state of the connection, as JSON for the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Link {
+pub(super) struct LinkInfo {
     pub(super) up: bool,
     /// The daemon's build.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,16 +48,16 @@ pub(super) struct Link {
     pub(super) reason: Option<String>,
 }
 
-impl Standing {
-    pub(super) fn link(&self) -> Link {
+impl ConnectionState {
+    pub(super) fn link_info(&self) -> LinkInfo {
         match self {
-            Self::Up { session, .. } => Link {
+            Self::Up { session, .. } => LinkInfo {
                 up: true,
                 build: Some(session.welcome.build.clone()),
                 pid: Some(session.welcome.pid),
                 reason: None,
             },
-            Self::Down(reason) => Link {
+            Self::Down(reason) => LinkInfo {
                 up: false,
                 build: None,
                 pid: None,
@@ -67,9 +67,9 @@ impl Standing {
     }
 }
 
-impl Line {
-    pub(super) fn new(dirs: Dirs, me: Identity, session: Session) -> Arc<Self> {
-        let (standing, _) = watch::channel(Standing::Up { number: 1, session });
+impl SharedConnection {
+    pub(super) fn new(dirs: Dirs, me: ClientIdentity, session: Session) -> Arc<Self> {
+        let (standing, _) = watch::channel(ConnectionState::Up { number: 1, session });
         Arc::new(Self {
             dirs,
             me,
@@ -78,15 +78,15 @@ impl Line {
         })
     }
 
-    pub(super) fn standing(&self) -> watch::Receiver<Standing> {
+    pub(super) fn watch_state(&self) -> watch::Receiver<ConnectionState> {
         self.standing.subscribe()
     }
 
     /// Waits for a connection; returns its number.
-    pub(super) async fn up(&self) -> u64 {
+    pub(super) async fn wait_until_connected(&self) -> u64 {
         let mut standing = self.standing.subscribe();
         loop {
-            if let Standing::Up { number, .. } = *standing.borrow_and_update() {
+            if let ConnectionState::Up { number, .. } = *standing.borrow_and_update() {
                 return number;
             }
             if standing.changed().await.is_err() {
@@ -98,8 +98,8 @@ impl Line {
     /// Whether the connection with this number broke.
     pub(super) fn is_lost(&self, number: u64) -> bool {
         let now = match *self.standing.borrow() {
-            Standing::Up { number, .. } => Some(number),
-            Standing::Down(_) => None,
+            ConnectionState::Up { number, .. } => Some(number),
+            ConnectionState::Down(_) => None,
         };
         now != Some(number) || *self.broken.borrow() >= number
     }
@@ -114,46 +114,47 @@ impl Line {
         F: Future<Output = Result<Result<T, Error>, RpcError>> + Send,
     {
         let (number, session) = match &*self.standing.borrow() {
-            Standing::Up { number, session } => (*number, session.clone()),
-            Standing::Down(reason) => return Err(exit::machinery(reason.clone())),
+            ConnectionState::Up { number, session } => (*number, session.clone()),
+            ConnectionState::Down(reason) => return Err(exit::unavailable_error(reason.clone())),
         };
-        session.require(feature)?;
+        session.require_feature(feature)?;
         let answer = method(session.client).await;
-        if answer.as_ref().is_err_and(is_broken) {
+        if answer.as_ref().is_err_and(is_connection_error) {
             self.broken.send_replace(number);
         }
-        answer.map_err(lost)?
+        answer.map_err(rpc_error)?
     }
 
     /// Reopens the connection whenever it breaks.
-    pub(super) async fn keep(&self) -> Infallible {
+    pub(super) async fn reconnect_forever(&self) -> Infallible {
         let mut broken = self.broken.subscribe();
         let mut number = 1;
         loop {
             // Cannot fail: `self` owns the sender.
             drop(broken.wait_for(|last| *last >= number).await);
-            self.tell("muxd has ended".into());
-            let session = self.found().await;
+            self.set_disconnected("muxd has ended".into());
+            let session = self.wait_for_daemon().await;
             number += 1;
-            self.standing.send_replace(Standing::Up { number, session });
+            self.standing
+                .send_replace(ConnectionState::Up { number, session });
         }
     }
 
-    async fn found(&self) -> Session {
+    async fn wait_for_daemon(&self) -> Session {
         loop {
             match connect(&self.dirs, &self.me).await {
                 Ok(session) => return session,
-                Err(error) => self.tell(error.to_string()),
+                Err(error) => self.set_disconnected(error.to_string()),
             }
-            sleep(PAUSE).await;
+            sleep(RECONNECT_INTERVAL).await;
         }
     }
 
-    fn tell(&self, reason: String) {
+    fn set_disconnected(&self, reason: String) {
         self.standing.send_if_modified(|standing| {
-            let known = matches!(standing, Standing::Down(known) if *known == reason);
+            let known = matches!(standing, ConnectionState::Down(known) if *known == reason);
             if !known {
-                *standing = Standing::Down(reason);
+                *standing = ConnectionState::Down(reason);
             }
             !known
         });
@@ -161,6 +162,6 @@ impl Line {
 }
 
 /// Whether the error means that the connection is broken.
-fn is_broken(error: &RpcError) -> bool {
+fn is_connection_error(error: &RpcError) -> bool {
     !matches!(error, RpcError::DeadlineExceeded | RpcError::Server(_))
 }

@@ -13,19 +13,19 @@ use axum::serve::Listener;
 use tokio::net::{TcpListener, TcpStream};
 
 /// The delay after a failed `accept`.
-const PAUSE: Duration = Duration::from_millis(200);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-pub(super) struct OurOwn {
+pub(super) struct SameUserListener {
     listener: TcpListener,
 }
 
-impl OurOwn {
+impl SameUserListener {
     pub(super) fn new(listener: TcpListener) -> Self {
         Self { listener }
     }
 }
 
-impl Listener for OurOwn {
+impl Listener for SameUserListener {
     type Io = TcpStream;
     type Addr = SocketAddr;
 
@@ -34,7 +34,7 @@ impl Listener for OurOwn {
             match self.listener.accept().await {
                 Ok((stream, peer)) if !is_foreign(&stream, peer) => return (stream, peer),
                 Ok(_) => {}
-                Err(_) => tokio::time::sleep(PAUSE).await,
+                Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
             }
         }
     }
@@ -53,7 +53,7 @@ fn is_foreign(stream: &TcpStream, peer: SocketAddr) -> bool {
     let owner = tables
         .iter()
         .filter_map(|table| std::fs::read_to_string(table).ok())
-        .find_map(|table| owner(&table, peer, here));
+        .find_map(|table| socket_owner(&table, peer, here));
     let me = nix::unistd::geteuid().as_raw();
     owner.is_some_and(|owner| owner != me && owner != 0)
 }
@@ -68,8 +68,8 @@ fn is_foreign(_: &TcpStream, _: SocketAddr) -> bool {
     not(any(target_os = "linux", test)),
     expect(dead_code, reason = "no such table")
 )]
-fn owner(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
-    let ends = [local, remote].map(|end| [spelled(end), mapped(end)]);
+fn socket_owner(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
+    let ends = [local, remote].map(|end| [proc_address(end), mapped_proc_address(end)]);
     table.lines().skip(1).find_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
         for spellings in &ends {
@@ -84,7 +84,7 @@ fn owner(table: &str, local: SocketAddr, remote: SocketAddr) -> Option<u32> {
 }
 
 /// An address as in the kernel's table, `0100007F:1F90`: the IP address in native byte order, the port in big endian.
-fn spelled(end: SocketAddr) -> String {
+fn proc_address(end: SocketAddr) -> String {
     match end.ip() {
         IpAddr::V4(ip) => format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), end.port()),
         IpAddr::V6(ip) => {
@@ -100,10 +100,12 @@ fn spelled(end: SocketAddr) -> String {
 }
 
 /// An IPv4 address as an IPv4-mapped IPv6 address, as in the table of IPv6 sockets.
-fn mapped(end: SocketAddr) -> String {
+fn mapped_proc_address(end: SocketAddr) -> String {
     match end.ip() {
-        IpAddr::V4(ip) => spelled(SocketAddr::new(IpAddr::V6(ip.to_ipv6_mapped()), end.port())),
-        IpAddr::V6(_) => spelled(end),
+        IpAddr::V4(ip) => {
+            proc_address(SocketAddr::new(IpAddr::V6(ip.to_ipv6_mapped()), end.port()))
+        }
+        IpAddr::V6(_) => proc_address(end),
     }
 }
 
@@ -120,11 +122,11 @@ mod tests {
    2: 0100007F:D431 0100007F:21FC 01 00000000:00000000 00:00000000 00000000  1001        0 103 1\n\
    3: 0000000000000000FFFF00000100007F:D432 0000000000000000FFFF00000100007F:21FC 01 00000000:00000000 00:00000000 00000000  1002        0 104 1\n";
         let end = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        assert_eq!(owner(table, end(0xD431), end(0x21FC)), Some(1001));
-        assert_eq!(owner(table, end(0x21FC), end(0xD431)), Some(1000));
-        assert_eq!(owner(table, end(0xD432), end(0x21FC)), Some(1002));
-        assert_eq!(owner(table, end(0xD433), end(0x21FC)), None);
-        assert_eq!(owner("", end(1), end(2)), None);
+        assert_eq!(socket_owner(table, end(0xD431), end(0x21FC)), Some(1001));
+        assert_eq!(socket_owner(table, end(0x21FC), end(0xD431)), Some(1000));
+        assert_eq!(socket_owner(table, end(0xD432), end(0x21FC)), Some(1002));
+        assert_eq!(socket_owner(table, end(0xD433), end(0x21FC)), None);
+        assert_eq!(socket_owner("", end(1), end(2)), None);
     }
 
     #[cfg(target_os = "linux")]
@@ -134,9 +136,9 @@ mod tests {
         let there = listener.local_addr().unwrap();
         let client = TcpStream::connect(there).await.unwrap();
         let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
-        let owner = owner(&table, client.local_addr().unwrap(), there);
+        let owner = socket_owner(&table, client.local_addr().unwrap(), there);
         assert_eq!(owner, Some(nix::unistd::geteuid().as_raw()));
-        let mut ours = OurOwn::new(listener);
+        let mut ours = SameUserListener::new(listener);
         let (_, peer) = ours.accept().await;
         assert_eq!(peer, client.local_addr().unwrap());
     }

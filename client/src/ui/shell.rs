@@ -7,10 +7,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+const SCRIPT_CONTENT_TYPE: &str = "text/javascript; charset=utf-8";
 
 /// The path, content type and content of each file.
-const FILES: &[(&str, &str, &str)] = &[
+const STATIC_FILES: &[(&str, &str, &str)] = &[
     (
         "/",
         "text/html; charset=utf-8",
@@ -22,25 +22,81 @@ const FILES: &[(&str, &str, &str)] = &[
         include_str!("page/style.css"),
     ),
     ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
-    ("/main.js", SCRIPT, include_str!("page/main.js")),
-    ("/door.js", SCRIPT, include_str!("page/door.js")),
-    ("/live.js", SCRIPT, include_str!("page/live.js")),
-    ("/draw.js", SCRIPT, include_str!("page/draw.js")),
-    ("/words.js", SCRIPT, include_str!("page/words.js")),
-    ("/parts.js", SCRIPT, include_str!("page/parts.js")),
-    ("/overview.js", SCRIPT, include_str!("page/overview.js")),
-    ("/server.js", SCRIPT, include_str!("page/server.js")),
-    ("/runs.js", SCRIPT, include_str!("page/runs.js")),
-    ("/run.js", SCRIPT, include_str!("page/run.js")),
-    ("/spans.js", SCRIPT, include_str!("page/spans.js")),
-    ("/timeline.js", SCRIPT, include_str!("page/timeline.js")),
-    ("/latency.js", SCRIPT, include_str!("page/latency.js")),
-    ("/tools.js", SCRIPT, include_str!("page/tools.js")),
-    ("/approvals.js", SCRIPT, include_str!("page/approvals.js")),
+    (
+        "/main.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/main.js"),
+    ),
+    (
+        "/door.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/door.js"),
+    ),
+    (
+        "/live.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/live.js"),
+    ),
+    (
+        "/draw.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/draw.js"),
+    ),
+    (
+        "/words.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/words.js"),
+    ),
+    (
+        "/parts.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/parts.js"),
+    ),
+    (
+        "/overview.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/overview.js"),
+    ),
+    (
+        "/server.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/server.js"),
+    ),
+    (
+        "/runs.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/runs.js"),
+    ),
+    ("/run.js", SCRIPT_CONTENT_TYPE, include_str!("page/run.js")),
+    (
+        "/spans.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/spans.js"),
+    ),
+    (
+        "/timeline.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/timeline.js"),
+    ),
+    (
+        "/latency.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/latency.js"),
+    ),
+    (
+        "/tools.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/tools.js"),
+    ),
+    (
+        "/approvals.js",
+        SCRIPT_CONTENT_TYPE,
+        include_str!("page/approvals.js"),
+    ),
 ];
 
-pub(super) async fn file(uri: Uri) -> Response {
-    match FILES.iter().find(|(path, _, _)| *path == uri.path()) {
+pub(super) async fn serve_static_file(uri: Uri) -> Response {
+    match STATIC_FILES.iter().find(|(path, _, _)| *path == uri.path()) {
         Some((_, kind, content)) => ([(header::CONTENT_TYPE, *kind)], *content).into_response(),
         None => (StatusCode::NOT_FOUND, "not found\n").into_response(),
     }
@@ -52,13 +108,13 @@ mod tests {
 
     #[test]
     fn page_references_only_its_own_files() {
-        let (_, _, index) = FILES[0];
-        for (path, _, content) in FILES {
+        let (_, _, index) = STATIC_FILES[0];
+        for (path, _, content) in STATIC_FILES {
             for part in content.split(['"', '\'']) {
                 let named = part.strip_prefix('.').unwrap_or(part);
                 if named.starts_with('/') && named.ends_with(".js") {
                     assert!(
-                        FILES.iter().any(|(path, _, _)| *path == named),
+                        STATIC_FILES.iter().any(|(path, _, _)| *path == named),
                         "{path} names {named}"
                     );
                 }
@@ -71,7 +127,7 @@ mod tests {
 
     #[test]
     fn no_file_sets_html_or_contacts_other_origins() {
-        for (path, kind, content) in FILES {
+        for (path, kind, content) in STATIC_FILES {
             for forbidden in [
                 "innerHTML",
                 "outerHTML",
@@ -86,14 +142,18 @@ mod tests {
                 !elsewhere.contains("http://") && !elsewhere.contains("https://"),
                 "{path}"
             );
-            assert!(content.is_ascii() || *kind != SCRIPT, "{path} is not ASCII");
+            assert!(
+                content.is_ascii() || *kind != SCRIPT_CONTENT_TYPE,
+                "{path} is not ASCII"
+            );
         }
     }
 
     #[tokio::test]
     async fn unknown_path_is_not_found() {
-        let status =
-            |path: &'static str| async move { file(Uri::from_static(path)).await.status() };
+        let status = |path: &'static str| async move {
+            serve_static_file(Uri::from_static(path)).await.status()
+        };
         assert_eq!(status("/").await, StatusCode::OK);
         assert_eq!(status("/?x=1").await, StatusCode::OK);
         assert_eq!(status("/main.js").await, StatusCode::OK);

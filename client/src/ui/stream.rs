@@ -11,30 +11,30 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::{
-    Desk,
-    feed::{Approvals, Snapshot},
-    latencies::Latency,
-    line::{Line, Link},
+    UiState,
+    feed::{FeedSnapshot, TimedApprovals},
+    latencies::LatencySummary,
+    line::{LinkInfo, SharedConnection},
 };
 
 /// How long the daemon holds a poll for events.
-const POLL: Duration = Duration::from_secs(20);
+const RUN_EVENTS_POLL_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Default, Serialize)]
-struct Message<'a> {
+struct TabMessage<'a> {
     /// The build of this program.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    link: Option<Link>,
+    link: Option<LinkInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'a Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    runs: Option<Runs<'a>>,
+    runs: Option<RunChanges<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approvals: Option<ApprovalList>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    latencies: Option<&'a [Latency]>,
+    latencies: Option<&'a [LatencySummary]>,
     /// Events of the run that the tab shows, in order and without gaps.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<&'a [Event]>,
@@ -44,23 +44,27 @@ struct Message<'a> {
 }
 
 #[derive(Debug, PartialEq, Serialize)]
-struct Runs<'a> {
+struct RunChanges<'a> {
     changed: Vec<&'a RunInfo>,
     gone: Vec<&'a str>,
 }
 
 /// The run that a tab shows.
-pub(super) struct Shown {
+pub(super) struct ShownRun {
     pub(super) run: String,
     /// The number of the last event that the tab has.
     pub(super) after: u64,
 }
 
 /// Sends messages until the tab is closed, or the server stops.
-pub(super) async fn tell(desk: Arc<Desk>, shown: Option<Shown>, tab: mpsc::Sender<String>) {
+pub(super) async fn stream_to_tab(
+    desk: Arc<UiState>,
+    shown: Option<ShownRun>,
+    tab: mpsc::Sender<String>,
+) {
     let told = async {
-        let pool = tell_pool(&desk, &tab);
-        let run = tell_run(&desk.line, shown, &tab);
+        let pool = stream_daemon_state(&desk, &tab);
+        let run = stream_run_events(&desk.line, shown, &tab);
         tokio::join!(pool, run);
     };
     tokio::select! {
@@ -70,21 +74,21 @@ pub(super) async fn tell(desk: Arc<Desk>, shown: Option<Shown>, tab: mpsc::Sende
     }
 }
 
-async fn tell_pool(desk: &Desk, tab: &mpsc::Sender<String>) {
-    let (mut standing, mut feed) = (desk.line.standing(), desk.feed.watch());
-    let mut told = Snapshot::default();
+async fn stream_daemon_state(desk: &UiState, tab: &mpsc::Sender<String>) {
+    let (mut standing, mut feed) = (desk.line.watch_state(), desk.feed.watch_feed());
+    let mut told = FeedSnapshot::default();
     let mut link = None;
     let mut build = Some(version::BUILD);
     loop {
-        let now = standing.borrow_and_update().link();
+        let now = standing.borrow_and_update().link_info();
         let next = feed.borrow_and_update().clone();
-        let mut message = news(&told, &next);
+        let mut message = message_between(&told, &next);
         message.build = build.take();
         if link.as_ref() != Some(&now) {
             message.link = Some(now.clone());
             link = Some(now);
         }
-        if !send(tab, &message).await {
+        if !send_to_tab(tab, &message).await {
             return;
         }
         told = next;
@@ -99,35 +103,35 @@ async fn tell_pool(desk: &Desk, tab: &mpsc::Sender<String>) {
 }
 
 /// A message with the differences between two snapshots.
-fn news<'a>(told: &'a Snapshot, next: &'a Snapshot) -> Message<'a> {
+fn message_between<'a>(told: &'a FeedSnapshot, next: &'a FeedSnapshot) -> TabMessage<'a> {
     let status = next.status.as_deref();
     let approvals = next.approvals.as_deref();
-    let runs = runs(&told.runs, &next.runs);
+    let runs = run_changes(&told.runs, &next.runs);
     let latencies = &next.latencies;
-    Message {
-        status: status.filter(|_| !is_same(&told.status, &next.status)),
+    TabMessage {
+        status: status.filter(|_| !is_same_snapshot(&told.status, &next.status)),
         runs: (runs
-            != Runs {
+            != RunChanges {
                 changed: vec![],
                 gone: vec![],
             })
         .then_some(runs),
         approvals: approvals
-            .filter(|_| !is_same(&told.approvals, &next.approvals))
-            .map(Approvals::now),
+            .filter(|_| !is_same_snapshot(&told.approvals, &next.approvals))
+            .map(TimedApprovals::now),
         latencies: (!Arc::ptr_eq(&told.latencies, latencies)).then_some(latencies),
-        ..Message::default()
+        ..TabMessage::default()
     }
 }
 
-fn is_same<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
+fn is_same_snapshot<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
         _ => false,
     }
 }
 
-fn runs<'a>(told: &'a [RunInfo], next: &'a [RunInfo]) -> Runs<'a> {
+fn run_changes<'a>(told: &'a [RunInfo], next: &'a [RunInfo]) -> RunChanges<'a> {
     let mut before: HashMap<&str, &RunInfo> =
         told.iter().map(|run| (run.run.as_str(), run)).collect();
     let mut changed = Vec::new();
@@ -138,23 +142,29 @@ fn runs<'a>(told: &'a [RunInfo], next: &'a [RunInfo]) -> Runs<'a> {
     }
     let mut gone: Vec<&str> = before.into_keys().collect();
     gone.sort_unstable();
-    Runs { changed, gone }
+    RunChanges { changed, gone }
 }
 
 /// Sends the events of the shown run. Continues after a restart of the daemon, which then reports the run as missing.
-async fn tell_run(line: &Line, shown: Option<Shown>, tab: &mpsc::Sender<String>) {
-    let Some(Shown { run, mut after }) = shown else {
+async fn stream_run_events(
+    line: &SharedConnection,
+    shown: Option<ShownRun>,
+    tab: &mpsc::Sender<String>,
+) {
+    let Some(ShownRun { run, mut after }) = shown else {
         return;
     };
     loop {
-        let number = line.up().await;
+        let number = line.wait_until_connected().await;
         let request = EventsRequest {
             run: run.clone(),
             after,
-            wait_ms: u64::try_from(POLL.as_millis()).unwrap_or(u64::MAX),
+            wait_ms: u64::try_from(RUN_EVENTS_POLL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
         };
         let asked = |client: mux_proto::MuxClient| async move {
-            client.events(transport::within(POLL * 2), request).await
+            client
+                .events(transport::within(RUN_EVENTS_POLL_TIMEOUT * 2), request)
+                .await
         };
         let message = match line.request("events", asked).await {
             Ok(page) => {
@@ -163,11 +173,11 @@ async fn tell_run(line: &Line, shown: Option<Shown>, tab: &mpsc::Sender<String>)
                 };
                 after = last.seq;
                 let over = matches!(last.event, EventKind::Ended { .. });
-                let message = Message {
+                let message = TabMessage {
                     events: Some(&page.events),
-                    ..Message::default()
+                    ..TabMessage::default()
                 };
-                if !send(tab, &message).await || over {
+                if !send_to_tab(tab, &message).await || over {
                     return;
                 }
                 continue;
@@ -176,17 +186,17 @@ async fn tell_run(line: &Line, shown: Option<Shown>, tab: &mpsc::Sender<String>)
             Err(_) if line.is_lost(number) => continue,
             Err(error) => error,
         };
-        let missing = Message {
+        let missing = TabMessage {
             missing: Some(&message),
-            ..Message::default()
+            ..TabMessage::default()
         };
-        send(tab, &missing).await;
+        send_to_tab(tab, &missing).await;
         return;
     }
 }
 
 /// Sends a message; returns whether the tab is still open.
-async fn send(tab: &mpsc::Sender<String>, message: &Message<'_>) -> bool {
+async fn send_to_tab(tab: &mpsc::Sender<String>, message: &TabMessage<'_>) -> bool {
     // Serializing plain data does not fail.
     match serde_json::to_string(message) {
         Ok(text) if text == "{}" => true,
@@ -224,21 +234,21 @@ mod tests {
     fn only_changed_and_removed_runs_are_sent() {
         let told = [run("a", 0), run("b", 0), run("c", 0)];
         let next = [run("d", 0), run("b", 1), run("c", 0)];
-        let runs = runs(&told, &next);
+        let runs = run_changes(&told, &next);
         assert_eq!(runs.changed, [&next[0], &next[1]]);
         assert_eq!(runs.gone, ["a"]);
     }
 
     #[test]
     fn unchanged_data_is_not_sent_again() {
-        let next = Snapshot {
+        let next = FeedSnapshot {
             runs: Arc::new(vec![run("a", 0)]),
-            ..Snapshot::default()
+            ..FeedSnapshot::default()
         };
-        let first = Snapshot::default();
-        let message = serde_json::to_value(news(&first, &next)).unwrap();
+        let first = FeedSnapshot::default();
+        let message = serde_json::to_value(message_between(&first, &next)).unwrap();
         assert_eq!(message["runs"]["changed"][0]["run"], "a");
-        let again = serde_json::to_value(news(&next, &next.clone())).unwrap();
+        let again = serde_json::to_value(message_between(&next, &next.clone())).unwrap();
         assert_eq!(again, serde_json::json!({}));
     }
 }

@@ -12,55 +12,55 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 
 /// The lifetime of the one-time code, in which the browser must start and load the page.
-pub(super) const A_START: Duration = Duration::from_secs(60);
+pub(super) const CODE_LIFETIME: Duration = Duration::from_secs(60);
 
 /// A random secret of 256 bits.
-pub(super) struct Secret {
+pub(super) struct AccessSecret {
     text: String,
     digest: [u8; 32],
 }
 
-impl Secret {
+impl AccessSecret {
     pub(super) fn new() -> io::Result<Self> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let text = URL_SAFE_NO_PAD.encode(bytes);
-        let digest = digest(&text);
+        let digest = secret_digest(&text);
         Ok(Self { text, digest })
     }
 
-    pub(super) fn is(&self, said: &str) -> bool {
-        digest(said) == self.digest
+    pub(super) fn matches_secret(&self, said: &str) -> bool {
+        secret_digest(said) == self.digest
     }
 }
 
-impl fmt::Display for Secret {
+impl fmt::Display for AccessSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-fn digest(text: &str) -> [u8; 32] {
+fn secret_digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
 /// A one-time code. It is passed on the command line of a browser, where other users of the machine can see it, and is
 /// kept in the browser's history.
-pub(super) struct Once {
-    secret: Secret,
+pub(super) struct OneTimeCode {
+    secret: AccessSecret,
     /// The expiry; `None` once the code was used.
     open: Mutex<Option<Instant>>,
 }
 
-impl Once {
-    pub(super) fn new(secret: Secret, open_for: Duration) -> Self {
+impl OneTimeCode {
+    pub(super) fn new(secret: AccessSecret, open_for: Duration) -> Self {
         let open = Mutex::new(Some(Instant::now() + open_for));
         Self { secret, open }
     }
 
     /// Whether `said` is the code, unused and not expired. Uses up the code.
-    pub(super) fn take(&self, said: &str) -> bool {
-        if !self.secret.is(said) {
+    pub(super) fn redeem_code(&self, said: &str) -> bool {
+        if !self.secret.matches_secret(said) {
             return false;
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +68,7 @@ impl Once {
     }
 }
 
-impl fmt::Display for Once {
+impl fmt::Display for OneTimeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.secret.fmt(f)
     }
@@ -80,30 +80,30 @@ mod tests {
 
     #[test]
     fn secret_is_random_with_256_bits() {
-        let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
+        let (one, other) = (AccessSecret::new().unwrap(), AccessSecret::new().unwrap());
         assert_eq!(
             URL_SAFE_NO_PAD.decode(one.to_string()).map(|b| b.len()),
             Ok(32)
         );
-        assert!(one.is(&one.to_string()) && !one.is(&other.to_string()));
+        assert!(one.matches_secret(&one.to_string()) && !one.matches_secret(&other.to_string()));
         let text = one.to_string();
         for wrong in ["", &text[1..], &text.to_uppercase(), &format!("{text} ")] {
-            assert!(!one.is(wrong), "{wrong}");
+            assert!(!one.matches_secret(wrong), "{wrong}");
         }
     }
 
     #[test]
     fn code_works_once_and_a_wrong_code_does_not_use_it_up() {
-        let once = Once::new(Secret::new().unwrap(), A_START);
+        let once = OneTimeCode::new(AccessSecret::new().unwrap(), CODE_LIFETIME);
         let code = once.to_string();
-        assert!(!once.take("wrong"));
-        assert!(once.take(&code));
-        assert!(!once.take(&code));
+        assert!(!once.redeem_code("wrong"));
+        assert!(once.redeem_code(&code));
+        assert!(!once.redeem_code(&code));
     }
 
     #[test]
     fn expired_code_is_rejected() {
-        let once = Once::new(Secret::new().unwrap(), Duration::ZERO);
-        assert!(!once.take(&once.to_string()));
+        let once = OneTimeCode::new(AccessSecret::new().unwrap(), Duration::ZERO);
+        assert!(!once.redeem_code(&once.to_string()));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: two calls are the same if they spell the tool the same and their arguments are equal as JSON values.
 
-use mux_wire::Target;
+use mux_wire::CallTarget;
 use serde_json::Value;
 
 use mux_text::{
@@ -11,11 +11,11 @@ use mux_text::{
 };
 
 /// The tool as the program spelled it, functions of `mux` as `mux.NAME`, and whether the call wants the raw result.
-pub fn spelled_tool(target: &Target) -> (String, bool) {
+pub fn spelled_tool(target: &CallTarget) -> (String, bool) {
     match target {
-        Target::Named { server, tool } => (format!("{server}.{tool}"), false),
-        Target::Path { path, raw } => (path.clone(), *raw),
-        Target::Own { name } => (format!("mux.{name}"), false),
+        CallTarget::Named { server, tool } => (format!("{server}.{tool}"), false),
+        CallTarget::Path { path, raw } => (path.clone(), *raw),
+        CallTarget::Own { name } => (format!("mux.{name}"), false),
     }
 }
 

@@ -168,7 +168,7 @@ fn malformed_journal() -> io::Error {
 mod tests {
     use std::fs::OpenOptions;
 
-    use mux_wire::{Fault, Kind, Target};
+    use mux_wire::{CallTarget, Fault, FaultKind};
 
     use super::*;
     use crate::call_log::{BegunCall, CallLog};
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn begun(log: &mut CallLog, tool: &str) -> BegunCall {
-        let target = Target::Path {
+        let target = CallTarget::Path {
             path: format!("s.{tool}"),
             raw: false,
         };
@@ -192,13 +192,13 @@ mod tests {
         }
     }
 
-    fn known(path: &Path, tool: &str) -> Result<String, Kind> {
+    fn known(path: &Path, tool: &str) -> Result<String, FaultKind> {
         let (_, calls) = read_journal(path).unwrap().unwrap();
         match begun(&mut CallLog::new(1 << 20, calls.unwrap()), tool) {
             BegunCall::Known(outcome) => outcome
                 .map(|text| text.to_string())
                 .map_err(|fault| fault.kind),
-            BegunCall::New(_) => Err(Kind::NotFound),
+            BegunCall::New(_) => Err(FaultKind::NotFound),
         }
     }
 
@@ -215,22 +215,22 @@ mod tests {
         log.set_asked(asked, true);
         journal.append(&log.unwritten_lines()).unwrap();
         assert!(journal.length < 101_000 && log.unwritten_lines().is_empty());
-        let denied = Err(Fault::new(Kind::Denied, "no"));
+        let denied = Err(Fault::new(FaultKind::Denied, "no"));
         log.set_asked(asked, false);
         log.end(asked, &denied);
         journal.append(&log.unwritten_lines()).unwrap();
         journal.sync().unwrap();
         assert_eq!(known(&path, "first").unwrap().len(), 100_000);
-        assert_eq!(known(&path, "asked"), Err(Kind::Denied));
-        assert_eq!(known(&path, "open"), Err(Kind::UnknownOutcome));
-        assert_eq!(known(&path, "other"), Err(Kind::NotFound));
+        assert_eq!(known(&path, "asked"), Err(FaultKind::Denied));
+        assert_eq!(known(&path, "open"), Err(FaultKind::UnknownOutcome));
+        assert_eq!(known(&path, "other"), Err(FaultKind::NotFound));
         log.end(open, &Ok("3".into()));
         journal.append(&log.unwritten_lines()).unwrap();
         // The daemon dies in the middle of a line.
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() - 3]).unwrap();
-        assert_eq!(known(&path, "open"), Err(Kind::UnknownOutcome));
-        assert_eq!(known(&path, "asked"), Err(Kind::Denied));
+        assert_eq!(known(&path, "open"), Err(FaultKind::UnknownOutcome));
+        assert_eq!(known(&path, "asked"), Err(FaultKind::Denied));
     }
 
     #[test]

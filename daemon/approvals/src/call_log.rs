@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use mux_wire::{Fault, Kind, Target};
+use mux_wire::{CallTarget, Fault, FaultKind};
 use serde::{Deserialize, Serialize};
 
 use super::call_journal::JournalLine;
@@ -120,7 +120,7 @@ impl CallLog {
     }
 
     /// Begins a call. A call for which there is no room is not copied.
-    pub(super) fn begin(&mut self, target: &Target, arguments: &Arc<str>) -> BegunCall {
+    pub(super) fn begin(&mut self, target: &CallTarget, arguments: &Arc<str>) -> BegunCall {
         if self.full && self.past.is_empty() {
             self.has_news = true;
             return BegunCall::New(None);
@@ -305,9 +305,11 @@ fn unknown_outcome_fault(tool: &str) -> Fault {
         "{tool} was in flight when the resumed run ended, and no answer came: it was not sent \
          again"
     );
-    Fault::new(Kind::UnknownOutcome, message).path(tool).hint(
-        "it may or may not have happened; check before you call it again in a separate program",
-    )
+    Fault::new(FaultKind::UnknownOutcome, message)
+        .path(tool)
+        .hint(
+            "it may or may not have happened; check before you call it again in a separate program",
+        )
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::{io, sync::Arc};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::task::spawn_blocking;
 use tracing::info;
 
@@ -71,7 +71,7 @@ impl Approvals {
             match why {
                 AnswerError::Unknown => unknown_approval_fault(&id),
                 AnswerError::Before => {
-                    Fault::new(Kind::Validation, format!("{id} was already answered"))
+                    Fault::new(FaultKind::Validation, format!("{id} was already answered"))
                         .hint(format!("`mux resume {id}` continues its run"))
                 }
             }

@@ -10,7 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde::{Deserialize, Serialize};
 
 use super::approval_subject::ApprovalSubject;
@@ -117,7 +117,7 @@ impl Grants {
         };
         self.write_grants(next).map_err(|error| {
             let message = format!("the revocation could not be saved: {error}");
-            Fault::new(Kind::Internal, message)
+            Fault::new(FaultKind::Internal, message)
         })?;
         Ok(grant)
     }
@@ -147,7 +147,7 @@ pub(super) fn unknown_grant_fault(name: &str) -> Fault {
         "there is no approval `{}` to revoke",
         mux_caller::one_line(name)
     );
-    Fault::new(Kind::NotFound, message).hint("`mux approvals --granted` lists them")
+    Fault::new(FaultKind::NotFound, message).hint("`mux approvals --granted` lists them")
 }
 
 /// Derives the name from what is granted and to whom, so that equal grants have one entry.

@@ -5,7 +5,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::json;
 use tokio::{
     sync::oneshot,
@@ -72,7 +72,7 @@ impl Approvals {
         let (entered, gone) = entered.map_err(|error| {
             let message =
                 format!("{path} must be approved, but the request could not be recorded: {error}");
-            Fault::new(Kind::Unavailable, message).path(&path)
+            Fault::new(FaultKind::Unavailable, message).path(&path)
         })?;
         self.remove_files(gone).await;
         match entered {
@@ -85,7 +85,7 @@ impl Approvals {
             AskOutcome::Held(held, answer) => self.hold(held, answer, asker, tell).await,
             AskOutcome::Over => {
                 let message = format!("{path} must be approved, but its run has ended");
-                Err(Fault::new(Kind::Cancelled, message).path(&path))
+                Err(Fault::new(FaultKind::Cancelled, message).path(&path))
             }
         }
     }
@@ -368,7 +368,7 @@ fn check_verdict(verdict: ApprovalVerdict, path: &str) -> Result<(), Fault> {
         ApprovalVerdict::Denied { reason } => {
             let because = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let message = format!("{path} was denied by the user{because}");
-            Err(Fault::new(Kind::Denied, message)
+            Err(Fault::new(FaultKind::Denied, message)
                 .hint("do not call it again unless the user wants it")
                 .path(path))
         }
@@ -379,7 +379,7 @@ fn pending_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
     let (id, path, resume) = (view.id(), &view.subject.path, view.resume_id());
     let wait = humantime::format_duration(wait);
     let mut fault = Fault::new(
-        Kind::Pending,
+        FaultKind::Pending,
         format!("{path} is waiting for approval {id}: no answer within {wait} (approvals.wait)"),
     )
     .path(path)
@@ -398,7 +398,7 @@ fn pending_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
 fn unanswered_fault(view: &ApprovalSnapshot, wait: Duration) -> Fault {
     let (path, wait) = (&view.subject.path, humantime::format_duration(wait));
     let message = format!("{path} was not approved: no answer within {wait} (approvals.wait)");
-    Fault::new(Kind::Denied, message).path(path)
+    Fault::new(FaultKind::Denied, message).path(path)
 }
 
 fn capacity_fault(path: &str, full: CapacityExceeded) -> Fault {
@@ -409,13 +409,16 @@ fn capacity_fault(path: &str, full: CapacityExceeded) -> Fault {
             format!("the arguments of all waiting calls would exceed {most} bytes, a fixed limit")
         }
     };
-    Fault::new(Kind::Busy, format!("{path} must be approved, but {why}"))
-        .user_hint("answer the waiting calls: `mux approvals`")
-        .path(path)
+    Fault::new(
+        FaultKind::Busy,
+        format!("{path} must be approved, but {why}"),
+    )
+    .user_hint("answer the waiting calls: `mux approvals`")
+    .path(path)
 }
 
 fn unrecorded_fault(path: &str) -> Fault {
     let message =
         format!("{path} was approved but not sent: the call could not be recorded on disk");
-    Fault::new(Kind::Unavailable, message).path(path)
+    Fault::new(FaultKind::Unavailable, message).path(path)
 }

@@ -50,7 +50,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::{sync::watch, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -289,11 +289,11 @@ impl Approvals {
 
 fn unknown_approval_fault(id: &str) -> Fault {
     let message = format!("there is no approval `{}`", mux_caller::one_line(id));
-    Fault::new(Kind::NotFound, message).hint("`mux approvals` lists waiting calls")
+    Fault::new(FaultKind::NotFound, message).hint("`mux approvals` lists waiting calls")
 }
 
 fn lost_answer_fault() -> Fault {
-    Fault::new(Kind::Internal, "the answer was lost in the daemon").user_hint("see `mux logs`")
+    Fault::new(FaultKind::Internal, "the answer was lost in the daemon").user_hint("see `mux logs`")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use mux_wire::{Fault, Target};
+use mux_wire::{CallTarget, Fault};
 
 use super::{
     approval_subject::{ApprovalOwner, ApprovalSubject},
@@ -93,7 +93,7 @@ impl ResumableRun {
             source: subject.program(raw).into(),
             language: ProgramLanguage::TypeScript,
             input: Arc::clone(&subject.arguments),
-            wall: mux_sandbox::Limits::default().wall,
+            wall: mux_sandbox::ProgramLimits::default().wall,
             origin: Arc::clone(&subject.origin),
         };
         Arc::new(Self {
@@ -106,7 +106,7 @@ impl ResumableRun {
         })
     }
 
-    pub fn begin_logged_call(&self, target: &Target, arguments: &Arc<str>) -> BegunCall {
+    pub fn begin_logged_call(&self, target: &CallTarget, arguments: &Arc<str>) -> BegunCall {
         self.log().begin(target, arguments)
     }
 

@@ -4,7 +4,7 @@
 
 use std::{io, sync::Arc};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -59,7 +59,7 @@ impl Approvals {
         let read = read.unwrap_or_else(|lost| Err(io::Error::other(lost)));
         let gone = |why: &str| {
             let message = format!("cannot resume `{id}`: its call journal cannot be read: {why}");
-            Fault::new(Kind::Unavailable, message).hint("run the program again")
+            Fault::new(FaultKind::Unavailable, message).hint("run the program again")
         };
         let kept = read.map_err(|error| gone(&error.to_string()))?;
         let (program, calls) = kept.ok_or_else(|| gone("the file is missing"))?;
@@ -67,7 +67,7 @@ impl Approvals {
             let message = format!(
                 "cannot resume `{id}`: its calls and their results exceeded the log limit (approvals.log)"
             );
-            Fault::new(Kind::Limit, message).hint("run the program again, with fewer or smaller calls")
+            Fault::new(FaultKind::Limit, message).hint("run the program again, with fewer or smaller calls")
         })?;
         let (began, past) = (
             ProgramStart::of(program, &origin),
@@ -126,7 +126,7 @@ impl Approvals {
             return Ok(());
         }
         let message = "another run has already resumed it";
-        Err(Fault::new(Kind::Busy, message).hints(
+        Err(Fault::new(FaultKind::Busy, message).hints(
             "`mux runs` lists the runs",
             "its result goes to the client that resumed it first",
         ))
@@ -154,7 +154,7 @@ impl Approvals {
         self.amend_owner(&back).await;
         self.notify_changed();
         let message = "cannot resume the run: its record could not be saved";
-        Err(Fault::new(Kind::Unavailable, message).user_hint("see `mux logs`"))
+        Err(Fault::new(FaultKind::Unavailable, message).user_hint("see `mux logs`"))
     }
 }
 

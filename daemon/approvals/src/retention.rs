@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, io, sync::Arc, time::Duration};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::{task::spawn_blocking, time::sleep};
 use tracing::warn;
 
@@ -47,7 +47,7 @@ impl Approvals {
         }
         let message = "the call was not sent: another call of this run waits for approval, and the run's journal could \
                        not be written";
-        Err(Fault::new(Kind::Unavailable, message).user_hint("see `mux logs`"))
+        Err(Fault::new(FaultKind::Unavailable, message).user_hint("see `mux logs`"))
     }
 
     /// Records the outcome of a call without a sync. If it is lost in a crash, the outcome counts as unknown.

@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
-use mux_wire::Target;
+use mux_wire::CallTarget;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -55,7 +55,7 @@ async fn ask(
     n: u32,
     caller: &Arc<Caller>,
     dossier: Option<&Arc<ResumableRun>>,
-) -> Result<(), Kind> {
+) -> Result<(), FaultKind> {
     let asker = ApprovalRequester {
         caller,
         dossier,
@@ -133,7 +133,7 @@ async fn answer_in_time_decides_and_clocks_are_paused_meanwhile() {
             .unwrap();
         assert!(decided.live);
         let late = approvals.decide("A1", &ALL, UserDecision::Deny).await;
-        assert_eq!(late.unwrap_err().kind, Kind::NotFound);
+        assert_eq!(late.unwrap_err().kind, FaultKind::NotFound);
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), answer);
     assert_eq!(asked, Ok(()));
@@ -147,7 +147,7 @@ async fn answer_in_time_decides_and_clocks_are_paused_meanwhile() {
         approvals.decide("a2", &ALL, said).await.unwrap();
     };
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), deny);
-    assert_eq!(asked, Err(Kind::Denied));
+    assert_eq!(asked, Err(FaultKind::Denied));
     assert_eq!(records(&home), 0);
 }
 
@@ -157,7 +157,10 @@ async fn unanswered_call_is_pending_and_a_later_answer_is_used_once() {
     let approvals = open(&home);
     let caller = caller(None);
     let begun = tokio::time::Instant::now();
-    assert_eq!(ask(&approvals, 1, &caller, None).await, Err(Kind::Pending));
+    assert_eq!(
+        ask(&approvals, 1, &caller, None).await,
+        Err(FaultKind::Pending)
+    );
     assert_eq!(begun.elapsed().as_secs(), approvals.terms().wait.as_secs());
     assert_eq!(
         approvals.find("A1", &ALL).await.unwrap().state,
@@ -171,9 +174,15 @@ async fn unanswered_call_is_pending_and_a_later_answer_is_used_once() {
     // The daemon dies, and the next one restores the approval.
     let approvals = open(&home);
     // Other arguments make another call.
-    assert_eq!(ask(&approvals, 2, &caller, None).await, Err(Kind::Pending));
+    assert_eq!(
+        ask(&approvals, 2, &caller, None).await,
+        Err(FaultKind::Pending)
+    );
     assert_eq!(ask(&approvals, 1, &caller, None).await, Ok(()));
-    assert_eq!(ask(&approvals, 1, &caller, None).await, Err(Kind::Pending));
+    assert_eq!(
+        ask(&approvals, 1, &caller, None).await,
+        Err(FaultKind::Pending)
+    );
     approvals.set_terms(ApprovalTerms {
         keep: Duration::ZERO,
         ..ApprovalTerms::default()
@@ -192,7 +201,7 @@ async fn closing_makes_held_calls_pending() {
     };
     let caller = caller(None);
     let (asked, ()) = tokio::join!(ask(&approvals, 1, &caller, None), end);
-    assert_eq!(asked, Err(Kind::Pending));
+    assert_eq!(asked, Err(FaultKind::Pending));
     assert!(caller.clock.paused_for() < Duration::from_secs(1));
 }
 
@@ -230,7 +239,10 @@ async fn client_that_supports_elicitation_is_asked_and_cancelled_form_decides_no
     assert_eq!(asked, Ok(()));
     assert_eq!(ask(&approvals, 9, &caller, None).await, Ok(()));
     approvals.connection_ended(7);
-    assert_eq!(ask(&approvals, 9, &caller, None).await, Err(Kind::Pending));
+    assert_eq!(
+        ask(&approvals, 9, &caller, None).await,
+        Err(FaultKind::Pending)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -264,7 +276,7 @@ async fn always_approves_the_shown_calls_and_can_be_revoked() {
     approvals.revoke(granted[0].0.clone(), &ALL).await.unwrap();
     assert_eq!(
         ask(&open(&home), 3, &caller, None).await,
-        Err(Kind::Pending)
+        Err(FaultKind::Pending)
     );
 }
 
@@ -297,7 +309,7 @@ async fn answer_does_not_release_calls_that_were_not_shown() {
         };
         let calls = [1, 2, 3].map(|n| ask(&approvals, n, &caller, None));
         let (asked, ()) = tokio::join!(join_all(calls), user);
-        let denied = asked.iter().filter(|it| **it == Err(Kind::Denied));
+        let denied = asked.iter().filter(|it| **it == Err(FaultKind::Denied));
         assert_eq!(denied.count(), 1, "{decision:?}: {asked:?}");
         let passed = asked.iter().filter(|it| it.is_ok());
         assert_eq!(passed.count(), 2, "{decision:?}: {asked:?}");
@@ -312,7 +324,7 @@ async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
     for is_pending in [false, true] {
         let run = dossier("r-1", None);
         let BegunCall::New(place) =
-            run.begin_logged_call(&Target::Own { name: "x".into() }, &"{}".into())
+            run.begin_logged_call(&CallTarget::Own { name: "x".into() }, &"{}".into())
         else {
             panic!("it is new");
         };
@@ -342,7 +354,7 @@ async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
     approvals.adopt(&resumed, "r-2").unwrap();
     assert_eq!(
         approvals.adopt(&resumed, "r-3").unwrap_err().kind,
-        Kind::Busy
+        FaultKind::Busy
     );
     let again = dossier("r-2", Some(resumed.past));
     approvals.take_over_record(&again, "r-1").await.unwrap();
@@ -376,11 +388,14 @@ async fn held_calls_are_limited_in_total_and_per_run() {
         until(&approvals, 1).await;
         assert_eq!(
             ask(&approvals, 2, &caller, Some(&run)).await,
-            Err(Kind::Busy)
+            Err(FaultKind::Busy)
         );
         let other = async {
             until(&approvals, 2).await;
-            assert_eq!(ask(&approvals, 3, &caller, None).await, Err(Kind::Busy));
+            assert_eq!(
+                ask(&approvals, 3, &caller, None).await,
+                Err(FaultKind::Busy)
+            );
             for view in approvals.list().await {
                 approvals
                     .decide(&view.id(), &ALL, UserDecision::Deny)
@@ -391,7 +406,10 @@ async fn held_calls_are_limited_in_total_and_per_run() {
         tokio::join!(ask(&approvals, 2, &caller, None), other).0
     };
     let (first, second) = tokio::join!(ask(&approvals, 1, &caller, Some(&run)), refused);
-    assert_eq!((first, second), (Err(Kind::Denied), Err(Kind::Denied)));
+    assert_eq!(
+        (first, second),
+        (Err(FaultKind::Denied), Err(FaultKind::Denied))
+    );
 }
 
 #[tokio::test]
@@ -475,7 +493,7 @@ async fn pending_call_is_found_by_its_client_with_its_token_across_restarts() {
     let approvals = open(&home);
     assert_eq!(
         ask(&approvals, 1, &caller(None), None).await,
-        Err(Kind::Pending)
+        Err(FaultKind::Pending)
     );
     let whole = approvals.find("A1", &ALL).await.unwrap().token_id();
     let access = |agent| RunAccess::of(&Arc::new(ClientOrigin::new("test", agent, None)), false);
@@ -485,16 +503,16 @@ async fn pending_call_is_found_by_its_client_with_its_token_across_restarts() {
         for access in [&own, &other] {
             let missing = approvals.find_resumable(id, access, |_| false).await;
             match missing {
-                Err(fault) => assert_eq!(fault.kind, Kind::NotFound, "{id}"),
+                Err(fault) => assert_eq!(fault.kind, FaultKind::NotFound, "{id}"),
                 Ok(ResumeTarget::As(run)) => assert_eq!(run, id),
                 Ok(ResumeTarget::Anew(_)) => panic!("{id} was found"),
             }
             let missing = approvals.decide(id, access, UserDecision::Once).await;
-            assert_eq!(missing.unwrap_err().kind, Kind::NotFound, "{id}");
+            assert_eq!(missing.unwrap_err().kind, FaultKind::NotFound, "{id}");
         }
     }
     let refused = approvals.decide(&whole, &other, UserDecision::Once).await;
-    assert_eq!(refused.unwrap_err().kind, Kind::NotFound);
+    assert_eq!(refused.unwrap_err().kind, FaultKind::NotFound);
     approvals
         .decide(&whole, &own, UserDecision::Once)
         .await

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 use super::{
     AuditLog,
@@ -87,10 +87,10 @@ impl CallAuditGuard {
     }
 
     /// Sets the decision of a call that was refused, if none was set.
-    fn set_refusal_decision(&mut self, kind: &Kind) {
+    fn set_refusal_decision(&mut self, kind: &FaultKind) {
         let decision = match kind {
-            Kind::Denied => "deny",
-            Kind::Pending => "ask",
+            FaultKind::Denied => "deny",
+            FaultKind::Pending => "ask",
             _ => return,
         };
         if let Some(open) = &mut self.0 {
@@ -115,6 +115,6 @@ impl CallAuditGuard {
 
 impl Drop for CallAuditGuard {
     fn drop(&mut self) {
-        self.close(Kind::Cancelled.as_str(), None);
+        self.close(FaultKind::Cancelled.as_str(), None);
     }
 }

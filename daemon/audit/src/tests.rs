@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
 
 use super::*;
@@ -57,7 +57,7 @@ async fn calls_become_lines_with_caller_path_and_outcome() {
     let mut entry = audit.begin_call("github.list", None, &caller);
     entry.set_arguments(|| r#"{ "b": "canary", "a": 1.0 }"#.into());
     entry.set_decision("deny", "github.list");
-    entry.finish(Err(&Fault::new(Kind::Denied, "no")));
+    entry.finish(Err(&Fault::new(FaultKind::Denied, "no")));
     drop(audit.begin_call("github.slow", Some(&text("{}")), &caller));
     audit.record_admin_event(AdminEvent::SecretSet, "TOKEN", &by("mux"));
     audit.flush(PATIENCE).await;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum AuthError {
@@ -49,38 +49,41 @@ impl AuthError {
     pub fn fault(&self, server: &str) -> Fault {
         let login = format!("`mux servers login {server}`");
         let (kind, hint) = match self {
-            Self::Required(_) => (Kind::AuthRequired, login),
-            Self::Unavailable(_) => (Kind::Unavailable, "try again in a while".into()),
+            Self::Required(_) => (FaultKind::AuthRequired, login),
+            Self::Unavailable(_) => (FaultKind::Unavailable, "try again in a while".into()),
             Self::Unfit(_) => (
-                Kind::Unavailable,
+                FaultKind::Unavailable,
                 "report it to the operator of the server; if you have a token, put \
                  headers = { Authorization = \"Bearer ${TOKEN}\" } into its entry"
                     .into(),
             ),
             Self::ForeignIssuer { found, .. } => (
-                Kind::Denied,
+                FaultKind::Denied,
                 format!(
                     "if you have registered this client there, write into the `oauth` of [servers.{server}]: \
                      issuer = {found:?}"
                 ),
             ),
             Self::Denied(_) => (
-                Kind::Denied,
+                FaultKind::Denied,
                 format!("{login} tries again; see also `oauth` in its entry"),
             ),
             Self::NoAnswer(_) => (
-                Kind::Validation,
+                FaultKind::Validation,
                 "paste the full URL that the browser was redirected to".into(),
             ),
-            Self::TimedOut(_) => (Kind::Timeout, format!("{login} starts a new one")),
-            Self::Superseded => (Kind::Cancelled, "complete the newer login".into()),
-            Self::Unknown(_) => (Kind::NotFound, format!("{login} starts a new one")),
+            Self::TimedOut(_) => (FaultKind::Timeout, format!("{login} starts a new one")),
+            Self::Superseded => (FaultKind::Cancelled, "complete the newer login".into()),
+            Self::Unknown(_) => (FaultKind::NotFound, format!("{login} starts a new one")),
             Self::PortTaken(_) => (
-                Kind::Unavailable,
+                FaultKind::Unavailable,
                 format!("free that port, or change oauth.port of [servers.{server}]"),
             ),
-            Self::Store(_) => (Kind::Unavailable, format!("once fixed, run {login}")),
-            Self::Inapplicable(_) => (Kind::Validation, "`mux servers` lists the servers".into()),
+            Self::Store(_) => (FaultKind::Unavailable, format!("once fixed, run {login}")),
+            Self::Inapplicable(_) => (
+                FaultKind::Validation,
+                "`mux servers` lists the servers".into(),
+            ),
         };
         let fault = Fault::new(kind, format!("the server `{server}`: {self}"));
         fault.hint(hint)

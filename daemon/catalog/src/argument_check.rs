@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
@@ -90,7 +90,7 @@ impl Tool {
 
     fn refuse(&self, mistakes: &[String]) -> Fault {
         let mut fault = Fault::new(
-            Kind::Validation,
+            FaultKind::Validation,
             format!(
                 "the arguments of {} do not fit: {}",
                 self.path(),
@@ -160,7 +160,7 @@ mod tests {
     #[tokio::test]
     async fn error_names_the_mistakes_and_the_signature() {
         let fault = check(numbers(), r#"{"a": -1}"#).await.unwrap_err();
-        assert_eq!(fault.kind, Kind::Validation);
+        assert_eq!(fault.kind, FaultKind::Validation);
         assert!(
             fault.message.contains("a: -1 is less than the minimum"),
             "{}",

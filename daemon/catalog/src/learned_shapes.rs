@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use mux_typegen::Shape;
+use mux_typegen::ResultShape;
 use serde_json::Value;
 
 use super::{Tool, cache_slot::CacheSlot};
@@ -36,7 +36,7 @@ struct LearnedState {
 struct LearnedShape {
     server: String,
     tool: String,
-    shape: Arc<Shape>,
+    shape: Arc<ResultShape>,
 }
 
 impl LearnedShapes {
@@ -62,7 +62,7 @@ impl LearnedShapes {
     }
 
     /// The shape of this tool's results, if any was seen.
-    pub fn shape(&self, tool: &Tool) -> Option<Arc<Shape>> {
+    pub fn shape(&self, tool: &Tool) -> Option<Arc<ResultShape>> {
         let state = self.state();
         let lesson = state.lessons.get(&tool.key)?;
         Some(Arc::clone(&lesson.shape))
@@ -149,7 +149,7 @@ impl LearnedShape {
     fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         let (server, tool) = serde_json::from_slice(&bytes[..end]).ok()?;
-        let shape = Shape::from_bytes(&bytes[end + 1..])?;
+        let shape = ResultShape::from_bytes(&bytes[end + 1..])?;
         Some(Self {
             server,
             tool,

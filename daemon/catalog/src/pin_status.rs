@@ -3,7 +3,7 @@
 //! Invariant: a refused tool is described by its trusted definition or not at all: models never read text that the user
 //! has not accepted.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::json;
 
 use super::{Tool, ToolSet};
@@ -67,7 +67,7 @@ impl Tool {
             None => format!("the definition of {path} that you trusted is lost"),
         };
         let server = &self.server;
-        let mut fault = Fault::new(Kind::Denied, message)
+        let mut fault = Fault::new(FaultKind::Denied, message)
             .user_hint(format!(
                 "`mux servers accept {server}` shows the difference, and accepts it if you confirm"
             ))

@@ -14,7 +14,7 @@ pub(super) mod word_splitting;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 pub use self::search_index::{IndexHit, SearchIndex};
@@ -75,7 +75,7 @@ impl Default for ToolSearch {
 impl ToolSearch {
     /// The index of these servers, built if the current one is of others.
     pub async fn index(&self, servers: &[KnownServer]) -> Result<Arc<SearchIndex>, Fault> {
-        let lost = || Fault::new(Kind::Internal, "the search was lost in the daemon");
+        let lost = || Fault::new(FaultKind::Internal, "the search was lost in the daemon");
         let fitting = || self.index.load_full().filter(|index| index.is_of(servers));
         if let Some(index) = fitting() {
             return Ok(index);
@@ -102,7 +102,7 @@ impl ToolSearch {
         if query.text.len() > MAX_QUERY_BYTES {
             let (length, most) = (query.text.len(), MAX_QUERY_BYTES);
             let message = format!("the query is {length} bytes, over the limit of {most}");
-            return Err(Fault::new(Kind::Validation, message).hint("a few words are enough"));
+            return Err(Fault::new(FaultKind::Validation, message).hint("a few words are enough"));
         }
         let index = self.index(servers).await?;
         let cursor = SearchCursor::of(&index, query);

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use mux_typegen::{Observed, ToolDecl};
+use mux_typegen::{ObservedResult, ToolDecl};
 use serde_json::{Map, Value};
 
 use super::{
@@ -176,7 +176,7 @@ impl Tool {
         self.signature.get_or_init(make)
     }
 
-    pub fn declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
+    pub fn declaration<'a>(&'a self, observed: Option<ObservedResult<'a>>) -> ToolDecl<'a> {
         ToolDecl {
             observed,
             name: &self.name,
@@ -194,7 +194,7 @@ impl Tool {
     }
 
     /// The declaration with the complete description.
-    pub fn whole_declaration<'a>(&'a self, observed: Option<Observed<'a>>) -> ToolDecl<'a> {
+    pub fn whole_declaration<'a>(&'a self, observed: Option<ObservedResult<'a>>) -> ToolDecl<'a> {
         ToolDecl {
             description: self.whole_description(),
             ..self.declaration(observed)

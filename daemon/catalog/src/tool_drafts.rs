@@ -64,7 +64,7 @@ impl ToolDrafts {
         let output_schema = output_schema.map(|schema| self.json(&schema));
         let output = output_schema.clone().map(|place| &self.sheet[place]);
         let key = Digest::new()
-            .bytes(&mux_typegen::GENERATOR.to_le_bytes())
+            .bytes(&mux_typegen::GENERATOR_VERSION.to_le_bytes())
             .text(server)
             .text(&described.name)
             .optional_text(described.title.as_deref())

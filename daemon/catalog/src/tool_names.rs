@@ -8,8 +8,8 @@ use std::{
 };
 
 use mux_typegen::{
-    members::{Member, Members},
-    names::{Collision, is_path, spell, spell_flat},
+    members::{ServerMember, ServerMembers},
+    names::{SpellingCollision, is_path, spell, spell_flat},
 };
 use serde_json::{Value, json};
 
@@ -23,7 +23,10 @@ pub(super) struct ToolNames {
 
 impl ToolNames {
     /// `names` are distinct; each comes with its visible form, if that differs.
-    pub(super) fn new(names: &[(&str, Option<String>)], collisions: &[Collision<'_>]) -> Self {
+    pub(super) fn new(
+        names: &[(&str, Option<String>)],
+        collisions: &[SpellingCollision<'_>],
+    ) -> Self {
         let ambiguous: HashSet<String> =
             collisions.iter().map(|c| c.spelling.to_string()).collect();
         let exact = names.iter().enumerate();
@@ -81,14 +84,14 @@ fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(St
 /// is also a tool `["name", […], 1]`.
 pub(super) fn outline<'a>(
     names: impl Iterator<Item = &'a str>,
-    collisions: &[Collision<'_>],
+    collisions: &[SpellingCollision<'_>],
 ) -> String {
-    let members = Members::new(names, collisions);
+    let members = ServerMembers::new(names, collisions);
     Value::Array(listed(&members, members.server())).to_string()
 }
 
-fn listed(members: &Members<'_>, group: &Member<'_>) -> Vec<Value> {
-    let each = members.of(group).map(|member| {
+fn listed(members: &ServerMembers<'_>, group: &ServerMember<'_>) -> Vec<Value> {
+    let each = members.members_of(group).map(|member| {
         if !member.is_group() {
             let written = member.written.first();
             return written.copied().unwrap_or(&member.key).into();
@@ -104,12 +107,15 @@ fn listed(members: &Members<'_>, group: &Member<'_>) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use mux_typegen::names::{collisions, tool_paths};
+    use mux_typegen::names::{find_collisions, tool_paths};
 
     use super::*;
 
     fn outlined(names: &[&str]) -> String {
-        outline(names.iter().copied(), &collisions(names.iter().copied()))
+        outline(
+            names.iter().copied(),
+            &find_collisions(names.iter().copied()),
+        )
     }
 
     #[test]

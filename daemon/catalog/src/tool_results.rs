@@ -10,7 +10,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
@@ -138,7 +138,9 @@ impl Tool {
              check_results = \"warn\" in [servers.{}] lets such results pass",
             self.server
         );
-        let mut fault = Fault::new(Kind::Validation, message).hint(hint).path(path);
+        let mut fault = Fault::new(FaultKind::Validation, message)
+            .hint(hint)
+            .path(path);
         fault.details = Some(json!({ "mistakes": mistakes }).to_string());
         Err(fault)
     }
@@ -193,7 +195,7 @@ fn too_heavy() -> Fault {
         "the text of the result holds more than {MAX_JSON_WEIGHT} JSON values, {}",
         json_weight::WEIGHT_RULE_TEXT
     );
-    Fault::new(Kind::Limit, message).hint(
+    Fault::new(FaultKind::Limit, message).hint(
         "this limit is fixed: ask for less, such as a smaller page, a range or fewer fields; `mux.call.raw` gives the \
          text as it is",
     )
@@ -227,7 +229,7 @@ fn failure(path: &str, result: &Value) -> Fault {
         message.truncate(message.floor_char_boundary(MAX_ERROR_MESSAGE_BYTES));
         message.push_str(" … (all of it is in the details)");
     }
-    let mut fault = Fault::new(Kind::Tool, message).path(path);
+    let mut fault = Fault::new(FaultKind::Tool, message).path(path);
     let structured = result.get("structuredContent");
     let details = match structured {
         // For an API, programs need the status and the response.
@@ -285,7 +287,7 @@ mod tests {
         let heavy = format!("[{}{{}}]", "{},".repeat(MAX_JSON_WEIGHT / 4));
         let refused = contents_of(json!({ "contents": [text(&heavy)] })).await;
         let refused = refused.unwrap_err();
-        assert_eq!(refused.kind, Kind::Limit);
+        assert_eq!(refused.kind, FaultKind::Limit);
         assert!(refused.message.contains("1000000"), "{}", refused.message);
     }
 
@@ -354,7 +356,7 @@ mod tests {
         assert_eq!(tool.definition()["outputSchema"], schema(true));
         let wrong = json!({ "content": [], "structuredContent": { "result": "5" } });
         let fault = value(Some(schema(true)), wrong).await.unwrap_err();
-        assert_eq!(fault.kind, Kind::Validation);
+        assert_eq!(fault.kind, FaultKind::Validation);
     }
 
     #[tokio::test]
@@ -364,7 +366,7 @@ mod tests {
         let fault = value(None, result).await.unwrap_err();
         assert_eq!(
             (fault.kind, fault.message.as_str()),
-            (Kind::Tool, "no such file")
+            (FaultKind::Tool, "no such file")
         );
         assert_eq!(fault.path.as_deref(), Some("s.t"));
         assert!(fault.details.unwrap().contains("content"));
@@ -393,7 +395,7 @@ mod tests {
                 Ok(expected) => assert_eq!(outcome.unwrap(), expected),
                 Err(part) => {
                     let fault = outcome.unwrap_err();
-                    assert_eq!(fault.kind, Kind::Validation);
+                    assert_eq!(fault.kind, FaultKind::Validation);
                     assert!(fault.message.contains(part), "{}", fault.message);
                     assert!(!fault.details.unwrap().contains("secret"));
                     assert_eq!(fault.path.as_deref(), Some("s.t"));

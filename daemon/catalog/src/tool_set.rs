@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use mux_typegen::names::{Collision, collisions, is_path, spell, tool_spellings};
+use mux_typegen::names::{SpellingCollision, find_collisions, is_path, spell, tool_spellings};
 
 use super::{
     Tool, ToolDescription,
@@ -114,8 +114,8 @@ impl ToolSet {
         self.warnings.extend(ambiguous);
     }
 
-    fn collisions(&self) -> Vec<Collision<'_>> {
-        collisions(self.tools.iter().map(|tool| tool.name.as_str()))
+    fn collisions(&self) -> Vec<SpellingCollision<'_>> {
+        find_collisions(self.tools.iter().map(|tool| tool.name.as_str()))
     }
 
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
@@ -220,7 +220,7 @@ impl ToolSet {
     }
 }
 
-fn ambiguous(server: &str, collision: &Collision<'_>) -> String {
+fn ambiguous(server: &str, collision: &SpellingCollision<'_>) -> String {
     let names = collision.names.iter();
     let exact: Vec<String> = names
         .map(|name| format!("mux.{server}[{name:?}]"))

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mux_typegen::{Observed, ServerDecl, Shape};
+use mux_typegen::{ObservedResult, ResultShape, ServerDecl};
 use tokio::sync::Semaphore;
 
 use super::{Digest, LearnedShapes, Tool, ToolSet, cache_slot::CacheSlot};
@@ -37,8 +37,8 @@ pub enum TypeTextAudience {
 }
 
 impl TypeTextAudience {
-    pub fn observed(self, shape: Option<&Shape>) -> Option<Observed<'_>> {
-        shape.map(|shape| Observed {
+    pub fn observed(self, shape: Option<&ResultShape>) -> Option<ObservedResult<'_>> {
+        shape.map(|shape| ObservedResult {
             shape,
             calls: (self == Self::Reader).then(|| shape.calls()),
         })
@@ -182,7 +182,7 @@ fn quick_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
 
 /// A digest that is stable across restarts: it covers the learned shapes, not their version.
 fn lasting_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey {
-    let mut digest = Digest::new().bytes(&mux_typegen::GENERATOR.to_le_bytes());
+    let mut digest = Digest::new().bytes(&mux_typegen::GENERATOR_VERSION.to_le_bytes());
     for server in servers {
         digest = digest.text(&server.name);
         let Some(tools) = &server.tools else {
@@ -192,7 +192,7 @@ fn lasting_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey 
         digest = digest.bytes(&tools.key);
         for tool in tools.iter() {
             if let Some(shape) = shape_of(tool, learned) {
-                digest = digest.bytes(&tool.key).bytes(&shape.kind());
+                digest = digest.bytes(&tool.key).bytes(&shape.bytes_without_calls());
             }
         }
     }
@@ -200,7 +200,7 @@ fn lasting_basis(servers: &[KnownServer], learned: &LearnedShapes) -> DigestKey 
 }
 
 fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextAudience) -> String {
-    let shapes: Vec<Vec<Option<Arc<Shape>>>> = servers
+    let shapes: Vec<Vec<Option<Arc<ResultShape>>>> = servers
         .iter()
         .map(|server| {
             let tools = server.tools.iter().flat_map(|set| set.iter());
@@ -233,7 +233,7 @@ fn generate(servers: &[KnownServer], learned: &LearnedShapes, wording: TypeTextA
 }
 
 /// The learned shape, for tools without an output schema.
-fn shape_of(tool: &Tool, learned: &LearnedShapes) -> Option<Arc<Shape>> {
+fn shape_of(tool: &Tool, learned: &LearnedShapes) -> Option<Arc<ResultShape>> {
     match tool.has_output_schema() {
         true => None,
         false => learned.shape(tool),

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
 
 use super::{
@@ -51,7 +51,7 @@ impl Gateway {
         } = wanted;
         let PermissionSubject::Tool(tool, arguments) = &wanted.what else {
             return Err(Fault::new(
-                Kind::Internal,
+                FaultKind::Internal,
                 "only the call of a tool has arguments",
             ));
         };
@@ -85,7 +85,10 @@ impl Gateway {
             PermissionSubject::Offer(given) => (given, false),
             PermissionSubject::Request(params) => (*params, true),
             PermissionSubject::Tool(..) => {
-                return Err(Fault::new(Kind::Internal, "a tool call is not an offer"));
+                return Err(Fault::new(
+                    FaultKind::Internal,
+                    "a tool call is not an offer",
+                ));
             }
         };
         // Tells a server's request from a tool of the same name.
@@ -124,7 +127,7 @@ impl Gateway {
             .ask_user(subject, (wanted.asking, raw), observer)
             .await
             .inspect_err(|fault| {
-                if fault.kind == Kind::Denied {
+                if fault.kind == FaultKind::Denied {
                     entry.set_decision("denied", rule);
                 }
             });

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
@@ -98,7 +98,7 @@ impl CallArguments {
 
     /// The arguments as an object, without knowing the tool.
     pub(super) fn as_guessed_values(&self) -> Result<Map<String, Value>, Fault> {
-        let none = |why: String| Fault::new(Kind::Validation, why);
+        let none = |why: String| Fault::new(FaultKind::Validation, why);
         match self {
             Self::Json(text) => {
                 let read = serde_json::from_str(text);
@@ -128,7 +128,7 @@ fn check_weight(text: &str) -> Result<(), Fault> {
     let message = format!("the arguments hold more than {MAX_JSON_WEIGHT} JSON values, {rule}");
     let hint =
         "this limit is fixed: call the tool several times with a part of them, or give it a text";
-    Err(Fault::new(Kind::Limit, message).hint(hint))
+    Err(Fault::new(FaultKind::Limit, message).hint(hint))
 }
 
 /// Parses arguments, limiting how many long ones are parsed at the same time.
@@ -187,7 +187,7 @@ impl ArgumentReaders {
         if arguments.bytes() <= max_inline_bytes {
             return Ok(make(arguments.as_values(tool)));
         }
-        let lost = || Fault::new(Kind::Internal, "the arguments were lost in the daemon");
+        let lost = || Fault::new(FaultKind::Internal, "the arguments were lost in the daemon");
         let _turn = match arguments.are_long() {
             true => Some(self.0.acquire().await.map_err(|_| lost())?),
             false => None,

@@ -217,7 +217,7 @@ mod tests {
             assert!(attempts.should_retry(&sent(true, CallError::Unknown("first".into()))));
             attempts
         };
-        let fault = Fault::new(mux_wire::Kind::Unavailable, "it is gone");
+        let fault = Fault::new(mux_wire::FaultKind::Unavailable, "it is gone");
         for last in [
             sent(true, CallError::NotSent),
             sent(true, CallError::Declined("no".into())),

@@ -3,7 +3,7 @@
 //! Invariant: an error says whether the call may have happened, and what to do; it is short, whatever the server's
 //! message.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 
 use mux_catalog::MAX_ERROR_MESSAGE_BYTES;
@@ -37,17 +37,17 @@ fn era_remedy_hint(path: &str, remedy: BackChannelRemedy) -> String {
 const MAX_FAULT_DETAIL_BYTES: usize = 1 << 20;
 
 /// The kind of a failed call.
-pub(super) fn fault_kind(error: &CallError) -> Kind {
+pub(super) fn fault_kind(error: &CallError) -> FaultKind {
     match error {
-        CallError::NotSent | CallError::Declined(_) => Kind::Unavailable,
-        CallError::Unknown(_) => Kind::UnknownOutcome,
-        CallError::TimedOut(_) | CallError::TooLong(_) => Kind::Timeout,
-        CallError::SignIn(_) | CallError::Credential { .. } => Kind::AuthRequired,
-        CallError::Unfit(_) => Kind::Validation,
-        CallError::Refused { .. } | CallError::NoBackChannel(_) => Kind::Tool,
-        CallError::Forbidden { .. } => Kind::Denied,
-        CallError::TooMuch(_) => Kind::Limit,
-        CallError::Protocol(_) => Kind::Internal,
+        CallError::NotSent | CallError::Declined(_) => FaultKind::Unavailable,
+        CallError::Unknown(_) => FaultKind::UnknownOutcome,
+        CallError::TimedOut(_) | CallError::TooLong(_) => FaultKind::Timeout,
+        CallError::SignIn(_) | CallError::Credential { .. } => FaultKind::AuthRequired,
+        CallError::Unfit(_) => FaultKind::Validation,
+        CallError::Refused { .. } | CallError::NoBackChannel(_) => FaultKind::Tool,
+        CallError::Forbidden { .. } => FaultKind::Denied,
+        CallError::TooMuch(_) => FaultKind::Limit,
+        CallError::Protocol(_) => FaultKind::Internal,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
 
 use super::{
@@ -62,7 +62,7 @@ impl Gateway {
         let written = written.strip_prefix("mux.").unwrap_or(written);
         let Some((name, method)) = written.split_once('.') else {
             let message = format!("{written:?} is not the path of a tool");
-            return Err(Fault::new(Kind::Validation, message).hint("a path is `server.tool`"));
+            return Err(Fault::new(FaultKind::Validation, message).hint("a path is `server.tool`"));
         };
         let mut notes = Vec::new();
         let server = self.upstreams.find_visible(name, supposed.sight).ok();

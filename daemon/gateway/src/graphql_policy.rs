@@ -14,7 +14,7 @@ use std::{
 };
 
 use mux_typegen::names::spell;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -156,7 +156,7 @@ impl DocumentJudges {
                 "too many GraphQL documents wait for a policy decision: `documents_at_once` is {MAX_CONCURRENT_JUDGES}, \
                  and none was done within {JUDGE_QUEUE_TIMEOUT:?}"
             );
-            return Err(Fault::new(Kind::Busy, message)
+            return Err(Fault::new(FaultKind::Busy, message)
                 .hint("call it again, and fewer at once")
                 .path(path));
         };
@@ -258,7 +258,7 @@ impl CallerQuestion {
         let (server, name) = (self.server_name(), field.function);
         if self.scope.hides_tool(server, name, &function.exclude) {
             let message = format!("the query reaches `{path}`, which does not exist");
-            return Err(Fault::new(Kind::NotFound, message).path(&self.path));
+            return Err(Fault::new(FaultKind::NotFound, message).path(&self.path));
         }
         let spellings = spellings(server, name, name);
         let hints = ToolHints::of_annotations(field.annotations);
@@ -343,10 +343,10 @@ pub(super) fn functions_rule<'a>(
 fn document_fault(error: &DocumentError) -> Fault {
     match error {
         DocumentError::Limit { remedy, .. } => {
-            Fault::new(Kind::Limit, error.to_string()).hint(*remedy)
+            Fault::new(FaultKind::Limit, error.to_string()).hint(*remedy)
         }
         DocumentError::Invalid(_) | DocumentError::Stopped => {
-            Fault::new(Kind::Validation, error.to_string())
+            Fault::new(FaultKind::Validation, error.to_string())
         }
     }
 }
@@ -356,7 +356,7 @@ pub(super) fn final_verdict(decision: PolicyDecision) -> Result<PolicyVerdict, F
     match decision {
         PolicyDecision::Made(verdict) => Ok(verdict),
         PolicyDecision::NeedsArguments => Err(Fault::new(
-            Kind::Internal,
+            FaultKind::Internal,
             "policy asked for arguments that it already had",
         )),
         PolicyDecision::TimedOut => Err(policy_timeout_fault("arguments")),
@@ -368,7 +368,7 @@ fn policy_timeout_fault(what: &str) -> Fault {
     let message = format!(
         "the rules of [[policy]] did not finish with the {what} within `policy_time`, {DECISION_TIMEOUT:?}"
     );
-    Fault::new(Kind::Limit, message).hints(
+    Fault::new(FaultKind::Limit, message).hints(
         "this limit is fixed: have fewer rules look at arguments, or send less with each call",
         "this limit is fixed: send less with each call",
     )

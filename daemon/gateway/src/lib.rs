@@ -50,7 +50,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_wire::{Fault, Kind, Target};
+use mux_wire::{CallTarget, Fault, FaultKind};
 use serde_json::Value;
 use tracing::{debug, info_span};
 
@@ -115,7 +115,7 @@ pub struct Gateway {
 
 /// One requested call.
 pub struct ToolCall {
-    pub target: Target,
+    pub target: CallTarget,
     pub arguments: CallArguments,
     /// A timeout shorter than the server's own.
     pub within: Option<Duration>,
@@ -372,27 +372,27 @@ impl Gateway {
     /// The server, the tool's name as the caller spelled it, and whether the result is returned raw.
     fn resolve_server(
         &self,
-        target: Target,
+        target: CallTarget,
         scope: &Scope,
     ) -> Result<(Arc<Server>, String, bool), Fault> {
-        if let Some(fault) = target.too_long() {
+        if let Some(fault) = target.name_limit_fault() {
             return Err(fault);
         }
         let (server, tool, raw) = match target {
-            Target::Own { name } => {
+            CallTarget::Own { name } => {
                 return Err(Fault::new(
-                    Kind::NotFound,
+                    FaultKind::NotFound,
                     format!("there is no function `mux.{name}`"),
                 ));
             }
-            Target::Named { server, tool } => (server, tool, false),
-            Target::Path { path, raw } => match path.split_once('.') {
+            CallTarget::Named { server, tool } => (server, tool, false),
+            CallTarget::Path { path, raw } => match path.split_once('.') {
                 Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
                     (server.to_owned(), tool.to_owned(), raw)
                 }
                 _ => {
                     return Err(Fault::new(
-                        Kind::NotFound,
+                        FaultKind::NotFound,
                         format!("{path:?} is not the path of a tool"),
                     )
                     .hint("a path is `server.tool`"));
@@ -451,7 +451,7 @@ pub fn find_tools_or_group(
 
 pub fn no_such_tool(tools: &ToolSet, server: &str, name: &str) -> Fault {
     let path = format!("{server}.{name}");
-    let fault = Fault::new(Kind::NotFound, format!("there is no tool `{path}`")).path(path);
+    let fault = Fault::new(FaultKind::NotFound, format!("there is no tool `{path}`")).path(path);
     match tools.instead_of(name) {
         Some(hint) => fault.hint(hint),
         None => fault.hints(
@@ -482,7 +482,7 @@ fn call_timeouts(server: &Server, asked: Option<Duration>) -> Result<(Duration, 
     if whole.is_zero() || most.is_zero() {
         let message = "a timeout of 0 leaves no time for a call: nothing was sent";
         return Err(
-            Fault::new(Kind::Validation, message).hint(match most.is_zero() {
+            Fault::new(FaultKind::Validation, message).hint(match most.is_zero() {
                 true => "call_timeout in the server's entry must be longer",
                 false => "give a longer timeout, or none to use the server's",
             }),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use mux_typegen::names::spell;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
 
 use super::{
@@ -82,7 +82,7 @@ pub(super) fn deny_if_ask(path: &str, ask: Option<ApprovalReason>) -> Result<(),
     let message = format!(
         "{path} must be approved by the policy {rule}, but lists and completions cannot be approved"
     );
-    Err(Fault::new(Kind::Denied, message)
+    Err(Fault::new(FaultKind::Denied, message)
         .hint("let the rule allow or deny it; calls, resource reads and prompts can be approved")
         .path(path))
 }
@@ -310,7 +310,7 @@ fn denied_fault(called: &str, judged: &PolicyJudgment) -> Fault {
     if let Some(why) = &judged.undecided {
         let server = called.split('.').next().unwrap_or(called);
         let message = format!("{called} is denied: it is not known what the call does: {why}");
-        return Fault::new(Kind::Denied, message).path(called).hint(format!(
+        return Fault::new(FaultKind::Denied, message).path(called).hint(format!(
             "`mux sources refresh {server}`, if its schema has changed; or select what the schema has, or call functions"
         ));
     }
@@ -323,7 +323,7 @@ fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
         // By default only sampling is denied.
         let hint = format!("`[[policy]]` with match = \"{path}\" and action = \"allow\" allows it");
         return Fault::new(
-            Kind::Denied,
+            FaultKind::Denied,
             format!("{path} is denied unless a rule allows it"),
         )
         .hint(hint)
@@ -338,7 +338,7 @@ fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
         _ => format!("{path} is denied by the policy \"{text}\"{because}"),
     };
     let whence = verdict.whence().unwrap_or_default();
-    let fault = Fault::new(Kind::Denied, message).path(path);
+    let fault = Fault::new(FaultKind::Denied, message).path(path);
     match rule.mistake() {
         Some(mistake) => fault.hint(format!(
             "{whence} cannot be understood and therefore denies: {mistake}"

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use mux_wire::{Fault, Target};
+use mux_wire::{CallTarget, Fault};
 
 use super::{CallContext, CallObserver, Gateway, find_tool, ready_session};
 use mux_catalog::Tool;
@@ -18,7 +18,7 @@ impl Gateway {
         asking: &CallContext,
         observer: &dyn CallObserver,
     ) -> Result<Option<Arc<Tool>>, Fault> {
-        let target = Target::Path {
+        let target = CallTarget::Path {
             path: path.to_owned(),
             raw: false,
         };
@@ -37,10 +37,10 @@ impl Gateway {
 }
 
 /// The path as requested.
-pub(super) fn requested_path(target: &Target) -> String {
+pub(super) fn requested_path(target: &CallTarget) -> String {
     match target {
-        Target::Named { server, tool } => format!("{server}.{tool}"),
-        Target::Path { path, .. } => path.clone(),
-        Target::Own { name } => name.clone(),
+        CallTarget::Named { server, tool } => format!("{server}.{tool}"),
+        CallTarget::Path { path, .. } => path.clone(),
+        CallTarget::Own { name } => name.clone(),
     }
 }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use futures::future::join_all;
-use mux_sandbox::Turn;
-use mux_wire::{Fault, Kind};
+use mux_sandbox::QueueKey;
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -38,7 +38,7 @@ const LIST_SERVER_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct CallContext {
     /// The queue key for the server's call slots.
-    pub turn: Turn,
+    pub turn: QueueKey,
     /// What the caller sees.
     pub scope: Arc<Scope>,
     /// Who may get questions and notifications meanwhile.
@@ -297,7 +297,7 @@ impl Gateway {
         let path = method_path(&server, method);
         if scope.hides_path(server.name(), method) {
             let message = format!("there is no `{path}`");
-            return Err(Fault::new(Kind::NotFound, message).path(path));
+            return Err(Fault::new(FaultKind::NotFound, message).path(path));
         }
         entry.set_path(&path);
         let ask = self
@@ -344,7 +344,7 @@ fn method_path(server: &Server, method: &str) -> String {
 
 fn list_timeout_fault(server: &str, wait: Duration) -> Fault {
     let message = format!("`{server}` gave no list within {wait:?}");
-    Fault::new(Kind::Unavailable, message).hint("it may be starting or busy; ask again")
+    Fault::new(FaultKind::Unavailable, message).hint("it may be starting or busy; ask again")
 }
 
 async fn fault_of_offer_error(path: &str, error: CallError) -> Fault {
@@ -352,7 +352,7 @@ async fn fault_of_offer_error(path: &str, error: CallError) -> Fault {
         matches!(&error, CallError::Refused { code, .. } if *code == RESOURCE_NOT_FOUND_CODE);
     let mut fault = fault_of_call_error(path, error).await;
     if missing {
-        fault.kind = Kind::NotFound;
+        fault.kind = FaultKind::NotFound;
     }
     fault
 }

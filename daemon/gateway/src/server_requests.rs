@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use mux_sandbox::Turn;
-use mux_wire::{Fault, Kind};
+use mux_sandbox::QueueKey;
+use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
 
 use super::{
@@ -63,13 +63,13 @@ impl Gateway {
         let server = server.ok_or_else(|| {
             // The server's last session is just ending.
             Fault::new(
-                Kind::Unavailable,
+                FaultKind::Unavailable,
                 format!("{path}: its server is no longer configured"),
             )
         })?;
         let caller = request.caller.cloned().unwrap_or_default();
         let asking = CallContext {
-            turn: Turn {
+            turn: QueueKey {
                 owner: String::new(),
                 client: 0,
             },
@@ -90,7 +90,7 @@ impl Gateway {
         };
         if request.caller.is_none() {
             let message = format!("{path} must be approved, but no client call is in progress");
-            return Err(Fault::new(Kind::Denied, message).path(path));
+            return Err(Fault::new(FaultKind::Denied, message).path(path));
         }
         (request.held)();
         self.approve_offer(ask, &wanted, &NoopObserver, entry).await

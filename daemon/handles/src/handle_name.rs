@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 const HANDLE_PREFIX: &str = "h_";
 const HANDLE_HEX_DIGITS: usize = 32;
@@ -30,7 +30,7 @@ impl HandleName {
         }
         let shown: String = text.chars().take(80).collect();
         Err(
-            Fault::new(Kind::Validation, format!("{shown:?} is not a handle")).hint(format!(
+            Fault::new(FaultKind::Validation, format!("{shown:?} is not a handle")).hint(format!(
                 "a handle is `{HANDLE_PREFIX}` and {HANDLE_HEX_DIGITS} hexadecimal digits"
             )),
         )
@@ -72,7 +72,7 @@ mod tests {
             &"x".repeat(1 << 20),
         ] {
             let fault = HandleName::parse(text).unwrap_err();
-            assert_eq!(fault.kind, Kind::Validation);
+            assert_eq!(fault.kind, FaultKind::Validation);
             assert!(fault.message.len() < 500, "{}", fault.message);
         }
     }

@@ -28,7 +28,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::{
     sync::{Semaphore, watch},
     time::{Instant, MissedTickBehavior, interval, timeout},
@@ -254,9 +254,9 @@ impl StoredValues {
 fn not_kept_fault(what: &str, bytes: usize, error: &KeepError) -> Fault {
     let message = format!("{what} is {bytes} bytes and could not be kept: {error}");
     match error {
-        KeepError::OverQuota { .. } => Fault::new(Kind::Limit, message)
+        KeepError::OverQuota { .. } => Fault::new(FaultKind::Limit, message)
             .hint("request less at once, or raise `kept` in [limits] of config.toml"),
-        KeepError::Disk(_) | KeepError::Slow => Fault::new(Kind::Unavailable, message).hints(
+        KeepError::Disk(_) | KeepError::Slow => Fault::new(FaultKind::Unavailable, message).hints(
             "request less at once, or fix the cache directory; see `mux logs`",
             "request less at once; the user can find the reason with `mux logs`",
         ),
@@ -265,7 +265,7 @@ fn not_kept_fault(what: &str, bytes: usize, error: &KeepError) -> Fault {
 
 fn unreadable_fault(error: &KeepError) -> Fault {
     Fault::new(
-        Kind::Unavailable,
+        FaultKind::Unavailable,
         format!("the value cannot be read: {error}"),
     )
     .hints(

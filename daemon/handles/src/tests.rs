@@ -34,7 +34,7 @@ async fn all(handles: &StoredValues, handle: &ValueHandle) -> Result<String, Fau
     handles.read_whole(&handle.name, usize::MAX).await
 }
 
-async fn kind(handles: &StoredValues, handle: &ValueHandle) -> Kind {
+async fn kind(handles: &StoredValues, handle: &ValueHandle) -> FaultKind {
     all(handles, handle).await.unwrap_err().kind
 }
 
@@ -67,10 +67,10 @@ async fn long_value_is_stored_under_one_name_and_short_value_is_inline() {
         ("ää", 1, Some(5))
     );
     let fault = handles.read_whole(&handle.name, 10).await.unwrap_err();
-    assert_eq!(fault.kind, Kind::Limit);
+    assert_eq!(fault.kind, FaultKind::Limit);
     assert!(fault.hint.unwrap().contains("mux.read(\"h_"));
     let fault = handles.read_page("h_..", 0, None).await.unwrap_err();
-    assert_eq!(fault.kind, Kind::Validation);
+    assert_eq!(fault.kind, FaultKind::Validation);
 }
 
 #[cfg(unix)]
@@ -107,10 +107,10 @@ async fn restart_keeps_intact_values_and_removes_other_files() {
     let second = open(home.path());
     assert_eq!(all(&second, &good).await.unwrap(), long('a', 1000));
     let fault = all(&second, &bad).await.unwrap_err();
-    assert_eq!(fault.kind, Kind::NotFound);
+    assert_eq!(fault.kind, FaultKind::NotFound);
     assert!(fault.message.contains("damaged"), "{}", fault.message);
     let fault = second.read_page(link.as_str(), 0, None).await.unwrap_err();
-    assert_eq!(fault.kind, Kind::NotFound);
+    assert_eq!(fault.kind, FaultKind::NotFound);
     assert_eq!(names(home.path()), [good.name.as_str()]);
     assert!(secret.exists());
     // Storing the value again restores it.
@@ -130,7 +130,7 @@ async fn link_in_place_of_a_value_is_not_followed() {
     fs::write(&secret, long('a', 1000)).unwrap();
     fs::remove_file(&file).unwrap();
     symlink(&secret, &file).unwrap();
-    assert_eq!(kind(&handles, &handle).await, Kind::NotFound);
+    assert_eq!(kind(&handles, &handle).await, FaultKind::NotFound);
     assert!(secret.exists() && !file.exists());
     stored(&handles, &long('a', 1000)).await;
     assert!(file.symlink_metadata().unwrap().is_file());
@@ -161,7 +161,7 @@ async fn quota_is_enforced_by_evicting_least_recently_used_values() {
         .inline_or_keep(long('e', MAX_INLINE_BYTES + 1), "the result")
         .await;
     let fault = huge.unwrap_err();
-    assert_eq!(fault.kind, Kind::Limit);
+    assert_eq!(fault.kind, FaultKind::Limit);
     assert!(fault.hint.unwrap().contains("`kept` in [limits]"));
     // A smaller quota applies from the next start on.
     let next = StoredValues::open(home.path().join("results"), terms(1500, 100));
@@ -179,14 +179,14 @@ async fn value_expires_by_the_mtime_of_its_file() {
     let file = fs::File::options().write(true).open(file).unwrap();
     file.set_modified(SystemTime::now() - 2 * HOUR).unwrap();
     let second = open(home.path());
-    assert_eq!(kind(&second, &old).await, Kind::NotFound);
+    assert_eq!(kind(&second, &old).await, FaultKind::NotFound);
     assert!(all(&second, &new).await.is_ok());
     assert_eq!(names(home.path()), [new.name.as_str()]);
     second.set_limits(StoredValueLimits {
         keep_for: Duration::ZERO,
         ..terms(1 << 20, 100)
     });
-    assert_eq!(kind(&second, &new).await, Kind::NotFound);
+    assert_eq!(kind(&second, &new).await, FaultKind::NotFound);
     assert_eq!(names(home.path()), Vec::<String>::new());
 }
 
@@ -205,7 +205,7 @@ async fn value_that_cannot_be_stored_is_returned_inline() {
     let warning = warning.unwrap();
     assert!(warning.contains("the result is 1000 bytes"), "{warning}");
     let fault = handles.keep(text.clone(), "it").await.unwrap_err();
-    assert_eq!(fault.kind, Kind::Unavailable);
+    assert_eq!(fault.kind, FaultKind::Unavailable);
     // Values are stored again once the folder is usable, and after the cache is cleared.
     for _ in 0..2 {
         drop(fs::remove_file(&folder));
@@ -241,7 +241,7 @@ async fn concurrent_stores_keep_the_index_consistent() {
             let handle = stored(&handles, &text).await;
             match all(&handles, &handle).await {
                 Ok(read) => assert_eq!(read, text),
-                Err(fault) => assert_eq!(fault.kind, Kind::NotFound),
+                Err(fault) => assert_eq!(fault.kind, FaultKind::NotFound),
             }
         }
     };

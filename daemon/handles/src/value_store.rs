@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tracing::{debug, warn};
 
 use super::{
@@ -148,7 +148,7 @@ impl ValueStore {
         let total = self.find_verified(name)?;
         if total > most as u64 {
             let message = format!("the value of {name} is {total} bytes, over the limit of {most}");
-            return Err(Fault::new(Kind::Limit, message).hint(format!(
+            return Err(Fault::new(FaultKind::Limit, message).hint(format!(
                 "read it in parts: mux.read(\"{name}\", {{ offset: 0, length: {} }}), then continue at \
                  `next` until it is null",
                 value_page::DEFAULT_PAGE_BYTES
@@ -192,7 +192,7 @@ impl ValueStore {
         self.shelf().remove(name);
         self.folder.remove(name);
         Fault::new(
-            Kind::NotFound,
+            FaultKind::NotFound,
             format!("the value of {name} was damaged on the disk: {error}"),
         )
         .hint("recreate it: repeat the program or the call")
@@ -200,7 +200,7 @@ impl ValueStore {
 
     fn unknown_value_fault(&self, name: &HandleName) -> Fault {
         let terms = self.limits();
-        Fault::new(Kind::NotFound, format!("no value is kept as {name}")).hint(format!(
+        Fault::new(FaultKind::NotFound, format!("no value is kept as {name}")).hint(format!(
             "values are kept for {}, and at most {} bytes in total (`kept_for` and `kept` in [limits] \
              of config.toml); recreate it",
             humantime::format_duration(terms.keep_for),

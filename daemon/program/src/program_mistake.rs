@@ -2,7 +2,7 @@
 //!
 //! Invariant: every mistake has its location and what to write instead.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 
 /// Mistakes beyond this number are only counted: they are most likely repetitions.
@@ -30,7 +30,7 @@ impl ProgramMistake {
 pub(crate) fn mistakes_fault(mistakes: &[ProgramMistake]) -> Option<Fault> {
     let faults = mistakes
         .iter()
-        .map(|mistake| Fault::new(Kind::Syntax, &mistake.message).hint(&mistake.hint));
+        .map(|mistake| Fault::new(FaultKind::Syntax, &mistake.message).hint(&mistake.hint));
     combine_faults(faults.collect())
 }
 

@@ -8,7 +8,7 @@ mod template_parser;
 
 use std::collections::HashMap;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Map, Value};
 
 use super::{
@@ -54,27 +54,31 @@ pub fn parse_program(text: &str, most_steps: usize) -> Result<StepPlan, Fault> {
     }
     let Value::Object(mut top) = value else {
         let message = format!("the program is {}, not an object", json_kind(&value));
-        return Err(Fault::new(Kind::Syntax, message).hint(PROGRAM_SHAPE_HINT));
+        return Err(Fault::new(FaultKind::Syntax, message).hint(PROGRAM_SHAPE_HINT));
     };
     let steps = match top.shift_remove("steps") {
         Some(Value::Array(steps)) if !steps.is_empty() => steps,
         Some(Value::Array(_)) => {
             return Err(
-                Fault::new(Kind::Syntax, "the program has no steps").hint(PROGRAM_SHAPE_HINT)
+                Fault::new(FaultKind::Syntax, "the program has no steps").hint(PROGRAM_SHAPE_HINT)
             );
         }
         Some(other) => {
             let message = format!("`steps` is {}, not an array", json_kind(&other));
-            return Err(Fault::new(Kind::Syntax, message).hint(PROGRAM_SHAPE_HINT));
+            return Err(Fault::new(FaultKind::Syntax, message).hint(PROGRAM_SHAPE_HINT));
         }
-        None => return Err(Fault::new(Kind::Syntax, "`steps` is missing").hint(PROGRAM_SHAPE_HINT)),
+        None => {
+            return Err(
+                Fault::new(FaultKind::Syntax, "`steps` is missing").hint(PROGRAM_SHAPE_HINT)
+            );
+        }
     };
     if steps.len() > most_steps {
         let message = format!(
             "the program has {} steps, over the limit of {most_steps}",
             steps.len()
         );
-        return Err(Fault::new(Kind::Limit, message).hint(
+        return Err(Fault::new(FaultKind::Limit, message).hint(
             "each step is a call: [limits] calls in config.toml allows more; for loops write a TypeScript \
              program",
         ));
@@ -101,8 +105,11 @@ pub fn parse_program(text: &str, most_steps: usize) -> Result<StepPlan, Fault> {
 fn json_syntax_fault(error: &serde_json::Error) -> Fault {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or(&said);
-    let mut fault = Fault::new(Kind::Syntax, format!("the program is not JSON: {said}"))
-        .hint(PROGRAM_SHAPE_HINT);
+    let mut fault = Fault::new(
+        FaultKind::Syntax,
+        format!("the program is not JSON: {said}"),
+    )
+    .hint(PROGRAM_SHAPE_HINT);
     fault.line = u32::try_from(error.line()).ok().filter(|line| *line > 0);
     fault.column = u32::try_from(error.column().max(1)).ok();
     fault

@@ -6,7 +6,7 @@ mod discovery;
 mod read_value;
 mod resources_and_prompts;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -62,14 +62,14 @@ fn parse_arguments<T: DeserializeOwned>(
         .and_then(|object: Map<String, Value>| T::deserialize(Value::Object(object)))
         .map_err(|error| {
             let message = format!("the arguments of mux.{name} are not valid: {error}");
-            Fault::new(Kind::Validation, message).hint(usage)
+            Fault::new(FaultKind::Validation, message).hint(usage)
         })
 }
 
 fn unknown_builtin_fault(name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     let fault = Fault::new(
-        Kind::NotFound,
+        FaultKind::NotFound,
         format!("there is no function `mux.{shown}`"),
     );
     let names = || {

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde::{Deserialize, de::IgnoredAny};
 
 use mux_handles::{InlineOrStored, StoredValues};
@@ -27,7 +27,7 @@ pub(super) fn check_content_block(text: &str) -> Result<(), Fault> {
     };
     part.map(drop).map_err(|error| {
         let message = format!("it is not a content block with a `type`: {error}");
-        Fault::new(Kind::Validation, message)
+        Fault::new(FaultKind::Validation, message)
     })
 }
 
@@ -36,7 +36,7 @@ fn check_result_json(text: &str) -> Result<(), Fault> {
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Fault::new(
-            Kind::Internal,
+            FaultKind::Internal,
             format!("the worker sent a result that is not JSON: {error}"),
         )),
     }
@@ -74,7 +74,7 @@ async fn check_off_thread(
     let task = tokio::task::spawn_blocking(move || check(&text).map(|()| text));
     let lost = |_| {
         Fault::new(
-            Kind::Internal,
+            FaultKind::Internal,
             "the check of a value was lost in the daemon",
         )
     };
@@ -124,9 +124,9 @@ mod tests {
         assert!(check_result_json("[1,null,\"x\"]").is_ok());
         assert_eq!(
             check_result_json("undefined").unwrap_err().kind,
-            Kind::Internal
+            FaultKind::Internal
         );
         let deep = format!("{}{}", "[".repeat(101), "]".repeat(101));
-        assert_eq!(check_result_json(&deep).unwrap_err().kind, Kind::Limit);
+        assert_eq!(check_result_json(&deep).unwrap_err().kind, FaultKind::Limit);
     }
 }

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use mux_wire::{Fault, Level};
+use mux_wire::{ConsoleLevel, Fault};
 use tokio::sync::watch;
 use tracing::Instrument;
 
@@ -149,7 +149,7 @@ fn dropped_block_warning(fault: &Fault) -> RunEvent {
 
 pub(super) fn console_warning(text: &str) -> RunEvent {
     RunEvent::Console {
-        level: Level::Warn,
+        level: ConsoleLevel::Warn,
         text: text.to_owned(),
     }
 }
@@ -197,7 +197,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let recorder = recorder(&home.path().join("results"));
         let say = |text: &str| {
-            let (level, text) = (Level::Log, text.into());
+            let (level, text) = (ConsoleLevel::Log, text.into());
             recorder.push(RunEvent::Console { level, text });
         };
         say("a");

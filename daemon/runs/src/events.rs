@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_wire::{Fault, Level};
+use mux_wire::{ConsoleLevel, Fault};
 use tokio::sync::watch;
 
 use super::StepEvent;
@@ -61,7 +61,7 @@ pub enum RunEvent {
     /// An event of a step in a step program. The calls of steps have their own events.
     Step(StepEvent),
     Console {
-        level: Level,
+        level: ConsoleLevel,
         text: String,
     },
     /// An MCP content block.
@@ -197,7 +197,7 @@ impl EventLog {
                 what => (Some(what), None),
             };
             let told = left_out.map(|told| RunEvent::Console {
-                level: Level::Warn,
+                level: ConsoleLevel::Warn,
                 text: format!(
                     "[mux] progress events of calls exceed {} MiB: {told}",
                     MAX_EVENT_LOG_BYTES >> 20
@@ -256,7 +256,7 @@ fn truncate_fault(mut fault: Fault) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use mux_wire::Kind;
+    use mux_wire::FaultKind;
 
     use super::*;
 
@@ -278,7 +278,7 @@ mod tests {
             });
         }
         for call in 0..1_000 {
-            let outcome = Err(Fault::new(Kind::Tool, "y".repeat(4_000)));
+            let outcome = Err(Fault::new(FaultKind::Tool, "y".repeat(4_000)));
             let (path, took) = ("s.t".to_owned(), Duration::ZERO);
             log.push(RunEvent::CallEnded {
                 call,
@@ -313,7 +313,7 @@ mod tests {
     async fn page_is_bounded_but_has_at_least_one_event() {
         let log = EventLog::new();
         for length in [10, 1000, 5000, 10] {
-            let (level, text) = (Level::Log, "x".repeat(length));
+            let (level, text) = (ConsoleLevel::Log, "x".repeat(length));
             log.push(RunEvent::Console { level, text });
         }
         for (after, expected) in [(0, vec![1, 2]), (2, vec![3]), (3, vec![4]), (4, vec![])] {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use mux_sandbox::RunRequest;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -48,7 +48,7 @@ impl Runs {
             again,
             deck,
         }: ExecutionOptions,
-    ) -> Option<Kind> {
+    ) -> Option<FaultKind> {
         info!("run accepted");
         let handles = self.handles.for_origin(run.origin());
         let recorder = EventWriter::new(Arc::clone(&run), handles.clone());
@@ -172,10 +172,12 @@ impl Runs {
 
 /// Whether the pending approvals of a failed run stay pending. Those of a resumed run do if its failure is not the
 /// program's (it was cancelled, or no worker was available), or if it made no new calls.
-fn keeps_pending_approvals(kind: Kind, is_again: bool, has_news: bool) -> bool {
+fn keeps_pending_approvals(kind: FaultKind, is_again: bool, has_news: bool) -> bool {
     match kind {
-        Kind::Pending => true,
-        Kind::Cancelled | Kind::Busy | Kind::Unavailable | Kind::Internal => is_again,
+        FaultKind::Pending => true,
+        FaultKind::Cancelled | FaultKind::Busy | FaultKind::Unavailable | FaultKind::Internal => {
+            is_again
+        }
         _ => is_again && !has_news,
     }
 }
@@ -187,19 +189,24 @@ mod tests {
     #[test]
     fn pending_approvals_are_kept_unless_the_program_continued_and_failed() {
         for kind in [
-            Kind::Cancelled,
-            Kind::Busy,
-            Kind::Unavailable,
-            Kind::Internal,
+            FaultKind::Cancelled,
+            FaultKind::Busy,
+            FaultKind::Unavailable,
+            FaultKind::Internal,
         ] {
             assert!(keeps_pending_approvals(kind, true, true), "{kind}");
             assert!(!keeps_pending_approvals(kind, false, false), "{kind}");
         }
-        for kind in [Kind::Runtime, Kind::Timeout, Kind::Memory, Kind::Denied] {
+        for kind in [
+            FaultKind::Runtime,
+            FaultKind::Timeout,
+            FaultKind::Memory,
+            FaultKind::Denied,
+        ] {
             assert!(keeps_pending_approvals(kind, true, false), "{kind}");
             assert!(!keeps_pending_approvals(kind, true, true), "{kind}");
             assert!(!keeps_pending_approvals(kind, false, false), "{kind}");
         }
-        assert!(keeps_pending_approvals(Kind::Pending, false, true));
+        assert!(keeps_pending_approvals(FaultKind::Pending, false, true));
     }
 }

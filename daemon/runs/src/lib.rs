@@ -55,8 +55,8 @@ use std::{
     time::Duration,
 };
 
-use mux_sandbox::{Limits, Pool, RunRequest, Turn};
-use mux_wire::{Fault, Kind};
+use mux_sandbox::{Pool, ProgramLimits, QueueKey, RunRequest};
+use mux_wire::{Fault, FaultKind};
 use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
@@ -96,7 +96,7 @@ pub struct RunSpec {
     pub input: String,
     pub wall: Option<Duration>,
     /// The queue key: runs of one owner may reuse a worker process.
-    pub turn: Turn,
+    pub turn: QueueKey,
     pub origin: Arc<ClientOrigin>,
     /// The tools that the run can see, from start to end.
     pub scope: Arc<Scope>,
@@ -147,7 +147,7 @@ impl Runs {
         inspector: ProgramChecker,
         pool: Pool,
         handles: StoredValues,
-        limits: Limits,
+        limits: ProgramLimits,
     ) -> Arc<Self> {
         Arc::new(Self {
             gateway,
@@ -179,10 +179,10 @@ impl Runs {
     pub fn start(self: &Arc<Self>, program: RunSpec) -> Result<Arc<Run>, Fault> {
         let mut limits = self.limits(program.origin.agent.as_deref());
         if let Some(wall) = program.wall {
-            let (least, most) = Limits::WALL_RANGE;
+            let (least, most) = ProgramLimits::WALL_TIME_RANGE;
             if !(least..=most).contains(&wall) {
                 return Err(Fault::new(
-                    Kind::Limit,
+                    FaultKind::Limit,
                     format!("a timeout of {wall:?} is not between {least:?} and {most:?}"),
                 )
                 .hint("for longer work, split it into several runs"));
@@ -326,7 +326,8 @@ impl Runs {
     /// Requires the registry's lock, so that nothing is admitted after a drain began.
     fn admit_to(&self, registry: &RunRegistry) -> Result<TaskTrackerToken, Fault> {
         if registry.draining {
-            let mut fault = Fault::new(Kind::Unavailable, "the daemon is ending").hint("try again");
+            let mut fault =
+                Fault::new(FaultKind::Unavailable, "the daemon is ending").hint("try again");
             // Tells the client that it may ask the next daemon.
             fault.details = Some(json!({ "ending": true }).to_string());
             return Err(fault);
@@ -340,7 +341,7 @@ impl Runs {
         source: String,
         agent: Option<&str>,
         (scope, whose): (&Scope, &CallerIdentity),
-        turn: &Turn,
+        turn: &QueueKey,
     ) -> Result<CheckFindings, Fault> {
         let (limits, inspector) = (self.limits(agent), &self.inspector);
         inspector
@@ -428,7 +429,7 @@ impl Runs {
         serde_json::Value::Object(servers).to_string() + &outlines
     }
 
-    fn limits(&self, agent: Option<&str>) -> Limits {
+    fn limits(&self, agent: Option<&str>) -> ProgramLimits {
         let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         limits.of(agent).clone()
     }

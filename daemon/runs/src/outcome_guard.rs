@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 use super::{Run, RunEvent, Runs, event_writer::EventWriter};
 use mux_handles::InlineOrStored;
 
 /// Adds the type checker's warning about the failing line, if there is one, as a hint.
 pub(super) fn with_warning(fault: Fault, warnings: &[Fault]) -> Fault {
-    if fault.kind != Kind::Runtime || fault.hint.is_some() {
+    if fault.kind != FaultKind::Runtime || fault.hint.is_some() {
         return fault;
     }
     let suspect = warnings
@@ -43,8 +43,10 @@ impl OutcomeGuard<'_> {
 impl Drop for OutcomeGuard<'_> {
     fn drop(&mut self) {
         let outcome = self.outcome.take().unwrap_or_else(|| {
-            Err(Fault::new(Kind::Internal, "the run was lost in the daemon")
-                .user_hint("see `mux logs`"))
+            Err(
+                Fault::new(FaultKind::Internal, "the run was lost in the daemon")
+                    .user_hint("see `mux logs`"),
+            )
         });
         self.runs.gateway.upstreams().end_run(&self.run.id);
         self.runs.registry().count_ended(outcome.is_ok());

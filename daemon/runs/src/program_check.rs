@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::future::join_all;
-use mux_sandbox::{Limits, Pool, Turn};
+use mux_sandbox::{Pool, ProgramLimits, QueueKey};
 use mux_typegen::names::spell;
 use mux_wire::Fault;
 use tokio::time::timeout;
@@ -88,7 +88,7 @@ impl ProgramChecker {
         source: &str,
         agent: Option<&str>,
         (scope, whose): (&Scope, &CallerIdentity),
-        turn: &Turn,
+        turn: &QueueKey,
     ) -> CheckFindings {
         let strictness = self.checks().of(agent);
         if strictness == CheckMode::Off {
@@ -97,7 +97,7 @@ impl ProgramChecker {
         let mut found = self.check_types(source, scope, whose).await;
         // The compiler and V8 disagree about the syntax of some programs: V8 decides.
         if found.syntax {
-            let limits = Limits::default();
+            let limits = ProgramLimits::default();
             let parsed = self.pool.check(source.to_owned(), turn, &limits).await;
             if parsed.is_ok_and(|parsed| !parsed.errors.is_empty()) {
                 return CheckFindings::default();
@@ -113,8 +113,8 @@ impl ProgramChecker {
         source: String,
         agent: Option<&str>,
         (scope, whose): (&Scope, &CallerIdentity),
-        turn: &Turn,
-        limits: &Limits,
+        turn: &QueueKey,
+        limits: &ProgramLimits,
     ) -> Result<CheckFindings, Fault> {
         let strictness = self.checks().of(agent);
         let parsed = self.pool.check(source.clone(), turn, limits).await?;
@@ -232,7 +232,7 @@ impl CheckFindings {
     }
 
     /// Adds the parser's findings. At a location with a finding of the compiler, the parser's warning is dropped.
-    fn add_parser_findings(&mut self, parsed: mux_sandbox::Checked) {
+    fn add_parser_findings(&mut self, parsed: mux_sandbox::ProgramFindings) {
         let told = |fault: &Fault| {
             let mut known = self.errors.iter().chain(&self.warnings);
             known.any(|other| (other.line, other.column) == (fault.line, fault.column))

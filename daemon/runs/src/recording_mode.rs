@@ -8,7 +8,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, pending, ready},
 };
-use mux_wire::{Fault, Target};
+use mux_wire::{CallTarget, Fault};
 
 use super::run_context::RunContext;
 use crate::recording::{CallRecorder, CallReplayer, RecordedProgram, collect_known_secrets};
@@ -33,9 +33,9 @@ impl RunContext {
     /// Makes the call and records it, or replays it.
     pub(super) fn record_or_replay(
         &self,
-        target: Target,
+        target: CallTarget,
         arguments: Arc<str>,
-        make: impl FnOnce(Target, Arc<str>) -> CallFuture,
+        make: impl FnOnce(CallTarget, Arc<str>) -> CallFuture,
     ) -> CallFuture {
         let Some(deck) = &self.deck else {
             return make(target, arguments);
@@ -89,10 +89,10 @@ impl RecordingMode {
 }
 
 /// The path of the tool; `None` for a function of `mux`.
-fn tool_path(target: &Target) -> Option<String> {
+fn tool_path(target: &CallTarget) -> Option<String> {
     match target {
-        Target::Own { .. } => None,
-        Target::Named { server, tool } => Some(format!("{server}.{tool}")),
-        Target::Path { path, .. } => Some(path.clone()),
+        CallTarget::Own { .. } => None,
+        CallTarget::Named { server, tool } => Some(format!("{server}.{tool}")),
+        CallTarget::Path { path, .. } => Some(path.clone()),
     }
 }

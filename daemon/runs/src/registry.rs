@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::time::Instant;
 
 use super::Run;
@@ -93,7 +93,7 @@ impl RunRegistry {
             [] => String::new(),
             near => format!("did you mean {}? ", near.join(", ")),
         };
-        Fault::new(Kind::NotFound, format!("there is no run `{shown}`")).hints(
+        Fault::new(FaultKind::NotFound, format!("there is no run `{shown}`")).hints(
             format!("{near}`mux runs` lists the runs that are kept: {kept}"),
             format!("{near}Ended runs are kept: {kept}"),
         )
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(registry.find("1", &ALL).unwrap().id, "abc-1");
         for unknown in ["12", "2", "", "abc", "-", "abc-", "abc-2", "\u{1b}"] {
             let fault = registry.find(unknown, &ALL).err().unwrap();
-            assert_eq!(fault.kind, Kind::NotFound, "{unknown}");
+            assert_eq!(fault.kind, FaultKind::NotFound, "{unknown}");
             let hint = fault.hint.unwrap();
             assert!(hint.contains("mux runs"), "{hint}");
         }
@@ -211,7 +211,7 @@ mod tests {
         let absent = registry.find("def-3", &access).err().unwrap();
         for id in ["def-2", "2", "1"] {
             let fault = registry.find(id, &access).err().unwrap();
-            assert_eq!(fault.kind, Kind::NotFound);
+            assert_eq!(fault.kind, FaultKind::NotFound);
             assert_eq!(fault.message, absent.message.replace("def-3", id));
             assert!(!fault.hint.unwrap().contains("def"), "{id}");
         }

@@ -186,7 +186,7 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
-    use mux_wire::Kind;
+    use mux_wire::FaultKind;
 
     use super::*;
 
@@ -198,7 +198,7 @@ mod tests {
         run.update_call_counts(|calls| calls.started += 1);
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!(run.snapshot().state, RunStatus::Running);
-        run.set_ended(Some(&Fault::new(Kind::Timeout, "too long")));
+        run.set_ended(Some(&Fault::new(FaultKind::Timeout, "too long")));
         tokio::time::advance(Duration::from_secs(2)).await;
         run.set_running();
         run.set_ended(None);

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use mux_sandbox::limits::MOST_ANSWER;
-use mux_wire::{Fault, Kind, Level};
+use mux_sandbox::limits::MAX_ANSWER_BYTES;
+use mux_wire::{ConsoleLevel, Fault, FaultKind};
 use serde_json::json;
 
 use super::{RunEvent, event_writer::EventWriter, recording_mode::RecordingMode};
@@ -127,7 +127,7 @@ impl CallObserver for RunCallObserver {
     fn call_retried(&self, path: &str, cause: &str) {
         let cause = cause.lines().next().unwrap_or_default();
         self.recorder.push(RunEvent::Console {
-            level: Level::Warn,
+            level: ConsoleLevel::Warn,
             text: format!("[mux] {path} is sent again, since it changes nothing: {cause}"),
         });
     }
@@ -157,13 +157,13 @@ pub(super) async fn store_if_too_long(
     handles: &StoredValues,
 ) -> Result<String, Fault> {
     let bytes = value.len();
-    if bytes <= MOST_ANSWER {
+    if bytes <= MAX_ANSWER_BYTES {
         return Ok(value);
     }
     let handle = handles.keep(value, "the result of the call").await?.name;
-    let most = MOST_ANSWER;
+    let most = MAX_ANSWER_BYTES;
     let mut fault = Fault::new(
-        Kind::Limit,
+        FaultKind::Limit,
         format!("the result of the call is {bytes} bytes, over the limit of {most}"),
     )
     .hint(format!(
@@ -190,11 +190,11 @@ mod tests {
             store_if_too_long(short.clone(), &handles).await.unwrap(),
             short
         );
-        let value = format!("\"{}\"", "x".repeat(MOST_ANSWER));
+        let value = format!("\"{}\"", "x".repeat(MAX_ANSWER_BYTES));
         let fault = store_if_too_long(value.clone(), &handles)
             .await
             .unwrap_err();
-        assert_eq!(fault.kind, Kind::Limit);
+        assert_eq!(fault.kind, FaultKind::Limit);
         assert!(fault.hint.unwrap().contains("mux.read(\"h_"));
         let details: Value = serde_json::from_str(&fault.details.unwrap()).unwrap();
         assert_eq!(details["bytes"], value.len());
@@ -203,6 +203,6 @@ mod tests {
         // Reading the whole value does not fit either.
         let fault =
             super::super::builtins::read(&json!({ "handle": handle }).to_string(), &handles).await;
-        assert_eq!(fault.unwrap_err().kind, Kind::Limit);
+        assert_eq!(fault.unwrap_err().kind, FaultKind::Limit);
     }
 }

@@ -16,8 +16,8 @@ mod step_values;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use mux_sandbox::{Limits, RunRequest, limits};
-use mux_wire::{Fault, Kind};
+use mux_sandbox::{ProgramLimits, RunRequest, limits};
+use mux_wire::{Fault, FaultKind};
 use tokio::{task::spawn_blocking, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info};
@@ -36,8 +36,8 @@ use mux_program::{FillError, StepOrder, StepPlan};
 use mux_telemetry::trace::SpanKind;
 
 /// Parses a step program within the limits of a run.
-pub(super) fn parse_steps(source: &str, limits: &Limits) -> Result<StepPlan, Fault> {
-    limits::fitting_source(source, limits)?;
+pub(super) fn parse_steps(source: &str, limits: &ProgramLimits) -> Result<StepPlan, Fault> {
+    limits::check_source_length(source, limits)?;
     mux_program::parse_program(source, limits.calls as usize)
 }
 
@@ -48,7 +48,7 @@ pub(super) async fn run_steps(
     (reach, checks): (RunContext, Option<(&ProgramChecker, Option<String>)>),
     cancel: &CancellationToken,
 ) -> Result<String, Fault> {
-    let stopped = || Fault::new(Kind::Cancelled, "the run was cancelled");
+    let stopped = || Fault::new(FaultKind::Cancelled, "the run was cancelled");
     let trace = &reach.asking.caller.trace;
     let span = trace.begin_span(SpanKind::Internal, || "check".into());
     let before = preflight::run_preflight(&plan, &reach, checks);
@@ -90,7 +90,7 @@ pub(super) async fn run_steps(
             biased;
             () = cancel.cancelled() => break Some(stopped()),
             () = &mut over => {
-                break Some(limits::timed_out(request.limits.wall, &course.describe_running()));
+                break Some(limits::timeout_fault(request.limits.wall, &course.describe_running()));
             }
             ended = running.next() => match ended {
                 None => break None,
@@ -124,7 +124,7 @@ pub(super) async fn run_steps(
             let (values, plan) = (kept.inputs_of(returns), Arc::clone(&plan));
             let most = request.limits.result as usize;
             let made = spawn_blocking(move || fill_result(&plan, &values, most));
-            let lost = |_| Fault::new(Kind::Internal, "the result was lost in the daemon");
+            let lost = |_| Fault::new(FaultKind::Internal, "the result was lost in the daemon");
             let made = made.await.map_err(lost).and_then(|made| made);
             made.map_err(|fault| course.with_step_details(fault))?
         }
@@ -142,7 +142,7 @@ fn fill_result(plan: &StepPlan, values: &TemplateInputs, most: usize) -> Result<
     };
     returns.fill(values, most).map_err(|why| match why {
         FillError::TooLong(most) => Fault::new(
-            Kind::Limit,
+            FaultKind::Limit,
             format!("the result of the program would be over the limit of {most} bytes"),
         )
         .hint("return less, or read a step's result by its handle"),

@@ -9,7 +9,7 @@ use futures::{
     FutureExt,
     future::{BoxFuture, ready},
 };
-use mux_wire::{Fault, Target};
+use mux_wire::{CallTarget, Fault};
 use tracing::Instrument;
 
 use super::run_context::{RunContext, store_if_too_long};
@@ -20,7 +20,7 @@ impl RunContext {
     /// Calls a tool. `arguments` are JSON text. Calls are logged in the order of calls to this function.
     pub(super) fn call(
         &self,
-        target: Target,
+        target: CallTarget,
         arguments: Arc<str>,
     ) -> BoxFuture<'static, Result<String, Fault>> {
         self.record_or_replay(target, arguments, |target, arguments| {
@@ -30,7 +30,7 @@ impl RunContext {
 
     fn call_gateway(
         &self,
-        target: Target,
+        target: CallTarget,
         arguments: Arc<str>,
     ) -> BoxFuture<'static, Result<String, Fault>> {
         let reach = self.clone();

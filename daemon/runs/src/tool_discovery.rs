@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use mux_typegen::names::spell;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::time::timeout;
 
 use mux_catalog::{
@@ -138,7 +138,7 @@ impl ToolDiscovery<'_> {
                 "{} paths are over the limit of {MAX_DESCRIBED_PATHS}",
                 paths.len()
             );
-            return Err(Fault::new(Kind::Validation, message).hint("describe fewer at once"));
+            return Err(Fault::new(FaultKind::Validation, message).hint("describe fewer at once"));
         }
         let mut described: Vec<DescribedTool> = Vec::new();
         let mut missing = Vec::new();
@@ -155,7 +155,9 @@ impl ToolDiscovery<'_> {
                 "these are {} tools, over the limit of {MAX_DESCRIBED_PATHS}",
                 described.len()
             );
-            return Err(Fault::new(Kind::Limit, message).hint("name the tools instead of servers"));
+            return Err(
+                Fault::new(FaultKind::Limit, message).hint("name the tools instead of servers")
+            );
         }
         Ok((described, missing))
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures::{FutureExt, future::BoxFuture};
 use mux_sandbox::ToolHost;
-use mux_wire::{Fault, Level, Target};
+use mux_wire::{CallTarget, ConsoleLevel, Fault};
 use tracing::Instrument;
 
 use super::{RunEvent, builtins, run_context::RunContext};
@@ -25,7 +25,7 @@ impl RunToolHost {
 }
 
 impl ToolHost for RunToolHost {
-    fn begun(&self) {
+    fn run_started(&self) {
         let metrics = self.reach.gateway.upstreams().metrics();
         metrics.runs.waited(self.asked.elapsed());
         let recorder = self.reach.observer.writer();
@@ -33,16 +33,20 @@ impl ToolHost for RunToolHost {
         recorder.push(RunEvent::Started);
     }
 
-    fn call(&self, target: Target, arguments: String) -> BoxFuture<'static, Result<String, Fault>> {
+    fn call(
+        &self,
+        target: CallTarget,
+        arguments: String,
+    ) -> BoxFuture<'static, Result<String, Fault>> {
         let reach = self.reach.clone();
         let for_agent = reach.asking.caller.origin.for_agent;
         let call = match target {
-            Target::Own { .. } => {
+            CallTarget::Own { .. } => {
                 let asked = reach.clone();
                 reach.record_or_replay(target, arguments.into(), |target, arguments| {
                     async move {
                         match target {
-                            Target::Own { name } => {
+                            CallTarget::Own { name } => {
                                 builtins::call_builtin(&name, &arguments, &asked).await
                             }
                             target => asked.call(target, arguments).await,
@@ -63,7 +67,7 @@ impl ToolHost for RunToolHost {
         }
     }
 
-    fn console(&self, level: Level, text: String) {
+    fn console(&self, level: ConsoleLevel, text: String) {
         let line = RunEvent::Console { level, text };
         self.reach.observer.writer().push(line);
     }
@@ -72,7 +76,7 @@ impl ToolHost for RunToolHost {
         self.reach.observer.writer().push_content_block(part);
     }
 
-    fn stood_still(&self) -> Duration {
+    fn paused_for(&self) -> Duration {
         self.reach.asking.caller.clock.paused_for()
     }
 }

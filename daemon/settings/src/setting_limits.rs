@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt::Debug, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use bytesize::ByteSize;
-use mux_sandbox::{Bounds, Limits, Memory};
+use mux_sandbox::{MemoryLimits, PoolLimits, ProgramLimits};
 
 use super::{OnChange, parse_setting_duration};
 use mux_config::{AgentEntry, ConfigProblem, LimitsEntry, SizeEntry};
@@ -58,9 +58,9 @@ impl Default for AskLimits {
 #[derive(Clone, Debug)]
 pub struct LimitSettings {
     /// Limits of one run.
-    pub run: Limits,
+    pub run: ProgramLimits,
     /// Limits of the worker pool.
-    pub pool: Bounds,
+    pub pool: PoolLimits,
     /// Limits of stored values.
     pub terms: StoredValueLimits,
     /// The maximum number of concurrent calls of one server; more are queued.
@@ -73,11 +73,11 @@ pub struct LimitSettings {
 impl Default for LimitSettings {
     fn default() -> Self {
         Self {
-            run: Limits::default(),
-            pool: Bounds {
+            run: ProgramLimits::default(),
+            pool: PoolLimits {
                 ceiling: workers(),
                 queue: DEFAULT_RUN_QUEUE,
-                memory: Memory::default(),
+                memory: MemoryLimits::default(),
             },
             terms: StoredValueLimits::default(),
             calls_per_server: DEFAULT_CALLS_PER_SERVER,
@@ -110,7 +110,7 @@ impl LimitSettings {
             problems,
         };
         read.run(entry, run);
-        let least = Limits::WALL_RANGE.0;
+        let least = ProgramLimits::WALL_TIME_RANGE.0;
         read.time(&entry.ask, "ask", least..=HOUR, &mut ask.one);
         read.time(
             &entry.ask_total,
@@ -157,19 +157,19 @@ fn workers() -> usize {
 /// The run limits of each agent.
 #[derive(Clone, Debug, Default)]
 pub struct RunLimits {
-    everybody: Limits,
-    agents: BTreeMap<String, Limits>,
+    everybody: ProgramLimits,
+    agents: BTreeMap<String, ProgramLimits>,
 }
 
 impl RunLimits {
-    pub fn of(&self, agent: Option<&str>) -> &Limits {
+    pub fn of(&self, agent: Option<&str>) -> &ProgramLimits {
         let own = agent.and_then(|agent| self.agents.get(agent));
         own.unwrap_or(&self.everybody)
     }
 
     /// Resolves the limits of each agent. A limit in `[agents.NAME]` replaces the general one, higher or lower.
     pub(super) fn resolve(
-        everybody: &Limits,
+        everybody: &ProgramLimits,
         agents: &BTreeMap<String, AgentEntry>,
         problems: &mut Vec<ConfigProblem>,
     ) -> Self {
@@ -194,8 +194,8 @@ impl RunLimits {
     }
 }
 
-impl From<Limits> for RunLimits {
-    fn from(everybody: Limits) -> Self {
+impl From<ProgramLimits> for RunLimits {
+    fn from(everybody: ProgramLimits) -> Self {
         Self {
             everybody,
             agents: BTreeMap::new(),
@@ -216,8 +216,8 @@ pub(super) struct SectionReader<'a> {
 
 impl SectionReader<'_> {
     /// Reads the limits of one run.
-    fn run(&mut self, entry: &LimitsEntry, run: &mut Limits) {
-        let (least, most) = Limits::WALL_RANGE;
+    fn run(&mut self, entry: &LimitsEntry, run: &mut ProgramLimits) {
+        let (least, most) = ProgramLimits::WALL_TIME_RANGE;
         self.time(&entry.wall, "wall", least..=most, &mut run.wall);
         self.time(&entry.cpu, "cpu", least..=HOUR, &mut run.cpu);
         self.number(entry.calls, "calls", 1..=100_000, &mut run.calls);
@@ -366,7 +366,7 @@ mod tests {
             (allowed.run.argument, allowed.run.console),
             (65536, 1 << 20)
         );
-        let memory = Memory {
+        let memory = MemoryLimits {
             heap: 128,
             buffers: 256,
         };
@@ -396,8 +396,8 @@ mod tests {
                 problems.len() == 1 && problems[0].contains(part),
                 "{limits}: {problems:?}"
             );
-            assert_eq!(allowed.pool.memory, Memory::default());
-            assert_eq!(allowed.run.calls, Limits::default().calls);
+            assert_eq!(allowed.pool.memory, MemoryLimits::default());
+            assert_eq!(allowed.run.calls, ProgramLimits::default().calls);
         }
     }
 
@@ -413,7 +413,7 @@ mod tests {
         let everybody = LimitSettings::resolve(&config.limits, &mut problems).run;
         let runs = RunLimits::resolve(&everybody, &config.agents, &mut problems);
         let of = |agent| {
-            let limits: &Limits = runs.of(agent);
+            let limits: &ProgramLimits = runs.of(agent);
             (limits.wall.as_secs(), limits.calls, limits.console)
         };
         assert_eq!(of(Some("small")), (20, 5, 1024));

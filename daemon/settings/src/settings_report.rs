@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use mux_sandbox::Limits;
+use mux_sandbox::ProgramLimits;
 use serde_json::{Value, json};
 
 use super::{AgentView, ApprovalTerms, CheckMode, CheckModes, Settings};
@@ -76,7 +76,7 @@ impl Settings {
 }
 
 impl ReportBuilder<'_> {
-    fn limits(&mut self, settings: &Settings, run: &Limits) {
+    fn limits(&mut self, settings: &Settings, run: &ProgramLimits) {
         let (pool, terms) = (&settings.limits.pool, &settings.limits.terms);
         for (name, value) in [
             ("wall", time(run.wall)),

@@ -4,7 +4,7 @@
 //! end the connection, and with it everything that it had started.
 
 use mux_proto as wire;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde::Serialize;
 
 use super::convert;
@@ -29,7 +29,7 @@ impl AnswerBudget {
         let Some(length) = length else {
             let message =
                 format!("it does not fit into one answer, which holds {MAX_ANSWER_BYTES} bytes");
-            return Err(Fault::new(Kind::Limit, message).hint("request less at once"));
+            return Err(Fault::new(FaultKind::Limit, message).hint("request less at once"));
         };
         self.0 -= length + 1;
         Ok(())
@@ -67,13 +67,13 @@ mod tests {
         }
         let before = budget.0;
         let fault = budget.take(&"x").unwrap_err();
-        assert_eq!((fault.kind, budget.0), (Kind::Limit, before));
+        assert_eq!((fault.kind, budget.0), (FaultKind::Limit, before));
     }
 
     #[test]
     fn reason_that_does_not_fit_is_left_out() {
         let mut budget = AnswerBudget::new();
-        let long = || Fault::new(Kind::Tool, "x".repeat(MAX_ANSWER_BYTES / 2));
+        let long = || Fault::new(FaultKind::Tool, "x".repeat(MAX_ANSWER_BYTES / 2));
         assert_eq!(
             budget.missing("a", long()).error.message.len(),
             MAX_ANSWER_BYTES / 2

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::join_all;
 use mux_proto as wire;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{answer_budget::AnswerBudget, connection::ConnectionState, convert, sources};
@@ -49,7 +49,7 @@ async fn list_tool_sets(
 
 fn still_starting_fault(server: &str, wait: Duration) -> Fault {
     let message = format!("`{server}` was not ready within {wait:?}");
-    Fault::new(Kind::Unavailable, message).hint("it is starting; try again")
+    Fault::new(FaultKind::Unavailable, message).hint("it is starting; try again")
 }
 
 pub(super) async fn tools(
@@ -261,7 +261,7 @@ fn check_types_length(text: &str) -> Result<String, Fault> {
         "these types have {} bytes, more than fit into one answer",
         text.len()
     );
-    Err(Fault::new(Kind::Limit, message).hint(
+    Err(Fault::new(FaultKind::Limit, message).hint(
         "request those of one server, group or tool: `mux types SERVER.GROUP`; `exclude` in the entry of a \
          server leaves tools out",
     ))
@@ -345,7 +345,7 @@ mod tests {
         let text = "/** \"x\" */\n".repeat(1 << 19);
         assert_eq!(check_types_length(&text).unwrap(), text);
         let fault = check_types_length(&text.repeat(3)).unwrap_err();
-        assert_eq!(fault.kind, Kind::Limit);
+        assert_eq!(fault.kind, FaultKind::Limit);
         assert!(fault.hint.unwrap().contains("mux types SERVER"));
     }
 
@@ -373,7 +373,7 @@ mod tests {
         let mut budget = AnswerBudget::new();
         assert_eq!(tool_infos(tools(4), &[], &mut budget).unwrap().len(), 4);
         let fault = tool_infos(tools(100), &[], &mut budget).unwrap_err();
-        assert_eq!(fault.kind, Kind::Limit);
+        assert_eq!(fault.kind, FaultKind::Limit);
         assert_eq!(tool_infos(tools(4), &[], &mut budget).unwrap().len(), 4);
         let warnings = vec!["x".repeat(8 << 20)];
         assert!(tool_infos(tools(0), &warnings, &mut budget).is_err());

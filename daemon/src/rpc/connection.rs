@@ -10,7 +10,7 @@ use std::{
 };
 
 use mux_proto::{Hello, version::FEATURES};
-use mux_sandbox::Turn;
+use mux_sandbox::QueueKey;
 use tokio::sync::{Notify, OnceCell, Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
@@ -145,19 +145,19 @@ impl ConnectionState {
 
     /// The queue key of this connection. Connections of the same client program, agent and workspace are one owner:
     /// their runs may use the same worker process one after the other, and they share one turn in the queue.
-    pub(super) fn turn(&self) -> Turn {
+    pub(super) fn turn(&self) -> QueueKey {
         self.turn_for(&self.origin())
     }
 
     /// The queue key of this connection for a run of another owner, with a worker of that owner.
-    pub(super) fn turn_for(&self, owner: &ClientOrigin) -> Turn {
+    pub(super) fn turn_for(&self, owner: &ClientOrigin) -> QueueKey {
         let ClientOrigin {
             client,
             agent,
             workspace,
             ..
         } = owner;
-        Turn {
+        QueueKey {
             owner: format!("{client}|{agent:?}|{workspace:?}"),
             client: self.number,
         }

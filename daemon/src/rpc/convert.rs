@@ -8,7 +8,7 @@ use std::{
 };
 
 use mux_proto as wire;
-use mux_wire::{Fault, Level};
+use mux_wire::{ConsoleLevel, Fault};
 use serde_json::{Value, json};
 
 use super::{approvals, login, program_steps, sources};
@@ -236,13 +236,13 @@ pub(super) fn server_instructions((server, text): (String, Arc<str>)) -> wire::S
     }
 }
 
-fn level(level: Level) -> wire::Level {
+fn level(level: ConsoleLevel) -> wire::Level {
     match level {
-        Level::Debug => wire::Level::Debug,
-        Level::Log => wire::Level::Log,
-        Level::Info => wire::Level::Info,
-        Level::Warn => wire::Level::Warn,
-        Level::Error => wire::Level::Error,
+        ConsoleLevel::Debug => wire::Level::Debug,
+        ConsoleLevel::Log => wire::Level::Log,
+        ConsoleLevel::Info => wire::Level::Info,
+        ConsoleLevel::Warn => wire::Level::Warn,
+        ConsoleLevel::Error => wire::Level::Error,
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
             11
         );
         let fault = take_while_fitting(parts(20), &mut AnswerBudget::new()).unwrap_err();
-        assert_eq!(fault.kind, mux_wire::Kind::Limit);
+        assert_eq!(fault.kind, mux_wire::FaultKind::Limit);
         assert!(fault.hint.unwrap().contains("fewer"));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mux_proto as wire;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 use super::{answer_budget::AnswerBudget, connection::ConnectionState};
 use mux_audit::AdminEvent;
@@ -49,7 +49,7 @@ pub(super) async fn accept(
         let wrong = || format!("the digest of `{}` is malformed", seen.name);
         match digest {
             Ok(digest) => Ok((seen.name, digest.into())),
-            Err(_) => Err(Fault::new(Kind::Validation, wrong())),
+            Err(_) => Err(Fault::new(FaultKind::Validation, wrong())),
         }
     });
     let seen = seen.collect::<Result<Vec<_>, _>>()?;
@@ -63,7 +63,7 @@ pub(super) async fn accept(
     written.map_err(|error| {
         let message =
             format!("the pins cannot be written: {error}; the acceptance is lost when muxd stops");
-        Fault::new(Kind::Internal, message).hint("see `mux status`")
+        Fault::new(FaultKind::Internal, message).hint("see `mux status`")
     })?;
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     let subject = format!("{}: {}", server.name(), names.join(", "));
@@ -81,14 +81,14 @@ async fn listed_tools(server: &Server, whose: &CallerIdentity) -> Result<Arc<Too
 fn accept_fault(server: &str, error: &AcceptError) -> Fault {
     let message = format!("nothing was accepted of `{server}`: {error}");
     match error {
-        AcceptError::Unknown(_) => Fault::new(Kind::NotFound, message)
+        AcceptError::Unknown(_) => Fault::new(FaultKind::NotFound, message)
             .hint(format!("`mux servers pins {server}` lists its tools")),
         AcceptError::Other(_) => {
-            Fault::new(Kind::Validation, message).hint("review its present definition")
+            Fault::new(FaultKind::Validation, message).hint("review its present definition")
         }
-        AcceptError::Full => Fault::new(Kind::Validation, message)
+        AcceptError::Full => Fault::new(FaultKind::Validation, message)
             .hint("`pins = \"off\"` in its entry disables pins"),
-        AcceptError::Off => Fault::new(Kind::Validation, message)
+        AcceptError::Off => Fault::new(FaultKind::Validation, message)
             .hint("`pins` in its entry, or `on_change` in [pins], is \"off\""),
     }
 }

@@ -1,7 +1,7 @@
 //! Step programs: their TypeScript equivalent, and their events for clients with and without the feature `program`.
 
 use mux_proto as wire;
-use mux_wire::Level;
+use mux_wire::ConsoleLevel;
 
 use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
@@ -38,15 +38,15 @@ fn as_console(what: RunEvent) -> RunEvent {
         return what;
     };
     let (level, words) = match news {
-        StepProgress::Started { .. } => (Level::Info, "begins".to_owned()),
+        StepProgress::Started { .. } => (ConsoleLevel::Info, "begins".to_owned()),
         StepProgress::Ended {
             outcome: Ok(bytes), ..
-        } => (Level::Info, format!("gave {bytes} bytes")),
+        } => (ConsoleLevel::Info, format!("gave {bytes} bytes")),
         StepProgress::Ended {
             outcome: Err(fault),
             ..
-        } => (Level::Warn, format!("failed: {}", fault.message)),
-        StepProgress::Skipped { reason } => (Level::Warn, format!("is skipped: {reason}")),
+        } => (ConsoleLevel::Warn, format!("failed: {}", fault.message)),
+        StepProgress::Skipped { reason } => (ConsoleLevel::Warn, format!("is skipped: {reason}")),
     };
     let text = format!("step {step} ({tool}) {words}");
     RunEvent::Console { level, text }

@@ -154,7 +154,7 @@ pub(super) fn asking(door: &ConnectionState, token: Option<String>) -> CallConte
 mod tests {
     use std::sync::Arc;
 
-    use mux_wire::Kind;
+    use mux_wire::FaultKind;
     use serde_json::json;
 
     use super::*;
@@ -172,7 +172,7 @@ mod tests {
                 ("much".into(), list(14)),
                 ("b".into(), list(1)),
             ],
-            missing: vec![("dead".into(), Fault::new(Kind::Unavailable, "gone"))],
+            missing: vec![("dead".into(), Fault::new(FaultKind::Unavailable, "gone"))],
         };
         let answer = listed(found);
         let servers: Vec<&str> = answer.offers.iter().map(|o| o.server.as_str()).collect();

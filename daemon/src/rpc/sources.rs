@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, time::SystemTime};
 
 use mux_proto as wire;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 use super::{connection::ConnectionState, convert};
 use crate::daemon::Daemon;
@@ -29,7 +29,7 @@ pub(super) async fn refresh(
     let name = server.name();
     if source(&server).is_none() && !daemon.is_source(name) {
         let fault = Fault::new(
-            Kind::Validation,
+            FaultKind::Validation,
             format!("`{name}` is a server, not a source"),
         );
         let hint = format!("`mux servers restart {name}` lists its tools again");
@@ -58,12 +58,12 @@ pub(super) async fn refresh(
         }
         Some(Err(problem)) => {
             let message = format!("the description of `{name}` stays as it was: {problem}");
-            Err(convert::error(Fault::new(Kind::Unavailable, message)))
+            Err(convert::error(Fault::new(FaultKind::Unavailable, message)))
         }
         None => {
             let message = format!("`{name}` was closed meanwhile");
             Err(convert::error(
-                Fault::new(Kind::Unavailable, message).hint("try again"),
+                Fault::new(FaultKind::Unavailable, message).hint("try again"),
             ))
         }
     }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use mux_proto as wire;
-use mux_wire::Target;
+use mux_wire::CallTarget;
 use serde_json::Value;
 
 use super::{
@@ -57,7 +57,7 @@ pub(super) async fn make(
     let mut asking = resources_and_prompts::asking(door, request.token);
     Arc::make_mut(&mut asking.caller).trace = span.trace().clone();
     let call = ToolCall {
-        target: Target::Path {
+        target: CallTarget::Path {
             path: request.path,
             raw: request.raw,
         },

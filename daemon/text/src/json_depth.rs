@@ -3,7 +3,7 @@
 //! Recursive JSON parsers have limits: serde_json stops at 128 levels, including the envelopes of frames, and servers
 //! may stop earlier or crash. This limit is below all of them, and has a clear error.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 /// The maximum number of nested arrays and objects.
 const MAX_JSON_DEPTH: usize = 100;
@@ -16,7 +16,7 @@ pub fn check(text: &str, what: &str) -> Result<(), Fault> {
     }
     let message =
         format!("{what} is nested {depth} levels deep, over the limit of {MAX_JSON_DEPTH}");
-    Err(Fault::new(Kind::Limit, message)
+    Err(Fault::new(FaultKind::Limit, message)
         .hint("flatten it: a list of entries with the ids of their parents"))
 }
 

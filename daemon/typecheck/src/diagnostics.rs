@@ -5,7 +5,7 @@
 
 mod severity;
 
-use mux_wire::program::PREFIX;
+use mux_wire::program_wrapper::WRAPPER_PREFIX;
 
 use super::{
     Diagnostic, Severity, enclosing_call, hints,
@@ -126,7 +126,7 @@ impl<'a> ProgramLines<'a> {
         };
         let mut units = position.character as usize;
         if line == 0 {
-            units = units.saturating_sub(PREFIX.len());
+            units = units.saturating_sub(WRAPPER_PREFIX.len());
         }
         let mut byte = 0;
         let mut seen = 0;

@@ -5,7 +5,7 @@
 //!
 //! Invariant: one pass in linear time.
 
-use mux_typegen::names::BUILTINS;
+use mux_typegen::names::BUILTIN_NAMES;
 
 /// Server and tool.
 pub(super) type ToolCallPath = (String, String);
@@ -248,7 +248,7 @@ fn name_after(text: &[u8], mut at: usize) -> Option<(usize, ToolCallPath)> {
 fn path(names: &[String]) -> Option<ToolCallPath> {
     let joined = names.join(".");
     let (server, tool) = joined.split_once('.')?;
-    (!BUILTINS.contains(&server)).then(|| (server.to_owned(), tool.to_owned()))
+    (!BUILTIN_NAMES.contains(&server)).then(|| (server.to_owned(), tool.to_owned()))
 }
 
 #[cfg(test)]

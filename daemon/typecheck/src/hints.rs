@@ -2,7 +2,7 @@
 //!
 //! Invariant: a hint names something that works. If nothing does, it says so and names the tools.
 
-use mux_wire::absent;
+use mux_wire::missing_globals;
 
 use mux_text::did_you_mean::nearest_few;
 
@@ -27,7 +27,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
         return missing_name_hint(name, about.types);
     }
     if let Some(specifier) = quoted_after(message, "Cannot find module '") {
-        return Some(absent::module(specifier));
+        return Some(missing_globals::module_hint(specifier));
     }
     if message.contains(" does not exist on type 'Promise<") || about.code == 2801 {
         return Some("a call returns a promise: `await` it".into());
@@ -64,7 +64,7 @@ pub(super) fn hint_for(about: &HintContext<'_>) -> Option<String> {
 
 /// The hint for an unknown name.
 fn missing_name_hint(name: &str, types: &str) -> Option<String> {
-    if let Some(instead) = absent::global(name) {
+    if let Some(instead) = missing_globals::global_hint(name) {
         return Some(instead.into());
     }
     let text = match name {

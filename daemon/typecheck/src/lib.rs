@@ -38,7 +38,7 @@ use std::{
     time::Duration,
 };
 
-use mux_wire::program::{PREFIX, SUFFIX, without_frame};
+use mux_wire::program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence};
 use tokio::{sync::Semaphore, time::timeout};
 
 pub use self::types_text::TypesText;
@@ -300,8 +300,8 @@ impl CheckerInner {
         types: &TypeDeclarations,
         source: &str,
     ) -> verdict_cache::CheckVerdict {
-        let plain = without_frame(source);
-        let text = format!("{PREFIX}{plain}{SUFFIX};\nexport {{}};\n");
+        let plain = strip_bom_hashbang_and_fence(source);
+        let text = format!("{WRAPPER_PREFIX}{plain}{WRAPPER_SUFFIX};\nexport {{}};\n");
         let folder = self.projects.folder(types).await?;
         let limits = CheckLimits {
             deadline: self.settings.deadline,

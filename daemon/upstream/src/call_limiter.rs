@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mux_sandbox::{Turn, fair::Line};
+use mux_sandbox::{QueueKey, fair::FairQueue};
 use tokio::sync::oneshot;
 
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct CallLimiter(Mutex<CallLimiterState>);
 #[derive(Debug)]
 struct CallLimiterState {
     free: usize,
-    line: Line<oneshot::Sender<CallPermit>>,
+    line: FairQueue<oneshot::Sender<CallPermit>>,
 }
 
 /// A permit for one call, returned on drop.
@@ -40,12 +40,12 @@ impl CallLimiter {
     pub(super) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(CallLimiterState {
             free: count,
-            line: Line::default(),
+            line: FairQueue::default(),
         })))
     }
 
     /// Waits for a permit. Cancel-safe: a permit that was sent but not received goes to the next waiter.
-    pub(super) async fn acquire_permit(self: &Arc<Self>, turn: &Turn) -> CallPermit {
+    pub(super) async fn acquire_permit(self: &Arc<Self>, turn: &QueueKey) -> CallPermit {
         let promise = {
             let mut state = self.state();
             if state.free > 0 {
@@ -99,8 +99,8 @@ mod tests {
 
     use super::*;
 
-    fn turn(owner: &str) -> Turn {
-        Turn {
+    fn turn(owner: &str) -> QueueKey {
+        QueueKey {
             owner: owner.into(),
             client: 1,
         }

@@ -162,7 +162,7 @@ use std::{
 
 use futures::future::join_all;
 use mux_typegen::names::spell;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 pub use self::{
     back_channel::{BackChannelRemedy, NoBackChannel},
@@ -420,7 +420,7 @@ impl Upstreams {
         }
         let seen = self.visible_servers(scope);
         let known: Vec<&str> = seen.iter().map(|server| server.name()).collect();
-        let fault = Fault::new(Kind::NotFound, format!("there is no server `{name}`"));
+        let fault = Fault::new(FaultKind::NotFound, format!("there is no server `{name}`"));
         if let Some(hint) = scope
             .project()
             .and_then(|project| project.withheld_server_hint(name))

@@ -6,7 +6,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use futures::future::join_all;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, warn};
 
@@ -208,7 +208,7 @@ async fn request_each<'a, F: Future<Output = Result<(), CallError>>>(
 /// The error for a slot whose task has ended with its server.
 pub(super) fn server_retired_fault(server: &str) -> Fault {
     let message = format!("the server `{server}` was removed or changed");
-    Fault::new(Kind::Unavailable, message).hint("try again")
+    Fault::new(FaultKind::Unavailable, message).hint("try again")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::future::{BoxFuture, join_all};
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 #[expect(deprecated, reason = "servers of today ask for them")]
 use rmcp::model::{CreateMessageResult, ListRootsResult, Root};
 use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode, ErrorData, MetaObject};
@@ -108,7 +108,7 @@ pub enum ServerRequestError {
 /// The hint to write a rule, which is no secret where no rule exists.
 fn policy_hint(fault: &Fault) -> String {
     match &fault.hint {
-        Some(hint) if fault.kind == Kind::Denied && hint.starts_with("`[[policy]]`") => {
+        Some(hint) if fault.kind == FaultKind::Denied && hint.starts_with("`[[policy]]`") => {
             format!(": {hint}")
         }
         _ => String::new(),
@@ -126,12 +126,12 @@ impl ServerRequestError {
     }
 
     /// The error kind for a call that fails with this.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> FaultKind {
         match self {
-            Self::Nobody | Self::Refused(_) => Kind::Unavailable,
-            Self::TooMany => Kind::Busy,
-            Self::Limit(_) | Self::Total(_) => Kind::Timeout,
-            Self::Gone => Kind::Cancelled,
+            Self::Nobody | Self::Refused(_) => FaultKind::Unavailable,
+            Self::TooMany => FaultKind::Busy,
+            Self::Limit(_) | Self::Total(_) => FaultKind::Timeout,
+            Self::Gone => FaultKind::Cancelled,
             Self::Denied(fault) => fault.kind,
         }
     }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use arc_swap::ArcSwapOption;
-use mux_sandbox::Turn;
+use mux_sandbox::QueueKey;
 use mux_wire::Fault;
 use tokio::{
     sync::{Notify, mpsc, oneshot},
@@ -242,7 +242,7 @@ impl Slot {
     }
 
     /// Waits for a permit to call the server; waiting callers take turns.
-    pub async fn acquire_call(&self, turn: &Turn) -> CallInFlight {
+    pub async fn acquire_call(&self, turn: &QueueKey) -> CallInFlight {
         let place = self.places.acquire_permit(turn).await;
         CallInFlight::new(&self.family, &self.usage, place)
     }

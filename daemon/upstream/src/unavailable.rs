@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use mux_sandbox::scarce;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::time::Instant;
 
 use super::{
@@ -27,23 +27,23 @@ pub(super) fn start_failed_fault(
     let (kind, hint) = match (error, link) {
         (OpenError::SignIn(_), _) => {
             let message = format!("the server `{name}` cannot be started: {error}");
-            return Fault::new(Kind::AuthRequired, message).user_hint(format!(
+            return Fault::new(FaultKind::AuthRequired, message).user_hint(format!(
                 "`mux servers login {name}`, or give a token in its `headers`"
             ));
         }
         (OpenError::Failed(_), ServerEndpoint::Remote(remote)) => (
-            Kind::Unavailable,
+            FaultKind::Unavailable,
             format!("its address: {}", remote.redacted_url()),
         ),
         (OpenError::Failed(_), ServerEndpoint::Source(source)) => (
-            Kind::Unavailable,
+            FaultKind::Unavailable,
             format!("its description: {}", source.shown()),
         ),
         (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
             let (log, command) = (family.log.display(), link.shown());
             let usual = || format!("its log: {log}; its command: {command}");
             let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
-            (Kind::Unavailable, hint)
+            (FaultKind::Unavailable, hint)
         }
     };
     let message = format!("the server `{name}` cannot be started: {error}");
@@ -59,7 +59,7 @@ pub(super) fn breaker_open_fault(family: &ServerShared, until: Instant, cause: &
         next_try(until.saturating_duration_since(Instant::now()))
     );
     let log = family.log.display();
-    Fault::new(Kind::Unavailable, message).user_hint(format!(
+    Fault::new(FaultKind::Unavailable, message).user_hint(format!(
         "`mux servers restart {name}` tries it now; its log: {log}"
     ))
 }
@@ -78,7 +78,7 @@ fn next_try(rest: Duration) -> String {
 /// The server's definition is invalid.
 pub(super) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
     let message = format!("the server `{server}` cannot be used: {problem}");
-    Fault::new(Kind::Unavailable, message)
+    Fault::new(FaultKind::Unavailable, message)
         .user_hint("correct its entry in config.toml, then run `mux reload`")
 }
 
@@ -87,7 +87,7 @@ pub(super) fn missing_workspace_fault(server: &str) -> Fault {
     let message = format!(
         "the server `{server}` works in a workspace (its entry uses ${{workspace}}), and this client has none"
     );
-    Fault::new(Kind::Unavailable, message).hints(
+    Fault::new(FaultKind::Unavailable, message).hints(
         "run it inside a project, or pass --workspace",
         "for the user: start the agent inside a project, or name one in `mux mcp --workspace DIR`",
     )
@@ -100,7 +100,7 @@ pub(super) fn slots_full_fault(family: &ServerShared) -> Fault {
         family.name,
         share_name(family.sharing.current_sharing().share)
     );
-    Fault::new(Kind::Busy, message).hints(
+    Fault::new(FaultKind::Busy, message).hints(
         "try again when one of them has ended; `mux servers` shows them",
         "try again when one of them has ended",
     )

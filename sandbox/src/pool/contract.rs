@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{Limits, fair::Turn, limits::Memory};
+use crate::{ProgramLimits, fair::QueueKey, limits::MemoryLimits};
 
 /// Settings of the pool: how many workers it keeps, and its timeouts.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct PoolSettings {
     /// The number of fresh workers that are kept ready.
     pub floor: usize,
     /// The settings that a reload of the configuration may change.
-    pub bounds: Bounds,
+    pub bounds: PoolLimits,
     /// A worker is replaced after this many runs.
     pub runs_per_worker: u32,
     /// From the start of a process until its isolate is ready.
@@ -29,13 +29,13 @@ pub struct PoolSettings {
 
 /// The resources that the pool may use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Bounds {
+pub struct PoolLimits {
     /// The maximum number of workers, busy ones included.
     pub ceiling: usize,
     /// The maximum number of runs that wait for a free worker. One owner may have half of them.
     pub queue: usize,
     /// The memory limits of a program.
-    pub memory: Memory,
+    pub memory: MemoryLimits,
 }
 
 /// A program with its input, its limits and its owner.
@@ -45,10 +45,10 @@ pub struct RunRequest {
     pub input: String,
     /// The names of servers and tools that the program can list, in the format of [`mux_wire::Program::names`].
     pub names: String,
-    pub limits: Limits,
+    pub limits: ProgramLimits,
     /// Runs of one owner may follow each other in one worker process, never in one isolate. In the queue, owners take
     /// turns, and so do the clients of one owner.
-    pub turn: Turn,
+    pub turn: QueueKey,
 }
 
 /// The status of the pool, as `mux status` shows it.

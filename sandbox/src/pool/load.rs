@@ -5,14 +5,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The highest demand in the last one to two time windows.
-pub(super) struct Load {
+pub(super) struct DemandPeak {
     window: Duration,
     began: Instant,
     current: usize,
     before: usize,
 }
 
-impl Load {
+impl DemandPeak {
     pub(super) fn new(window: Duration) -> Self {
         Self {
             window,
@@ -23,17 +23,17 @@ impl Load {
     }
 
     /// Records the present demand.
-    pub(super) fn note(&mut self, demand: usize) {
-        self.turn();
+    pub(super) fn record_demand(&mut self, demand: usize) {
+        self.rotate_window();
         self.current = self.current.max(demand);
     }
 
     pub(super) fn peak(&mut self) -> usize {
-        self.turn();
+        self.rotate_window();
         self.current.max(self.before)
     }
 
-    fn turn(&mut self) {
+    fn rotate_window(&mut self) {
         let passed = self.began.elapsed();
         if passed < self.window {
             return;
@@ -55,12 +55,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn peak_lasts_for_one_to_two_windows() {
         let window = Duration::from_secs(10);
-        let mut load = Load::new(window);
-        load.note(8);
-        load.note(1);
+        let mut load = DemandPeak::new(window);
+        load.record_demand(8);
+        load.record_demand(1);
         assert_eq!(load.peak(), 8);
         tokio::time::advance(window).await;
-        load.note(3);
+        load.record_demand(3);
         assert_eq!(load.peak(), 8);
         tokio::time::advance(window).await;
         assert_eq!(load.peak(), 3);

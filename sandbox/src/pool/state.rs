@@ -11,24 +11,24 @@ use std::{
 use mux_wire::Fault;
 use tokio::sync::oneshot;
 
-use super::{Bounds, Busy, Pool, load::Load};
+use super::{BusyGuard, Pool, PoolLimits, load::DemandPeak};
 use crate::{
-    fair::{Line, Turn},
-    worker_process::{Cause, Worker, WorkerError},
+    fair::{FairQueue, QueueKey},
+    worker_process::{DeathCause, Worker, WorkerError},
 };
 
 /// One in this many workers is reserved: a single owner never gets all of them.
-const RESERVE: usize = 4;
+const RESERVED_WORKER_DIVISOR: usize = 4;
 
 /// Starts that fail in a row are retried until there were this many of them and, if the processes were killed, for this
 /// long. Then all waiting runs fail.
-const FAILED_STARTS: u32 = 4;
-const FAILING_FOR: Duration = Duration::from_secs(5);
+const MAX_FAILED_STARTS: u32 = 4;
+const KILLED_START_RETRY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The delay after a failed start, multiplied by the number of failures in a row up to the maximum below.
-const PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+const START_RETRY_DELAY: Duration = Duration::from_millis(20);
+const MAX_START_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-pub(super) struct State {
+pub(super) struct PoolState {
     /// The worker that was returned last is last.
     ready: VecDeque<Worker>,
     /// The number of busy workers by owner.
@@ -37,16 +37,16 @@ pub(super) struct State {
     pub(super) starting: usize,
     /// Workers that are building their next isolate.
     pub(super) rebuilding: usize,
-    line: Line<Waiter>,
-    load: Load,
-    pub(super) bounds: Bounds,
+    line: FairQueue<QueuedRun>,
+    load: DemandPeak,
+    pub(super) bounds: PoolLimits,
     pub(super) engine: Option<String>,
     pub(super) engine_version: Option<String>,
     pub(super) layers: Vec<String>,
     pub(super) snapshot: bool,
     pub(super) problem: Option<String>,
     /// Totals since the start of the pool.
-    pub(super) counts: Counts,
+    pub(super) counts: ProcessCounts,
     /// Failed starts since the last successful one, and the time of the first of them.
     failed_starts: u32,
     failing_since: Option<Instant>,
@@ -59,47 +59,47 @@ pub(super) struct State {
 
 /// Counts of processes that were started, that failed to start, and that have ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct ProcessCounts {
     pub(super) started: u64,
     pub(super) failed: u64,
     pub(super) ended: u64,
 }
 
 /// A run that waits for a worker. It counts as busy as soon as the worker is sent to it.
-pub(super) struct Waiter {
+pub(super) struct QueuedRun {
     pub(super) owner: String,
-    pub(super) hand: oneshot::Sender<Result<Handed, Fault>>,
+    pub(super) hand: oneshot::Sender<Result<AssignedWorker, Fault>>,
 }
 
 /// A worker that is assigned to a run, with the guard that counts it as busy.
-pub(super) struct Handed {
+pub(super) struct AssignedWorker {
     pub(super) worker: Worker,
-    pub(super) place: Busy,
+    pub(super) place: BusyGuard,
 }
 
 /// Why a run cannot be queued.
 #[derive(Debug, Eq, PartialEq)]
-pub(super) enum Full {
+pub(super) enum QueueFull {
     Line { waiting: usize },
     Owner { waiting: usize },
 }
 
-impl State {
-    pub(super) fn new(bounds: Bounds, window: Duration) -> Self {
+impl PoolState {
+    pub(super) fn new(bounds: PoolLimits, window: Duration) -> Self {
         Self {
             ready: VecDeque::new(),
             busy: HashMap::new(),
             starting: 0,
             rebuilding: 0,
-            line: Line::default(),
-            load: Load::new(window),
+            line: FairQueue::default(),
+            load: DemandPeak::new(window),
             bounds,
             engine: None,
             engine_version: None,
             layers: Vec::new(),
             snapshot: false,
             problem: None,
-            counts: Counts::default(),
+            counts: ProcessCounts::default(),
             failed_starts: 0,
             failing_since: None,
             closed: false,
@@ -108,21 +108,21 @@ impl State {
         }
     }
 
-    pub(super) fn ready(&self) -> impl ExactSizeIterator<Item = &Worker> {
+    pub(super) fn ready_workers(&self) -> impl ExactSizeIterator<Item = &Worker> {
         self.ready.iter()
     }
 
-    pub(super) fn busy(&self) -> usize {
+    pub(super) fn busy_count(&self) -> usize {
         self.busy.values().sum()
     }
 
-    pub(super) fn waiting(&self) -> usize {
+    pub(super) fn queue_len(&self) -> usize {
         self.line.len()
     }
 
     /// Takes a ready worker for this owner: one of the owner's before a fresh one. Dead workers are removed on the way.
-    pub(super) fn pick(&mut self, owner: &str) -> Option<Worker> {
-        if !self.may(owner) {
+    pub(super) fn take_ready_worker(&mut self, owner: &str) -> Option<Worker> {
+        if !self.is_below_owner_limit(owner) {
             return None;
         }
         loop {
@@ -140,36 +140,37 @@ impl State {
     }
 
     /// Queues a run, unless the queue or the owner's share of it is full.
-    pub(super) fn enqueue(&mut self, turn: &Turn, waiter: Waiter) -> Result<(), Full> {
+    pub(super) fn enqueue(&mut self, turn: &QueueKey, waiter: QueuedRun) -> Result<(), QueueFull> {
         let most = self.bounds.queue;
-        if self.line.len() >= most || self.line.of(&turn.owner) >= most.div_ceil(2) {
+        if self.line.len() >= most || self.line.len_of_owner(&turn.owner) >= most.div_ceil(2) {
             // Some waiters may have given up since.
             self.line.retain(|waiter| !waiter.hand.is_closed());
         }
-        let (waiting, own) = (self.line.len(), self.line.of(&turn.owner));
+        let (waiting, own) = (self.line.len(), self.line.len_of_owner(&turn.owner));
         if waiting >= most {
-            return Err(Full::Line { waiting });
+            return Err(QueueFull::Line { waiting });
         }
         if own >= most.div_ceil(2) {
-            return Err(Full::Owner { waiting: own });
+            return Err(QueueFull::Owner { waiting: own });
         }
         self.line.push(turn, waiter);
-        self.load.note(self.busy() + self.line.len());
+        self.load.record_demand(self.busy_count() + self.line.len());
         Ok(())
     }
 
     /// Gives the worker to the next eligible waiter, or keeps it.
-    pub(super) fn offer(&mut self, mut worker: Worker, pool: &Pool) {
-        if self.closed || worker.memory() != self.bounds.memory || self.is_in_the_way(&worker) {
+    pub(super) fn assign_or_keep(&mut self, mut worker: Worker, pool: &Pool) {
+        if self.closed || worker.memory() != self.bounds.memory || self.blocks_next_waiter(&worker)
+        {
             return;
         }
-        while let Some(waiter) = self.next_for(&worker) {
-            let place = self.begin(&waiter.owner, pool);
-            match waiter.hand.send(Ok(Handed { worker, place })) {
+        while let Some(waiter) = self.pop_waiter_for(&worker) {
+            let place = self.mark_busy(&waiter.owner, pool);
+            match waiter.hand.send(Ok(AssignedWorker { worker, place })) {
                 Ok(()) => return,
                 // The waiter has given up.
                 Err(Ok(back)) => {
-                    self.end(&back.place.cancel(), None);
+                    self.mark_idle(&back.place.cancel(), None);
                     worker = back.worker;
                 }
                 Err(Err(_)) => return,
@@ -180,25 +181,27 @@ impl State {
 
     /// Whether this worker must end to make room for a fresh one: it is the turn of an owner that this worker cannot
     /// serve, and the pool is at its ceiling.
-    fn is_in_the_way(&self, worker: &Worker) -> bool {
-        let next = self.line.first(|owner| self.may(owner));
-        next.is_some_and(|owner| !worker.serves(owner))
+    fn blocks_next_waiter(&self, worker: &Worker) -> bool {
+        let next = self
+            .line
+            .next_owner(|owner| self.is_below_owner_limit(owner));
+        next.is_some_and(|owner| !worker.can_serve(owner))
             && self.starting == 0
-            && self.total() + 1 >= self.bounds.ceiling
+            && self.process_count() + 1 >= self.bounds.ceiling
     }
 
-    fn next_for(&mut self, worker: &Worker) -> Option<Waiter> {
-        let (busy, most) = (&self.busy, self.most_of_one());
+    fn pop_waiter_for(&mut self, worker: &Worker) -> Option<QueuedRun> {
+        let (busy, most) = (&self.busy, self.max_workers_per_owner());
         let may = |owner: &str| busy.get(owner).is_none_or(|busy| *busy < most);
-        self.line.pop(|owner| worker.serves(owner) && may(owner))
+        self.line.pop(|owner| worker.can_serve(owner) && may(owner))
     }
 
     /// The number of processes to start now for the waiters and the floor. They count as starting from now on.
-    pub(super) fn starts(&mut self, floor: usize) -> usize {
+    pub(super) fn reserve_starts(&mut self, floor: usize) -> usize {
         if self.closed {
             return 0;
         }
-        let most = self.most_of_one();
+        let most = self.max_workers_per_owner();
         let waiting: usize = self
             .line
             .owners()
@@ -211,7 +214,7 @@ impl State {
         // Workers that are building their next isolate will serve a waiter, too.
         let coming = fresh + self.starting + self.rebuilding.min(waiting);
         let wanted = (waiting + floor).saturating_sub(coming);
-        let mut room = self.bounds.ceiling.saturating_sub(self.total());
+        let mut room = self.bounds.ceiling.saturating_sub(self.process_count());
         // Runs wait while workers of other owners are idle: the worker that was idle longest is ended.
         while room < wanted.min(waiting) {
             let Some(place) = self.ready.iter().position(|w| w.owner.is_some()) else {
@@ -226,33 +229,33 @@ impl State {
     }
 
     /// Counts an ended process and removes the ready workers that are dead.
-    pub(super) fn bury(&mut self) {
+    pub(super) fn remove_dead_workers(&mut self) {
         self.counts.ended += 1;
         self.ready.retain_mut(|worker| !worker.is_dead());
     }
 
     /// Ends the workers that were not needed recently. Returns whether owned workers are left, which may become
     /// superfluous later.
-    pub(super) fn sweep(&mut self) -> bool {
-        let needed = self.load.peak().saturating_sub(self.busy());
-        let mut spare = self.owned().saturating_sub(needed);
+    pub(super) fn end_idle_workers(&mut self) -> bool {
+        let needed = self.load.peak().saturating_sub(self.busy_count());
+        let mut spare = self.owned_count().saturating_sub(needed);
         self.ready.retain(|worker| {
             let goes = spare > 0 && worker.owner.is_some();
             spare -= usize::from(goes);
             !goes
         });
-        self.owned() > 0
+        self.owned_count() > 0
     }
 
     /// Counts one more worker of this owner as busy until the returned guard is dropped.
-    pub(super) fn begin(&mut self, owner: &str, pool: &Pool) -> Busy {
+    pub(super) fn mark_busy(&mut self, owner: &str, pool: &Pool) -> BusyGuard {
         *self.busy.entry(owner.to_owned()).or_default() += 1;
-        self.load.note(self.busy() + self.line.len());
-        Busy::of(pool, owner)
+        self.load.record_demand(self.busy_count() + self.line.len());
+        BusyGuard::of(pool, owner)
     }
 
     /// Counts one busy worker of this owner less. `took` is how long a run had the worker.
-    pub(super) fn end(&mut self, owner: &str, took: Option<Duration>) {
+    pub(super) fn mark_idle(&mut self, owner: &str, took: Option<Duration>) {
         if let Some(busy) = self.busy.get_mut(owner) {
             *busy -= 1;
             if *busy == 0 {
@@ -267,14 +270,16 @@ impl State {
 
     /// The estimated time until a refused run can be queued.
     pub(super) fn retry_after(&self) -> Duration {
-        const SOON: f64 = 0.1;
-        const LATE: f64 = 60.0;
+        const MIN_RETRY_AFTER_SECONDS: f64 = 0.1;
+        const MAX_RETRY_AFTER_SECONDS: f64 = 60.0;
         let turns = self.line.len() as f64 / self.bounds.ceiling.max(1) as f64;
-        Duration::from_secs_f64((turns * self.usual).clamp(SOON, LATE))
+        Duration::from_secs_f64(
+            (turns * self.usual).clamp(MIN_RETRY_AFTER_SECONDS, MAX_RETRY_AFTER_SECONDS),
+        )
     }
 
     /// Records a started worker and clears the failures before it.
-    pub(super) fn started(&mut self, worker: &Worker) {
+    pub(super) fn record_start(&mut self, worker: &Worker) {
         self.starting -= 1;
         self.counts.started += 1;
         self.failed_starts = 0;
@@ -288,7 +293,7 @@ impl State {
 
     /// Records a failed start. Returns the delay before a retry, which counts as starting until then, or `None` if a
     /// retry would fail too.
-    pub(super) fn start_failed(&mut self, error: &WorkerError) -> Option<Duration> {
+    pub(super) fn record_failed_start(&mut self, error: &WorkerError) -> Option<Duration> {
         self.counts.failed += 1;
         self.failed_starts += 1;
         self.problem = Some(error.to_string());
@@ -298,18 +303,19 @@ impl State {
         );
         let since = *self.failing_since.get_or_insert_with(Instant::now);
         // A process that was killed from outside says nothing about the next one.
-        let killed = matches!(error, WorkerError::Ended(death) if death.cause == Cause::Killed);
-        let hopeless =
-            self.failed_starts >= FAILED_STARTS && (!killed || since.elapsed() >= FAILING_FOR);
+        let killed =
+            matches!(error, WorkerError::Ended(death) if death.cause == DeathCause::Killed);
+        let hopeless = self.failed_starts >= MAX_FAILED_STARTS
+            && (!killed || since.elapsed() >= KILLED_START_RETRY_TIMEOUT);
         if certain || hopeless {
             self.starting -= 1;
             return None;
         }
-        Some((PAUSE * self.failed_starts).min(LONGEST_PAUSE))
+        Some((START_RETRY_DELAY * self.failed_starts).min(MAX_START_RETRY_DELAY))
     }
 
     /// Fails all waiters with this error, because no worker can be started.
-    pub(super) fn turn_all_away(&mut self, fault: &Fault) {
+    pub(super) fn fail_all_waiters(&mut self, fault: &Fault) {
         for waiter in self.line.take_all() {
             drop(waiter.hand.send(Err(fault.clone())));
         }
@@ -323,33 +329,33 @@ impl State {
     }
 
     /// Ends the ready workers that were started with other memory limits.
-    pub(super) fn drop_outdated(&mut self) {
+    pub(super) fn drop_workers_with_old_limits(&mut self) {
         let memory = self.bounds.memory;
         self.ready.retain(|worker| worker.memory() == memory);
     }
 
-    fn total(&self) -> usize {
-        self.ready.len() + self.busy() + self.starting + self.rebuilding
+    fn process_count(&self) -> usize {
+        self.ready.len() + self.busy_count() + self.starting + self.rebuilding
     }
 
-    fn owned(&self) -> usize {
+    fn owned_count(&self) -> usize {
         self.ready.iter().filter(|w| w.owner.is_some()).count()
     }
 
-    fn may(&self, owner: &str) -> bool {
+    fn is_below_owner_limit(&self, owner: &str) -> bool {
         let busy = self.busy.get(owner).copied().unwrap_or(0);
-        busy < self.most_of_one()
+        busy < self.max_workers_per_owner()
     }
 
     /// The maximum number of workers that one owner may have at once. A pool of less than four reserves none.
-    fn most_of_one(&self) -> usize {
+    fn max_workers_per_owner(&self) -> usize {
         let ceiling = self.bounds.ceiling;
-        ceiling - ceiling / RESERVE
+        ceiling - ceiling / RESERVED_WORKER_DIVISOR
     }
 }
 
 impl Worker {
-    fn serves(&self, owner: &str) -> bool {
+    fn can_serve(&self, owner: &str) -> bool {
         self.owner.as_deref().is_none_or(|mine| mine == owner)
     }
 }

@@ -8,31 +8,31 @@ use std::{future::pending, thread::available_parallelism, time::Duration};
 use tokio::time::{Instant, sleep_until};
 
 /// The minimum interval between two polls.
-const STEP: Duration = Duration::from_millis(20);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-pub(super) struct Processor {
+pub(super) struct ProcessorLimit {
     /// `None` on systems without such a clock, where only the wall time is limited.
-    worker: Option<Meter>,
+    worker: Option<ProcessClock>,
     most: Duration,
     next: Instant,
 }
 
 /// The processor clock of one process, and its reading at the start of the run.
-struct Meter {
+struct ProcessClock {
     pid: u32,
     began: Duration,
 }
 
-impl Processor {
+impl ProcessorLimit {
     pub(super) fn start(pid: Option<u32>, most: Duration) -> Self {
         let worker = pid.and_then(|pid| {
-            let began = used(pid)?;
-            Some(Meter { pid, began })
+            let began = processor_time_used(pid)?;
+            Some(ProcessClock { pid, began })
         });
         Self {
             worker,
             most,
-            next: Instant::now() + share(most),
+            next: Instant::now() + shortest_time_to_use(most),
         }
     }
 
@@ -44,31 +44,31 @@ impl Processor {
         loop {
             sleep_until(self.next).await;
             // A process that has ended uses nothing; `Worker::receive` reports its end.
-            let now = used(meter.pid).unwrap_or(meter.began);
+            let now = processor_time_used(meter.pid).unwrap_or(meter.began);
             let spent = now.saturating_sub(meter.began);
             let Some(left) = self.most.checked_sub(spent) else {
                 return spent;
             };
-            self.next = Instant::now() + share(left);
+            self.next = Instant::now() + shortest_time_to_use(left);
         }
     }
 }
 
 /// The shortest time in which all processors of this machine can use up this much processor time.
-fn share(left: Duration) -> Duration {
+fn shortest_time_to_use(left: Duration) -> Duration {
     let threads = available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
-    (left / threads).max(STEP)
+    (left / threads).max(MIN_POLL_INTERVAL)
 }
 
 /// The processor time that a process has used so far.
 #[cfg(target_os = "linux")]
-fn used(pid: u32) -> Option<Duration> {
+fn processor_time_used(pid: u32) -> Option<Duration> {
     use nix::{time, unistd::Pid};
     let clock = time::clock_getcpuclockid(Pid::from_raw(i32::try_from(pid).ok()?)).ok()?;
     time::clock_gettime(clock).ok().map(Duration::from)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn used(_pid: u32) -> Option<Duration> {
+fn processor_time_used(_pid: u32) -> Option<Duration> {
     None
 }

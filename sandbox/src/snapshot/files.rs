@@ -15,10 +15,10 @@ use std::{
 };
 
 /// The age at which snapshots of other builds are removed. Younger ones may be in use by another daemon.
-const OLD: Duration = Duration::from_secs(24 * 3600);
+const STALE_SNAPSHOT_AGE: Duration = Duration::from_secs(24 * 3600);
 
 /// The path of the snapshot for this worker file: a snapshot fits no other build and no other architecture.
-pub(super) fn path(folder: &Path, worker: &Path) -> io::Result<PathBuf> {
+pub(super) fn snapshot_path(folder: &Path, worker: &Path) -> io::Result<PathBuf> {
     let file = fs::metadata(worker)?;
     let mut hasher = DefaultHasher::new();
     (file.dev(), file.ino(), file.len()).hash(&mut hasher);
@@ -26,7 +26,7 @@ pub(super) fn path(folder: &Path, worker: &Path) -> io::Result<PathBuf> {
     Ok(folder.join(format!("{:016x}.snapshot", hasher.finish())))
 }
 
-pub(super) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_snapshot(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new()
             .recursive(true)
@@ -49,7 +49,7 @@ pub(super) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Removes old snapshots of other builds from the directory. Errors are ignored.
-pub(super) fn forget_old(path: &Path) {
+pub(super) fn remove_stale_snapshots(path: &Path) {
     let Some(entries) = path.parent().and_then(|folder| fs::read_dir(folder).ok()) else {
         return;
     };
@@ -60,7 +60,7 @@ pub(super) fn forget_old(path: &Path) {
         );
         let age = entry.metadata().and_then(|found| found.modified());
         let age = age.ok().and_then(|written| written.elapsed().ok());
-        if ours && age.is_some_and(|age| age > OLD) {
+        if ours && age.is_some_and(|age| age > STALE_SNAPSHOT_AGE) {
             drop(fs::remove_file(entry.path()));
         }
     }

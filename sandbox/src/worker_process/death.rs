@@ -8,21 +8,21 @@ use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 use mux_wire::EXIT_OUT_OF_MEMORY;
 use nix::sys::signal::Signal;
 
-use crate::limits::Memory;
+use crate::limits::MemoryLimits;
 
 /// How a worker process ended.
 #[derive(Clone, Debug)]
-pub(crate) struct Death {
+pub(crate) struct WorkerDeath {
     status: String,
     last_words: String,
-    pub(crate) cause: Cause,
+    pub(crate) cause: DeathCause,
     /// The memory limits of its program.
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryLimits,
 }
 
 /// The probable cause of the end, derived from the exit status and the last lines of standard error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Cause {
+pub(crate) enum DeathCause {
     /// The engine, the allocator or the kernel had no memory left.
     Memory,
     /// Native code overflowed the stack: the parser, in a program that nests without brackets.
@@ -36,7 +36,7 @@ pub(crate) enum Cause {
     Unknown,
 }
 
-impl std::fmt::Display for Death {
+impl std::fmt::Display for WorkerDeath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.status)?;
         if self.last_words.is_empty() {
@@ -47,20 +47,20 @@ impl std::fmt::Display for Death {
     }
 }
 
-impl Death {
+impl WorkerDeath {
     /// `status` is `None` for a process that has not been reaped.
-    pub(super) fn of(status: Option<ExitStatus>, last_words: String, memory: Memory) -> Self {
+    pub(super) fn of(status: Option<ExitStatus>, last_words: String, memory: MemoryLimits) -> Self {
         Self {
             status: status.map_or_else(|| "unknown status".into(), |s| s.to_string()),
-            cause: cause(status, &last_words),
+            cause: death_cause(status, &last_words),
             last_words,
             memory,
         }
     }
 }
 
-fn cause(status: Option<ExitStatus>, last_words: &str) -> Cause {
-    const MEMORY: [&str; 4] = [
+fn death_cause(status: Option<ExitStatus>, last_words: &str) -> DeathCause {
+    const OUT_OF_MEMORY_MESSAGES: [&str; 4] = [
         "out of memory",
         "Allocation failed",
         "heap limit",
@@ -70,16 +70,18 @@ fn cause(status: Option<ExitStatus>, last_words: &str) -> Cause {
     let signal = status
         .and_then(|status| status.signal())
         .and_then(|number| Signal::try_from(number).ok());
-    if status.and_then(|s| s.code()) == Some(EXIT_OUT_OF_MEMORY) || MEMORY.iter().any(said) {
-        Cause::Memory
+    if status.and_then(|s| s.code()) == Some(EXIT_OUT_OF_MEMORY)
+        || OUT_OF_MEMORY_MESSAGES.iter().any(said)
+    {
+        DeathCause::Memory
     } else if said(&"has overflowed its stack") {
-        Cause::Depth
+        DeathCause::Depth
     } else {
         match signal {
-            Some(Signal::SIGXCPU) => Cause::Processor,
-            Some(Signal::SIGSYS) => Cause::Forbidden,
-            Some(Signal::SIGKILL | Signal::SIGTERM) => Cause::Killed,
-            _ => Cause::Unknown,
+            Some(Signal::SIGXCPU) => DeathCause::Processor,
+            Some(Signal::SIGSYS) => DeathCause::Forbidden,
+            Some(Signal::SIGKILL | Signal::SIGTERM) => DeathCause::Killed,
+            _ => DeathCause::Unknown,
         }
     }
 }

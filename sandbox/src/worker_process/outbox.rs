@@ -15,16 +15,16 @@ use tokio_util::{
 use super::WorkerError;
 
 /// The maximum number of queued frames. Each may have the maximum frame length.
-const FRAMES: usize = 2;
+const MAX_QUEUED_FRAMES: usize = 2;
 
 #[derive(Clone)]
-pub(crate) struct Outbox(mpsc::Sender<Bytes>);
+pub(crate) struct FrameOutbox(mpsc::Sender<Bytes>);
 
-impl Outbox {
+impl FrameOutbox {
     /// Frames are written by a separate task, which is aborted when its handle is dropped: a process that was killed
     /// may have left its end of the socket to another process that does not read.
     pub(super) fn open(stream: OwnedWriteHalf) -> (Self, AbortOnDropHandle<()>) {
-        let (sender, mut queue) = mpsc::channel::<Bytes>(FRAMES);
+        let (sender, mut queue) = mpsc::channel::<Bytes>(MAX_QUEUED_FRAMES);
         let writer = tokio::spawn(async move {
             // The frames include their length prefix.
             let mut sink = FramedWrite::new(stream, BytesCodec::new());
@@ -38,14 +38,15 @@ impl Outbox {
     }
 
     /// Resolves when there is room for a frame. Cancel-safe.
-    pub(crate) async fn room(&self) {
+    pub(crate) async fn wait_for_room(&self) {
         // A closed outbox means that the process is ending, which the next `receive` reports.
         drop(self.0.reserve().await);
     }
 
     /// Queues a frame. An error if there is no room.
     pub(crate) fn send(&self, frame: &ToWorker) -> Result<(), WorkerError> {
-        let bytes = mux_wire::encode(frame).map_err(|e| WorkerError::Protocol(e.to_string()))?;
+        let bytes =
+            mux_wire::encode_frame(frame).map_err(|e| WorkerError::Protocol(e.to_string()))?;
         match self.0.try_send(Bytes::from(bytes)) {
             Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => Ok(()),
             Err(mpsc::error::TrySendError::Full(_)) => {

@@ -10,28 +10,28 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::ir::Type;
-use super::refs::Definition;
+use super::references::SchemaDefinition;
 
 /// The schema keyword that names the argument.
-pub const UNLESS: &str = "x-mux-unless";
+pub const UNLESS_KEYWORD: &str = "x-mux-unless";
 /// The type parameter of a call with such an argument.
-pub(super) const PARAMETER: &str = "<S extends Selection = never>";
+pub(super) const SELECTION_PARAMETER: &str = "<S extends Selection = never>";
 
 /// The type of the result if the argument is required.
-pub(super) const ANYTHING: &str = "unknown";
+pub(super) const UNKNOWN_RESULT: &str = "unknown";
 
 /// The schema of the result of a call without the argument.
-pub(super) struct Usual<'a> {
+pub(super) struct UnselectedSchema<'a> {
     pub(super) schema: Cow<'a, Value>,
     /// The argument, if there is one.
     pub(super) unless: Option<&'a str>,
 }
 
-pub(super) fn usual(schema: &Value) -> Usual<'_> {
+pub(super) fn unselected_schema(schema: &Value) -> UnselectedSchema<'_> {
     let first = || schema.get("anyOf")?.get(0);
-    let unless = schema.get(UNLESS).and_then(Value::as_str);
+    let unless = schema.get(UNLESS_KEYWORD).and_then(Value::as_str);
     let Some((argument, Value::Object(first))) = unless.zip(first()) else {
-        return Usual {
+        return UnselectedSchema {
             schema: Cow::Borrowed(schema),
             unless: None,
         };
@@ -43,23 +43,27 @@ pub(super) fn usual(schema: &Value) -> Usual<'_> {
             first.insert(keyword.to_owned(), definitions.clone());
         }
     }
-    Usual {
+    UnselectedSchema {
         schema: Cow::Owned(first.into()),
         unless: Some(argument),
     }
 }
 
 /// Sets the type of this argument to the type parameter `S`. Returns whether there is such an optional argument.
-pub(super) fn open(definitions: &mut [Definition], argument: &str) -> bool {
-    replace(definitions, argument, "S")
+pub(super) fn make_argument_generic(definitions: &mut [SchemaDefinition], argument: &str) -> bool {
+    replace_argument_type(definitions, argument, "S")
 }
 
 /// Sets the type of this argument to `Selection`, for signatures. Returns whether there is such an optional argument.
-pub(super) fn name(definitions: &mut [Definition], argument: &str) -> bool {
-    replace(definitions, argument, "Selection")
+pub(super) fn name_argument_type(definitions: &mut [SchemaDefinition], argument: &str) -> bool {
+    replace_argument_type(definitions, argument, "Selection")
 }
 
-fn replace(definitions: &mut [Definition], argument: &str, ty: &'static str) -> bool {
+fn replace_argument_type(
+    definitions: &mut [SchemaDefinition],
+    argument: &str,
+    ty: &'static str,
+) -> bool {
     let Some(Type::Object(arguments)) = definitions.first_mut().map(|root| &mut root.body) else {
         return false;
     };
@@ -69,7 +73,7 @@ fn replace(definitions: &mut [Definition], argument: &str, ty: &'static str) -> 
 }
 
 /// The type of a result that depends on the argument.
-pub(super) fn result(usual: &str) -> String {
+pub(super) fn selected_result_type(usual: &str) -> String {
     let blank = if usual.starts_with('\n') { "" } else { " " };
     format!("Selected<S,{blank}{usual}>")
 }

@@ -4,11 +4,11 @@
 
 use serde_json::{Map, Value};
 
-use super::text;
+use super::sanitize;
 
 /// The documentation of one value: a description, and tags for limits that a type cannot express.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Doc {
+pub(super) struct ValueDoc {
     /// The schema's title, until `settle` decides whether it is used.
     title: String,
     /// The description, one or more lines.
@@ -18,7 +18,7 @@ pub(super) struct Doc {
 }
 
 /// Keywords that become tags when their value is a number, a string or `true`, in order.
-const TAGS: &[(&str, &str)] = &[
+const TAG_KEYWORDS: &[(&str, &str)] = &[
     ("format", "format"),
     ("pattern", "pattern"),
     ("contentEncoding", "encoding"),
@@ -41,36 +41,48 @@ const TAGS: &[(&str, &str)] = &[
 /// The maximum number of examples that are shown.
 const MAX_EXAMPLES: usize = 3;
 
-impl Doc {
+impl ValueDoc {
     pub(super) fn of(schema: &Map<String, Value>) -> Self {
         let word = |keyword| schema.get(keyword).and_then(Value::as_str);
         let mut tags = Vec::new();
-        for (keyword, tag) in TAGS {
+        for (keyword, tag) in TAG_KEYWORDS {
             match schema.get(*keyword) {
                 Some(Value::Number(n)) if is_safe_integer_bound(n) => {}
                 Some(Value::Number(n)) => tags.push(format!("@{tag} {n}")),
-                Some(Value::String(s)) => tags.push(format!("@{tag} {}", text::line(s))),
+                Some(Value::String(s)) => {
+                    tags.push(format!("@{tag} {}", sanitize::sanitize_line(s)))
+                }
                 Some(Value::Bool(true)) => tags.push(format!("@{tag}")),
                 _ => {}
             }
         }
         if let Some(default) = schema.get("default") {
-            tags.push(format!("@default {}", text::line(&default.to_string())));
+            tags.push(format!(
+                "@default {}",
+                sanitize::sanitize_line(&default.to_string())
+            ));
         }
         let examples = schema.get("examples").and_then(Value::as_array);
         let examples = examples.into_iter().flatten().chain(schema.get("example"));
         for example in examples.take(MAX_EXAMPLES) {
-            tags.push(format!("@example {}", text::line(&example.to_string())));
+            tags.push(format!(
+                "@example {}",
+                sanitize::sanitize_line(&example.to_string())
+            ));
         }
         Self {
-            title: word("title").map(text::line).unwrap_or_default(),
-            text: word("description").map(text::comment).unwrap_or_default(),
+            title: word("title")
+                .map(sanitize::sanitize_line)
+                .unwrap_or_default(),
+            text: word("description")
+                .map(sanitize::sanitize_description)
+                .unwrap_or_default(),
             tags,
         }
     }
 
     /// Documentation from a text and tags, both sanitized by the module `text`.
-    pub(super) fn said(text: String, tags: Vec<String>) -> Self {
+    pub(super) fn from_sanitized(text: String, tags: Vec<String>) -> Self {
         Self {
             title: String::new(),
             text,
@@ -83,9 +95,9 @@ impl Doc {
     }
 
     /// Uses the title for a missing description, unless it only repeats `name`.
-    pub(super) fn settle(mut self, name: &str) -> Self {
+    pub(super) fn resolve_title(mut self, name: &str) -> Self {
         let title = std::mem::take(&mut self.title);
-        if self.text.is_empty() && !text::same_words(&title, name) {
+        if self.text.is_empty() && !sanitize::equal_ignoring_punctuation(&title, name) {
             self.text = title;
         }
         self
@@ -97,7 +109,7 @@ impl Doc {
     }
 
     /// Adds the description and the tags of `inner` that are missing here.
-    pub(super) fn absorb(&mut self, inner: Doc) {
+    pub(super) fn absorb(&mut self, inner: ValueDoc) {
         if self.text.is_empty() {
             self.text = inner.text;
         }
@@ -111,7 +123,7 @@ impl Doc {
     /// The documentation on one line, for a note inside another block.
     pub(super) fn one_line(&self) -> String {
         let words = std::iter::once(self.text.as_str()).chain(self.tags.iter().map(String::as_str));
-        text::line(
+        sanitize::sanitize_line(
             &words
                 .filter(|part| !part.is_empty())
                 .collect::<Vec<_>>()

@@ -2,32 +2,32 @@
 //!
 //! Invariant: the text never exceeds its maximum length: it is complete, or an error is returned.
 
-use super::flat::{self, Docs, key, resolve, word, words};
+use super::flat::{self, DocsMode, effective_doc, member_key, one_word_type, resolve_inline};
 use super::ir::{Member, Object, Tuple, Type, Variant};
-use super::parse::{MAX_DEPTH, TOO_DEEP};
-use super::refs::Definition;
-use super::text;
+use super::references::SchemaDefinition;
+use super::sanitize;
+use super::schema_parser::{MAX_SCHEMA_DEPTH, TOO_DEEP_NOTE};
 
 /// The maximum width of a line, in bytes. Descriptions are not wrapped.
-const WIDTH: usize = 100;
+const MAX_LINE_WIDTH: usize = 100;
 
-const INDEX: &str = "[key: string]: ";
+const INDEX_SIGNATURE: &str = "[key: string]: ";
 
 /// The text exceeds its maximum length.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(super) struct TextTooLong;
 
-pub(super) struct Emitter<'a> {
-    definitions: &'a [Definition],
+pub(super) struct TypeEmitter<'a> {
+    definitions: &'a [SchemaDefinition],
     cap: usize,
     /// The column at which the first line begins.
     column: usize,
     text: String,
 }
 
-impl<'a> Emitter<'a> {
+impl<'a> TypeEmitter<'a> {
     /// An emitter for types that refer to `definitions`. Writes at most `cap` bytes, from `column` on.
-    pub(super) fn new(definitions: &'a [Definition], cap: usize, column: usize) -> Self {
+    pub(super) fn new(definitions: &'a [SchemaDefinition], cap: usize, column: usize) -> Self {
         Self {
             definitions,
             cap,
@@ -37,21 +37,21 @@ impl<'a> Emitter<'a> {
     }
 
     /// The text of `ty`, in a line that is indented by `pad` blanks.
-    pub(super) fn ty(mut self, ty: &Type, pad: usize) -> Result<String, TooLong> {
+    pub(super) fn ty(mut self, ty: &Type, pad: usize) -> Result<String, TextTooLong> {
         self.write(ty, pad, 0)?;
         Ok(self.text)
     }
 
-    fn push(&mut self, text: &str) -> Result<(), TooLong> {
+    fn push(&mut self, text: &str) -> Result<(), TextTooLong> {
         self.text.push_str(text);
         if self.text.len() > self.cap {
-            Err(TooLong)
+            Err(TextTooLong)
         } else {
             Ok(())
         }
     }
 
-    fn line(&mut self, pad: usize) -> Result<(), TooLong> {
+    fn line(&mut self, pad: usize) -> Result<(), TextTooLong> {
         self.text.truncate(self.text.trim_end_matches(' ').len());
         self.push("\n")?;
         self.push(&" ".repeat(pad))
@@ -61,16 +61,16 @@ impl<'a> Emitter<'a> {
         end_column(self.column, &self.text)
     }
 
-    fn write(&mut self, ty: &Type, pad: usize, depth: usize) -> Result<(), TooLong> {
-        let ty = resolve(self.definitions, ty);
-        if let Some(word) = word(self.definitions, ty) {
+    fn write(&mut self, ty: &Type, pad: usize, depth: usize) -> Result<(), TextTooLong> {
+        let ty = resolve_inline(self.definitions, ty);
+        if let Some(word) = one_word_type(self.definitions, ty) {
             return self.push(&word);
         }
-        if depth > MAX_DEPTH {
-            return self.push(&format!("unknown /* {TOO_DEEP} */"));
+        if depth > MAX_SCHEMA_DEPTH {
+            return self.push(&format!("unknown /* {TOO_DEEP_NOTE} */"));
         }
-        let room = WIDTH.saturating_sub(self.column());
-        if let Ok(line) = flat::line(self.definitions, ty, room, Docs::Keep) {
+        let room = MAX_LINE_WIDTH.saturating_sub(self.column());
+        if let Ok(line) = flat::type_on_one_line(self.definitions, ty, room, DocsMode::Keep) {
             return self.push(&line);
         }
         match ty {
@@ -94,8 +94,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn operand(&mut self, ty: &Type, pad: usize, depth: usize) -> Result<(), TooLong> {
-        if !matches!(resolve(self.definitions, ty), Type::Union(_) | Type::All(_)) {
+    fn operand(&mut self, ty: &Type, pad: usize, depth: usize) -> Result<(), TextTooLong> {
+        if !matches!(
+            resolve_inline(self.definitions, ty),
+            Type::Union(_) | Type::All(_)
+        ) {
             return self.write(ty, pad, depth);
         }
         self.push("(")?;
@@ -103,7 +106,7 @@ impl<'a> Emitter<'a> {
         self.push(")")
     }
 
-    fn array(&mut self, items: &Type, pad: usize, depth: usize) -> Result<(), TooLong> {
+    fn array(&mut self, items: &Type, pad: usize, depth: usize) -> Result<(), TextTooLong> {
         self.push("Array<")?;
         let start = self.text.len();
         self.write(items, pad, depth)?;
@@ -114,7 +117,7 @@ impl<'a> Emitter<'a> {
         self.push(">")
     }
 
-    fn tuple(&mut self, tuple: &Tuple, pad: usize, depth: usize) -> Result<(), TooLong> {
+    fn tuple(&mut self, tuple: &Tuple, pad: usize, depth: usize) -> Result<(), TextTooLong> {
         self.push("[")?;
         for (at, item) in tuple.items.iter().enumerate() {
             self.line(pad + 2)?;
@@ -137,16 +140,18 @@ impl<'a> Emitter<'a> {
         self.push("]")
     }
 
-    fn object(&mut self, object: &Object, pad: usize, depth: usize) -> Result<(), TooLong> {
+    fn object(&mut self, object: &Object, pad: usize, depth: usize) -> Result<(), TextTooLong> {
         self.push("{\n")?;
         for member in &object.members {
-            self.member(member, &key(member), pad + 2, depth)?;
+            self.member(member, &member_key(member), pad + 2, depth)?;
         }
         match object.index.as_deref() {
             Some(index) if object.members.is_empty() => {
-                self.member(index, INDEX, pad + 2, depth)?;
+                self.member(index, INDEX_SIGNATURE, pad + 2, depth)?;
             }
-            Some(index) => self.member(&self.beside_members(index), INDEX, pad + 2, depth)?,
+            Some(index) => {
+                self.member(&self.beside_members(index), INDEX_SIGNATURE, pad + 2, depth)?
+            }
             None => {}
         }
         self.push(&" ".repeat(pad))?;
@@ -157,12 +162,15 @@ impl<'a> Emitter<'a> {
     /// the real type becomes documentation.
     fn beside_members(&self, index: &Member) -> Member {
         let mut doc = index.doc.clone();
-        let ty = resolve(self.definitions, &index.ty);
+        let ty = resolve_inline(self.definitions, &index.ty);
         if !matches!(ty, Type::Unknown(_))
-            && let Ok(ty) = flat::line(self.definitions, ty, WIDTH, Docs::Drop)
+            && let Ok(ty) =
+                flat::type_on_one_line(self.definitions, ty, MAX_LINE_WIDTH, DocsMode::Drop)
         {
-            doc.tags
-                .insert(0, text::line(&format!("(other members: {ty})")));
+            doc.tags.insert(
+                0,
+                sanitize::sanitize_line(&format!("(other members: {ty})")),
+            );
         }
         Member {
             name: String::new(),
@@ -178,8 +186,8 @@ impl<'a> Emitter<'a> {
         key: &str,
         pad: usize,
         depth: usize,
-    ) -> Result<(), TooLong> {
-        let doc = words(self.definitions, &member.doc, &member.ty).block(pad);
+    ) -> Result<(), TextTooLong> {
+        let doc = effective_doc(self.definitions, &member.doc, &member.ty).block(pad);
         self.push(&doc)?;
         self.push(&" ".repeat(pad))?;
         self.push(key)?;
@@ -188,13 +196,17 @@ impl<'a> Emitter<'a> {
     }
 
     /// Puts several one-word alternatives on a line, and others on lines of their own, under their documentation.
-    fn union(&mut self, variants: &[Variant], pad: usize, depth: usize) -> Result<(), TooLong> {
+    fn union(&mut self, variants: &[Variant], pad: usize, depth: usize) -> Result<(), TextTooLong> {
         let mut in_words = false;
         for variant in variants {
-            let doc = words(self.definitions, &variant.doc, &variant.ty).block(pad + 2);
+            let doc = effective_doc(self.definitions, &variant.doc, &variant.ty).block(pad + 2);
             let is_word = doc.is_empty()
-                && word(self.definitions, resolve(self.definitions, &variant.ty)).is_some();
-            if is_word && in_words && self.column() < WIDTH - 20 {
+                && one_word_type(
+                    self.definitions,
+                    resolve_inline(self.definitions, &variant.ty),
+                )
+                .is_some();
+            if is_word && in_words && self.column() < MAX_LINE_WIDTH - 20 {
                 self.push(" ")?;
             } else if doc.is_empty() {
                 self.line(pad + 2)?;

@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use super::doc::Doc;
+use super::doc::ValueDoc;
 use super::ir::{Member, Object, Tuple, Type, Variant};
-use super::parse::MAX_DEPTH;
-use super::refs::Definition;
-use super::text;
+use super::references::SchemaDefinition;
+use super::sanitize;
+use super::schema_parser::MAX_SCHEMA_DEPTH;
 
 /// The type is longer than the line, or has documentation that a line cannot hold.
 #[derive(Debug)]
@@ -17,20 +17,20 @@ pub(super) struct DoesNotFit;
 
 /// What to do with documentation inside the type.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Docs {
+pub(super) enum DocsMode {
     /// Documentation has to be shown, so a type with documentation does not fit on a line.
     Keep,
     /// Documentation is left out.
     Drop,
 }
 
-pub(super) fn line(
-    definitions: &[Definition],
+pub(super) fn type_on_one_line(
+    definitions: &[SchemaDefinition],
     ty: &Type,
     room: usize,
-    docs: Docs,
+    docs: DocsMode,
 ) -> Result<String, DoesNotFit> {
-    let mut writer = Writer {
+    let mut writer = LineWriter {
         definitions,
         docs,
         room,
@@ -41,7 +41,10 @@ pub(super) fn line(
 }
 
 /// Follows inline definitions to the type that is to be written.
-pub(super) fn resolve<'a>(definitions: &'a [Definition], mut ty: &'a Type) -> &'a Type {
+pub(super) fn resolve_inline<'a>(
+    definitions: &'a [SchemaDefinition],
+    mut ty: &'a Type,
+) -> &'a Type {
     while let Type::Named(index) = ty
         && definitions[*index].inline
     {
@@ -51,7 +54,11 @@ pub(super) fn resolve<'a>(definitions: &'a [Definition], mut ty: &'a Type) -> &'
 }
 
 /// The documentation of a value: its own, completed by that of the inline definition that it names.
-pub(super) fn words<'a>(definitions: &'a [Definition], own: &'a Doc, ty: &Type) -> Cow<'a, Doc> {
+pub(super) fn effective_doc<'a>(
+    definitions: &'a [SchemaDefinition],
+    own: &'a ValueDoc,
+    ty: &Type,
+) -> Cow<'a, ValueDoc> {
     match ty {
         Type::Named(index) if definitions[*index].inline && !definitions[*index].doc.is_empty() => {
             let mut doc = own.clone();
@@ -63,7 +70,10 @@ pub(super) fn words<'a>(definitions: &'a [Definition], own: &'a Doc, ty: &Type) 
 }
 
 /// A type that is written as one word, with its note if there is one.
-pub(super) fn word<'a>(definitions: &'a [Definition], ty: &'a Type) -> Option<Cow<'a, str>> {
+pub(super) fn one_word_type<'a>(
+    definitions: &'a [SchemaDefinition],
+    ty: &'a Type,
+) -> Option<Cow<'a, str>> {
     Some(match ty {
         Type::Unknown(Some(note)) => Cow::Owned(format!("unknown /* {note} */")),
         Type::Unknown(None) => "unknown".into(),
@@ -83,19 +93,19 @@ pub(super) fn word<'a>(definitions: &'a [Definition], ty: &'a Type) -> Option<Co
 }
 
 /// The key of a member, up to its type.
-pub(super) fn key(member: &Member) -> String {
+pub(super) fn member_key(member: &Member) -> String {
     let mark = if member.optional { "?" } else { "" };
-    format!("{}{mark}: ", text::key(&member.name))
+    format!("{}{mark}: ", sanitize::property_name(&member.name))
 }
 
-struct Writer<'a> {
-    definitions: &'a [Definition],
-    docs: Docs,
+struct LineWriter<'a> {
+    definitions: &'a [SchemaDefinition],
+    docs: DocsMode,
     room: usize,
     line: String,
 }
 
-impl Writer<'_> {
+impl LineWriter<'_> {
     fn push(&mut self, text: &str) -> Result<(), DoesNotFit> {
         self.line.push_str(text);
         if self.line.len() > self.room {
@@ -106,19 +116,19 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, ty: &Type, depth: usize) -> Result<(), DoesNotFit> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_SCHEMA_DEPTH {
             return Err(DoesNotFit);
         }
-        let ty = resolve(self.definitions, ty);
-        if self.docs == Docs::Drop && matches!(ty, Type::Unknown(_)) {
+        let ty = resolve_inline(self.definitions, ty);
+        if self.docs == DocsMode::Drop && matches!(ty, Type::Unknown(_)) {
             return self.push("unknown");
         }
-        if let Some(word) = word(self.definitions, ty) {
+        if let Some(word) = one_word_type(self.definitions, ty) {
             return self.push(&word);
         }
         match ty {
             // Where documentation is left out, the caller marks observed types itself.
-            Type::Seen(ty) if self.docs == Docs::Drop => self.write(ty, depth),
+            Type::Seen(ty) if self.docs == DocsMode::Drop => self.write(ty, depth),
             Type::Seen(ty) => {
                 self.push("Seen<")?;
                 self.write(ty, depth)?;
@@ -141,7 +151,10 @@ impl Writer<'_> {
 
     /// A type before `[]`, `?` or beside `&`.
     fn operand(&mut self, ty: &Type, depth: usize) -> Result<(), DoesNotFit> {
-        if !matches!(resolve(self.definitions, ty), Type::Union(_) | Type::All(_)) {
+        if !matches!(
+            resolve_inline(self.definitions, ty),
+            Type::Union(_) | Type::All(_)
+        ) {
             return self.write(ty, depth);
         }
         self.push("(")?;
@@ -150,8 +163,8 @@ impl Writer<'_> {
     }
 
     fn array(&mut self, items: &Type, depth: usize) -> Result<(), DoesNotFit> {
-        let simple = resolve(self.definitions, items);
-        if matches!(simple, Type::Array(_)) || word(self.definitions, simple).is_some() {
+        let simple = resolve_inline(self.definitions, items);
+        if matches!(simple, Type::Array(_)) || one_word_type(self.definitions, simple).is_some() {
             self.write(simple, depth)?;
             return self.push("[]");
         }
@@ -190,19 +203,22 @@ impl Writer<'_> {
         self.push("{ ")?;
         for (at, member) in object.members.iter().enumerate() {
             self.push(if at > 0 { "; " } else { "" })?;
-            self.check_words(&member.doc, &member.ty)?;
-            self.push(&key(member))?;
+            self.check_docs(&member.doc, &member.ty)?;
+            self.push(&member_key(member))?;
             self.write(member.written(), depth)?;
         }
         if let Some(index) = &object.index {
-            self.check_words(&index.doc, &index.ty)?;
+            self.check_docs(&index.doc, &index.ty)?;
             if object.members.is_empty() {
                 self.push("[key: string]: ")?;
                 self.write(&index.ty, depth)?;
             } else {
                 self.push("; [key: string]: unknown")?;
-                let said = matches!(resolve(self.definitions, &index.ty), Type::Unknown(_));
-                if !said && self.docs == Docs::Keep {
+                let said = matches!(
+                    resolve_inline(self.definitions, &index.ty),
+                    Type::Unknown(_)
+                );
+                if !said && self.docs == DocsMode::Keep {
                     return Err(DoesNotFit);
                 }
             }
@@ -213,15 +229,17 @@ impl Writer<'_> {
     fn union(&mut self, variants: &[Variant], depth: usize) -> Result<(), DoesNotFit> {
         for (at, variant) in variants.iter().enumerate() {
             self.push(if at > 0 { " | " } else { "" })?;
-            self.check_words(&variant.doc, &variant.ty)?;
+            self.check_docs(&variant.doc, &variant.ty)?;
             self.write(&variant.ty, depth)?;
         }
         Ok(())
     }
 
-    fn check_words(&self, doc: &Doc, ty: &Type) -> Result<(), DoesNotFit> {
+    fn check_docs(&self, doc: &ValueDoc, ty: &Type) -> Result<(), DoesNotFit> {
         match self.docs {
-            Docs::Keep if !words(self.definitions, doc, ty).is_empty() => Err(DoesNotFit),
+            DocsMode::Keep if !effective_doc(self.definitions, doc, ty).is_empty() => {
+                Err(DoesNotFit)
+            }
             _ => Ok(()),
         }
     }

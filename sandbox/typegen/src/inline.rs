@@ -2,23 +2,23 @@
 //!
 //! Invariant: afterwards, inline definitions have no cycles, so writing them terminates.
 
-use super::ir::{Member, Position, Type, Variant};
-use super::refs::Definition;
+use super::ir::{AliasPosition, Member, Type, Variant};
+use super::references::SchemaDefinition;
 
 /// A union of up to this many plain types is written out rather than named.
-const MAX_INLINE_UNION: usize = 8;
+const MAX_INLINE_VARIANTS: usize = 8;
 
 /// Keeps the names of definitions that are recursive, or mentioned more than once and longer than their name; all
 /// others become inline.
-pub(super) fn settle(definitions: &mut [Definition]) {
+pub(super) fn mark_inline_definitions(definitions: &mut [SchemaDefinition]) {
     // A definition that consists only of a reference to itself has no meaning, and TypeScript refuses it as an alias.
-    let bare = graph(definitions, true);
+    let bare = mention_graph(definitions, true);
     for (index, definition) in definitions.iter_mut().enumerate() {
         if reaches_itself(&bare, index) {
             definition.body = Type::Unknown(Some("defined by itself alone".to_owned()));
         }
     }
-    let mut edges = graph(definitions, false);
+    let mut edges = mention_graph(definitions, false);
     let mut mentions = vec![0usize; definitions.len()];
     edges.iter().flatten().for_each(|&to| mentions[to] += 1);
     mentions[0] += 1;
@@ -31,21 +31,23 @@ pub(super) fn settle(definitions: &mut [Definition]) {
         let short = is_short(&definition.body);
         definition.inline = !reaches_itself(&edges, index) && (short || mentions[index] < 2);
     }
-    for index in inner_first(&edges) {
+    for index in topological_order(&edges) {
         let body = std::mem::replace(&mut definitions[index].body, Type::Never);
         definitions[index].body = merge_inline(body, definitions);
     }
 }
 
 /// For each definition, the definitions that it mentions.
-fn graph(definitions: &[Definition], bare_only: bool) -> Vec<Vec<usize>> {
-    let edges_of = |definition: &Definition| {
+fn mention_graph(definitions: &[SchemaDefinition], bare_only: bool) -> Vec<Vec<usize>> {
+    let edges_of = |definition: &SchemaDefinition| {
         let mut edges = Vec::new();
-        definition.body.mentions(Position::Bare, &mut |to, at| {
-            if at != Position::Deferred || !bare_only {
-                edges.push(to);
-            }
-        });
+        definition
+            .body
+            .mentions(AliasPosition::Bare, &mut |to, at| {
+                if at != AliasPosition::Deferred || !bare_only {
+                    edges.push(to);
+                }
+            });
         edges
     };
     definitions.iter().map(edges_of).collect()
@@ -66,7 +68,7 @@ fn reaches_itself(edges: &[Vec<usize>], start: usize) -> bool {
 }
 
 /// All definitions, sorted so that a definition comes after those that it mentions.
-fn inner_first(edges: &[Vec<usize>]) -> Vec<usize> {
+fn topological_order(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(edges.len());
     let mut seen = vec![false; edges.len()];
     let mut open: Vec<(usize, bool)> = (0..edges.len()).map(|index| (index, false)).collect();
@@ -83,11 +85,11 @@ fn inner_first(edges: &[Vec<usize>]) -> Vec<usize> {
 
 /// Replaces inline names inside intersections by their bodies, so that plain objects that extend
 /// each other by reference become one object, and inside unions where the body is a union.
-fn merge_inline(ty: Type, definitions: &mut [Definition]) -> Type {
+fn merge_inline(ty: Type, definitions: &mut [SchemaDefinition]) -> Type {
     match ty {
         Type::All(parts) => {
             let part = |part| match part {
-                Type::Named(index) if definitions[index].inline => taken(index, definitions),
+                Type::Named(index) if definitions[index].inline => take_body(index, definitions),
                 part => merge_inline(part, definitions),
             };
             Type::all(parts.into_iter().map(part).collect::<Vec<_>>())
@@ -99,7 +101,7 @@ fn merge_inline(ty: Type, definitions: &mut [Definition]) -> Type {
                         if definitions[index].inline
                             && matches!(definitions[index].body, Type::Union(_)) =>
                     {
-                        taken(index, definitions)
+                        take_body(index, definitions)
                     }
                     ty => merge_inline(ty, definitions),
                 };
@@ -133,7 +135,7 @@ fn merge_inline(ty: Type, definitions: &mut [Definition]) -> Type {
 }
 
 /// Takes the body of an inline definition. A body that is not short has only this mention, so it can be moved.
-fn taken(index: usize, definitions: &mut [Definition]) -> Type {
+fn take_body(index: usize, definitions: &mut [SchemaDefinition]) -> Type {
     let body = &mut definitions[index].body;
     if is_short(body) {
         body.clone()
@@ -148,7 +150,7 @@ fn is_short(body: &Type) -> bool {
     match body {
         Type::Array(items) => is_plain(items),
         Type::Union(variants) => {
-            variants.len() <= MAX_INLINE_UNION
+            variants.len() <= MAX_INLINE_VARIANTS
                 && variants.iter().all(|v| v.doc.is_empty() && is_plain(&v.ty))
         }
         body => is_plain(body),

@@ -3,7 +3,7 @@
 //! Invariant: a `Type` is finite and owns all its parts; recursion is only ever an index into the
 //! definitions of its schema.
 
-use super::doc::Doc;
+use super::doc::ValueDoc;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Type {
@@ -54,19 +54,19 @@ pub(super) struct Member {
     pub(super) name: String,
     pub(super) optional: bool,
     pub(super) ty: Type,
-    pub(super) doc: Doc,
+    pub(super) doc: ValueDoc,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Variant {
     pub(super) ty: Type,
-    pub(super) doc: Doc,
+    pub(super) doc: ValueDoc,
 }
 
 /// The position of a name in an alias. TypeScript lets an alias mention itself only where the mention is not resolved
 /// eagerly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Position {
+pub(super) enum AliasPosition {
     /// The alias itself, or an alternative of it.
     Bare,
     /// Inside an intersection, which is resolved eagerly even through arrays and tuples.
@@ -75,10 +75,10 @@ pub(super) enum Position {
     Deferred,
 }
 
-impl Position {
+impl AliasPosition {
     fn in_list(self) -> Self {
-        if self == Position::Bare {
-            Position::Deferred
+        if self == AliasPosition::Bare {
+            AliasPosition::Deferred
         } else {
             self
         }
@@ -86,7 +86,7 @@ impl Position {
 }
 
 /// The members that every object inherits.
-const INHERITED: &[&str] = &[
+const INHERITED_MEMBERS: &[&str] = &[
     "constructor",
     "hasOwnProperty",
     "isPrototypeOf",
@@ -100,7 +100,7 @@ impl Member {
     /// The type as it is written: `any` for an optional member with the name of an inherited one, because otherwise
     /// TypeScript would compare it with the inherited member and accept no object.
     pub(super) fn written(&self) -> &Type {
-        if self.optional && INHERITED.contains(&self.name.as_str()) {
+        if self.optional && INHERITED_MEMBERS.contains(&self.name.as_str()) {
             &Type::Any
         } else {
             &self.ty
@@ -110,7 +110,7 @@ impl Member {
 
 impl Type {
     /// Calls `visit` for every mentioned definition with its position; `at` is the position of `self`.
-    pub(super) fn mentions(&self, at: Position, visit: &mut impl FnMut(usize, Position)) {
+    pub(super) fn mentions(&self, at: AliasPosition, visit: &mut impl FnMut(usize, AliasPosition)) {
         match self {
             Type::Named(index) => visit(*index, at),
             Type::Seen(ty) => ty.mentions(at, visit),
@@ -121,12 +121,12 @@ impl Type {
             }
             Type::Object(object) => {
                 let members = object.members.iter().chain(object.index.as_deref());
-                members.for_each(|member| member.ty.mentions(Position::Deferred, visit));
+                members.for_each(|member| member.ty.mentions(AliasPosition::Deferred, visit));
             }
             Type::Union(variants) => variants.iter().for_each(|v| v.ty.mentions(at, visit)),
             Type::All(parts) => {
-                let at = if at == Position::Bare {
-                    Position::Intersected
+                let at = if at == AliasPosition::Bare {
+                    AliasPosition::Intersected
                 } else {
                     at
                 };

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 /// A JSON value from a server.
 #[derive(Clone, Copy, Debug)]
-pub enum Json<'a> {
+pub enum SchemaSource<'a> {
     Value(&'a Value),
     /// JSON text. Invalid text counts as null.
     Text(&'a str),
 }
 
-impl<'a> Json<'a> {
-    pub(super) fn read(self) -> Cow<'a, Value> {
+impl<'a> SchemaSource<'a> {
+    pub(super) fn to_value(self) -> Cow<'a, Value> {
         match self {
             Self::Value(value) => Cow::Borrowed(value),
             Self::Text(text) => Cow::Owned(serde_json::from_str(text).unwrap_or_default()),
@@ -24,13 +24,13 @@ impl<'a> Json<'a> {
     }
 }
 
-impl<'a> From<&'a Value> for Json<'a> {
+impl<'a> From<&'a Value> for SchemaSource<'a> {
     fn from(value: &'a Value) -> Self {
         Self::Value(value)
     }
 }
 
-impl<'a> From<&'a str> for Json<'a> {
+impl<'a> From<&'a str> for SchemaSource<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text)
     }

@@ -5,11 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::doc::Doc;
+use super::doc::ValueDoc;
 use super::ir::{Member, Object, Type, Variant};
 
 /// An intersection with more parts than this is not simplified, because comparing all pairs is quadratic.
-const MAX_COMPARED: usize = 64;
+const MAX_COMPARED_PARTS: usize = 64;
 
 impl Type {
     /// The union of `variants`: nested unions are flattened, repetitions and `never` left out.
@@ -51,7 +51,7 @@ impl Type {
                 part => flat.push(part),
             }
         }
-        if (2..=MAX_COMPARED).contains(&flat.len()) {
+        if (2..=MAX_COMPARED_PARTS).contains(&flat.len()) {
             drop_implied(&mut flat);
         }
         let mut objects: Vec<Object> = Vec::new();
@@ -83,7 +83,7 @@ impl Type {
     pub(super) fn or_null(self) -> Type {
         let variants = [self, Type::Null].map(|ty| Variant {
             ty,
-            doc: Doc::default(),
+            doc: ValueDoc::default(),
         });
         Type::union(variants)
     }
@@ -119,7 +119,7 @@ impl Object {
             name: String::new(),
             optional: true,
             ty,
-            doc: Doc::default(),
+            doc: ValueDoc::default(),
         };
         Self {
             members: Vec::new(),

@@ -27,29 +27,29 @@ mod laws;
 pub mod members;
 pub mod names;
 mod observe;
-mod parse;
-mod refs;
-mod server;
-mod shapes;
+mod references;
+mod sanitize;
+mod schema_parser;
+mod schema_shapes;
+mod server_declarations;
 mod signature;
-mod text;
-mod tool;
+mod tool_declarations;
 
 use std::collections::HashSet;
 
-pub use chosen::UNLESS;
-pub use json::Json;
+pub use chosen::UNLESS_KEYWORD;
+pub use json::SchemaSource;
 use names::spell;
-pub use observe::{Observed, Shape};
+pub use observe::{ObservedResult, ResultShape};
 
 /// The globals of every program besides the tools: the end of every `mux.d.ts`.
 pub const GLOBALS: &str = include_str!("globals.d.ts");
 
 /// The version of the generator. Incremented whenever the same tools get other declarations, so that cached
 /// declarations of an older build are not used.
-pub const GENERATOR: u32 = 4;
+pub const GENERATOR_VERSION: u32 = 4;
 
-const HEADER: &str = "\
+const DECLARATIONS_HEADER: &str = "\
 // mux.d.ts: what a program may use. Generated from what the servers say of themselves.
 
 /** Every server by its name, every tool an async function. A failed call throws a `ToolError`. */
@@ -66,12 +66,12 @@ pub struct ToolDecl<'a> {
     /// What the tool does; at most 4 KiB are used.
     pub description: Option<&'a str>,
     /// JSON Schema of the arguments. Any other JSON value counts as an empty schema.
-    pub input_schema: Json<'a>,
+    pub input_schema: SchemaSource<'a>,
     /// JSON Schema of the structured result. Without one, the type of the result is the observed one, or else
     /// `ToolText`.
-    pub output_schema: Option<Json<'a>>,
+    pub output_schema: Option<SchemaSource<'a>>,
     /// The shape of observed results, for a tool without an output schema.
-    pub observed: Option<Observed<'a>>,
+    pub observed: Option<ObservedResult<'a>>,
 }
 
 /// One server or source with its tools.
@@ -95,8 +95,8 @@ pub struct ServerDecl<'a> {
 /// brackets: listing them would add a line for each tool. A server whose name is not allowed or occurs twice is left
 /// out, with a comment.
 pub fn declarations(servers: &[ServerDecl<'_>]) -> String {
-    let mut text = HEADER.to_owned();
-    server::declare_all(servers, &mut text);
+    let mut text = DECLARATIONS_HEADER.to_owned();
+    server_declarations::declare_servers(servers, &mut text);
     text.push_str(GLOBALS);
     text
 }
@@ -109,9 +109,9 @@ pub fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
 }
 
 /// Removes from a call what only the compiler needs.
-fn for_reader(call: &str) -> String {
+fn simplify_call(call: &str) -> String {
     let call = call.strip_suffix(": Promise<ToolText>").unwrap_or(call);
-    let none = format!("(args?: {})", signature::NO_MEMBERS);
+    let none = format!("(args?: {})", signature::EMPTY_OBJECT_TYPE);
     call.replacen(&none, "(args?: {})", 1)
 }
 
@@ -119,26 +119,29 @@ fn for_reader(call: &str) -> String {
 /// as in a program: `mux.files.read_text_file(args: …): Promise<…>;`, without the `Promise` if nothing is known about
 /// the result. Collisions with other names are not considered.
 pub fn tool_declaration(server: &str, tool: &ToolDecl<'_>) -> String {
-    let type_name = server::type_name(server);
+    let type_name = server_declarations::type_name(server);
     let home = format!("Mux.{type_name}");
     let mut taken = HashSet::new();
     let head = format!("mux.{}.{}", spell(server), spell(tool.name));
-    let place = tool::Place {
+    let place = tool_declarations::DeclarationPlace {
         home: &home,
         pad: 0,
         types_pad: 2,
         column: head.len(),
         taken: &mut taken,
     };
-    let declared = tool::declare(tool, place);
+    let declared = tool_declarations::declare_tool(tool, place);
     let mut text = declared.doc.block(0);
-    text.push_str(&format!("{head}{};\n", for_reader(&declared.call)));
+    text.push_str(&format!("{head}{};\n", simplify_call(&declared.call)));
     let is_spelled = spell(server) == server && spell(tool.name) == tool.name;
     if !is_spelled && names::is_reachable(tool.name) {
-        let (server, tool) = (text::quoted(server), text::quoted(tool.name));
+        let (server, tool) = (
+            sanitize::quote_string(server),
+            sanitize::quote_string(tool.name),
+        );
         text.push_str(&format!("// also mux[{server}][{tool}]\n"));
     } else if !is_spelled {
-        let path = text::quoted(&format!("{server}.{}", tool.name));
+        let path = sanitize::quote_string(&format!("{server}.{}", tool.name));
         text.push_str(&format!("// also mux[{path}]\n"));
     }
     if !declared.types.is_empty() {

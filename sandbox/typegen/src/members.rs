@@ -6,22 +6,22 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::names::{Collision, is_path, is_reachable, spell, spell_flat};
+use super::names::{SpellingCollision, is_path, is_reachable, spell, spell_flat};
 
 /// The maximum number of exact names that are listed for one segment.
-const MOST_WRITINGS: usize = 8;
+const MAX_EXACT_NAMES: usize = 8;
 
 /// All members of a server. The first is the server itself.
 #[derive(Clone, Debug)]
-pub struct Members<'a> {
-    all: Vec<Member<'a>>,
+pub struct ServerMembers<'a> {
+    all: Vec<ServerMember<'a>>,
     /// The index in `all` of each tool, in the order of the names.
     tools: Vec<usize>,
 }
 
 /// A tool, a group of tools, or both at once.
 #[derive(Clone, Debug, Default)]
-pub struct Member<'a> {
+pub struct ServerMember<'a> {
     /// The name of the property.
     pub key: Cow<'a, str>,
     /// Whether the key is an exact name, because several names share its spelling.
@@ -34,13 +34,13 @@ pub struct Member<'a> {
     members: Vec<usize>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> ServerMembers<'a> {
     /// The members for these names, which must be distinct. `colliding` is what [`super::names::collisions`] returns
     /// for them.
-    pub fn new(names: impl Iterator<Item = &'a str>, colliding: &[Collision<'_>]) -> Self {
+    pub fn new(names: impl Iterator<Item = &'a str>, colliding: &[SpellingCollision<'_>]) -> Self {
         let colliding: HashSet<&str> = colliding.iter().map(|c| &*c.spelling).collect();
-        let mut building = Building {
-            all: vec![Member::default()],
+        let mut building = MembersBuilder {
+            all: vec![ServerMember::default()],
             places: HashMap::new(),
         };
         let mut tools = Vec::new();
@@ -62,34 +62,34 @@ impl<'a> Members<'a> {
     }
 
     /// The group of the server's own properties.
-    pub fn server(&self) -> &Member<'a> {
+    pub fn server(&self) -> &ServerMember<'a> {
         &self.all[0]
     }
 
     /// The members of a group, in order of first appearance.
-    pub fn of(&self, group: &Member<'a>) -> impl Iterator<Item = &Member<'a>> {
+    pub fn members_of(&self, group: &ServerMember<'a>) -> impl Iterator<Item = &ServerMember<'a>> {
         group.members.iter().map(|place| &self.all[*place])
     }
 
     /// The member of the tool with this index.
-    pub fn of_tool(&self, tool: usize) -> &Member<'a> {
+    pub fn member_of_tool(&self, tool: usize) -> &ServerMember<'a> {
         &self.all[self.tools[tool]]
     }
 }
 
-impl Member<'_> {
+impl ServerMember<'_> {
     pub fn is_group(&self) -> bool {
         !self.members.is_empty()
     }
 }
 
-struct Building<'a> {
-    all: Vec<Member<'a>>,
+struct MembersBuilder<'a> {
+    all: Vec<ServerMember<'a>>,
     /// Indices in `all`, by group and key.
     places: HashMap<(usize, Cow<'a, str>), usize>,
 }
 
-impl<'a> Building<'a> {
+impl<'a> MembersBuilder<'a> {
     fn place(&mut self, name: &'a str) -> usize {
         if !is_path(name) {
             return self.member(0, spell(name), name);
@@ -106,16 +106,16 @@ impl<'a> Building<'a> {
                 let place = self.all.len();
                 self.places.insert((group, key.clone()), place);
                 self.all[group].members.push(place);
-                self.all.push(Member {
+                self.all.push(ServerMember {
                     key,
-                    ..Member::default()
+                    ..ServerMember::default()
                 });
                 place
             }
         };
         let member = &mut self.all[place];
         let is_news = written != member.key && !member.written.contains(&written);
-        if is_news && is_reachable(written) && member.written.len() < MOST_WRITINGS {
+        if is_news && is_reachable(written) && member.written.len() < MAX_EXACT_NAMES {
             member.written.push(written);
         }
         place
@@ -125,11 +125,11 @@ impl<'a> Building<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::collisions;
+    use crate::names::find_collisions;
 
     /// Formats members: `key`, `key()` for a tool, followed by the members of a group.
-    fn shown(members: &Members<'_>, of: &Member<'_>) -> String {
-        let each = members.of(of).map(|member| {
+    fn shown(members: &ServerMembers<'_>, of: &ServerMember<'_>) -> String {
+        let each = members.members_of(of).map(|member| {
             let call = if member.tool.is_some() { "()" } else { "" };
             let inner = match member.is_group() {
                 true => format!("{{{}}}", shown(members, member)),
@@ -170,11 +170,11 @@ mod tests {
                 "__proto__(){constructor()}",
             ),
         ] {
-            let found = collisions(names.iter().copied());
-            let members = Members::new(names.iter().copied(), &found);
+            let found = find_collisions(names.iter().copied());
+            let members = ServerMembers::new(names.iter().copied(), &found);
             assert_eq!(shown(&members, members.server()), expected, "{names:?}");
             for (at, name) in names.iter().enumerate() {
-                assert_eq!(members.of_tool(at).tool, Some(at), "{name}");
+                assert_eq!(members.member_of_tool(at).tool, Some(at), "{name}");
             }
         }
     }
@@ -182,10 +182,10 @@ mod tests {
     #[test]
     fn name_with_too_many_segments_is_one_segment() {
         let deep = ["x"; 17].join(".");
-        let members = Members::new(std::iter::once(deep.as_str()), &[]);
-        assert_eq!(members.of_tool(0).key, ["x"; 17].join("_"));
+        let members = ServerMembers::new(std::iter::once(deep.as_str()), &[]);
+        assert_eq!(members.member_of_tool(0).key, ["x"; 17].join("_"));
         let deepest = ["x"; 16].join(".");
-        let members = Members::new(std::iter::once(deepest.as_str()), &[]);
-        assert_eq!(members.of_tool(0).key, "x");
+        let members = ServerMembers::new(std::iter::once(deepest.as_str()), &[]);
+        assert_eq!(members.member_of_tool(0).key, "x");
     }
 }

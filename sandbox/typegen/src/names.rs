@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Members of `mux` that are not servers.
-pub const BUILTINS: &[&str] = &[
+pub const BUILTIN_NAMES: &[&str] = &[
     "call",
     "catalog",
     "describe",
@@ -24,12 +24,12 @@ const OBJECT_PROPERTIES: &[&str] = &["then", "constructor", "__proto__"];
 
 /// Whether this name is reserved, so that no server or source may have it.
 pub fn is_reserved(name: &str) -> bool {
-    BUILTINS.contains(&name) || OBJECT_PROPERTIES.contains(&name)
+    BUILTIN_NAMES.contains(&name) || OBJECT_PROPERTIES.contains(&name)
 }
 
 /// Several names with one spelling: each is reachable only under its exact name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Collision<'a> {
+pub struct SpellingCollision<'a> {
     /// The spelling that the names share; a path if the names are paths.
     pub spelling: Cow<'a, str>,
     /// Two or more distinct names, in their original order.
@@ -37,10 +37,10 @@ pub struct Collision<'a> {
 }
 
 /// Properties that no member of `mux` can have, because JavaScript looks them up on any value.
-const UNREACHABLE: &[&str] = &["then", "toJSON"];
+const UNREACHABLE_PROPERTIES: &[&str] = &["then", "toJSON"];
 
 /// A name with more segments than this is not a path.
-const MOST_SEGMENTS: usize = 16;
+const MAX_PATH_SEGMENTS: usize = 16;
 
 /// How a server or tool is written after `mux.` or `mux.<server>.`
 ///
@@ -87,7 +87,7 @@ pub fn spell_flat(name: &str) -> Cow<'_, str> {
         spelling.push(c);
         in_run = false;
     }
-    if spelling.is_empty() || UNREACHABLE.contains(&name) {
+    if spelling.is_empty() || UNREACHABLE_PROPERTIES.contains(&name) {
         spelling.push('_');
     }
     Cow::Owned(spelling)
@@ -119,24 +119,24 @@ pub fn tool_paths(server: &str, name: &str) -> Vec<String> {
 pub fn is_path(name: &str) -> bool {
     name.contains('.')
         && name.split('.').all(|segment| !segment.is_empty())
-        && name.split('.').count() <= MOST_SEGMENTS
+        && name.split('.').count() <= MAX_PATH_SEGMENTS
 }
 
 /// Whether a program can reach a property of this name.
 pub(super) fn is_reachable(name: &str) -> bool {
-    !UNREACHABLE.contains(&name)
+    !UNREACHABLE_PROPERTIES.contains(&name)
 }
 
 /// The names that share a spelling with another name, grouped by that spelling, in order of first appearance. The same
 /// name twice is not a collision.
-pub fn collisions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Collision<'a>> {
-    let mut groups: Vec<Collision<'a>> = Vec::new();
+pub fn find_collisions<'a>(names: impl Iterator<Item = &'a str>) -> Vec<SpellingCollision<'a>> {
+    let mut groups: Vec<SpellingCollision<'a>> = Vec::new();
     let mut by_spelling: HashMap<Cow<'a, str>, usize> = HashMap::new();
     let mut seen = HashSet::new();
     for name in names.filter(|name| seen.insert(*name)) {
         let spelling = spell(name);
         let group = *by_spelling.entry(spelling.clone()).or_insert_with(|| {
-            groups.push(Collision {
+            groups.push(SpellingCollision {
                 spelling,
                 names: Vec::new(),
             });

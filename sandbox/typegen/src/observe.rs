@@ -3,31 +3,31 @@
 //! Invariant: a shape has names of fields and kinds of values, never a value. It stays below `MAX_SIZE` and `MAX_DEPTH`
 //! whatever a server sends, and only ever gets wider.
 
-mod fields;
-mod keys;
-mod node;
+mod content_blocks;
+mod data_keys;
+mod object_shape;
+mod observed_types;
 mod outline;
-mod parts;
-mod sample;
-mod types;
+mod sample_result;
+mod shape_node;
 
-use node::Node;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use shape_node::ShapeNode;
 
 use super::ir::Type;
 
 /// Levels of nesting that are learned; anything below is `any`.
-const MAX_DEPTH: u8 = 12;
+const MAX_SHAPE_DEPTH: u8 = 12;
 
 /// The maximum size of a shape: one for each type in it, and one for every 16 bytes of a field's name. A larger shape
 /// loses its deepest level.
-const MAX_SIZE: usize = 2000;
+const MAX_SHAPE_SIZE: usize = 2000;
 
 /// The maximum length of a serialized shape in bytes, well above what `MAX_SIZE` allows.
-const MAX_BYTES: usize = 256 * 1024;
+const MAX_SERIALIZED_BYTES: usize = 256 * 1024;
 
-const VERSION: u8 = 1;
+const SHAPE_VERSION: u8 = 1;
 
 /// The shape of the results of one tool so far. Never has a value.
 ///
@@ -36,8 +36,8 @@ const VERSION: u8 = 1;
 /// number, a hash, a path, an address), if it has more than 24 members all of one kind, or more than 64 of any, or if
 /// its keys keep changing. Within the budgets, the order of the results does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    node: Node,
+pub struct ResultShape {
+    node: ShapeNode,
     /// Levels that are kept, [`MAX_DEPTH`] or fewer.
     depth: u8,
     calls: u64,
@@ -45,8 +45,8 @@ pub struct Shape {
 
 /// A shape to be shown in a declaration.
 #[derive(Clone, Copy, Debug)]
-pub struct Observed<'a> {
-    pub shape: &'a Shape,
+pub struct ObservedResult<'a> {
+    pub shape: &'a ResultShape,
     /// Shown as "observed in n calls". `None` leaves the number out, so that the text does not
     /// change with every call.
     pub calls: Option<u64>,
@@ -55,24 +55,24 @@ pub struct Observed<'a> {
 /// The serialized form of a shape.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept<N> {
+struct SerializedShape<N> {
     version: u8,
     calls: u64,
     depth: u8,
     node: N,
 }
 
-impl Default for Shape {
+impl Default for ResultShape {
     fn default() -> Self {
         Self {
-            node: Node::default(),
-            depth: MAX_DEPTH,
+            node: ShapeNode::default(),
+            depth: MAX_SHAPE_DEPTH,
             calls: 0,
         }
     }
 }
 
-impl Shape {
+impl ResultShape {
     /// A shape without results.
     pub fn new() -> Self {
         Self::default()
@@ -83,7 +83,7 @@ impl Shape {
     /// The cost is bounded: of a long array, the first 200 items and 50 of the others are read, and at most 20,000
     /// values of one result.
     pub fn add(&mut self, value: &Value) -> bool {
-        let node = sample::look_at(value, self.depth);
+        let node = sample_result::shape_of_result(value, self.depth);
         self.calls = self.calls.saturating_add(1);
         self.join(node)
     }
@@ -94,21 +94,21 @@ impl Shape {
     }
 
     /// Merges another shape. Returns whether this shape has changed, apart from the number of calls.
-    pub fn merge(&mut self, other: &Shape) -> bool {
+    pub fn merge(&mut self, other: &ResultShape) -> bool {
         self.calls = self.calls.saturating_add(other.calls);
         let cut = other.depth < self.depth && {
             self.depth = other.depth;
-            self.node.cut(self.depth)
+            self.node.truncate_levels(self.depth)
         };
         let mut node = other.node.clone();
-        node.cut(self.depth);
+        node.truncate_levels(self.depth);
         self.join(node) | cut
     }
 
     /// Serializes the shape as compact JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let kept = Kept {
-            version: VERSION,
+        let kept = SerializedShape {
+            version: SHAPE_VERSION,
             calls: self.calls,
             depth: self.depth,
             node: &self.node,
@@ -117,9 +117,9 @@ impl Shape {
     }
 
     /// Serializes the shape without the number of calls: equal bytes mean equal types.
-    pub fn kind(&self) -> Vec<u8> {
-        let kept = Kept {
-            version: VERSION,
+    pub fn bytes_without_calls(&self) -> Vec<u8> {
+        let kept = SerializedShape {
+            version: SHAPE_VERSION,
             calls: 0,
             depth: self.depth,
             node: &self.node,
@@ -130,14 +130,14 @@ impl Shape {
     /// Deserializes what [`Shape::to_bytes`] returned. `None` for anything else: another format, a shape beyond the
     /// budgets, a field name that looks like data.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() > MAX_SERIALIZED_BYTES {
             return None;
         }
-        let kept: Kept<Node> = serde_json::from_slice(bytes).ok()?;
-        let sound = kept.version == VERSION
-            && kept.depth <= MAX_DEPTH
-            && kept.node.is_sound(kept.depth)
-            && kept.node.size() <= MAX_SIZE;
+        let kept: SerializedShape<ShapeNode> = serde_json::from_slice(bytes).ok()?;
+        let sound = kept.version == SHAPE_VERSION
+            && kept.depth <= MAX_SHAPE_DEPTH
+            && kept.node.is_valid(kept.depth)
+            && kept.node.size() <= MAX_SHAPE_SIZE;
         sound.then_some(Self {
             node: kept.node,
             depth: kept.depth,
@@ -147,22 +147,22 @@ impl Shape {
 
     /// The type of the results, or `None` if nothing is known about them.
     pub(super) fn result_type(&self) -> Option<Type> {
-        types::result(&self.node)
+        observed_types::result_type_of(&self.node)
     }
 
-    fn join(&mut self, node: Node) -> bool {
+    fn join(&mut self, node: ShapeNode) -> bool {
         let mut changed = self.node.merge(node);
-        while self.depth > 0 && self.node.size() > MAX_SIZE {
+        while self.depth > 0 && self.node.size() > MAX_SHAPE_SIZE {
             self.depth -= 1;
-            changed |= self.node.cut(self.depth);
+            changed |= self.node.truncate_levels(self.depth);
         }
         changed
     }
 }
 
-impl Observed<'_> {
+impl ObservedResult<'_> {
     /// The line in a tool's documentation.
-    pub(super) fn words(self) -> String {
+    pub(super) fn doc_line(self) -> String {
         match self.calls {
             None => "Result observed, not declared by the server.".to_owned(),
             Some(1) => "Result observed in 1 call; the server declares none.".to_owned(),

@@ -4,64 +4,64 @@
 //! Invariant: every required argument is named, up to a hard limit; details and optional arguments are left out first.
 
 use super::chosen;
-use super::flat::{self, Docs, key, resolve, word};
+use super::flat::{self, DocsMode, member_key, one_word_type, resolve_inline};
 use super::ir::{Object, Type};
 use super::names::spell;
-use super::parse::parse;
-use super::refs::Definition;
-use super::tool::{accepts_empty, observed};
-use super::{Json, ToolDecl};
+use super::references::SchemaDefinition;
+use super::schema_parser::parse_schema;
+use super::tool_declarations::{accepts_empty, observed_type};
+use super::{SchemaSource, ToolDecl};
 
 /// Bytes for the members of the arguments, beyond which optional ones are replaced by `…`.
-const ARGS_ROOM: usize = 160;
+const MAX_ARGS_BYTES: usize = 160;
 
 /// Bytes for the members of the result, beyond which they are replaced by `…`.
-const RESULT_ROOM: usize = 120;
+const MAX_RESULT_BYTES: usize = 120;
 
 /// Bytes for the members of the arguments, beyond which even required ones are left out.
-const MOST: usize = 1024;
+const MAX_REQUIRED_ARGS_BYTES: usize = 1024;
 
 /// Bytes for the type of one member, beyond which only its outline is shown.
-const MEMBER_ROOM: usize = 60;
+const MAX_MEMBER_BYTES: usize = 60;
 
 /// The maximum number of alternatives in an outline.
-const MAX_VARIANTS: usize = 3;
+const MAX_SHOWN_VARIANTS: usize = 3;
 
 /// The type of an object without members.
-pub(super) const NO_MEMBERS: &str = "{ [key: string]: never }";
+pub(super) const EMPTY_OBJECT_TYPE: &str = "{ [key: string]: never }";
 
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
-    let output = tool.output_schema.map(Json::read);
-    let usual = output.as_deref().map(chosen::usual);
-    let mut input = parse(&tool.input_schema.read(), "Args");
+    let output = tool.output_schema.map(SchemaSource::to_value);
+    let usual = output.as_deref().map(chosen::unselected_schema);
+    let mut input = parse_schema(&tool.input_schema.to_value(), "Args");
     let unless = usual.as_ref().and_then(|usual| usual.unless);
-    let is_known = unless.is_none_or(|argument| chosen::name(&mut input, argument));
+    let is_known = unless.is_none_or(|argument| chosen::name_argument_type(&mut input, argument));
     let root = Type::Named(0);
     let mark = if accepts_empty(&input, &root) {
         "?"
     } else {
         ""
     };
-    let args = match resolve_root(&input) {
+    let args = match root_type(&input) {
         Type::Unknown(_) => "{ [key: string]: unknown }".to_owned(),
-        ty => match shown(&input, ty, ARGS_ROOM, MOST) {
-            none if none == NO_MEMBERS => "{}".to_owned(),
+        ty => match format_type(&input, ty, MAX_ARGS_BYTES, MAX_REQUIRED_ARGS_BYTES) {
+            none if none == EMPTY_OBJECT_TYPE => "{}".to_owned(),
             args => args,
         },
     };
-    let result = match (usual, observed(tool)) {
-        (Some(_), _) if !is_known => Some(chosen::ANYTHING.to_owned()),
+    let result = match (usual, observed_type(tool)) {
+        (Some(_), _) if !is_known => Some(chosen::UNKNOWN_RESULT.to_owned()),
         (Some(usual), _) => {
-            let output = parse(&usual.schema, "Result");
-            Some(shown(
+            let output = parse_schema(&usual.schema, "Result");
+            Some(format_type(
                 &output,
-                resolve_root(&output),
-                RESULT_ROOM,
-                RESULT_ROOM,
+                root_type(&output),
+                MAX_RESULT_BYTES,
+                MAX_RESULT_BYTES,
             ))
         }
         (None, Some((_, ty))) => {
-            let ty = shown(&[], &ty, RESULT_ROOM, RESULT_ROOM);
+            let ty = format_type(&[], &ty, MAX_RESULT_BYTES, MAX_RESULT_BYTES);
             Some(format!("/* observed */ {ty}"))
         }
         (None, None) => None,
@@ -72,21 +72,24 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
 }
 
 /// The type of the whole schema, even if it has a name, which a signature does not declare.
-fn resolve_root(definitions: &[Definition]) -> &Type {
-    resolve(definitions, &definitions[0].body)
+fn root_type(definitions: &[SchemaDefinition]) -> &Type {
+    resolve_inline(definitions, &definitions[0].body)
 }
 
-fn shown(definitions: &[Definition], ty: &Type, room: usize, most: usize) -> String {
-    let ty = unmarked(ty);
-    match (flat::line(definitions, ty, room, Docs::Drop), ty) {
+fn format_type(definitions: &[SchemaDefinition], ty: &Type, room: usize, most: usize) -> String {
+    let ty = strip_seen(ty);
+    match (
+        flat::type_on_one_line(definitions, ty, room, DocsMode::Drop),
+        ty,
+    ) {
         (Ok(line), _) => line,
-        (Err(_), Type::Object(object)) => folded(definitions, object, room, most),
-        (Err(_), ty) => outline(definitions, ty),
+        (Err(_), Type::Object(object)) => fold_object(definitions, object, room, most),
+        (Err(_), ty) => outline_type(definitions, ty),
     }
 }
 
 /// Strips the mark of an observed type, which a signature shows only once.
-fn unmarked(ty: &Type) -> &Type {
+fn strip_seen(ty: &Type) -> &Type {
     match ty {
         Type::Seen(ty) => ty,
         ty => ty,
@@ -94,7 +97,12 @@ fn unmarked(ty: &Type) -> &Type {
 }
 
 /// An object with as many of its members as fit.
-fn folded(definitions: &[Definition], object: &Object, room: usize, most: usize) -> String {
+fn fold_object(
+    definitions: &[SchemaDefinition],
+    object: &Object,
+    room: usize,
+    most: usize,
+) -> String {
     let mut members: Vec<String> = Vec::new();
     let mut used = 0;
     let required = object.members.iter().filter(|member| !member.optional);
@@ -102,9 +110,9 @@ fn folded(definitions: &[Definition], object: &Object, room: usize, most: usize)
     let mut left_out = object.index.is_some();
     for member in &object.members {
         let ty = member.written();
-        let ty = flat::line(definitions, ty, MEMBER_ROOM, Docs::Drop)
-            .unwrap_or_else(|_| outline(definitions, ty));
-        let text = key(member) + &ty;
+        let ty = flat::type_on_one_line(definitions, ty, MAX_MEMBER_BYTES, DocsMode::Drop)
+            .unwrap_or_else(|_| outline_type(definitions, ty));
+        let text = member_key(member) + &ty;
         reserved -= if member.optional {
             0
         } else {
@@ -129,13 +137,13 @@ fn folded(definitions: &[Definition], object: &Object, room: usize, most: usize)
 }
 
 /// The kind of a type that is too long to show.
-fn outline(definitions: &[Definition], ty: &Type) -> String {
-    let ty = unmarked(resolve(definitions, ty));
+fn outline_type(definitions: &[SchemaDefinition], ty: &Type) -> String {
+    let ty = strip_seen(resolve_inline(definitions, ty));
     if matches!(ty, Type::Unknown(_)) {
         return "unknown".to_owned();
     }
-    if let Some(word) = word(definitions, ty) {
-        return if word.len() > MEMBER_ROOM {
+    if let Some(word) = one_word_type(definitions, ty) {
+        return if word.len() > MAX_MEMBER_BYTES {
             "…".to_owned()
         } else {
             word.into_owned()
@@ -143,18 +151,18 @@ fn outline(definitions: &[Definition], ty: &Type) -> String {
     }
     match ty {
         Type::Object(_) => "{ … }".to_owned(),
-        Type::Array(items) => match unmarked(resolve(definitions, items)) {
+        Type::Array(items) => match strip_seen(resolve_inline(definitions, items)) {
             Type::Object(_) => "Array<{ … }>".to_owned(),
             _ => "Array<…>".to_owned(),
         },
         Type::Tuple(_) => "[…]".to_owned(),
         Type::Union(variants) => {
-            let shown = variants.iter().take(MAX_VARIANTS);
+            let shown = variants.iter().take(MAX_SHOWN_VARIANTS);
             let mut shown: Vec<String> = shown
-                .map(|variant| outline_of_part(definitions, &variant.ty))
+                .map(|variant| outline_variant(definitions, &variant.ty))
                 .collect();
             shown.dedup();
-            if variants.len() > MAX_VARIANTS {
+            if variants.len() > MAX_SHOWN_VARIANTS {
                 shown.push("…".to_owned());
             }
             shown.join(" | ")
@@ -164,9 +172,9 @@ fn outline(definitions: &[Definition], ty: &Type) -> String {
 }
 
 /// Like `outline`, but does not expand unions inside unions, which only named types can cause.
-fn outline_of_part(definitions: &[Definition], ty: &Type) -> String {
-    match resolve(definitions, ty) {
+fn outline_variant(definitions: &[SchemaDefinition], ty: &Type) -> String {
+    match resolve_inline(definitions, ty) {
         Type::Union(_) => "…".to_owned(),
-        ty => outline(definitions, ty),
+        ty => outline_type(definitions, ty),
     }
 }

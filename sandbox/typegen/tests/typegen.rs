@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mux_typegen::{
-    GLOBALS, Observed, ServerDecl, Shape, ToolDecl, declarations, signature, tool_declaration,
+    GLOBALS, ObservedResult, ResultShape, ServerDecl, ToolDecl, declarations, signature,
+    tool_declaration,
 };
 use serde_json::Value;
 
@@ -95,21 +96,21 @@ fn report(input: &Value) -> String {
 }
 
 /// The shapes of the `results` of every tool.
-fn shapes(input: &Value) -> Vec<Vec<Shape>> {
+fn shapes(input: &Value) -> Vec<Vec<ResultShape>> {
     let tools = |server: &Value| list(&server["tools"]).iter().map(shape).collect();
     list(&input["servers"]).iter().map(tools).collect()
 }
 
-fn shape(tool: &Value) -> Shape {
-    let mut shape = Shape::new();
+fn shape(tool: &Value) -> ResultShape {
+    let mut shape = ResultShape::new();
     for result in list(&tool["results"]) {
         shape.add(result);
     }
     shape
 }
 
-fn servers<'a>(input: &'a Value, shapes: &'a [Vec<Shape>]) -> Vec<ServerDecl<'a>> {
-    let server = |(server, shapes): (&'a Value, &'a Vec<Shape>)| {
+fn servers<'a>(input: &'a Value, shapes: &'a [Vec<ResultShape>]) -> Vec<ServerDecl<'a>> {
+    let server = |(server, shapes): (&'a Value, &'a Vec<ResultShape>)| {
         let tools = list(&server["tools"]).iter().zip(shapes);
         ServerDecl {
             name: server["name"].as_str().expect("a server has a name"),
@@ -129,7 +130,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 /// A tool of a case. `"counted": true` shows the number of results.
-fn tool<'a>(tool: &'a Value, shape: &'a Shape) -> ToolDecl<'a> {
+fn tool<'a>(tool: &'a Value, shape: &'a ResultShape) -> ToolDecl<'a> {
     let calls = (tool["counted"] == true).then(|| shape.calls());
     ToolDecl {
         name: tool["name"].as_str().expect("a tool has a name"),
@@ -137,6 +138,6 @@ fn tool<'a>(tool: &'a Value, shape: &'a Shape) -> ToolDecl<'a> {
         description: tool["description"].as_str(),
         input_schema: (&tool["inputSchema"]).into(),
         output_schema: tool.get("outputSchema").map(Into::into),
-        observed: tool.get("results").map(|_| Observed { shape, calls }),
+        observed: tool.get("results").map(|_| ObservedResult { shape, calls }),
     }
 }

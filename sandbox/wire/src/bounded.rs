@@ -16,12 +16,12 @@ where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    from.deserialize_seq(List::<MAX, T>(PhantomData))
+    from.deserialize_seq(BoundedListVisitor::<MAX, T>(PhantomData))
 }
 
-struct List<const MAX: usize, T>(PhantomData<T>);
+struct BoundedListVisitor<const MAX: usize, T>(PhantomData<T>);
 
-impl<'de, const MAX: usize, T: Deserialize<'de>> Visitor<'de> for List<MAX, T> {
+impl<'de, const MAX: usize, T: Deserialize<'de>> Visitor<'de> for BoundedListVisitor<MAX, T> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,12 +7,12 @@ use std::io::{self, Read, Write};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// The maximum length of a frame in bytes, in either direction.
-pub const MAX_FRAME: usize = 16 * 1024 * 1024;
+pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 
 /// Why a frame could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    #[error("frame of {length} bytes is over the limit of {MAX_FRAME}")]
+    #[error("frame of {length} bytes is over the limit of {MAX_FRAME_BYTES}")]
     TooLong { length: usize },
     #[error("frame cannot be decoded: {0}")]
     Malformed(postcard::Error),
@@ -23,19 +23,19 @@ pub enum FrameError {
 }
 
 /// Encodes a frame with its length prefix (u32, big-endian).
-pub fn encode<T: Serialize>(frame: &T) -> Result<Vec<u8>, FrameError> {
+pub fn encode_frame<T: Serialize>(frame: &T) -> Result<Vec<u8>, FrameError> {
     let mut bytes = postcard::to_extend(frame, vec![0; 4]).map_err(FrameError::Unencodable)?;
     let length = bytes.len() - 4;
-    if length > MAX_FRAME {
+    if length > MAX_FRAME_BYTES {
         return Err(FrameError::TooLong { length });
     }
-    let prefix = u32::try_from(length).expect("MAX_FRAME fits in 32 bits");
+    let prefix = u32::try_from(length).expect("MAX_FRAME_BYTES fits in 32 bits");
     bytes[..4].copy_from_slice(&prefix.to_be_bytes());
     Ok(bytes)
 }
 
 /// Decodes a frame from its bytes without the length prefix. Trailing bytes are an error.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
+pub fn decode_frame<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FrameError> {
     let (frame, rest) = postcard::take_from_bytes(bytes).map_err(FrameError::Malformed)?;
     if rest.is_empty() {
         Ok(frame)
@@ -60,39 +60,39 @@ pub fn read_frame<T: DeserializeOwned>(stream: &mut impl Read) -> Result<Option<
         }
     }
     let length = u32::from_be_bytes(prefix) as usize;
-    if length > MAX_FRAME {
+    if length > MAX_FRAME_BYTES {
         return Err(FrameError::TooLong { length });
     }
     let mut bytes = vec![0; length];
     stream.read_exact(&mut bytes)?;
-    decode(&bytes).map(Some)
+    decode_frame(&bytes).map(Some)
 }
 
 /// Writes one frame in a single `write_all`.
 pub fn write_frame<T: Serialize>(stream: &mut impl Write, frame: &T) -> Result<(), FrameError> {
-    stream.write_all(&encode(frame)?)?;
+    stream.write_all(&encode_frame(frame)?)?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fault, FromWorker, Kind, Level, MAX_FAULTS, MAX_LAYERS, ToWorker};
+    use crate::{ConsoleLevel, Fault, FaultKind, FromWorker, MAX_FAULTS, MAX_LAYERS, ToWorker};
 
     #[test]
     fn frame_round_trips() {
         let frame = FromWorker::Console {
-            level: Level::Warn,
+            level: ConsoleLevel::Warn,
             text: "héllo\n\u{2028}".into(),
         };
-        let bytes = encode(&frame).unwrap();
+        let bytes = encode_frame(&frame).unwrap();
         let back: Option<FromWorker> = read_frame(&mut bytes.as_slice()).unwrap();
         assert_eq!(back, Some(frame));
     }
 
     #[test]
     fn end_of_stream_is_an_error_only_inside_a_frame() {
-        let bytes = encode(&ToWorker::Check {
+        let bytes = encode_frame(&ToWorker::Check {
             source: "return 1".into(),
         })
         .unwrap();
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn length_over_the_limit_is_refused_without_reading_the_frame() {
-        for length in [MAX_FRAME as u32 + 1, u32::MAX] {
+        for length in [MAX_FRAME_BYTES as u32 + 1, u32::MAX] {
             let got = read_frame::<ToWorker>(&mut length.to_be_bytes().as_slice());
             assert!(matches!(got, Err(FrameError::TooLong { .. })), "{got:?}");
         }
@@ -131,15 +131,15 @@ mod tests {
                 *byte = (state >> 33) as u8;
             }
             let length = (bytes[0] % 24) as usize;
-            drop(decode::<FromWorker>(&bytes[1..1 + length.min(23)]));
+            drop(decode_frame::<FromWorker>(&bytes[1..1 + length.min(23)]));
         }
     }
 
     #[test]
     fn list_over_its_limit_is_refused() {
         let blames = |faults: usize, warnings: usize| FromWorker::Checked {
-            faults: vec![Fault::new(Kind::Runtime, ""); faults],
-            warnings: vec![Fault::new(Kind::Runtime, ""); warnings],
+            faults: vec![Fault::new(FaultKind::Runtime, ""); faults],
+            warnings: vec![Fault::new(FaultKind::Runtime, ""); warnings],
         };
         let greets = |layers: usize| FromWorker::Hello {
             version: 1,
@@ -155,16 +155,16 @@ mod tests {
             (greets(MAX_LAYERS), true),
             (greets(MAX_LAYERS + 1), false),
         ] {
-            let bytes = encode(&frame).unwrap();
-            let read = decode::<FromWorker>(&bytes[4..]);
+            let bytes = encode_frame(&frame).unwrap();
+            let read = decode_frame::<FromWorker>(&bytes[4..]);
             assert_eq!(read.ok(), fits.then_some(frame));
         }
     }
 
     #[test]
     fn trailing_bytes_are_an_error() {
-        let mut bytes = encode(&FromWorker::Ready).unwrap().split_off(4);
+        let mut bytes = encode_frame(&FromWorker::Ready).unwrap().split_off(4);
         bytes.push(0);
-        assert!(decode::<FromWorker>(&bytes).is_err());
+        assert!(decode_frame::<FromWorker>(&bytes).is_err());
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The kind of a failure. Users see these names.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FaultKind {
     Syntax,
     Type,
     Runtime,
@@ -29,7 +29,7 @@ pub enum Kind {
     Internal,
 }
 
-impl Kind {
+impl FaultKind {
     const ALL: [Self; 18] = [
         Self::Syntax,
         Self::Type,
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -105,7 +105,7 @@ impl fmt::Display for Kind {
 /// A failure with what a user or an agent needs to act on it.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Fault {
-    pub kind: Kind,
+    pub kind: FaultKind,
     pub message: String,
     pub hint: Option<String>,
     /// Replaces the hint for agents, which have tools where users have commands.
@@ -122,7 +122,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         let recoverable = kind.is_recoverable();
         Self {
             kind,

@@ -13,19 +13,19 @@
 //! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too long, cannot be
 //! decoded or comes at the wrong moment ends that worker and its run, and nothing else.
 
-pub mod absent;
-pub mod program;
+pub mod missing_globals;
+pub mod program_wrapper;
 
 mod bounded;
 mod codec;
 mod fault;
 
-pub use codec::{FrameError, MAX_FRAME, decode, encode, read_frame, write_frame};
-pub use fault::{Fault, Kind};
+pub use codec::{FrameError, MAX_FRAME_BYTES, decode_frame, encode_frame, read_frame, write_frame};
+pub use fault::{Fault, FaultKind};
 use serde::{Deserialize, Serialize};
 
 /// The version of the frames. Incremented whenever the shape of a frame changes.
-pub const VERSION: u32 = 7;
+pub const FRAME_VERSION: u32 = 7;
 
 /// The exit code of a worker whose engine ran out of memory and could not be unwound.
 pub const EXIT_OUT_OF_MEMORY: i32 = 86;
@@ -34,7 +34,7 @@ pub const EXIT_OUT_OF_MEMORY: i32 = 86;
 pub const EXIT_NO_SNAPSHOT: u8 = 87;
 
 /// The maximum length of a snapshot in bytes, header included.
-pub const MAX_SNAPSHOT: usize = 16 * 1024 * 1024;
+pub const MAX_SNAPSHOT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The maximum number of errors, and of warnings, that one check reports.
 pub const MAX_FAULTS: usize = 100;
@@ -43,10 +43,10 @@ pub const MAX_FAULTS: usize = 100;
 pub const MAX_LAYERS: usize = 32;
 
 /// Bytes that each console line counts in addition to its text, so that empty lines use up the budget too.
-pub const LINE_COST: u32 = 16;
+pub const CONSOLE_LINE_OVERHEAD_BYTES: u32 = 16;
 
 /// Bytes that each emitted part counts in addition to its text.
-pub const PART_COST: u32 = 256;
+pub const EMITTED_PART_OVERHEAD_BYTES: u32 = 256;
 
 /// A frame from the daemon to a worker.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -109,11 +109,11 @@ pub enum FromWorker {
     /// The program calls a tool. `call` counts up from 0 within a run.
     Call {
         call: u32,
-        target: Target,
+        target: CallTarget,
         arguments: String,
     },
     /// One console line.
-    Console { level: Level, text: String },
+    Console { level: ConsoleLevel, text: String },
     /// A part for the caller in addition to the result: an MCP content block, as JSON text.
     Emit { part: String },
     /// The run has ended: the result as JSON text, or the failure.
@@ -145,7 +145,7 @@ impl FromWorker {
 
 /// The tool of a call, as the program named it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub enum Target {
+pub enum CallTarget {
     /// `mux.server.tool(…)`.
     Named { server: String, tool: String },
     /// `mux["server.tool"](…)` or `mux.call("server.tool", …)`.
@@ -154,12 +154,12 @@ pub enum Target {
     Own { name: String },
 }
 
-impl Target {
+impl CallTarget {
     /// The maximum length of a name or path in bytes. MCP recommends 128 for the name of a tool.
-    const MOST: usize = 1024;
+    const MAX_NAME_BYTES: usize = 1024;
 
     /// The length of the name in bytes.
-    fn bytes(&self) -> usize {
+    fn name_len(&self) -> usize {
         match self {
             Self::Named { server, tool } => server.len().saturating_add(tool.len()),
             Self::Path { path, .. } => path.len(),
@@ -168,11 +168,11 @@ impl Target {
     }
 
     /// The error for a name over the maximum length. To be checked before a name is stored or compared.
-    pub fn too_long(&self) -> Option<Fault> {
-        let (length, most) = (self.bytes(), Self::MOST);
+    pub fn name_limit_fault(&self) -> Option<Fault> {
+        let (length, most) = (self.name_len(), Self::MAX_NAME_BYTES);
         let message = format!("the name of the tool is {length} bytes, over the limit of {most}");
         (length > most).then(|| {
-            Fault::new(Kind::Limit, message)
+            Fault::new(FaultKind::Limit, message)
                 .hint("this limit is fixed, and no tool has such a name")
         })
     }
@@ -180,7 +180,7 @@ impl Target {
 
 /// The level of a console line.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Level {
+pub enum ConsoleLevel {
     Debug,
     Log,
     Info,

@@ -4,13 +4,13 @@
 
 use std::{ffi::OsString, ops::RangeInclusive, path::PathBuf};
 
-use crate::memory::Memory;
+use crate::memory::IsolateMemory;
 
 /// What the process is to do.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) enum Task {
+pub(crate) enum WorkerCommand {
     Serve {
-        memory: Memory,
+        memory: IsolateMemory,
         /// The snapshot from which isolates are built, if it is usable.
         snapshot: Option<PathBuf>,
     },
@@ -20,14 +20,16 @@ pub(crate) enum Task {
     Version,
 }
 
-pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Task, String> {
-    let mut memory = Memory::default();
+pub(crate) fn parse_arguments(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<WorkerCommand, String> {
+    let mut memory = IsolateMemory::default();
     let mut snapshot = None;
     let mut make = false;
     let mut arguments = arguments.into_iter().peekable();
     if arguments.next_if(|first| first == "--version").is_some() {
         return match arguments.next() {
-            None => Ok(Task::Version),
+            None => Ok(WorkerCommand::Version),
             Some(_) => Err("--version takes no other arguments".into()),
         };
     }
@@ -38,9 +40,12 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Tas
                 .ok_or_else(|| format!("{name} needs a value"))
         };
         match argument.to_str() {
-            Some(name @ "--heap") => memory.heap = mebibytes(name, &value(name)?, Memory::HEAP)?,
+            Some(name @ "--heap") => {
+                memory.heap = parse_mebibytes(name, &value(name)?, IsolateMemory::HEAP_MIB_RANGE)?
+            }
             Some(name @ "--buffers") => {
-                memory.buffers = mebibytes(name, &value(name)?, Memory::BUFFERS)?;
+                memory.buffers =
+                    parse_mebibytes(name, &value(name)?, IsolateMemory::BUFFERS_MIB_RANGE)?;
             }
             Some("--snapshot") => snapshot = Some(PathBuf::from(value("--snapshot")?)),
             Some("--make-snapshot") => make = true,
@@ -48,15 +53,19 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Tas
         }
     }
     if !make {
-        return Ok(Task::Serve { memory, snapshot });
+        return Ok(WorkerCommand::Serve { memory, snapshot });
     }
-    if snapshot.is_some() || memory != Memory::default() {
+    if snapshot.is_some() || memory != IsolateMemory::default() {
         return Err("--make-snapshot takes no other arguments".into());
     }
-    Ok(Task::MakeSnapshot)
+    Ok(WorkerCommand::MakeSnapshot)
 }
 
-fn mebibytes(name: &str, value: &OsString, range: RangeInclusive<u32>) -> Result<u32, String> {
+fn parse_mebibytes(
+    name: &str,
+    value: &OsString,
+    range: RangeInclusive<u32>,
+) -> Result<u32, String> {
     let number = value.to_str().and_then(|text| text.parse().ok());
     number
         .filter(|number| range.contains(number))
@@ -73,25 +82,25 @@ fn mebibytes(name: &str, value: &OsString, range: RangeInclusive<u32>) -> Result
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Task, String> {
-        parse(line.split_whitespace().map(OsString::from))
+    fn parsed(line: &str) -> Result<WorkerCommand, String> {
+        parse_arguments(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
     fn arguments_from_muxd_are_parsed() {
-        let memory = Memory {
+        let memory = IsolateMemory {
             heap: 128,
             buffers: 32,
         };
         let snapshot = Some(PathBuf::from("/cache/a.snapshot"));
         assert_eq!(
             parsed("--heap 128 --buffers 32 --snapshot /cache/a.snapshot"),
-            Ok(Task::Serve { memory, snapshot })
+            Ok(WorkerCommand::Serve { memory, snapshot })
         );
-        assert_eq!(parsed("--make-snapshot"), Ok(Task::MakeSnapshot));
-        assert_eq!(parsed("--version"), Ok(Task::Version));
-        let nothing = Task::Serve {
-            memory: Memory::default(),
+        assert_eq!(parsed("--make-snapshot"), Ok(WorkerCommand::MakeSnapshot));
+        assert_eq!(parsed("--version"), Ok(WorkerCommand::Version));
+        let nothing = WorkerCommand::Serve {
+            memory: IsolateMemory::default(),
             snapshot: None,
         };
         assert_eq!(parsed(""), Ok(nothing));

@@ -9,14 +9,17 @@ use std::{
 };
 
 use deno_error::JsErrorBox;
-use mux_wire::{Fault, FromWorker, LINE_COST, Level, PART_COST, Program, Target};
+use mux_wire::{
+    CONSOLE_LINE_OVERHEAD_BYTES, CallTarget, ConsoleLevel, EMITTED_PART_OVERHEAD_BYTES, Fault,
+    FromWorker, Program,
+};
 use tokio::sync::oneshot;
 
-use crate::{fault, link::Link};
+use crate::{daemon_link::DaemonLink, fault};
 
 /// The shared state of the ops, stored in the runtime's `OpState`.
-pub(crate) struct Bridge {
-    link: Link,
+pub(crate) struct OpBridge {
+    link: DaemonLink,
     /// Calls that the daemon has not answered yet, by number.
     waiting: HashMap<u32, oneshot::Sender<Result<String, Fault>>>,
     next_call: u32,
@@ -31,8 +34,8 @@ pub(crate) struct Bridge {
     started: Instant,
 }
 
-impl Bridge {
-    pub(crate) fn new(link: Link) -> Self {
+impl OpBridge {
+    pub(crate) fn new(link: DaemonLink) -> Self {
         Self {
             link,
             waiting: HashMap::new(),
@@ -48,7 +51,7 @@ impl Bridge {
     }
 
     /// Resets the budgets and the clock for a program that starts.
-    pub(crate) fn begin(&mut self, program: &Program) {
+    pub(crate) fn start_program(&mut self, program: &Program) {
         self.console_left = program.max_console;
         self.console_most = program.max_console;
         self.most_emitted = program.max_emitted;
@@ -61,7 +64,7 @@ impl Bridge {
     }
 
     /// Passes an answer to the op that waits for it. An answer without such an op is dropped.
-    pub(crate) fn answer(&mut self, call: u32, outcome: Result<String, Fault>) {
+    pub(crate) fn deliver_answer(&mut self, call: u32, outcome: Result<String, Fault>) {
         if let Some(waiter) = self.waiting.remove(&call) {
             drop(waiter.send(outcome));
         }
@@ -69,13 +72,13 @@ impl Bridge {
 
     /// Sends a call and returns the receiver of its answer. A call with a name that is too long is not sent and gets no
     /// number.
-    pub(crate) fn call(
+    pub(crate) fn send_call(
         &mut self,
-        target: Target,
+        target: CallTarget,
         arguments: String,
     ) -> Result<oneshot::Receiver<Result<String, Fault>>, JsErrorBox> {
         let (sender, receiver) = oneshot::channel();
-        if let Some(fault) = target.too_long() {
+        if let Some(fault) = target.name_limit_fault() {
             drop(sender.send(Err(fault)));
             return Ok(receiver);
         }
@@ -93,9 +96,9 @@ impl Bridge {
     }
 
     /// Sends a console line if the budget allows it. The first line over the budget is replaced by a notice.
-    pub(crate) fn print(&mut self, level: Level, text: String) {
+    pub(crate) fn send_console_line(&mut self, level: ConsoleLevel, text: String) {
         let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        let cost = length.saturating_add(LINE_COST);
+        let cost = length.saturating_add(CONSOLE_LINE_OVERHEAD_BYTES);
         let frame = if cost <= self.console_left {
             self.console_left -= cost;
             FromWorker::Console { level, text }
@@ -104,7 +107,7 @@ impl Bridge {
             let most = self.console_most;
             let text = format!("[console output beyond {most} bytes is dropped]");
             FromWorker::Console {
-                level: Level::Warn,
+                level: ConsoleLevel::Warn,
                 text,
             }
         } else {
@@ -115,14 +118,14 @@ impl Bridge {
     }
 
     /// Sends a part, or returns the limit that it exceeds.
-    pub(crate) fn emit(&mut self, part: String) -> Result<(), Fault> {
+    pub(crate) fn send_part(&mut self, part: String) -> Result<(), Fault> {
         let length = part.len() as u64;
         if length > self.most_part.into() {
-            return Err(fault::part_too_large(length, self.most_part));
+            return Err(fault::part_limit_fault(length, self.most_part));
         }
-        let emitted = self.emitted + length + u64::from(PART_COST);
+        let emitted = self.emitted + length + u64::from(EMITTED_PART_OVERHEAD_BYTES);
         if emitted > self.most_emitted.into() {
-            return Err(fault::too_much_emitted(emitted, self.most_emitted));
+            return Err(fault::emit_limit_fault(emitted, self.most_emitted));
         }
         self.emitted = emitted;
         // Errors are ignored: if the daemon has gone, the reading thread ends this process.

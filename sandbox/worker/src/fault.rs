@@ -6,29 +6,29 @@ use deno_core::{
     error::{JsError, JsStackFrame},
     serde_json::{Map, Value, from_str, json},
 };
-use mux_wire::{Fault, Kind, absent};
+use mux_wire::{Fault, FaultKind, missing_globals};
 
-use crate::{memory::Memory, source};
+use crate::{memory::IsolateMemory, source};
 
-const MAX_MESSAGE: usize = 8 * 1024;
-const MAX_FRAMES: usize = 10;
-const MAX_ERRORS: usize = 5;
+const MAX_MESSAGE_BYTES: usize = 8 * 1024;
+const MAX_STACK_FRAMES: usize = 10;
+const MAX_AGGREGATED_ERRORS: usize = 5;
 
 /// The fault for an error that the script threw and did not catch.
-pub(crate) fn thrown(error: &JsError, marked: Option<&str>, memory: Memory) -> Fault {
-    let ours = marked.and_then(from_json);
-    let mut fault = ours.unwrap_or_else(|| plain(error, memory));
-    fault.message = cut(fault.message);
-    let frames: Vec<&JsStackFrame> = error.frames.iter().filter(|f| is_users(f)).collect();
-    if let Some((line, column)) = frames.first().and_then(|f| place(f)) {
+pub(crate) fn thrown_fault(error: &JsError, marked: Option<&str>, memory: IsolateMemory) -> Fault {
+    let ours = marked.and_then(fault_from_json);
+    let mut fault = ours.unwrap_or_else(|| plain_fault(error, memory));
+    fault.message = truncate_message(fault.message);
+    let frames: Vec<&JsStackFrame> = error.frames.iter().filter(|f| is_user_frame(f)).collect();
+    if let Some((line, column)) = frames.first().and_then(|f| frame_position(f)) {
         fault.line = Some(line);
         fault.column = Some(column);
     }
     if fault.details.is_none() && frames.len() > 1 {
         let stack: Vec<String> = frames
             .iter()
-            .take(MAX_FRAMES)
-            .filter_map(|f| frame(f))
+            .take(MAX_STACK_FRAMES)
+            .filter_map(|f| format_frame(f))
             .collect();
         fault.details = Some(json!({ "stack": stack }).to_string());
     }
@@ -36,26 +36,26 @@ pub(crate) fn thrown(error: &JsError, marked: Option<&str>, memory: Memory) -> F
 }
 
 /// The fault for a script that the engine refused although the parser accepted it.
-pub(crate) fn uncompilable(error: &JsError, memory: Memory) -> Fault {
-    let mut fault = plain(error, memory);
-    fault.kind = Kind::Syntax;
-    if let Some((line, column)) = error.frames.first().and_then(place) {
+pub(crate) fn compile_fault(error: &JsError, memory: IsolateMemory) -> Fault {
+    let mut fault = plain_fault(error, memory);
+    fault.kind = FaultKind::Syntax;
+    if let Some((line, column)) = error.frames.first().and_then(frame_position) {
         fault.line = Some(line);
         fault.column = Some(column);
     }
     fault
 }
 
-fn plain(error: &JsError, memory: Memory) -> Fault {
-    let mut message = message(error);
+fn plain_fault(error: &JsError, memory: IsolateMemory) -> Fault {
+    let mut message = error_message(error);
     if error.name.is_none() && error.message.is_none() {
         message.insert_str(0, "uncaught: ");
     }
     // V8's message for a buffer that does not fit into the budget.
     let (kind, hint) = if message.contains("Array buffer allocation failed") {
-        (Kind::Memory, Some(memory.buffers_hint()))
+        (FaultKind::Memory, Some(memory.buffers_hint()))
     } else {
-        (Kind::Runtime, hint(&message))
+        (FaultKind::Runtime, missing_feature_hint(&message))
     };
     Fault {
         hint,
@@ -64,7 +64,7 @@ fn plain(error: &JsError, memory: Memory) -> Fault {
 }
 
 /// The message of an error, with its cause and its aggregated errors.
-fn message(error: &JsError) -> String {
+fn error_message(error: &JsError) -> String {
     let text = error.message.clone().unwrap_or_default();
     let mut message = match error.name.as_deref() {
         // A thrown value that is not an error.
@@ -77,88 +77,92 @@ fn message(error: &JsError) -> String {
         Some(name) => format!("{name}: {text}"),
     };
     if let Some(cause) = &error.cause {
-        message = format!("{message} (cause: {})", self::message(cause));
+        message = format!("{message} (cause: {})", self::error_message(cause));
     }
     if let Some(several) = &error.aggregated {
-        let shown: Vec<String> = several.iter().take(MAX_ERRORS).map(self::message).collect();
+        let shown: Vec<String> = several
+            .iter()
+            .take(MAX_AGGREGATED_ERRORS)
+            .map(self::error_message)
+            .collect();
         message = format!("{message} ({})", shown.join("; "));
     }
     message
 }
 
 /// A hint for an error about something that does not exist in the sandbox.
-fn hint(message: &str) -> Option<String> {
+fn missing_feature_hint(message: &str) -> Option<String> {
     if message.contains("import path") || message.contains("Module loading is not supported") {
-        return Some(absent::module(""));
+        return Some(missing_globals::module_hint(""));
     }
     if message.contains("Code generation from strings disallowed") {
-        return Some(absent::code().into());
+        return Some(missing_globals::code_generation_hint().into());
     }
     if let Some(callee) = message
         .strip_prefix("TypeError: ")
         .and_then(|rest| rest.strip_suffix(" is not a function"))
     {
-        return absent::function(callee);
+        return missing_globals::non_function_hint(callee);
     }
     let missing = message
         .strip_prefix("ReferenceError: ")?
         .strip_suffix(" is not defined")?;
-    absent::global(missing).map(str::to_owned)
+    missing_globals::global_hint(missing).map(str::to_owned)
 }
 
-pub(crate) fn deadlock() -> Fault {
+pub(crate) fn deadlock_fault() -> Fault {
     Fault::new(
-        Kind::Deadlock,
+        FaultKind::Deadlock,
         "the program waits for a promise that nothing can resolve",
     )
     .hint("no tool call and no timer is pending; resolve the promise or return")
 }
 
-pub(crate) fn memory(memory: Memory) -> Fault {
+pub(crate) fn heap_limit_fault(memory: IsolateMemory) -> Fault {
     let heap = memory.heap;
     Fault::new(
-        Kind::Memory,
+        FaultKind::Memory,
         format!("the program used more than its {heap} MiB of heap"),
     )
     .hint(memory.heap_hint())
 }
 
-pub(crate) fn stopped() -> Fault {
-    Fault::new(Kind::Cancelled, "the program was stopped")
+pub(crate) fn stopped_fault() -> Fault {
+    Fault::new(FaultKind::Cancelled, "the program was stopped")
 }
 
-pub(crate) fn result_too_large(length: usize, most: u32) -> Fault {
+pub(crate) fn result_limit_fault(length: usize, most: u32) -> Fault {
     Fault::new(
-        Kind::Limit,
+        FaultKind::Limit,
         format!("the result is {length} bytes, over the limit of {most}"),
     )
     .hint("this limit is fixed: return a summary, or only the fields that you need")
 }
 
 /// The path of the faults of [`crate::bridge::Bridge::emit`].
-const EMIT: &str = "mux.emit";
+const EMIT_PATH: &str = "mux.emit";
 
-pub(crate) fn part_too_large(length: u64, most: u32) -> Fault {
+pub(crate) fn part_limit_fault(length: u64, most: u32) -> Fault {
     Fault::new(
-        Kind::Limit,
+        FaultKind::Limit,
         format!("the part is {length} bytes, over the limit of {most}"),
     )
     .hint("a part is limited as the arguments of a call are: send a smaller one, or a link to it; [limits] argument in config.toml allows more, up to 15 MiB")
-    .path(EMIT)
+    .path(EMIT_PATH)
 }
 
-pub(crate) fn too_much_emitted(length: u64, most: u32) -> Fault {
+pub(crate) fn emit_limit_fault(length: u64, most: u32) -> Fault {
     Fault::new(
-        Kind::Limit,
+        FaultKind::Limit,
         format!("the parts of this run would be {length} bytes, over the limit of {most} in all"),
     )
     .hint("emit fewer or smaller parts, or do it in several runs; [limits] emitted in config.toml allows more")
-    .path(EMIT)
+    .path(EMIT_PATH)
 }
 
-pub(crate) fn too_deep(most: usize, line: u32, column: u32) -> Fault {
+pub(crate) fn nesting_limit_fault(most: usize, line: u32, column: u32) -> Fault {
     let mut fault = Fault::new(
-        Kind::Limit,
+        FaultKind::Limit,
         format!("the program nests deeper than the limit of {most} brackets"),
     )
     .hints(
@@ -170,12 +174,12 @@ pub(crate) fn too_deep(most: usize, line: u32, column: u32) -> Fault {
     fault
 }
 
-pub(crate) fn internal(message: impl std::fmt::Display) -> Fault {
-    Fault::new(Kind::Internal, message.to_string())
+pub(crate) fn internal_fault(message: impl std::fmt::Display) -> Fault {
+    Fault::new(FaultKind::Internal, message.to_string())
 }
 
 /// The fault as JSON text, as the guest sees it.
-pub(crate) fn to_json(fault: &Fault) -> String {
+pub(crate) fn fault_to_json(fault: &Fault) -> String {
     let mut object = Map::new();
     object.insert("kind".into(), json!(fault.kind.as_str()));
     object.insert("message".into(), json!(fault.message));
@@ -197,13 +201,13 @@ pub(crate) fn to_json(fault: &Fault) -> String {
 }
 
 /// Parses the guest's view of a fault, for an error of ours that the program did not catch.
-fn from_json(text: &str) -> Option<Fault> {
+fn fault_from_json(text: &str) -> Option<Fault> {
     let value: Value = from_str(text).ok()?;
     let string = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let number = |key: &str| value.get(key)?.as_u64()?.try_into().ok();
     let (line, column) = (number("line"), number("column"));
     Some(Fault {
-        kind: Kind::from_name(&string("kind")?)?,
+        kind: FaultKind::from_name(&string("kind")?)?,
         message: string("message")?,
         hint: string("hint"),
         agent_hint: None,
@@ -218,25 +222,25 @@ fn from_json(text: &str) -> Option<Fault> {
     })
 }
 
-fn is_users(frame: &JsStackFrame) -> bool {
-    frame.file_name.as_deref() == Some(source::NAME)
+fn is_user_frame(frame: &JsStackFrame) -> bool {
+    frame.file_name.as_deref() == Some(source::SCRIPT_NAME)
 }
 
-fn place(frame: &JsStackFrame) -> Option<(u32, u32)> {
+fn frame_position(frame: &JsStackFrame) -> Option<(u32, u32)> {
     let line = u32::try_from(frame.line_number?).ok()?;
     let column = u32::try_from(frame.column_number?).ok()?;
     Some((line, source::user_column(line, column)))
 }
 
-fn frame(frame: &JsStackFrame) -> Option<String> {
-    let (line, column) = place(frame)?;
+fn format_frame(frame: &JsStackFrame) -> Option<String> {
+    let (line, column) = frame_position(frame)?;
     let name = frame.function_name.as_deref().unwrap_or("program");
     Some(format!("{name} ({line}:{column})"))
 }
 
-fn cut(mut message: String) -> String {
-    if message.len() > MAX_MESSAGE {
-        let end = message.floor_char_boundary(MAX_MESSAGE);
+fn truncate_message(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE_BYTES {
+        let end = message.floor_char_boundary(MAX_MESSAGE_BYTES);
         message.truncate(end);
         message.push('…');
     }

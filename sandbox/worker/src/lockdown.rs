@@ -18,33 +18,33 @@ pub(crate) use self::linux::Lockdown;
 pub(crate) use self::macos::Lockdown;
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 pub(crate) use self::none::Lockdown;
-use crate::memory::Memory;
+use crate::memory::IsolateMemory;
 
 /// The lockdown of a system, in two steps. [`Walls::before_programs`] returns the names of the active layers.
-pub(crate) trait Walls: Sized {
+pub(crate) trait LockdownSteps: Sized {
     /// Called first, while there is one thread.
     fn before_engine() -> Self;
 
     /// Called when the engine and its threads are up, and before any program.
-    fn before_programs(self, memory: Memory) -> Vec<String>;
+    fn before_programs(self, memory: IsolateMemory) -> Vec<String>;
 }
 
 /// Writes a line to standard error, which the daemon logs. The guest cannot call this.
-pub(crate) fn complain(line: &str) {
+pub(crate) fn log_line(line: &str) {
     use std::io::Write;
     // There is no other place to report an error.
     drop(writeln!(std::io::stderr(), "{line}"));
 }
 
 /// Ends the process because the daemon has gone. The script may be in an endless loop and would never unwind.
-pub(crate) fn leave() -> ! {
-    at_once(0)
+pub(crate) fn exit_process() -> ! {
+    exit_without_destructors(0)
 }
 
 /// Ends the process after the engine ran out of memory, with the exit code that tells the daemon.
 #[cfg(any(feature = "v8", target_os = "macos"))]
-pub(crate) fn out_of_memory() -> ! {
-    at_once(mux_wire::EXIT_OUT_OF_MEMORY)
+pub(crate) fn exit_out_of_memory() -> ! {
+    exit_without_destructors(mux_wire::EXIT_OUT_OF_MEMORY)
 }
 
 /// Exits without running destructors: those of the engine wait for a script that is still running, or need memory.
@@ -52,7 +52,7 @@ pub(crate) fn out_of_memory() -> ! {
     unsafe_code,
     reason = "the standard library has no exit that runs no destructors"
 )]
-fn at_once(code: i32) -> ! {
+fn exit_without_destructors(code: i32) -> ! {
     // SAFETY: the call takes an integer, and nothing of this process is used after it.
     unsafe { nix::libc::_exit(code) }
 }

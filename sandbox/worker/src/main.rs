@@ -44,9 +44,9 @@
 mod arguments;
 mod bridge;
 #[cfg(feature = "v8")]
-mod buffers;
+mod buffer_allocator;
+mod daemon_link;
 mod fault;
-mod link;
 mod lockdown;
 mod memory;
 mod ops;
@@ -61,18 +61,18 @@ mod watchdog;
 
 use std::{env, path::Path, process::ExitCode, thread};
 
-use mux_wire::{FromWorker, ToWorker, VERSION};
+use mux_wire::{FRAME_VERSION, FromWorker, ToWorker};
 
 use crate::{
-    arguments::Task,
-    link::Link,
-    lockdown::{Lockdown, Walls as _},
-    runtime::{Basis, Isolate},
-    source::Checked,
+    arguments::WorkerCommand,
+    daemon_link::DaemonLink,
+    lockdown::{Lockdown, LockdownSteps as _},
+    runtime::{Isolate, IsolateOptions},
+    source::SourceCheck,
     watchdog::Watchdog,
 };
 
-const ENGINE: &str = if cfg!(feature = "quickjs") {
+const ENGINE_NAME: &str = if cfg!(feature = "quickjs") {
     "quickjs"
 } else {
     "v8"
@@ -83,24 +83,24 @@ compile_error!("choose one engine: for quickjs build with --no-default-features"
 
 /// The stack size of the script's thread in bytes: the parser recurses where a program nests, and the engine limits its
 /// own use. Untouched pages cost nothing.
-const STACK: usize = 64 << 20;
+const SCRIPT_STACK_BYTES: usize = 64 << 20;
 
 fn main() -> ExitCode {
     #[cfg(feature = "quickjs")]
     keep_no_bytecode();
-    let task = match arguments::parse(env::args_os().skip(1)) {
+    let task = match arguments::parse_arguments(env::args_os().skip(1)) {
         Ok(task) => task,
         Err(message) => {
-            lockdown::complain(&format!("mux-worker: {message}"));
+            lockdown::log_line(&format!("mux-worker: {message}"));
             return ExitCode::from(2);
         }
     };
     let basis = match task {
-        Task::MakeSnapshot => return snapshot::make(),
-        Task::Version => return say_version(),
-        Task::Serve { memory, snapshot } => Basis {
+        WorkerCommand::MakeSnapshot => return snapshot::make(),
+        WorkerCommand::Version => return print_version(),
+        WorkerCommand::Serve { memory, snapshot } => IsolateOptions {
             memory,
-            snapshot: snapshot.as_deref().and_then(loaded),
+            snapshot: snapshot.as_deref().and_then(load_snapshot),
         },
     };
     // From here on no file can be opened.
@@ -110,13 +110,13 @@ fn main() -> ExitCode {
     runtime::init_platform();
     let script = thread::Builder::new()
         .name("mux-script".into())
-        .stack_size(STACK)
-        .spawn(move || live(lockdown, basis));
+        .stack_size(SCRIPT_STACK_BYTES)
+        .spawn(move || run_script_thread(lockdown, basis));
     match script.map(thread::JoinHandle::join) {
         Ok(Ok(code)) => code,
         Ok(Err(_)) => ExitCode::FAILURE,
         Err(e) => {
-            lockdown::complain(&format!("mux-worker cannot start its thread: {e}"));
+            lockdown::log_line(&format!("mux-worker cannot start its thread: {e}"));
             ExitCode::FAILURE
         }
     }
@@ -144,37 +144,37 @@ fn engine_version() -> Option<String> {
 
 /// Prints the version, which `mux --version` reads.
 #[expect(clippy::print_stdout, reason = "asked for on the command line")]
-fn say_version() -> ExitCode {
+fn print_version() -> ExitCode {
     let build = env!("CARGO_PKG_VERSION");
     let version = engine_version().map_or_else(String::new, |version| format!(" {version}"));
-    println!("mux-worker {build} (engine {ENGINE}{version})");
+    println!("mux-worker {build} (engine {ENGINE_NAME}{version})");
     ExitCode::SUCCESS
 }
 
 /// Loads the snapshot. It only makes isolates cheaper: on an error they are built without.
-fn loaded(path: &Path) -> Option<&'static [u8]> {
+fn load_snapshot(path: &Path) -> Option<&'static [u8]> {
     snapshot::load(path)
         .inspect_err(|e| {
             let path = path.display();
-            lockdown::complain(&format!(
+            lockdown::log_line(&format!(
                 "mux-worker continues without the snapshot {path}: {e}"
             ));
         })
         .ok()
 }
 
-fn live(lockdown: Lockdown, basis: Basis) -> ExitCode {
-    let (link, frames) = match Link::open() {
+fn run_script_thread(lockdown: Lockdown, basis: IsolateOptions) -> ExitCode {
+    let (link, frames) = match DaemonLink::open() {
         Ok(opened) => opened,
         Err(e) => {
-            lockdown::complain(&format!("mux-worker is started by muxd, not by hand: {e}"));
+            lockdown::log_line(&format!("mux-worker is started by muxd, not by hand: {e}"));
             return ExitCode::from(2);
         }
     };
     let watchdog = match Watchdog::start() {
         Ok(watchdog) => watchdog,
         Err(e) => {
-            lockdown::complain(&format!("mux-worker cannot start its watchdog: {e}"));
+            lockdown::log_line(&format!("mux-worker cannot start its watchdog: {e}"));
             return ExitCode::FAILURE;
         }
     };
@@ -183,28 +183,28 @@ fn live(lockdown: Lockdown, basis: Basis) -> ExitCode {
         .enable_time()
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
-    let serve = serve(link, frames, lockdown, (basis, watchdog));
+    let serve = serve_programs(link, frames, lockdown, (basis, watchdog));
     match tokio.block_on(tokio::task::LocalSet::new().run_until(serve)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            lockdown::complain(&format!("mux-worker exits: {e}"));
+            lockdown::log_line(&format!("mux-worker exits: {e}"));
             ExitCode::FAILURE
         }
     }
 }
 
 /// Runs one program after another, each in a fresh isolate that is built before the program arrives.
-async fn serve(
-    link: Link,
-    mut frames: link::Frames,
+async fn serve_programs(
+    link: DaemonLink,
+    mut frames: daemon_link::FrameReceiver,
     lockdown: Lockdown,
-    (basis, watchdog): (Basis, Watchdog),
+    (basis, watchdog): (IsolateOptions, Watchdog),
 ) -> Result<(), mux_wire::FrameError> {
     let mut isolate = Isolate::build(&link, &watchdog, basis);
     // The first isolate has started every thread that the engine needs.
     link.send(&FromWorker::Hello {
-        version: VERSION,
-        engine: ENGINE.into(),
+        version: FRAME_VERSION,
+        engine: ENGINE_NAME.into(),
         engine_version: engine_version(),
         layers: lockdown.before_programs(basis.memory),
         snapshot: basis.snapshot.is_some(),
@@ -215,7 +215,7 @@ async fn serve(
             match frames.recv().await {
                 Some(ToWorker::Run(program)) => break program,
                 Some(ToWorker::Check { source }) => {
-                    let Checked { faults, warnings } = source::check(&source);
+                    let SourceCheck { faults, warnings } = source::check_source(&source);
                     link.send(&FromWorker::Checked { faults, warnings })?;
                 }
                 // A late answer for a run that has just ended.

@@ -5,30 +5,30 @@
 use std::ops::RangeInclusive;
 
 /// The default of both budgets, in MiB.
-const DEFAULT: u32 = 64;
+const DEFAULT_MIB: u32 = 64;
 const MIB: usize = 1 << 20;
 
 /// Budgets of one isolate, in MiB.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Memory {
+pub(crate) struct IsolateMemory {
     pub(crate) heap: u32,
     /// All array buffers together, which the heap does not count.
     pub(crate) buffers: u32,
 }
 
-impl Default for Memory {
+impl Default for IsolateMemory {
     fn default() -> Self {
         Self {
-            heap: DEFAULT,
-            buffers: DEFAULT,
+            heap: DEFAULT_MIB,
+            buffers: DEFAULT_MIB,
         }
     }
 }
 
-impl Memory {
+impl IsolateMemory {
     /// The allowed heap sizes: the engine does not start with less, and no machine has more.
-    pub(crate) const HEAP: RangeInclusive<u32> = 8..=65_536;
-    pub(crate) const BUFFERS: RangeInclusive<u32> = 1..=65_536;
+    pub(crate) const HEAP_MIB_RANGE: RangeInclusive<u32> = 8..=65_536;
+    pub(crate) const BUFFERS_MIB_RANGE: RangeInclusive<u32> = 1..=65_536;
 
     pub(crate) fn heap_bytes(self) -> usize {
         self.heap as usize * MIB
@@ -45,8 +45,8 @@ impl Memory {
     /// of calls (16 MiB each, twice in memory), the parser and the compiler.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     pub(crate) fn process_bytes(self) -> usize {
-        const REST: usize = 64 * MIB;
-        2 * self.heap_bytes() + self.buffers as usize * MIB + REST
+        const PROCESS_RESERVE_BYTES: usize = 64 * MIB;
+        2 * self.heap_bytes() + self.buffers as usize * MIB + PROCESS_RESERVE_BYTES
     }
 
     pub(crate) fn heap_hint(self) -> String {

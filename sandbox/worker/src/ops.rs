@@ -9,9 +9,9 @@ use deno_core::{
     Extension, ExtensionFileSource, OpDecl, OpState, ascii_str_include, op2, v8::IsolateHandle,
 };
 use deno_error::JsErrorBox;
-use mux_wire::{Level, Target};
+use mux_wire::{CallTarget, ConsoleLevel};
 
-use crate::{bridge::Bridge, fault, watchdog::Watchdog};
+use crate::{bridge::OpBridge, fault, watchdog::Watchdog};
 
 deno_core::extension!(
     mux,
@@ -31,14 +31,14 @@ deno_core::extension!(
         web::op_mux_url_set,
     ],
     esm_entry_point = "ext:mux/boot.js",
-    middleware = without_danger,
+    middleware = disable_dangerous_op,
 );
 
 /// The extension with the scripts of the guest's realm embedded: the macro above would read them from the source
 /// directory at every start. The ops find their [`Bridge`] in the state of the runtime, where it is put once the
 /// isolate is built.
 pub(crate) fn extension() -> Extension {
-    const SCRIPTS: &[ExtensionFileSource] = &[
+    const PRELUDE_SCRIPTS: &[ExtensionFileSource] = &[
         ExtensionFileSource::new("ext:mux/boot.js", ascii_str_include!("js/boot.js")),
         ExtensionFileSource::new("ext:mux/console.js", ascii_str_include!("js/console.js")),
         ExtensionFileSource::new("ext:mux/json.js", ascii_str_include!("js/json.js")),
@@ -50,14 +50,14 @@ pub(crate) fn extension() -> Extension {
         ExtensionFileSource::new("ext:mux/worlds.js", ascii_str_include!("js/worlds.js")),
     ];
     Extension {
-        esm_files: SCRIPTS.into(),
+        esm_files: PRELUDE_SCRIPTS.into(),
         ..mux::init()
     }
 }
 
 /// Disables deno_core's own ops that end the process, write to its output, compile text or reach its resources.
-fn without_danger(op: OpDecl) -> OpDecl {
-    const DISABLED: &[&str] = &[
+fn disable_dangerous_op(op: OpDecl) -> OpDecl {
+    const DISABLED_OPS: &[&str] = &[
         "op_panic",
         "op_print",
         "op_eval_context",
@@ -79,7 +79,7 @@ fn without_danger(op: OpDecl) -> OpDecl {
         "op_shutdown",
         "op_memory_usage",
     ];
-    if DISABLED.contains(&op.name) {
+    if DISABLED_OPS.contains(&op.name) {
         op.disable()
     } else {
         op
@@ -87,18 +87,18 @@ fn without_danger(op: OpDecl) -> OpDecl {
 }
 
 /// Sends the call and waits for its answer. Returns `+` and the value, or `-` and the fault.
-async fn call(
+async fn call_daemon(
     state: Rc<RefCell<OpState>>,
-    target: Target,
+    target: CallTarget,
     arguments: String,
 ) -> Result<String, JsErrorBox> {
     let answer = state
         .borrow_mut()
-        .borrow_mut::<Bridge>()
-        .call(target, arguments)?;
+        .borrow_mut::<OpBridge>()
+        .send_call(target, arguments)?;
     match answer.await {
         Ok(Ok(value)) => Ok(format!("+{value}")),
-        Ok(Err(fault)) => Ok(format!("-{}", fault::to_json(&fault))),
+        Ok(Err(fault)) => Ok(format!("-{}", fault::fault_to_json(&fault))),
         Err(_) => Err(JsErrorBox::generic("the run has ended")),
     }
 }
@@ -111,8 +111,8 @@ async fn op_mux_call(
     #[string] tool: String,
     #[string] arguments: String,
 ) -> Result<String, JsErrorBox> {
-    let target = Target::Named { server, tool };
-    call(state, target, arguments).await
+    let target = CallTarget::Named { server, tool };
+    call_daemon(state, target, arguments).await
 }
 
 #[op2]
@@ -123,8 +123,8 @@ async fn op_mux_call_path(
     raw: bool,
     #[string] arguments: String,
 ) -> Result<String, JsErrorBox> {
-    let target = Target::Path { path, raw };
-    call(state, target, arguments).await
+    let target = CallTarget::Path { path, raw };
+    call_daemon(state, target, arguments).await
 }
 
 /// Calls a function of the daemon itself.
@@ -135,28 +135,30 @@ async fn op_mux_call_own(
     #[string] name: String,
     #[string] arguments: String,
 ) -> Result<String, JsErrorBox> {
-    let target = Target::Own { name };
-    call(state, target, arguments).await
+    let target = CallTarget::Own { name };
+    call_daemon(state, target, arguments).await
 }
 
 /// Emits a part. Returns null, or the fault as JSON text if the part does not fit.
 #[op2]
 #[string]
 fn op_mux_emit(state: &mut OpState, #[string] part: String) -> Option<String> {
-    let refused = state.borrow_mut::<Bridge>().emit(part).err()?;
-    Some(fault::to_json(&refused))
+    let refused = state.borrow_mut::<OpBridge>().send_part(part).err()?;
+    Some(fault::fault_to_json(&refused))
 }
 
 #[op2(fast)]
 fn op_mux_console(state: &mut OpState, #[smi] level: u32, #[string] text: String) {
     let level = match level {
-        0 => Level::Debug,
-        2 => Level::Info,
-        3 => Level::Warn,
-        4 => Level::Error,
-        _ => Level::Log,
+        0 => ConsoleLevel::Debug,
+        2 => ConsoleLevel::Info,
+        3 => ConsoleLevel::Warn,
+        4 => ConsoleLevel::Error,
+        _ => ConsoleLevel::Log,
     };
-    state.borrow_mut::<Bridge>().print(level, text);
+    state
+        .borrow_mut::<OpBridge>()
+        .send_console_line(level, text);
 }
 
 /// Called when the program has returned or thrown: code that goes on after that is stopped.
@@ -169,6 +171,6 @@ fn op_mux_ended(state: &mut OpState) {
 /// Milliseconds since the run began, in steps of 0.1, too coarse to time caches.
 #[op2(fast)]
 fn op_mux_now(state: &mut OpState) -> f64 {
-    let elapsed = state.borrow::<Bridge>().elapsed();
+    let elapsed = state.borrow::<OpBridge>().elapsed();
     (elapsed.as_secs_f64() * 10_000.0).floor() / 10.0
 }

@@ -2,8 +2,8 @@
 //!
 //! Invariant: no two programs ever share an isolate, a context or a global.
 
-mod build;
-mod host;
+mod host_object;
+mod isolate_build;
 
 use std::{
     cell::Cell,
@@ -22,9 +22,12 @@ use deno_core::{
 use mux_wire::{Fault, Program, ToWorker};
 
 #[cfg(feature = "v8")]
-pub(crate) use self::build::world_for_snapshot;
-pub(crate) use self::build::{Basis, init_platform};
-use crate::{bridge::Bridge, fault, link::Frames, memory::Memory, source, watchdog::Watchdog};
+pub(crate) use self::isolate_build::runtime_for_snapshot;
+pub(crate) use self::isolate_build::{IsolateOptions, init_platform};
+use crate::{
+    bridge::OpBridge, daemon_link::FrameReceiver, fault, memory::IsolateMemory, source,
+    watchdog::Watchdog,
+};
 
 /// An isolate in which only our own prelude has run.
 pub(crate) struct Isolate {
@@ -32,7 +35,7 @@ pub(crate) struct Isolate {
     host: v8::Global<v8::Object>,
     out_of_memory: Rc<Cell<bool>>,
     watchdog: Watchdog,
-    memory: Memory,
+    memory: IsolateMemory,
 }
 
 impl Isolate {
@@ -40,19 +43,19 @@ impl Isolate {
     pub(crate) async fn run(
         mut self,
         program: Program,
-        frames: &mut Frames,
+        frames: &mut FrameReceiver,
     ) -> Result<String, Fault> {
-        let script = source::prepare(&program.source).map_err(source::first_with_rest)?;
+        let script = source::prepare_script(&program.source).map_err(source::merge_faults)?;
         self.runtime
             .op_state()
             .borrow_mut()
-            .borrow_mut::<Bridge>()
-            .begin(&program);
+            .borrow_mut::<OpBridge>()
+            .start_program(&program);
         let outcome = self.evaluate(script, &program, frames).await;
         self.watchdog.disarm();
         let text = outcome?;
         if text.len() > program.max_result as usize {
-            return Err(fault::result_too_large(text.len(), program.max_result));
+            return Err(fault::result_limit_fault(text.len(), program.max_result));
         }
         Ok(text)
     }
@@ -61,31 +64,35 @@ impl Isolate {
         &mut self,
         script: String,
         program: &Program,
-        frames: &mut Frames,
+        frames: &mut FrameReceiver,
     ) -> Result<String, Fault> {
         let function = self
             .runtime
-            .execute_script(source::NAME, script)
-            .map_err(|error| fault::uncompilable(&error, self.memory))?;
-        let promise = self.start(&function, program)?;
+            .execute_script(source::SCRIPT_NAME, script)
+            .map_err(|error| fault::compile_fault(&error, self.memory))?;
+        let promise = self.start_program(&function, program)?;
         poll_fn(|cx| {
             while let Poll::Ready(frame) = frames.poll_recv(cx) {
                 match frame {
-                    Some(ToWorker::CallDone { call, outcome }) => self.answer(call, outcome),
+                    Some(ToWorker::CallDone { call, outcome }) => {
+                        self.deliver_answer(call, outcome)
+                    }
                     // One program at a time: a second one is an error of the daemon.
                     Some(ToWorker::Run(_) | ToWorker::Check { .. }) => {
-                        return Poll::Ready(Err(fault::internal("a program is running already")));
+                        return Poll::Ready(Err(fault::internal_fault(
+                            "a program is running already",
+                        )));
                     }
-                    None => return Poll::Ready(Err(fault::stopped())),
+                    None => return Poll::Ready(Err(fault::stopped_fault())),
                 }
             }
-            self.poll(cx, &promise)
+            self.poll_program(cx, &promise)
         })
         .await
     }
 
     /// Passes the program its input and calls it.
-    fn start(
+    fn start_program(
         &mut self,
         function: &v8::Global<v8::Value>,
         program: &Program,
@@ -98,30 +105,38 @@ impl Isolate {
         let started = {
             scope!(scope, self.runtime);
             v8::tc_scope!(let scope, scope);
-            host::start(scope, &self.host, function, program, &limits.to_string())
-                .map(|promise| v8::Global::new(scope, promise))
-                .ok_or_else(|| {
-                    scope
-                        .exception()
-                        .map(|exception| JsError::from_v8_exception(scope, exception))
-                })
+            host_object::start_guest_program(
+                scope,
+                &self.host,
+                function,
+                program,
+                &limits.to_string(),
+            )
+            .map(|promise| v8::Global::new(scope, promise))
+            .ok_or_else(|| {
+                scope
+                    .exception()
+                    .map(|exception| JsError::from_v8_exception(scope, exception))
+            })
         };
         started.map_err(|error| match error {
             // A script that loops before its first `await` is stopped here.
-            Some(error) if !self.out_of_memory.get() => fault::thrown(&error, None, self.memory),
-            _ => self.ended(),
+            Some(error) if !self.out_of_memory.get() => {
+                fault::thrown_fault(&error, None, self.memory)
+            }
+            _ => self.termination_fault(),
         })
     }
 
-    fn answer(&mut self, call: u32, outcome: Result<String, Fault>) {
+    fn deliver_answer(&mut self, call: u32, outcome: Result<String, Fault>) {
         self.runtime
             .op_state()
             .borrow_mut()
-            .borrow_mut::<Bridge>()
-            .answer(call, outcome);
+            .borrow_mut::<OpBridge>()
+            .deliver_answer(call, outcome);
     }
 
-    fn poll(
+    fn poll_program(
         &mut self,
         cx: &mut Context<'_>,
         promise: &v8::Global<v8::Promise>,
@@ -135,7 +150,7 @@ impl Isolate {
             .runtime
             .poll_event_loop(cx, PollEventLoopOptions::default());
         if self.out_of_memory.get() {
-            return Poll::Ready(Err(fault::memory(self.memory)));
+            return Poll::Ready(Err(fault::heap_limit_fault(self.memory)));
         }
         let stopped = self.watchdog.has_stopped();
         if stopped {
@@ -144,18 +159,18 @@ impl Isolate {
         }
         // The runtime fails instead of reporting tens of thousands of rejections at once.
         let untold = matches!(turn, Poll::Ready(Err(_))) && !stopped;
-        if let Some(outcome) = self.settled(promise, untold) {
+        if let Some(outcome) = self.settled_outcome(promise, untold) {
             return Poll::Ready(outcome);
         }
         match turn {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(())) => Poll::Ready(Err(fault::deadlock())),
-            Poll::Ready(Err(error)) => Poll::Ready(Err(self.failed(error))),
+            Poll::Ready(Ok(())) => Poll::Ready(Err(fault::deadlock_fault())),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(self.event_loop_fault(error))),
         }
     }
 
     /// The outcome of the program's promise, once it is settled.
-    fn settled(
+    fn settled_outcome(
         &mut self,
         promise: &v8::Global<v8::Promise>,
         untold: bool,
@@ -167,7 +182,7 @@ impl Isolate {
             v8::PromiseState::Fulfilled => {
                 let text = promise.result(scope).to_rust_string_lossy(scope);
                 let host = v8::Local::new(scope, &self.host);
-                if let Some(finish) = host::method(scope, host, "finish") {
+                if let Some(finish) = host_object::host_method(scope, host, "finish") {
                     // It may print a warning; an error in it does not change the result.
                     let untold = v8::Boolean::new(scope, untold);
                     _ = finish.call(scope, host.into(), &[untold.into()]);
@@ -176,28 +191,32 @@ impl Isolate {
             }
             v8::PromiseState::Rejected => {
                 let exception = promise.result(scope);
-                let marked = host::mark(scope, &self.host, exception);
+                let marked = host_object::attached_fault(scope, &self.host, exception);
                 let error = JsError::from_v8_exception(scope, exception);
-                Some(Err(fault::thrown(&error, marked.as_deref(), self.memory)))
+                Some(Err(fault::thrown_fault(
+                    &error,
+                    marked.as_deref(),
+                    self.memory,
+                )))
             }
         }
     }
 
     /// The fault for an error of the event loop itself: thrown in a timer, or a termination.
-    fn failed(&self, error: CoreError) -> Fault {
+    fn event_loop_fault(&self, error: CoreError) -> Fault {
         match error.into_kind() {
-            CoreErrorKind::Js(error) if is_termination(&error) => self.ended(),
-            CoreErrorKind::Js(error) => fault::thrown(&error, None, self.memory),
-            CoreErrorKind::ExecutionTerminated => self.ended(),
-            other => fault::internal(CoreError::from(other)),
+            CoreErrorKind::Js(error) if is_termination(&error) => self.termination_fault(),
+            CoreErrorKind::Js(error) => fault::thrown_fault(&error, None, self.memory),
+            CoreErrorKind::ExecutionTerminated => self.termination_fault(),
+            other => fault::internal_fault(CoreError::from(other)),
         }
     }
 
-    fn ended(&self) -> Fault {
+    fn termination_fault(&self) -> Fault {
         if self.out_of_memory.get() {
-            fault::memory(self.memory)
+            fault::heap_limit_fault(self.memory)
         } else {
-            fault::stopped()
+            fault::stopped_fault()
         }
     }
 }

@@ -15,20 +15,20 @@ use std::{
 };
 
 use crate::{
-    lockdown::{self, Lockdown, Walls as _},
-    memory::Memory,
+    lockdown::{self, Lockdown, LockdownSteps as _},
+    memory::IsolateMemory,
     runtime,
 };
 
 /// The first bytes of a snapshot. Changes with the header below.
-const MAGIC: [u8; 8] = *b"muxsnap1";
+const SNAPSHOT_MAGIC: [u8; 8] = *b"muxsnap1";
 /// The header length in bytes: magic, length and time of the program file, length and checksum of the blob;
 /// little-endian.
-const HEADER: usize = 40;
+const HEADER_BYTES: usize = 40;
 
 /// Why a snapshot is not used.
 #[derive(Debug)]
-pub(crate) enum Unusable {
+pub(crate) enum SnapshotLoadError {
     Io(io::Error),
     NotOne,
     OtherProgram,
@@ -36,20 +36,20 @@ pub(crate) enum Unusable {
     Damaged,
 }
 
-impl From<io::Error> for Unusable {
+impl From<io::Error> for SnapshotLoadError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl fmt::Display for Unusable {
+impl fmt::Display for SnapshotLoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
             Self::NotOne => f.write_str("it is not a snapshot"),
             Self::OtherProgram => f.write_str("another mux-worker made it"),
             Self::TooLong(length) => {
-                let most = mux_wire::MAX_SNAPSHOT;
+                let most = mux_wire::MAX_SNAPSHOT_BYTES;
                 write!(f, "its {length} bytes are over the limit of {most}")
             }
             Self::Damaged => f.write_str("its checksum differs"),
@@ -59,12 +59,12 @@ impl fmt::Display for Unusable {
 
 /// Identifies the program file of this process: two builds differ in length or time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Program {
+pub(crate) struct ProgramFileId {
     length: u64,
     modified: u64,
 }
 
-impl Program {
+impl ProgramFileId {
     /// Must be called while files can be opened.
     pub(crate) fn own() -> io::Result<Self> {
         let found = env::current_exe()?.metadata()?;
@@ -78,37 +78,42 @@ impl Program {
 }
 
 /// Loads the blob from this file, for the rest of the process's life. Must be called while files can be opened.
-pub(crate) fn load(path: &Path) -> Result<&'static [u8], Unusable> {
-    let blob = read(File::open(path)?, Program::own()?)?;
+pub(crate) fn load(path: &Path) -> Result<&'static [u8], SnapshotLoadError> {
+    let blob = read_snapshot(File::open(path)?, ProgramFileId::own()?)?;
     Ok(Box::leak(blob.into_boxed_slice()))
 }
 
 /// Reads the file once and verifies what was read, so that the file may change or be removed meanwhile.
-fn read(mut file: impl io::Read, program: Program) -> Result<Vec<u8>, Unusable> {
-    let mut header = [0; HEADER];
-    file.read_exact(&mut header).map_err(|_| Unusable::NotOne)?;
+fn read_snapshot(
+    mut file: impl io::Read,
+    program: ProgramFileId,
+) -> Result<Vec<u8>, SnapshotLoadError> {
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact(&mut header)
+        .map_err(|_| SnapshotLoadError::NotOne)?;
     let number = |place: usize| {
         let bytes = header[place..place + 8].try_into();
         u64::from_le_bytes(bytes.expect("eight bytes are eight"))
     };
-    if header[..8] != MAGIC {
-        return Err(Unusable::NotOne);
+    if header[..8] != SNAPSHOT_MAGIC {
+        return Err(SnapshotLoadError::NotOne);
     }
-    let maker = Program {
+    let maker = ProgramFileId {
         length: number(8),
         modified: number(16),
     };
     if maker != program {
-        return Err(Unusable::OtherProgram);
+        return Err(SnapshotLoadError::OtherProgram);
     }
     let length = number(24);
     let fits = usize::try_from(length).ok();
-    let fits = fits.filter(|length| *length <= mux_wire::MAX_SNAPSHOT - HEADER);
-    let mut blob = vec![0; fits.ok_or(Unusable::TooLong(length))?];
-    file.read_exact(&mut blob).map_err(|_| Unusable::Damaged)?;
+    let fits = fits.filter(|length| *length <= mux_wire::MAX_SNAPSHOT_BYTES - HEADER_BYTES);
+    let mut blob = vec![0; fits.ok_or(SnapshotLoadError::TooLong(length))?];
+    file.read_exact(&mut blob)
+        .map_err(|_| SnapshotLoadError::Damaged)?;
     let rest = file.read(&mut [0])?;
     if rest != 0 || checksum(&blob) != number(32) {
-        return Err(Unusable::Damaged);
+        return Err(SnapshotLoadError::Damaged);
     }
     Ok(blob)
 }
@@ -121,9 +126,9 @@ fn checksum(blob: &[u8]) -> u64 {
     hasher.finish()
 }
 
-fn with_header(blob: &[u8], program: Program) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER + blob.len());
-    bytes.extend(MAGIC);
+fn with_header(blob: &[u8], program: ProgramFileId) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + blob.len());
+    bytes.extend(SNAPSHOT_MAGIC);
     for number in [
         program.length,
         program.modified,
@@ -138,10 +143,10 @@ fn with_header(blob: &[u8], program: Program) -> Vec<u8> {
 
 /// Makes a snapshot and writes it to standard output. The process must do nothing else.
 pub(crate) fn make() -> ExitCode {
-    let program = match Program::own() {
+    let program = match ProgramFileId::own() {
         Ok(program) => program,
         Err(e) => {
-            lockdown::complain(&format!("mux-worker cannot read its own program file: {e}"));
+            lockdown::log_line(&format!("mux-worker cannot read its own program file: {e}"));
             return ExitCode::FAILURE;
         }
     };
@@ -153,15 +158,15 @@ pub(crate) fn make() -> ExitCode {
         .build()
         .expect("a current-thread runtime needs no resources that can be missing");
     let _entered = tokio.enter();
-    let world = runtime::world_for_snapshot();
+    let world = runtime::runtime_for_snapshot();
     // All files are open and the engine's threads are running.
-    lockdown.before_programs(Memory::default());
+    lockdown.before_programs(IsolateMemory::default());
     let bytes = with_header(&world.snapshot(), program);
     let mut output = io::stdout();
     match output.write_all(&bytes).and_then(|()| output.flush()) {
-        Ok(()) => lockdown::leave(),
+        Ok(()) => lockdown::exit_process(),
         Err(e) => {
-            lockdown::complain(&format!("mux-worker cannot write the snapshot: {e}"));
+            lockdown::log_line(&format!("mux-worker cannot write the snapshot: {e}"));
             ExitCode::FAILURE
         }
     }
@@ -171,7 +176,7 @@ pub(crate) fn make() -> ExitCode {
 mod tests {
     use super::*;
 
-    const OURS: Program = Program {
+    const OURS: ProgramFileId = ProgramFileId {
         length: 5,
         modified: 7,
     };
@@ -179,7 +184,7 @@ mod tests {
     #[test]
     fn snapshot_round_trips() {
         let bytes = with_header(b"the world", OURS);
-        assert_eq!(read(bytes.as_slice(), OURS).unwrap(), b"the world");
+        assert_eq!(read_snapshot(bytes.as_slice(), OURS).unwrap(), b"the world");
     }
 
     #[test]
@@ -188,7 +193,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut harmed = bytes.clone();
             harmed[bit / 8] ^= 1 << (bit % 8);
-            assert!(read(harmed.as_slice(), OURS).is_err(), "bit {bit}");
+            assert!(read_snapshot(harmed.as_slice(), OURS).is_err(), "bit {bit}");
         }
     }
 
@@ -196,25 +201,28 @@ mod tests {
     fn truncated_or_extended_snapshot_is_refused() {
         let mut bytes = with_header(b"the world", OURS);
         for length in 0..bytes.len() {
-            assert!(read(&bytes[..length], OURS).is_err(), "{length} bytes");
+            assert!(
+                read_snapshot(&bytes[..length], OURS).is_err(),
+                "{length} bytes"
+            );
         }
         bytes.push(0);
         assert!(matches!(
-            read(bytes.as_slice(), OURS),
-            Err(Unusable::Damaged)
+            read_snapshot(bytes.as_slice(), OURS),
+            Err(SnapshotLoadError::Damaged)
         ));
     }
 
     #[test]
     fn snapshot_of_another_build_is_refused() {
         let bytes = with_header(b"the world", OURS);
-        let newer = Program {
+        let newer = ProgramFileId {
             modified: 8,
             ..OURS
         };
         assert!(matches!(
-            read(bytes.as_slice(), newer),
-            Err(Unusable::OtherProgram)
+            read_snapshot(bytes.as_slice(), newer),
+            Err(SnapshotLoadError::OtherProgram)
         ));
     }
 }

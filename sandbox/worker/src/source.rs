@@ -3,15 +3,15 @@
 //! Invariant: no code moves. Types are blanked out in place, a Markdown fence becomes an empty line, and the wrapper
 //! that makes `await` and `return` legal precedes the first line, whose columns are corrected by [`user_column`].
 
-mod nesting;
+mod nesting_depth;
 mod warnings;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use deno_core::serde_json::json;
 use mux_wire::{
-    Fault, Kind, absent,
-    program::{PREFIX, SUFFIX, without_frame},
+    Fault, FaultKind, missing_globals,
+    program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence},
 };
 use swc_common::{
     BytePos, GLOBALS, Globals, SourceMap,
@@ -23,7 +23,7 @@ use swc_ts_fast_strip::{Mode, Options, operate};
 use crate::fault;
 
 /// The name of the script in stack traces.
-pub(crate) const NAME: &str = "program.ts";
+pub(crate) const SCRIPT_NAME: &str = "program.ts";
 
 /// The column in the user's source for a column of the script.
 pub(crate) fn user_column(line: u32, column: u32) -> u32 {
@@ -36,24 +36,24 @@ pub(crate) fn user_column(line: u32, column: u32) -> u32 {
 
 /// How many columns the first line of the script is shifted.
 pub(crate) fn prefix_length() -> u32 {
-    u32::try_from(PREFIX.len()).expect("the prefix is short")
+    u32::try_from(WRAPPER_PREFIX.len()).expect("the prefix is short")
 }
 
 /// The findings of a check, which does not run the program.
-pub(crate) struct Checked {
+pub(crate) struct SourceCheck {
     /// Why the program cannot run.
     pub(crate) faults: Vec<Fault>,
     /// What will probably fail if it runs.
     pub(crate) warnings: Vec<Fault>,
 }
 
-pub(crate) fn check(source: &str) -> Checked {
-    match prepare(source) {
-        Ok(script) => Checked {
+pub(crate) fn check_source(source: &str) -> SourceCheck {
+    match prepare_script(source) {
+        Ok(script) => SourceCheck {
             faults: Vec::new(),
-            warnings: warnings::of(&script),
+            warnings: warnings::program_warnings(&script),
         },
-        Err(faults) => Checked {
+        Err(faults) => SourceCheck {
             faults,
             warnings: Vec::new(),
         },
@@ -61,24 +61,29 @@ pub(crate) fn check(source: &str) -> Checked {
 }
 
 /// Turns the source into a script whose value is an async function, or returns all errors in it.
-pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
-    let plain = without_frame(source);
-    let nesting = nesting::of(&plain);
+pub(crate) fn prepare_script(source: &str) -> Result<String, Vec<Fault>> {
+    let plain = strip_bom_hashbang_and_fence(source);
+    let nesting = nesting_depth::measure_nesting(&plain);
     if let Some((line, column)) = nesting.too_deep {
-        return Err(vec![fault::too_deep(nesting::MOST, line, column)]);
+        return Err(vec![fault::nesting_limit_fault(
+            nesting_depth::MAX_NESTING_DEPTH,
+            line,
+            column,
+        )]);
     }
-    let script = parsed(&plain, PREFIX, SUFFIX).map_err(|mut faults| {
-        if closes_too_often(&plain) {
-            faults.truncate(1);
-            ends_early(&mut faults[0]);
-        }
-        faults
-    })?;
+    let script =
+        parse_and_strip(&plain, WRAPPER_PREFIX, WRAPPER_SUFFIX).map_err(|mut faults| {
+            if has_extra_closing_bracket(&plain) {
+                faults.truncate(1);
+                mark_extra_bracket(&mut faults[0]);
+            }
+            faults
+        })?;
     if !nesting.balanced {
         // A program that closes our wrapper and opens a similar one does not parse inside a different wrapper.
-        parsed(&plain, OTHER_PREFIX, OTHER_SUFFIX).map_err(|mut faults| {
+        parse_and_strip(&plain, ALTERNATE_PREFIX, ALTERNATE_SUFFIX).map_err(|mut faults| {
             faults.truncate(1);
-            ends_early(&mut faults[0]);
+            mark_extra_bracket(&mut faults[0]);
             faults
         })?;
     }
@@ -86,49 +91,49 @@ pub(crate) fn prepare(source: &str) -> Result<String, Vec<Fault>> {
 }
 
 /// As long as [`PREFIX`], so that positions are the same.
-const OTHER_PREFIX: &str = "async function program()   { ";
-const OTHER_SUFFIX: &str = "\n}";
-const _: () = assert!(OTHER_PREFIX.len() == PREFIX.len());
+const ALTERNATE_PREFIX: &str = "async function program()   { ";
+const ALTERNATE_SUFFIX: &str = "\n}";
+const _: () = assert!(ALTERNATE_PREFIX.len() == WRAPPER_PREFIX.len());
 
 /// Parses the program between prefix and suffix. Returns the script without types, or all errors.
-fn parsed(plain: &str, prefix: &str, suffix: &str) -> Result<String, Vec<Fault>> {
+fn parse_and_strip(plain: &str, prefix: &str, suffix: &str) -> Result<String, Vec<Fault>> {
     let map: Lrc<SourceMap> = Lrc::default();
-    let found = Arc::new(Mutex::new(Reports::new()));
-    let handler = Handler::with_emitter(true, false, Box::new(Collector(Arc::clone(&found))));
-    strip(&map, &handler, format!("{prefix}{plain}{suffix}")).map_err(|problem| {
+    let found = Arc::new(Mutex::new(ParserReports::new()));
+    let handler = Handler::with_emitter(true, false, Box::new(ReportCollector(Arc::clone(&found))));
+    strip_types(&map, &handler, format!("{prefix}{plain}{suffix}")).map_err(|problem| {
         let found = found.lock().unwrap_or_else(PoisonError::into_inner);
         let mut faults: Vec<Fault> = found
             .iter()
-            .map(|(position, message)| fault(&map, plain, *position, message))
+            .map(|(position, message)| parser_fault(&map, plain, *position, message))
             .collect();
         faults.sort_by_key(|fault| (fault.line, fault.column));
         faults.dedup();
         if faults.is_empty() {
-            faults.push(syntax(problem));
+            faults.push(syntax_fault(problem));
         }
         faults
     })
 }
 
 /// Rewrites a fault for a program in which a bracket closes the wrapper.
-fn ends_early(fault: &mut Fault) {
+fn mark_extra_bracket(fault: &mut Fault) {
     fault.message = "one `}` before this is too many".into();
     fault.hint = None;
 }
 
 /// Whether the program parses with one more opening bracket, so it has one closing bracket too many.
-fn closes_too_often(plain: &str) -> bool {
-    let silent = Handler::with_emitter(true, false, Box::new(Collector(Arc::default())));
-    let opened = format!("{PREFIX}{{{plain}{SUFFIX}");
-    strip(&Lrc::default(), &silent, opened).is_ok()
+fn has_extra_closing_bracket(plain: &str) -> bool {
+    let silent = Handler::with_emitter(true, false, Box::new(ReportCollector(Arc::default())));
+    let opened = format!("{WRAPPER_PREFIX}{{{plain}{WRAPPER_SUFFIX}");
+    strip_types(&Lrc::default(), &silent, opened).is_ok()
 }
 
 /// Strips the types from the text. The error is the parser's summary.
-fn strip(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String, String> {
+fn strip_types(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String, String> {
     let options = Options {
         module: Some(true),
         mode: Mode::StripOnly,
-        filename: Some(NAME.into()),
+        filename: Some(SCRIPT_NAME.into()),
         ..Options::default()
     };
     let stripped = GLOBALS.set(&Globals::default(), || operate(map, handler, text, options));
@@ -138,12 +143,12 @@ fn strip(map: &Lrc<SourceMap>, handler: &Handler, text: String) -> Result<String
 }
 
 /// The reports of the parser: position and message.
-type Reports = Vec<(Option<BytePos>, String)>;
+type ParserReports = Vec<(Option<BytePos>, String)>;
 
 /// Collects the reports instead of printing them.
-struct Collector(Arc<Mutex<Reports>>);
+struct ReportCollector(Arc<Mutex<ParserReports>>);
 
-impl Emitter for Collector {
+impl Emitter for ReportCollector {
     fn emit(&mut self, diagnostic: &mut DiagnosticBuilder<'_>) {
         let position = diagnostic.span.primary_span().map(|span| span.lo);
         self.0
@@ -153,8 +158,8 @@ impl Emitter for Collector {
     }
 }
 
-fn fault(map: &SourceMap, plain: &str, position: Option<BytePos>, message: &str) -> Fault {
-    let mut fault = syntax(message.to_owned());
+fn parser_fault(map: &SourceMap, plain: &str, position: Option<BytePos>, message: &str) -> Fault {
+    let mut fault = syntax_fault(message.to_owned());
     let Some(position) = position.filter(|position| !position.is_dummy()) else {
         return fault;
     };
@@ -176,14 +181,14 @@ fn fault(map: &SourceMap, plain: &str, position: Option<BytePos>, message: &str)
     let text = plain.split('\n').nth(place.line - 1).unwrap_or_default();
     // The parser counts columns in UTF-16 code units, as we do.
     let before = if line == 1 {
-        place.col.0.saturating_sub(PREFIX.len())
+        place.col.0.saturating_sub(WRAPPER_PREFIX.len())
     } else {
         place.col.0
     };
     let here: Vec<u16> = text.encode_utf16().skip(before).collect();
     fault.line = Some(line);
     fault.column = u32::try_from(before + 1).ok();
-    fault.hint = hint(message, &String::from_utf16_lossy(&here), text);
+    fault.hint = syntax_hint(message, &String::from_utf16_lossy(&here), text);
     if message.contains("outside of module code") {
         fault.message = "a program is not a module: it has no `import` and no `export`".into();
     }
@@ -191,10 +196,10 @@ fn fault(map: &SourceMap, plain: &str, position: Option<BytePos>, message: &str)
 }
 
 /// A hint for syntax that programs do not support.
-fn hint(message: &str, here: &str, line: &str) -> Option<String> {
+fn syntax_hint(message: &str, here: &str, line: &str) -> Option<String> {
     let statement = line.trim_start();
     let text = if here.starts_with("import") || statement.starts_with("import ") {
-        return Some(absent::module(specifier(statement)));
+        return Some(missing_globals::module_hint(import_specifier(statement)));
     } else if here.starts_with("export") || statement.starts_with("export ") {
         "programs export nothing: `return` the result"
     } else if message.contains("enum") {
@@ -210,20 +215,20 @@ fn hint(message: &str, here: &str, line: &str) -> Option<String> {
 }
 
 /// The module specifier of an `import`: the last string of the line.
-fn specifier(statement: &str) -> &str {
+fn import_specifier(statement: &str) -> &str {
     let end = statement.rfind(['"', '\'']).unwrap_or_default();
     let start = statement[..end].rfind(['"', '\'']).map_or(end, |at| at + 1);
     &statement[start..end]
 }
 
-fn syntax(message: String) -> Fault {
-    Fault::new(Kind::Syntax, message)
+fn syntax_fault(message: String) -> Fault {
+    Fault::new(FaultKind::Syntax, message)
 }
 
 /// Merges faults into one: the first, with the others in `details`.
-pub(crate) fn first_with_rest(mut faults: Vec<Fault>) -> Fault {
+pub(crate) fn merge_faults(mut faults: Vec<Fault>) -> Fault {
     if faults.is_empty() {
-        return syntax("the program cannot be parsed".into());
+        return syntax_fault("the program cannot be parsed".into());
     }
     let rest = faults.split_off(1);
     let mut first = faults.swap_remove(0);
@@ -244,9 +249,9 @@ mod tests {
     #[test]
     fn types_are_blanked_in_place() {
         let source = "const a: number = 1;\nreturn a as unknown as string;";
-        let script = prepare(source).unwrap();
+        let script = prepare_script(source).unwrap();
         let lines: Vec<&str> = script.split('\n').collect();
-        assert_eq!(lines[0], format!("{PREFIX}const a         = 1;"));
+        assert_eq!(lines[0], format!("{WRAPPER_PREFIX}const a         = 1;"));
         assert_eq!(lines[1], format!("return a{};", " ".repeat(21)));
     }
 
@@ -258,7 +263,7 @@ mod tests {
             ("#!/usr/bin/env -S mux run\nreturn 1", 2),
             ("\u{feff}return 1", 1),
         ] {
-            let script = prepare(source).unwrap();
+            let script = prepare_script(source).unwrap();
             let text = script.split('\n').nth(line - 1).unwrap();
             assert!(text.ends_with("return 1"), "{source:?}: {text:?}");
         }
@@ -267,7 +272,7 @@ mod tests {
     #[test]
     fn faults_have_the_line_and_column_in_the_users_source() {
         let check = |source: &str, line: u32, column: u32, part: &str| {
-            let faults = prepare(source).expect_err(source);
+            let faults = prepare_script(source).expect_err(source);
             let fault = &faults[0];
             assert_eq!(
                 (fault.line, fault.column),

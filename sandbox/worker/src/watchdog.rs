@@ -14,37 +14,37 @@ use deno_core::v8::IsolateHandle;
 
 /// Processor time that the engine gets to report rejected promises after the program has ended. On a busy machine this
 /// takes more wall time.
-const GRACE: Duration = Duration::from_millis(100);
+const MAX_CPU_TIME_AFTER_END: Duration = Duration::from_millis(100);
 /// The maximum wall time for reporting rejected promises after the program has ended.
-const MAX_WAIT: Duration = Duration::from_secs(1);
+const MAX_WALL_TIME_AFTER_END: Duration = Duration::from_secs(1);
 
 /// A handle to the thread that stops an isolate. There is one thread in the process.
 #[derive(Clone)]
-pub(crate) struct Watchdog(Arc<Shared>);
+pub(crate) struct Watchdog(Arc<WatchdogShared>);
 
 #[derive(Default)]
-struct Shared {
-    watched: Mutex<Watched>,
+struct WatchdogShared {
+    watched: Mutex<WatchState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-enum Watched {
+enum WatchState {
     #[default]
     Nothing,
     /// The isolate whose program has ended.
-    Ended(Ended, IsolateHandle),
+    Ended(EndedProgram, IsolateHandle),
     Stopped,
 }
 
-struct Ended {
+struct EndedProgram {
     at: Instant,
     thread: ThreadClock,
     /// The reading of the thread's clock at that time.
     computed: Option<Duration>,
 }
 
-impl Ended {
+impl EndedProgram {
     fn now() -> Self {
         let thread = ThreadClock::of_this();
         Self {
@@ -55,15 +55,15 @@ impl Ended {
     }
 
     /// How much longer the isolate may run at least; zero once it has to stop.
-    fn left(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         let waited = self.at.elapsed();
         let computed = match (self.computed, self.thread.now()) {
             (Some(then), Some(now)) => now.saturating_sub(then),
             _ => waited,
         };
-        GRACE
+        MAX_CPU_TIME_AFTER_END
             .saturating_sub(computed)
-            .min(MAX_WAIT.saturating_sub(waited))
+            .min(MAX_WALL_TIME_AFTER_END.saturating_sub(waited))
     }
 }
 
@@ -75,11 +75,11 @@ impl ThreadClock {
     #[cfg(target_os = "linux")]
     fn of_this() -> Self {
         // The clock id that `pthread_getcpuclockid` returns: per thread, by the scheduler's count.
-        const PER_THREAD: i32 = 4;
-        const SCHEDULED: i32 = 2;
+        const CPUCLOCK_PER_THREAD: i32 = 4;
+        const CPUCLOCK_SCHED: i32 = 2;
         let thread = nix::unistd::gettid().as_raw();
         Self(nix::time::ClockId::from_raw(
-            (!thread) << 3 | PER_THREAD | SCHEDULED,
+            (!thread) << 3 | CPUCLOCK_PER_THREAD | CPUCLOCK_SCHED,
         ))
     }
 
@@ -102,43 +102,43 @@ impl ThreadClock {
 impl Watchdog {
     /// Starts the thread. Must be called before the process is locked down.
     pub(crate) fn start() -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<WatchdogShared>::default();
         let watched = Arc::clone(&shared);
         thread::Builder::new()
             .name("mux-watchdog".into())
-            .spawn(move || watched.watch())?;
+            .spawn(move || watched.watch_loop())?;
         Ok(Self(shared))
     }
 
     /// To be called when the program of this isolate has returned or thrown.
     pub(crate) fn arm(&self, isolate: IsolateHandle) {
-        *self.0.lock() = Watched::Ended(Ended::now(), isolate);
+        *self.0.lock() = WatchState::Ended(EndedProgram::now(), isolate);
         self.0.changed.notify_one();
     }
 
     /// Disarms the watchdog. Returns whether it has stopped the isolate since it was armed.
     pub(crate) fn disarm(&self) -> bool {
         let watched = std::mem::take(&mut *self.0.lock());
-        matches!(watched, Watched::Stopped)
+        matches!(watched, WatchState::Stopped)
     }
 
     /// Whether the isolate was stopped.
     pub(crate) fn has_stopped(&self) -> bool {
-        matches!(*self.0.lock(), Watched::Stopped)
+        matches!(*self.0.lock(), WatchState::Stopped)
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+impl WatchdogShared {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn watch(&self) {
+    fn watch_loop(&self) {
         let mut watched = self.lock();
         loop {
             let left = match &*watched {
-                Watched::Ended(ended, _) => ended.left(),
-                Watched::Nothing | Watched::Stopped => {
+                WatchState::Ended(ended, _) => ended.time_left(),
+                WatchState::Nothing | WatchState::Stopped => {
                     watched = self
                         .changed
                         .wait(watched)
@@ -147,8 +147,8 @@ impl Shared {
                 }
             };
             if left.is_zero() {
-                if let Watched::Ended(_, isolate) =
-                    std::mem::replace(&mut *watched, Watched::Stopped)
+                if let WatchState::Ended(_, isolate) =
+                    std::mem::replace(&mut *watched, WatchState::Stopped)
                 {
                     isolate.terminate_execution();
                 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context, ensure};
 use mux_catalog::{ToolDescription, ToolSet};
-use mux_client::{Identity, Session, connect_or_spawn, within_seconds};
+use mux_client::{ClientIdentity, Session, connect_or_spawn, within_seconds};
 use mux_proto::{CheckRequest, endpoint::Dirs};
 use mux_sources::openapi::{OpenApiDescription, ServerOverrides};
 use mux_typegen::{ServerDecl, declarations};
@@ -174,7 +174,7 @@ async fn daemon(
     }
     fs::write(home.path().join("config.toml"), config)?;
     let dirs = Dirs::under(home.path())?;
-    let me = Identity::new("mux-bench", "1");
+    let me = ClientIdentity::new("mux-bench", "1");
     let session = connect_or_spawn(&dirs, Some(place.daemon.clone()), &me).await?;
     let (mut first, mut unseen) = (Samples::default(), Samples::default());
     time(&mut first, check(&session, program.to_owned())).await?;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures::future::try_join_all;
-use mux_client::{Identity, Session, connect, within_seconds};
+use mux_client::{ClientIdentity, Session, connect, within_seconds};
 use mux_proto::{CallRequest, NoticesRequest, endpoint::Dirs};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::json;
@@ -41,7 +41,7 @@ pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> 
 
     let daemon = home.pid()?;
     let dirs = Dirs::under(home.home.path())?;
-    let me = Identity::new("mux-bench", "1");
+    let me = ClientIdentity::new("mux-bench", "1");
     let working = connect(&dirs, &me).await?;
     let alone = calls(&working, rounds).await?;
     row("muxd: a warm call, alone", &alone);
@@ -87,7 +87,12 @@ pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> 
 }
 
 /// All of them at the same moment, each then waiting for notices as `mux mcp` does.
-async fn at_once(dirs: &Dirs, me: &Identity, daemon: i32, before: Memory) -> anyhow::Result<()> {
+async fn at_once(
+    dirs: &Dirs,
+    me: &ClientIdentity,
+    daemon: i32,
+    before: Memory,
+) -> anyhow::Result<()> {
     let mut connecting = Samples::default();
     let began = Instant::now();
     let sessions = try_join_all((0..CLIENTS).map(|_| connect(dirs, me))).await?;

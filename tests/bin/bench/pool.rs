@@ -9,8 +9,10 @@ use std::{
 
 use anyhow::{Context, ensure};
 use futures::future::BoxFuture;
-use mux_sandbox::{Bounds, Limits, Memory, Pool, PoolSettings, RunRequest, ToolHost, Turn};
-use mux_wire::{Fault, Level, Target};
+use mux_sandbox::{
+    MemoryLimits, Pool, PoolLimits, PoolSettings, ProgramLimits, QueueKey, RunRequest, ToolHost,
+};
+use mux_wire::{CallTarget, ConsoleLevel, Fault};
 use tokio_util::sync::CancellationToken;
 
 use super::figures::{Samples, fact, row};
@@ -22,15 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Clock(Mutex<Option<Instant>>);
 
 impl ToolHost for Clock {
-    fn begun(&self) {
+    fn run_started(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    fn call(&self, _: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
+    fn call(&self, _: CallTarget, _: String) -> BoxFuture<'static, Result<String, Fault>> {
         Box::pin(async { Ok("null".into()) })
     }
 
-    fn console(&self, _: Level, _: String) {}
+    fn console(&self, _: ConsoleLevel, _: String) {}
 
     fn emit(&self, _: String) {}
 }
@@ -135,10 +137,10 @@ fn start(worker: &Path, snapshots: Option<PathBuf>, floor: usize) -> anyhow::Res
     Ok(Pool::start(PoolSettings {
         worker: worker.to_path_buf(),
         floor,
-        bounds: Bounds {
+        bounds: PoolLimits {
             ceiling: floor,
             queue: 100,
-            memory: Memory::default(),
+            memory: MemoryLimits::default(),
         },
         runs_per_worker: u32::MAX,
         start_timeout: PATIENCE,
@@ -174,8 +176,8 @@ async fn run(pool: &Pool, source: &str) -> (Option<Duration>, Result<String, Fau
         source: source.into(),
         input: "null".into(),
         names: "{}".into(),
-        limits: Limits::default(),
-        turn: Turn {
+        limits: ProgramLimits::default(),
+        turn: QueueKey {
             owner: "bench".into(),
             client: 1,
         },

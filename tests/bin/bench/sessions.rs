@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use mux_client::{Identity, connect_or_spawn, run};
+use mux_client::{ClientIdentity, connect_or_spawn, run};
 use mux_proto::{Outcome, RunRequest, endpoint::Dirs};
 use serde_json::json;
 
@@ -83,7 +83,7 @@ pub(crate) async fn in_program(
     rounds: usize,
 ) -> anyhow::Result<Samples> {
     let dirs = Dirs::under(place.home.path())?;
-    let me = Identity::new("mux-bench", "1");
+    let me = ClientIdentity::new("mux-bench", "1");
     let session = connect_or_spawn(&dirs, Some(place.daemon.clone()), &me).await?;
     let request = RunRequest {
         source: PROGRAM.into(),

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 use futures::future::try_join_all;
-use mux_client::{Identity, Session, connect_or_spawn, run, within_seconds};
+use mux_client::{ClientIdentity, Session, connect_or_spawn, run, within_seconds};
 use mux_proto::{Kind, Outcome, RunRequest, endpoint::Dirs};
 
 use super::{
@@ -103,7 +103,7 @@ pub(crate) async fn measure_growth(place: &Place) -> anyhow::Result<()> {
 
 async fn sessions(place: &Place, name: &str, count: usize) -> anyhow::Result<Vec<Session>> {
     let dirs = Dirs::under(place.home.path())?;
-    let me = Identity::new(name, "1");
+    let me = ClientIdentity::new(name, "1");
     let connect = (0..count).map(|_| connect_or_spawn(&dirs, Some(place.daemon.clone()), &me));
     Ok(try_join_all(connect).await?)
 }

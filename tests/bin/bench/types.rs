@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use mux_client::{Identity, Session, connect_or_spawn, run, within_seconds};
+use mux_client::{ClientIdentity, Session, connect_or_spawn, run, within_seconds};
 use mux_proto::{
     CheckRequest, Outcome, RunRequest, ToolInfo, ToolsRequest, TypesRequest, endpoint::Dirs,
 };
@@ -84,7 +84,7 @@ impl Home {
 
     async fn session(&self) -> anyhow::Result<Session> {
         let dirs = Dirs::under(self.folder.path())?;
-        let me = Identity::new("mux-bench", "1");
+        let me = ClientIdentity::new("mux-bench", "1");
         Ok(connect_or_spawn(&dirs, Some(self.daemon.clone()), &me).await?)
     }
 

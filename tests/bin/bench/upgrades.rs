@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{CallRequest, Held};
 use mux_tests::TestEnv;
 use serde_json::json;
@@ -71,7 +71,7 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
 
 /// Over one connection until it is told to ask the next daemon.
 async fn call(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> anyhow::Result<Calls> {
-    let me = Identity::new("bench", "0");
+    let me = ClientIdentity::new("bench", "0");
     let mut calls = Calls::default();
     while !over.load(Ordering::Relaxed) {
         let session = mux_client::connect(&env.dirs, &me)

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use mux_client::{Identity, Session, connect_or_spawn};
+use mux_client::{ClientIdentity, Session, connect_or_spawn};
 use mux_proto::{
     CallRequest, Error, Held, RunRequest, ToolsRequest, TypesRequest, endpoint::Dirs,
     transport::within, variables,
@@ -45,7 +45,7 @@ pub(crate) async fn print(args: &Digest) -> anyhow::Result<()> {
     )]
     let home = std::env::var_os(variables::HOME).map(PathBuf::from);
     let dirs = Dirs::resolve(home.as_deref())?;
-    let me = Identity::new("mux-bill", "1");
+    let me = ClientIdentity::new("mux-bill", "1");
     let session = connect_or_spawn(&dirs, None, &me).await?;
     let tokens = Tokens::new()?;
     Bill { session, tokens }.print(args).await

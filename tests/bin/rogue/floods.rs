@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use mux_wire::{FromWorker, Target};
+use mux_wire::{CallTarget, FromWorker};
 
 use super::{link::Link, tricks::named};
 
@@ -33,7 +33,7 @@ pub(super) fn pour(name: &str, link: &mut Link) -> io::Result<()> {
             let path = "x".repeat(15 << 20);
             (0..100_000).try_for_each(|call| {
                 let path = path.clone();
-                link.call(call, Target::Path { path, raw: false }, "{}".into())
+                link.call(call, CallTarget::Path { path, raw: false }, "{}".into())
             })
         }
         "calls-and-calls" => {

@@ -2,7 +2,7 @@
 
 use std::{io, process::ExitCode};
 
-use mux_wire::{FromWorker, VERSION};
+use mux_wire::{FRAME_VERSION, FromWorker};
 
 use super::link::{Link, stay};
 
@@ -24,13 +24,13 @@ pub(super) fn greet(name: &str, link: &mut Link) -> io::Result<Option<ExitCode>>
         "gone" => return Ok(Some(ExitCode::from(3))),
         "garbage" => link.write(&[0x5a; 4096])?,
         "too-long" => link.promise(u32::MAX)?,
-        "other-build" => link.say(&hello(VERSION + 1, "rogue"))?,
+        "other-build" => link.say(&hello(FRAME_VERSION + 1, "rogue"))?,
         "ready-first" => link.say(&FromWorker::Ready)?,
         "done-first" => link.done("1")?,
-        "hello-twice" => link.say(&hello(VERSION, "rogue"))?,
+        "hello-twice" => link.say(&hello(FRAME_VERSION, "rogue"))?,
         _ => {}
     }
-    link.say(&hello(VERSION, "rogue"))?;
+    link.say(&hello(FRAME_VERSION, "rogue"))?;
     link.say(&FromWorker::Ready)?;
     match name {
         "ready-twice" => link.say(&FromWorker::Ready)?,

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use mux_wire::{FrameError, FromWorker, Level, Target, ToWorker};
+use mux_wire::{CallTarget, ConsoleLevel, FrameError, FromWorker, ToWorker};
 
 /// The name of a process that does nothing but hold the socket.
 pub(super) const GRANDCHILD: &str = "grandchild";
@@ -22,7 +22,7 @@ impl Link {
     }
 
     pub(super) fn say(&mut self, frame: &FromWorker) -> io::Result<()> {
-        let bytes = mux_wire::encode(frame).map_err(io::Error::other)?;
+        let bytes = mux_wire::encode_frame(frame).map_err(io::Error::other)?;
         self.write(&bytes)
     }
 
@@ -48,12 +48,17 @@ impl Link {
 
     pub(super) fn print(&mut self, text: &str) -> io::Result<()> {
         self.say(&FromWorker::Console {
-            level: Level::Log,
+            level: ConsoleLevel::Log,
             text: text.into(),
         })
     }
 
-    pub(super) fn call(&mut self, call: u32, target: Target, arguments: String) -> io::Result<()> {
+    pub(super) fn call(
+        &mut self,
+        call: u32,
+        target: CallTarget,
+        arguments: String,
+    ) -> io::Result<()> {
         self.say(&FromWorker::Call {
             call,
             target,

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use mux_wire::{Fault, FromWorker, Kind, MAX_FRAME, Target};
+use mux_wire::{CallTarget, Fault, FaultKind, FromWorker, MAX_FRAME_BYTES};
 use nix::sys::signal::{Signal, raise};
 
 use super::{
@@ -25,7 +25,7 @@ pub(super) fn checked(program: &str) -> FromWorker {
         "blames-without-end" => (900_000, 0),
         _ => (0, 0),
     };
-    let mut fault = Fault::new(Kind::Runtime, "x".repeat(length));
+    let mut fault = Fault::new(FaultKind::Runtime, "x".repeat(length));
     if program == "names-itself" {
         fault.message = std::process::id().to_string();
         return FromWorker::Checked {
@@ -91,7 +91,7 @@ fn frames(name: &str, rest: &str, link: &mut Link) -> io::Result<()> {
             link.write(&[1; 10])?;
             link.hang_up()?;
         }
-        "too-long" => link.promise(u32::try_from(MAX_FRAME).unwrap_or(u32::MAX) + 1)?,
+        "too-long" => link.promise(u32::try_from(MAX_FRAME_BYTES).unwrap_or(u32::MAX) + 1)?,
         "longest" => link.promise(u32::MAX)?,
         "empty" => link.write_frame(&[])?,
         "unknown" => link.write_frame(&[99, 1, 2, 3])?,
@@ -99,7 +99,7 @@ fn frames(name: &str, rest: &str, link: &mut Link) -> io::Result<()> {
             let done = FromWorker::Done {
                 outcome: Ok("1".into()),
             };
-            let mut bytes = mux_wire::encode(&done)
+            let mut bytes = mux_wire::encode_frame(&done)
                 .map_err(io::Error::other)?
                 .split_off(4);
             bytes.push(0);
@@ -118,7 +118,7 @@ fn frames(name: &str, rest: &str, link: &mut Link) -> io::Result<()> {
             }
         }
         "says-hello" => link.say(&FromWorker::Hello {
-            version: mux_wire::VERSION,
+            version: mux_wire::FRAME_VERSION,
             engine: "better".into(),
             engine_version: None,
             layers: Vec::new(),
@@ -171,8 +171,8 @@ fn frames(name: &str, rest: &str, link: &mut Link) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn named(tool: &str) -> Target {
-    Target::Named {
+pub(super) fn named(tool: &str) -> CallTarget {
+    CallTarget::Named {
         server: "fix".into(),
         tool: tool.into(),
     }
@@ -181,7 +181,7 @@ pub(super) fn named(tool: &str) -> Target {
 /// Calls a function of the daemon itself, and gives what it answers.
 fn asks(rest: &str, link: &mut Link) -> io::Result<()> {
     let (name, arguments) = rest.split_once(' ').unwrap_or((rest, "{}"));
-    let own = Target::Own { name: name.into() };
+    let own = CallTarget::Own { name: name.into() };
     link.call(0, own, arguments.into())?;
     if let Some(mux_wire::ToWorker::CallDone { outcome, .. }) = link.next()? {
         link.say(&FromWorker::Done { outcome })?;
@@ -193,7 +193,7 @@ fn asks(rest: &str, link: &mut Link) -> io::Result<()> {
 /// Fails with all that a fault can hold, and much of it.
 fn blames(link: &mut Link) -> io::Result<()> {
     let long = "x".repeat(3 << 20);
-    let mut fault = Fault::new(Kind::Runtime, long.clone())
+    let mut fault = Fault::new(FaultKind::Runtime, long.clone())
         .hint(long.clone())
         .path(long.clone());
     fault.details = Some(format!("{long:?}"));

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, anyhow};
-use mux_client::{Identity, Session, connect_or_spawn};
+use mux_client::{ClientIdentity, Session, connect_or_spawn};
 use mux_tests::{TestEnv, env::binary};
 
 pub(crate) const SERVERS: usize = 20;
@@ -53,7 +53,7 @@ impl Home {
     }
 
     pub(crate) async fn connect(&self, name: &str) -> anyhow::Result<Session> {
-        let me = Identity::new(name, "0");
+        let me = ClientIdentity::new(name, "0");
         let session = connect_or_spawn(&self.env.dirs, Some(binary("muxd")), &me).await;
         session.map_err(|error| anyhow!("no connection: {error}"))
     }

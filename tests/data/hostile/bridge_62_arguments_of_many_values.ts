@@ -7,7 +7,7 @@ const wrong = async () => {
     await mux.fix.add({ a: 1, b: 2, ...value.slice(0, 20_000), c: value });
     await mux.fix.add({ a: "1", b: 2, c: value });
   } catch (error) {
-    return [error.kind, error.message.includes("among more than 10000")];
+    return [error.kind, error.message.includes("with more than 10000")];
   }
 };
 return await Promise.all([echoed(), echoed(), echoed(), echoed(), wrong()]);

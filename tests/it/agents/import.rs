@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use mux_tests::TestEnv;
-use mux_typegen::names::{BUILTINS, is_reserved, is_server_name};
+use mux_typegen::names::{BUILTIN_NAMES, is_reserved, is_server_name};
 use serde_json::{Map, Value, json};
 
 use super::{contents, data, with_all, write};
@@ -164,7 +164,7 @@ fn agents_import_leaves_unreadable_files_unchanged() {
 #[test]
 fn agents_import_renames_servers_with_invalid_names() {
     let env = TestEnv::new();
-    let entries: Map<String, Value> = BUILTINS
+    let entries: Map<String, Value> = BUILTIN_NAMES
         .iter()
         .chain(&["my server", "@scope/x.y", "7zip", "größe"])
         .map(|name| {

@@ -61,7 +61,7 @@ fn unanswered_run_is_resumed_without_repeating_calls() {
     let said = env.mux(["approve", "A1"]).ok();
     assert!(said.stderr.contains("mux resume A1"), "{said:?}");
     assert_eq!(home.approvals()[0]["state"], "approved");
-    env.mux(["approve", "A1"]).fails(1, &["answered before"]);
+    env.mux(["approve", "A1"]).fails(1, &["already answered"]);
     let resumed = env.mux(["resume", "A1"]).ok();
     assert!(
         resumed.stderr.contains("answered from the record: 1 call"),

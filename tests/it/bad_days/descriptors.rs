@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use mux_client::{ConnectError, Identity, Session, connect, within_seconds};
+use mux_client::{ClientIdentity, ConnectError, Session, connect, within_seconds};
 use mux_proto::{Kind, RunsRequest};
 use mux_tests::{Output, TestEnv, env::output};
 use serde_json::Value;
@@ -33,7 +33,7 @@ async fn crowd(env: &TestEnv) -> Vec<Session> {
     let mut sessions = Vec::new();
     loop {
         assert!(sessions.len() < 200, "there is always room");
-        let session = match connect(&env.dirs, &Identity::new("crowd", "1")).await {
+        let session = match connect(&env.dirs, &ClientIdentity::new("crowd", "1")).await {
             Ok(session) => session,
             Err(ConnectError::Refused(error)) => panic!("{error:?}"),
             Err(error) => panic!("{error}"),

@@ -33,5 +33,6 @@ fn failing_login_shell_is_reported() {
     output(&mut command).ok();
     let told = env.mux(["--json", "status"]).ok().json();
     assert_eq!(modes(&told), ["environment"], "{told:#}");
-    env.mux(["doctor"]).fails(0, &["/bin/false", "start files"]);
+    env.mux(["doctor"])
+        .fails(0, &["/bin/false", "startup files"]);
 }

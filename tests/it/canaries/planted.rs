@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{LoginRequest, LoginWaitRequest};
 use mux_tests::{
     Authority, Running, TestEnv,
@@ -167,7 +167,7 @@ impl Planted {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let identity = Identity::new("test", "0");
+            let identity = ClientIdentity::new("test", "0");
             let session =
                 mux_client::connect_or_spawn(&self.env.dirs, Some(binary("muxd")), &identity);
             let session = session.await.unwrap();

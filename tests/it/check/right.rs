@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use mux_sandbox::{Limits, Pool};
+use mux_sandbox::{Pool, ProgramLimits};
 use mux_tests::{TestEnv, pool};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn check_right_programs_have_no_errors() {
 #[tokio::test]
 async fn check_right_programs_have_no_warnings() {
     let pool = Pool::start(pool::settings()).unwrap();
-    let (turn, limits) = (pool::turn("test", 1), Limits::default());
+    let (turn, limits) = (pool::turn("test", 1), ProgramLimits::default());
     let programs = programs("right");
     let mut failures = Vec::new();
     for program in &programs {

@@ -94,7 +94,7 @@ fn config_missing_daemon_or_worker_program_is_reported() {
         &[
             "error[unavailable]",
             "/no/such/worker",
-            "must be beside `muxd`",
+            "must be in the same directory as `muxd`",
         ],
     );
     // A daemon without a worker still does everything else, and reports it.

@@ -1,6 +1,7 @@
 //! `proto/PROTOCOL.md` is complete, and a real daemon behaves as documented.
 //!
-//! Invariant: each of its examples is a recorded frame, and is sent here in the documented envelope.
+//! Invariant: each of its examples is a recorded frame (`UPDATE_GOLDEN=1` writes them anew), and is sent here in the
+//! documented envelope.
 
 mod examples;
 mod shape;
@@ -8,7 +9,7 @@ mod shape;
 use std::{collections::BTreeSet, fs};
 
 use mux_proto::{transport, version};
-use mux_tests::{TestEnv, editors::source, frames::Wire};
+use mux_tests::{TestEnv, editors::source, frames::Wire, golden};
 use serde_json::{Value, json};
 
 use self::examples::{Example, document, examples};
@@ -76,18 +77,8 @@ fn all_methods_features_and_error_kinds_are_documented() {
 #[test]
 fn examples_are_recorded_frames_and_cover_all_methods() {
     let examples = examples();
-    for example in &examples {
-        let frame = source(&format!(
-            "tests/data/frames/{}.{}.json",
-            example.name, example.what
-        ));
-        let frame: Value = serde_json::from_str(&fs::read_to_string(&frame).unwrap()).unwrap();
-        let recorded = match example.what.as_str() {
-            "request" => &frame["Request"]["message"],
-            _ => &frame["message"]["Ok"],
-        };
-        assert_eq!(&example.message, recorded, "{}", example.name);
-    }
+    let text = examples::with_recorded_frames();
+    golden::compare(&source("proto/PROTOCOL.md"), &text).unwrap();
     for what in ["request", "response"] {
         let shown: BTreeSet<String> = examples
             .iter()

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{EventKind, EventsRequest, Outcome, RunRequest};
 use mux_tests::TestEnv;
 use serde_json::json;
@@ -104,7 +104,7 @@ fn result_of_maximum_line_length_is_returned_or_fails_by_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_of_an_ended_run_fit_into_pages() {
     let env = warm();
-    let me = Identity::new("test", "0");
+    let me = ClientIdentity::new("test", "0");
     let session = mux_client::connect(&env.dirs, &me).await.unwrap();
     // Together more than a frame can hold, if each event contained its whole error.
     let source = "const message = 'no '.repeat(400_000);

@@ -1,6 +1,6 @@
 //! Programs that exceed a limit. Each fails alone, with an error that names the limit.
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::RunRequest;
 use mux_tests::TestEnv;
 use serde_json::Value;
@@ -159,7 +159,7 @@ async fn large_results_of_old_runs_are_freed() {
     let (first, most) = (6, 24);
     let mut before = 0;
     for round in 0..most {
-        let me = Identity::new("test", "0");
+        let me = ClientIdentity::new("test", "0");
         let session = mux_client::connect(&env.dirs, &me).await.unwrap();
         let request = RunRequest {
             source: "return 'x'.repeat(7 << 20)".into(),

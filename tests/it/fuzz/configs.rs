@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use mux_config::{Config, environment::Environment};
-use mux_sandbox::Limits;
+use mux_sandbox::ProgramLimits;
 use mux_settings::Settings;
 use mux_tests::chance::holds;
-use mux_wire::MAX_FRAME;
+use mux_wire::MAX_FRAME_BYTES;
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::frames::damage;
@@ -139,16 +139,20 @@ fn fuzz_any_configuration_gives_settings_or_an_error() {
         }
         // The limits always allow programs to run.
         let limits = &settings.limits;
-        let (least, most) = Limits::WALL_RANGE;
+        let (least, most) = ProgramLimits::WALL_TIME_RANGE;
         prop_assert!(
             (least..=most).contains(&limits.run.wall),
             "{:?}",
             limits.run
         );
         prop_assert!(limits.run.calls_at_once >= 1 && limits.calls_per_server >= 1);
-        prop_assert!(limits.run.result as usize <= MAX_FRAME, "{:?}", limits.run);
         prop_assert!(
-            limits.run.argument as usize <= MAX_FRAME,
+            limits.run.result as usize <= MAX_FRAME_BYTES,
+            "{:?}",
+            limits.run
+        );
+        prop_assert!(
+            limits.run.argument as usize <= MAX_FRAME_BYTES,
             "{:?}",
             limits.run
         );

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mux_sandbox::Limits;
+use mux_sandbox::ProgramLimits;
 use mux_tests::chance::{broken, holds};
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::runtime::Runtime;
 
@@ -141,9 +141,9 @@ fn program() -> impl Strategy<Value = String> {
 fn fuzz_awkward_values_never_end_a_worker() {
     let runtime = Runtime::new().unwrap();
     let pool = pool_in(&runtime);
-    let limits = Limits {
+    let limits = ProgramLimits {
         wall: Duration::from_secs(2),
-        ..Limits::default()
+        ..ProgramLimits::default()
     };
     holds("expressions", 150, program(), |source| {
         let outcome = run(&runtime, &pool, &source, &limits).ok_or_else(|| broken("it hangs"))?;
@@ -153,7 +153,11 @@ fn fuzz_awkward_values_never_end_a_worker() {
                 prop_assert!(parsed.is_ok(), "a result that is no JSON: {}", result);
             }
             Err(fault) => {
-                let own = [Kind::Internal, Kind::Unavailable, Kind::Syntax];
+                let own = [
+                    FaultKind::Internal,
+                    FaultKind::Unavailable,
+                    FaultKind::Syntax,
+                ];
                 prop_assert!(!own.contains(&fault.kind), "{:?}", fault);
                 prop_assert!(!fault.message.is_empty(), "{:?}", fault);
             }

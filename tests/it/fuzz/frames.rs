@@ -4,7 +4,8 @@ use std::io::Read;
 
 use mux_tests::chance::holds;
 use mux_wire::{
-    Fault, FromWorker, Kind, Level, Program, Target, ToWorker, VERSION, decode, encode, read_frame,
+    CallTarget, ConsoleLevel, FRAME_VERSION, Fault, FaultKind, FromWorker, Program, ToWorker,
+    decode_frame, encode_frame, read_frame,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -22,7 +23,7 @@ fn fault() -> impl Strategy<Value = Fault> {
     let kinds = [
         "syntax", "runtime", "tool", "timeout", "memory", "limit", "denied", "internal",
     ];
-    let kind = select(kinds.to_vec()).prop_map(|name| Kind::from_name(name).unwrap());
+    let kind = select(kinds.to_vec()).prop_map(|name| FaultKind::from_name(name).unwrap());
     let place = (any::<Option<u32>>(), any::<Option<u32>>(), any::<bool>());
     let texts = (
         text(),
@@ -45,11 +46,11 @@ fn fault() -> impl Strategy<Value = Fault> {
     )
 }
 
-fn target() -> impl Strategy<Value = Target> {
+fn target() -> impl Strategy<Value = CallTarget> {
     prop_oneof![
-        (text(), text()).prop_map(|(server, tool)| Target::Named { server, tool }),
-        (text(), any::<bool>()).prop_map(|(path, raw)| Target::Path { path, raw }),
-        text().prop_map(|name| Target::Own { name }),
+        (text(), text()).prop_map(|(server, tool)| CallTarget::Named { server, tool }),
+        (text(), any::<bool>()).prop_map(|(path, raw)| CallTarget::Path { path, raw }),
+        text().prop_map(|name| CallTarget::Own { name }),
     ]
 }
 
@@ -60,16 +61,16 @@ fn number() -> impl Strategy<Value = u32> {
 
 pub(super) fn from_worker() -> impl Strategy<Value = FromWorker> {
     let levels = vec![
-        Level::Debug,
-        Level::Log,
-        Level::Info,
-        Level::Warn,
-        Level::Error,
+        ConsoleLevel::Debug,
+        ConsoleLevel::Log,
+        ConsoleLevel::Info,
+        ConsoleLevel::Warn,
+        ConsoleLevel::Error,
     ];
     prop_oneof![
         1 => (number(), text(), option::of(text()), vec(text(), 0..3), any::<bool>()).prop_map(
             |(version, engine, engine_version, layers, snapshot)| FromWorker::Hello {
-                version: VERSION.wrapping_add(version),
+                version: FRAME_VERSION.wrapping_add(version),
                 engine,
                 engine_version,
                 layers,
@@ -164,7 +165,10 @@ impl Read for Trickle<'_> {
 fn fuzz_frames_are_read_from_a_stream_in_pieces() {
     let values = (vec(from_worker(), 0..6), 1..50_usize);
     holds("frames_stream", 200, values, |(frames, piece)| {
-        let bytes: Vec<u8> = frames.iter().flat_map(|f| encode(f).unwrap()).collect();
+        let bytes: Vec<u8> = frames
+            .iter()
+            .flat_map(|f| encode_frame(f).unwrap())
+            .collect();
         let mut stream = Trickle(&bytes, piece);
         for frame in &frames {
             let back: Option<FromWorker> = read_frame(&mut stream).unwrap();
@@ -179,12 +183,12 @@ fn fuzz_frames_are_read_from_a_stream_in_pieces() {
 fn fuzz_damaged_frames_of_a_worker_are_errors_or_frames() {
     let values = (from_worker(), vec(damage(), 1..4));
     holds("frames_from_worker", 2000, values, |(frame, damages)| {
-        let mut bytes = encode(&frame).unwrap().split_off(4);
+        let mut bytes = encode_frame(&frame).unwrap().split_off(4);
         damages.iter().for_each(|damage| damage.apply(&mut bytes));
         // A decoded frame can be encoded and decoded again.
-        if let Ok(frame) = decode::<FromWorker>(&bytes) {
-            let again = encode(&frame).unwrap().split_off(4);
-            prop_assert_eq!(decode::<FromWorker>(&again).unwrap(), frame);
+        if let Ok(frame) = decode_frame::<FromWorker>(&bytes) {
+            let again = encode_frame(&frame).unwrap().split_off(4);
+            prop_assert_eq!(decode_frame::<FromWorker>(&again).unwrap(), frame);
             prop_assert!(again.len() <= bytes.len(), "it has grown");
         }
         Ok(())
@@ -195,12 +199,12 @@ fn fuzz_damaged_frames_of_a_worker_are_errors_or_frames() {
 fn fuzz_damaged_frames_to_a_worker_are_errors_or_frames() {
     let values = (to_worker(), vec(damage(), 0..4));
     holds("frames_to_worker", 2000, values, |(frame, damages)| {
-        let mut bytes = encode(&frame).unwrap().split_off(4);
-        prop_assert_eq!(&decode::<ToWorker>(&bytes).unwrap(), &frame);
+        let mut bytes = encode_frame(&frame).unwrap().split_off(4);
+        prop_assert_eq!(&decode_frame::<ToWorker>(&bytes).unwrap(), &frame);
         damages.iter().for_each(|damage| damage.apply(&mut bytes));
-        if let Ok(frame) = decode::<ToWorker>(&bytes) {
-            let again = encode(&frame).unwrap().split_off(4);
-            prop_assert_eq!(decode::<ToWorker>(&again).unwrap(), frame);
+        if let Ok(frame) = decode_frame::<ToWorker>(&bytes) {
+            let again = encode_frame(&frame).unwrap().split_off(4);
+            prop_assert_eq!(decode_frame::<ToWorker>(&again).unwrap(), frame);
         }
         Ok(())
     });

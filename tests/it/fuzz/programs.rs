@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mux_sandbox::Limits;
+use mux_sandbox::ProgramLimits;
 use mux_tests::chance::{broken, holds};
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::runtime::Runtime;
 
@@ -155,16 +155,16 @@ fn program() -> impl Strategy<Value = String> {
 fn fuzz_any_text_runs_or_fails_with_a_position() {
     let runtime = Runtime::new().unwrap();
     let pool = pool_in(&runtime);
-    let limits = Limits {
+    let limits = ProgramLimits {
         wall: Duration::from_secs(1),
-        ..Limits::default()
+        ..ProgramLimits::default()
     };
     holds("programs", 120, program(), |source| {
         let outcome = run(&runtime, &pool, &source, &limits).ok_or_else(|| broken("it hangs"))?;
         let Err(fault) = outcome else {
             return Ok(());
         };
-        if fault.kind == Kind::Internal {
+        if fault.kind == FaultKind::Internal {
             return Err(broken(format!("{fault:?}")));
         }
         // The position is in the source. An error at its end may be on the line after it.

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mux_wire::{FromWorker, VERSION, encode};
+use mux_wire::{FRAME_VERSION, FromWorker, encode_frame};
 use proptest::{collection::vec, prelude::*};
 
 use super::frames::{Damage, damage, from_worker};
@@ -60,28 +60,28 @@ impl Speech {
         let mut bytes = Vec::new();
         if self.polite {
             let hello = FromWorker::Hello {
-                version: VERSION,
+                version: FRAME_VERSION,
                 engine: "chance".into(),
                 engine_version: None,
                 layers: Vec::new(),
                 snapshot: false,
             };
             for frame in [hello, FromWorker::Ready, FromWorker::Accepted] {
-                bytes.extend(encode(&frame).unwrap());
+                bytes.extend(encode_frame(&frame).unwrap());
             }
         }
         for piece in &self.pieces {
             match piece {
-                Piece::Frame(frame) => bytes.extend(encode(frame).unwrap()),
+                Piece::Frame(frame) => bytes.extend(encode_frame(frame).unwrap()),
                 Piece::Damaged(frame, damage) => {
-                    let mut frame = encode(frame).unwrap();
+                    let mut frame = encode_frame(frame).unwrap();
                     damage.apply(&mut frame);
                     bytes.extend(frame);
                 }
                 Piece::Noise(noise) => bytes.extend(noise),
                 Piece::Length(length) => bytes.extend(length.to_be_bytes()),
                 Piece::Flood(frame, times) => {
-                    let frame = encode(frame).unwrap();
+                    let frame = encode_frame(frame).unwrap();
                     // At most a few megabytes.
                     let times = usize::from(*times).min((4 << 20) / frame.len());
                     bytes.extend(frame.repeat(times));

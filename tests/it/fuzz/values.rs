@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mux_sandbox::{Limits, RunRequest};
+use mux_sandbox::{ProgramLimits, RunRequest};
 use mux_tests::{
     chance::{broken, holds},
     pool::{self, Nothing},
@@ -20,7 +20,7 @@ fn fuzz_values_pass_through_a_program_unchanged() {
         let source = "return { input: mux.input, copy: JSON.parse(JSON.stringify(mux.input)) }";
         let request = RunRequest {
             input: value.to_string(),
-            ..pool::request(source, Limits::default())
+            ..pool::request(source, ProgramLimits::default())
         };
         let cancel = CancellationToken::new();
         let run = pool.run(request, Arc::new(Nothing), &cancel);

@@ -9,12 +9,12 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use mux_sandbox::{Limits, Pool, PoolSettings, ToolHost};
+use mux_sandbox::{Pool, PoolSettings, ProgramLimits, ToolHost};
 use mux_tests::{
     chance::{broken, holds},
     pool,
 };
-use mux_wire::{Fault, Level, Target};
+use mux_wire::{CallTarget, ConsoleLevel, Fault};
 use proptest::prelude::*;
 use tokio::{runtime::Runtime, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -48,11 +48,11 @@ impl Drop for Running {
 }
 
 impl ToolHost for Counting {
-    fn begun(&self) {}
+    fn run_started(&self) {}
 
     fn call(
         &self,
-        _target: Target,
+        _target: CallTarget,
         arguments: String,
     ) -> BoxFuture<'static, Result<String, Fault>> {
         let number = self.calls.fetch_add(1, Ordering::SeqCst);
@@ -69,7 +69,7 @@ impl ToolHost for Counting {
         })
     }
 
-    fn console(&self, _level: Level, text: String) {
+    fn console(&self, _level: ConsoleLevel, text: String) {
         self.printed.fetch_add(text.len(), Ordering::SeqCst);
     }
 
@@ -78,8 +78,8 @@ impl ToolHost for Counting {
     }
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ProgramLimits {
+    ProgramLimits {
         wall: Duration::from_millis(300),
         calls: 20,
         calls_at_once: 4,
@@ -87,7 +87,7 @@ fn limits() -> Limits {
         result: 5_000,
         console: 2_000,
         emitted: 3_000,
-        ..Limits::default()
+        ..ProgramLimits::default()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: the clients are connections of this process, so that only the daemon is measured.
 
 use futures::future::join_all;
-use mux_client::{Identity, Session};
+use mux_client::{ClientIdentity, Session};
 use mux_proto::{Kind, Outcome, RunRequest};
 use mux_tests::{TestEnv, env::binary, process};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::vitals::{Pulse, Vitals};
 
 async fn session(env: &TestEnv, name: &str) -> Session {
     let muxd = Some(binary("muxd"));
-    mux_client::connect_or_spawn(&env.dirs, muxd, &Identity::new(name, "0"))
+    mux_client::connect_or_spawn(&env.dirs, muxd, &ClientIdentity::new(name, "0"))
         .await
         .unwrap()
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::join_all;
-use mux_client::Identity;
+use mux_client::ClientIdentity;
 use mux_proto::{Kind, Outcome, RunRequest};
 use mux_tests::{TestEnv, env::binary, process};
 use serde_json::json;
@@ -49,7 +49,7 @@ async fn hundred_killed_workers_cost_only_their_runs() {
     let clients = (0..3).map(|client: u32| {
         let (env, over) = (&env, &over);
         async move {
-            let me = Identity::new(format!("client-{client}"), "0");
+            let me = ClientIdentity::new(format!("client-{client}"), "0");
             let muxd = Some(binary("muxd"));
             let session = mux_client::connect_or_spawn(&env.dirs, muxd, &me)
                 .await

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mux_sandbox::{Limits, Pool, PoolSettings};
+use mux_sandbox::{Pool, PoolSettings, ProgramLimits};
 use mux_tests::pool;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 /// A pool of workers without a daemon.
 pub(super) fn pool() -> Pool {
@@ -19,20 +19,20 @@ pub(super) fn settings() -> PoolSettings {
     pool::settings()
 }
 
-pub(super) async fn run(pool: &Pool, source: &str, limits: Limits) -> Result<String, Fault> {
+pub(super) async fn run(pool: &Pool, source: &str, limits: ProgramLimits) -> Result<String, Fault> {
     pool::run(pool, pool::request(source, limits)).await
 }
 
 #[tokio::test]
 async fn cpu_time_is_limited() {
     let pool = pool();
-    let limits = Limits {
+    let limits = ProgramLimits {
         cpu: Duration::from_millis(200),
         wall: Duration::from_secs(30),
-        ..Limits::default()
+        ..ProgramLimits::default()
     };
     let fault = run(&pool, "for (;;);", limits.clone()).await.unwrap_err();
-    assert_eq!(fault.kind, Kind::Limit, "{fault:?}");
+    assert_eq!(fault.kind, FaultKind::Limit, "{fault:?}");
     assert!(
         fault
             .message
@@ -48,11 +48,11 @@ async fn cpu_time_is_limited() {
 
 #[test]
 fn cpu_limit_grows_with_the_wall_limit() {
-    let limits = |wall| Limits {
+    let limits = |wall| ProgramLimits {
         wall: Duration::from_secs(wall),
-        ..Limits::default()
+        ..ProgramLimits::default()
     };
-    assert_eq!(limits(1).processor(), Duration::from_secs(10));
-    assert_eq!(limits(30).processor(), Duration::from_secs(10));
-    assert_eq!(limits(300).processor(), Duration::from_secs(100));
+    assert_eq!(limits(1).processor_time_limit(), Duration::from_secs(10));
+    assert_eq!(limits(30).processor_time_limit(), Duration::from_secs(10));
+    assert_eq!(limits(300).processor_time_limit(), Duration::from_secs(100));
 }

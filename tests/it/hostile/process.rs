@@ -2,13 +2,18 @@
 
 use std::{fs, path::PathBuf};
 
-use mux_sandbox::{Limits, Pool};
+use mux_sandbox::{Pool, ProgramLimits};
 
 use super::limits::{pool, run};
 
 /// The idle workers of a pool, one of which has run a program already.
 async fn workers(pool: &Pool) -> Vec<u32> {
-    assert_eq!(run(pool, "return 1", Limits::default()).await.unwrap(), "1");
+    assert_eq!(
+        run(pool, "return 1", ProgramLimits::default())
+            .await
+            .unwrap(),
+        "1"
+    );
     loop {
         let pids = pool.status().pids;
         if !pids.is_empty() {

@@ -21,9 +21,9 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
-use mux_sandbox::{Limits, Pool, ToolHost};
+use mux_sandbox::{Pool, ProgramLimits, ToolHost};
 use mux_tests::{env::binary, pool, process};
-use mux_wire::{Fault, Level, Target};
+use mux_wire::{CallTarget, ConsoleLevel, Fault};
 use tokio_util::sync::CancellationToken;
 
 /// A run that does not end within this hangs.
@@ -49,18 +49,18 @@ impl Drop for Open {
 }
 
 impl ToolHost for Host {
-    fn begun(&self) {}
+    fn run_started(&self) {}
 
-    fn call(&self, target: Target, _: String) -> BoxFuture<'static, Result<String, Fault>> {
+    fn call(&self, target: CallTarget, _: String) -> BoxFuture<'static, Result<String, Fault>> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
         let open = Open(Arc::clone(&self.open));
         async move {
             let answer = match &target {
-                Target::Named { tool, .. } if tool == "large" => {
+                CallTarget::Named { tool, .. } if tool == "large" => {
                     format!("{:?}", "x".repeat(1 << 20))
                 }
-                Target::Named { tool, .. } if tool == "small" => "1".into(),
+                CallTarget::Named { tool, .. } if tool == "small" => "1".into(),
                 _ => std::future::pending().await,
             };
             drop(open);
@@ -69,7 +69,7 @@ impl ToolHost for Host {
         .boxed()
     }
 
-    fn console(&self, _: Level, text: String) {
+    fn console(&self, _: ConsoleLevel, text: String) {
         self.printed.lock().unwrap().push_str(&text);
     }
 
@@ -111,9 +111,9 @@ impl Rogues {
     }
 
     async fn run(&self, program: &str, wall: Duration) -> (Result<String, Fault>, Arc<Host>) {
-        let limits = Limits {
+        let limits = ProgramLimits {
             wall,
-            ..Limits::default()
+            ..ProgramLimits::default()
         };
         let host = Arc::new(Host::default());
         let never = CancellationToken::new();

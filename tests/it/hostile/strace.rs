@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use mux_sandbox::{Limits, Pool, PoolSettings};
+use mux_sandbox::{Pool, PoolSettings, ProgramLimits};
 use mux_tests::{env::worker, left_out, pool::settings};
 
 use super::{case::Case, files, limits::run};
@@ -216,9 +216,9 @@ async fn workers_make_no_forbidden_system_calls() {
         ..settings()
     })
     .unwrap();
-    let limits = Limits {
+    let limits = ProgramLimits {
         wall: Duration::from_secs(2),
-        ..Limits::default()
+        ..ProgramLimits::default()
     };
     // The other groups only use time or memory, and are slow under a tracer.
     for group in ["escape", "bridge", "state"] {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::WorkerStatus;
 use mux_tests::{TestEnv, env::binary, process};
 use tokio::{sync::oneshot, time::MissedTickBehavior};
@@ -68,7 +68,7 @@ impl Pulse {
                 .build()
                 .unwrap();
             runtime.block_on(async {
-                let me = Identity::new("pulse", "0");
+                let me = ClientIdentity::new("pulse", "0");
                 let session = mux_client::connect_or_spawn(&dirs, Some(binary("muxd")), &me).await;
                 let session = session.unwrap();
                 tokio::select! {

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{CallRequest, Held, Outcome, RunRequest};
 use mux_tests::{Canary, TestEnv, env::binary, process};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ impl Arena {
         env.mux(["run", "-e", "return 1"]).ok();
         let runtime = Runtime::new().unwrap();
         let session = runtime.block_on(async {
-            let me = Identity::new("victim", "0");
+            let me = ClientIdentity::new("victim", "0");
             let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &me)
                 .await
                 .unwrap();

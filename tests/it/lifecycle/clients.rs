@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{EventsRequest, RunRequest};
 use mux_tests::{Running, TestEnv, process};
 use nix::sys::signal::Signal;
@@ -106,7 +106,7 @@ fn client_with_closed_output_ends_and_cancels_its_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn run_events_outlive_the_connection_that_started_the_run() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    let me = Identity::new("test", "0");
+    let me = ClientIdentity::new("test", "0");
     let owner = mux_client::connect_or_spawn(&env.dirs, Some(mux_tests::env::binary("muxd")), &me)
         .await
         .unwrap();

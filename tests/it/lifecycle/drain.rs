@@ -1,6 +1,6 @@
 //! Shutdown on request: runs may finish, and new requests are refused or go to the next daemon.
 
-use mux_client::Identity;
+use mux_client::ClientIdentity;
 use mux_proto::{Kind, Outcome, RunRequest};
 use mux_tests::{
     TestEnv,
@@ -14,8 +14,8 @@ const SLOW_RUN: &str =
     "console.log('in flight'); await mux.fix.sleep({ ms: 800 }); return 'finished'";
 const ENDLESS_RUN: &str = "console.log('in flight'); await mux.fix.sleep({ ms: 60000 })";
 
-fn identity() -> Identity {
-    Identity::new("test", "0")
+fn identity() -> ClientIdentity {
+    ClientIdentity::new("test", "0")
 }
 
 #[test]

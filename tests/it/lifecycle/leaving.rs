@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_tests::{
     TestEnv,
     process::{self, Tree},
@@ -33,7 +33,7 @@ fn idle_daemon_exits_and_the_next_client_starts_another() {
 async fn connected_client_prevents_idle_exit_and_silent_connection_does_not() {
     let env = TestEnv::with_config(IDLE);
     let daemon = env.serve();
-    let me = Identity::new("test", "0");
+    let me = ClientIdentity::new("test", "0");
     let session = mux_client::connect(&env.dirs, &me).await.unwrap();
     // Three times the idle timeout.
     let run = "await new Promise((done) => setTimeout(done, 600)); return 1";

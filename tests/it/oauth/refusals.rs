@@ -96,7 +96,7 @@ fn oauth_login_fails_for_servers_without_oauth() {
     config += &authority.server("own", "headers = { Authorization = \"Bearer mine\" }");
     env.write_config(&config);
     let login = |name: &str| env.mux(["servers", "login", name, "--no-browser"]);
-    login("fix").fails(1, &["nobody signs in"]);
+    login("fix").fails(1, &["needs no login"]);
     login("off").fails(1, &["oauth = false"]);
     login("own").fails(1, &["Authorization header"]);
     login("none").fails(1, &["there is no server `none`"]);

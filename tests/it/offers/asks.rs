@@ -1,6 +1,6 @@
 //! Questions of servers, which clients answer them, and when they are declined or withdrawn.
 
-use mux_client::Identity;
+use mux_client::ClientIdentity;
 use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind, Outcome};
 use serde_json::{Value, json};
 
@@ -126,9 +126,9 @@ async fn question_without_an_answering_client_is_declined_at_once() {
         assert!(message.contains("no client can be asked"), "{message}");
     }
     assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
-    let me = Identity {
+    let me = ClientIdentity {
         workspace: Some("/home/me/my work".into()),
-        ..Identity::new("test", "0")
+        ..ClientIdentity::new("test", "0")
     };
     let here = Client::of(&env, &me).await;
     let root = json!({ "uri": "file:///home/me/my%20work", "name": "my work" });

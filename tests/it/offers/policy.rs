@@ -105,9 +105,9 @@ async fn denied_server_request_is_refused_without_asking_the_client() {
         ("fix.sampling/*", "deny"),
     ]);
     let home: PathBuf = "/home/me".into();
-    let me = mux_client::Identity {
+    let me = mux_client::ClientIdentity {
         workspace: Some(home),
-        ..mux_client::Identity::new("test", "0")
+        ..mux_client::ClientIdentity::new("test", "0")
     };
     let mut client = Client::of(&env, &me).await;
     client.answers = ALL.to_vec();

@@ -1,6 +1,6 @@
 //! The user reviews a change and accepts exactly that change.
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{AcceptPinsRequest, Kind, PinStanding, PinsRequest, SeenTool};
 use mux_tests::env::binary;
 use serde_json::json;
@@ -58,7 +58,7 @@ fn accepted_definition_can_be_called() {
 async fn change_during_review_is_not_accepted() {
     let home = Home::poisoned("");
     let env = &home.env;
-    let identity = Identity::new("test", "0");
+    let identity = ClientIdentity::new("test", "0");
     let session = mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &identity);
     let client = session.await.unwrap().client;
     let ask = PinsRequest {

@@ -173,8 +173,9 @@ fn no_call_is_sent_after_a_change_is_announced() {
         .position(|tool| tool == "list_changed")
         .unwrap();
     let after = called[told..].iter().filter(|tool| *tool == "echo").count();
-    // Only calls that were sent before the announcement arrived, of which there are at most three at once.
-    assert!(after <= 3, "{after} of {called:?}");
+    // Only calls that were sent before the announcement arrived: at most three at once, of which two may have been
+    // answered, and replaced, while the server was about to announce the change.
+    assert!(after <= 5, "{after} of {called:?}");
 }
 
 #[test]

@@ -2,15 +2,19 @@
 
 use std::fs;
 
-use mux_client::{Identity, Session, within_seconds};
+use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{Error, Event, EventKind, Kind, Language, Outcome, RunRequest, RunState};
 use mux_tests::{TestEnv, env::binary, frames::Wire};
 use serde_json::{Value, json};
 
 async fn client(env: &TestEnv) -> Session {
-    mux_client::connect_or_spawn(&env.dirs, Some(binary("muxd")), &Identity::new("test", "0"))
-        .await
-        .unwrap()
+    mux_client::connect_or_spawn(
+        &env.dirs,
+        Some(binary("muxd")),
+        &ClientIdentity::new("test", "0"),
+    )
+    .await
+    .unwrap()
 }
 
 fn request(program: &Value) -> RunRequest {

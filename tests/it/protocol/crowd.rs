@@ -1,6 +1,6 @@
 //! Many clients, and clients that are silent or slow.
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{EventsRequest, Outcome, RunRequest};
 use mux_tests::{
     TestEnv,
@@ -120,7 +120,7 @@ async fn fifty_clients_in_one_process_get_their_own_answers() {
     for n in 0..50_u64 {
         let dirs = env.dirs.clone();
         tasks.push(tokio::spawn(async move {
-            let me = Identity::new(format!("client-{}", n % 7), "0");
+            let me = ClientIdentity::new(format!("client-{}", n % 7), "0");
             let muxd = mux_tests::env::binary("muxd");
             let session = mux_client::connect_or_spawn(&dirs, Some(muxd), &me)
                 .await
@@ -162,7 +162,7 @@ async fn fifty_clients_in_one_process_get_their_own_answers() {
 async fn event_poll_times_out_and_cancelled_polls_do_not_count() {
     let env = TestEnv::new();
     let muxd = Some(mux_tests::env::binary("muxd"));
-    let me = Identity::new("test", "0");
+    let me = ClientIdentity::new("test", "0");
     let session = mux_client::connect_or_spawn(&env.dirs, muxd, &me)
         .await
         .unwrap();

@@ -1,6 +1,6 @@
 //! The list of runs, with their clients and their progress; and events that are read again.
 
-use mux_client::Identity;
+use mux_client::ClientIdentity;
 use mux_proto::{EventKind, Kind, Outcome, RunState};
 use mux_tests::TestEnv;
 use serde_json::json;
@@ -10,10 +10,10 @@ use super::{all, cancel, client, events, failed, info, listed, outcome, session,
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_are_listed_with_their_client_and_progress() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    let identity = Identity {
+    let identity = ClientIdentity {
         agent: Some("small\u{1b}[2J-model".into()),
         workspace: Some("/home/me/project".into()),
-        ..Identity::new("editor", "1")
+        ..ClientIdentity::new("editor", "1")
     };
     let editor = session(&env, &identity).await;
     let good = start(

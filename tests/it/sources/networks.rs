@@ -46,7 +46,7 @@ fn function_added_on_another_origin_is_denied_until_the_entry_names_it() {
 
     // The next scheduled refresh logs the change.
     *text.lock().unwrap() = with_meta(&own.url, &internal.url);
-    env.until_logged("its description sends calls or secrets there, and did not before");
+    env.until_logged("description names a new origin for calls or tokens");
     let line = format!("origins = [\"{}\"]", internal.url);
     let refused = |env: &TestEnv| {
         let error = env.error(&call("meta"));

@@ -1,6 +1,6 @@
 //! Programs are checked before they run, as strictly as the configuration says.
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::CheckRequest;
 use mux_tests::{
     TestEnv,
@@ -79,9 +79,9 @@ fn type_errors_are_warnings_in_mode_warn() {
 async fn types_are_checked_in_the_mode_of_the_agent() {
     let env = home("mode = \"off\"\n[agents.strict]\ncheck = \"error\"\n");
     for (agent, errors) in [("strict", 1), ("other", 0)] {
-        let identity = Identity {
+        let identity = ClientIdentity {
             agent: Some(agent.into()),
-            ..Identity::new("editor", "1")
+            ..ClientIdentity::new("editor", "1")
         };
         let muxd = Some(binary("muxd"));
         let session = mux_client::connect_or_spawn(&env.dirs, muxd, &identity).await;

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{CallRequest, Held};
 use mux_tests::TestEnv;
 use serde_json::json;
@@ -22,7 +22,7 @@ const LIBRARIES: usize = 2;
 
 /// Calls over one connection until the daemon reports that it is ending, then over one to the next daemon.
 async fn library(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> Vec<i64> {
-    let me = Identity::new("test", "0");
+    let me = ClientIdentity::new("test", "0");
     let mut values = Vec::new();
     while !over.load(Ordering::Relaxed) {
         let session = mux_client::connect(&env.dirs, &me).await.unwrap();

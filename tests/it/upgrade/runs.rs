@@ -116,7 +116,10 @@ fn stop_ends_the_old_daemon_too_and_its_death_is_reported() {
     listed(&env, &run);
     mux_tests::process::kill(old);
     let told = env.mux(["runs", "watch", &run]);
-    assert!(told.stderr.contains("without a word"), "{told:#?}");
+    assert!(
+        told.stderr.contains("exited before it reported"),
+        "{told:#?}"
+    );
     assert_eq!(listed(&env, &run)["error"]["kind"], "unknown_outcome");
 }
 

@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use mux_client::{Identity, within_seconds};
+use mux_client::{ClientIdentity, within_seconds};
 use mux_proto::{Kind, version};
 use mux_tests::TestEnv;
 use serde_json::{Value, json};
@@ -127,10 +127,10 @@ fn commands_send_only_methods_that_the_daemon_has_listed() {
 async fn library_sends_only_methods_that_the_daemon_has_listed() {
     let env = TestEnv::new();
     let foreign = Foreign::start(&env, version::CONTRACT, &["run"]);
-    let me = Identity::new("test", "0");
+    let me = ClientIdentity::new("test", "0");
     let session = mux_client::connect(&env.dirs, &me).await.unwrap();
     let refused = session.client.status(within_seconds(10)).await.unwrap_err();
-    let error = mux_client::lost(refused);
+    let error = mux_client::rpc_error(refused);
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(error.message.contains("`status`"), "{error:?}");
     // The connection stays open, and a listed method is sent.

@@ -3,19 +3,19 @@
 use jsonc_parser::{ast::Object, common::Ranged as _};
 use serde_json::Value;
 
-pub(super) struct Layout {
+pub(super) struct JsonLayout {
     /// One step of indentation.
     unit: String,
 }
 
-impl Layout {
+impl JsonLayout {
     pub(super) fn of(text: &str, root: &Object<'_>) -> Self {
         let first = root
             .properties
             .first()
             .map(|property| property.range().start);
         let unit = first
-            .and_then(|at| indentation(text, at))
+            .and_then(|at| own_indentation(text, at))
             .unwrap_or_default();
         Self {
             unit: if unit.is_empty() {
@@ -27,43 +27,52 @@ impl Layout {
     }
 
     /// The text with a property added at the end of an object.
-    pub(super) fn with(&self, text: &str, object: &Object<'_>, key: &str, value: &Value) -> String {
+    pub(super) fn with_property(
+        &self,
+        text: &str,
+        object: &Object<'_>,
+        key: &str,
+        value: &Value,
+    ) -> String {
         let range = object.range();
         let end = range.end - 1;
         let name = Value::from(key);
         let Some(last) = object.properties.last() else {
             let outer = line_indentation(text, range.start);
             let inner = format!("{outer}{}", self.unit);
-            let body = self.laid_out(value, &inner);
+            let body = self.format_multiline(value, &inner);
             // Comments in an empty object are kept.
             let kept = text[range.start + 1..end].trim_end();
             let from = range.start + 1 + kept.len();
             let piece = format!("\n{inner}{name}: {body}\n{outer}");
-            return spliced(text, from, end, &piece);
+            return splice_text(text, from, end, &piece);
         };
         let first = object.properties.first().unwrap_or(last);
         let after = last.range().end;
-        let gap = Gap::of(&text[after..end]);
+        let gap = PropertyGap::of(&text[after..end]);
         let comma = gap.comma.is_some();
-        let piece = match indentation(text, first.range().start) {
+        let piece = match own_indentation(text, first.range().start) {
             // One property per line.
-            Some(indent) => format!("\n{indent}{name}: {}", self.laid_out(value, indent)),
+            Some(indent) => format!("\n{indent}{name}: {}", self.format_multiline(value, indent)),
             // A comment extends to the end of the line.
             None if text[after..after + gap.line].contains("//") => {
                 let indent = format!("{}{}", line_indentation(text, range.start), self.unit);
-                format!("\n{indent}{name}: {}", self.laid_out(value, &indent))
+                format!(
+                    "\n{indent}{name}: {}",
+                    self.format_multiline(value, &indent)
+                )
             }
             None => {
                 let before = first.range();
                 let tight = !text[before.start..before.end].contains(": ");
                 match tight {
                     true => format!("{name}:{value}"),
-                    false => format!(" {name}: {}", within_line(value)),
+                    false => format!(" {name}: {}", format_single_line(value)),
                 }
             }
         };
         let trailing = if comma { "," } else { "" };
-        let with_piece = spliced(
+        let with_piece = splice_text(
             text,
             after + gap.line,
             after + gap.line,
@@ -71,20 +80,20 @@ impl Layout {
         );
         match comma {
             true => with_piece,
-            false => spliced(&with_piece, after, after, ","),
+            false => splice_text(&with_piece, after, after, ","),
         }
     }
 
     /// A value formatted to replace the one that starts at `at`.
-    pub(super) fn value_at(&self, text: &str, at: usize, value: &Value) -> String {
+    pub(super) fn format_replacement(&self, text: &str, at: usize, value: &Value) -> String {
         match text[..at].ends_with(':') {
             true => value.to_string(),
-            false => self.laid_out(value, line_indentation(text, at)),
+            false => self.format_multiline(value, line_indentation(text, at)),
         }
     }
 
     /// Formats a value with one property per line; arrays stay on one line.
-    fn laid_out(&self, value: &Value, indent: &str) -> String {
+    fn format_multiline(&self, value: &Value, indent: &str) -> String {
         match value {
             Value::Object(fields) if !fields.is_empty() => {
                 let inner = format!("{indent}{}", self.unit);
@@ -92,25 +101,25 @@ impl Layout {
                     format!(
                         "{inner}{}: {}",
                         Value::from(key.as_str()),
-                        self.laid_out(value, &inner)
+                        self.format_multiline(value, &inner)
                     )
                 });
                 let fields: Vec<String> = fields.collect();
                 format!("{{\n{}\n{indent}}}", fields.join(",\n"))
             }
-            other => within_line(other),
+            other => format_single_line(other),
         }
     }
 }
 
 /// The text with one of an object's properties removed.
-pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
+pub(super) fn without_property(text: &str, object: &Object<'_>, index: usize) -> String {
     let property = object.properties[index].range();
     let next = object.properties.get(index + 1);
     let end = next.map_or(object.range().end - 1, |next| next.range().start);
-    let gap = Gap::of(&text[property.end..end]);
+    let gap = PropertyGap::of(&text[property.end..end]);
     // From the start of the line, if nothing else precedes the property on it.
-    let start = match indentation(text, property.start) {
+    let start = match own_indentation(text, property.start) {
         Some(indent) => property.start - indent.len(),
         None => property.start,
     };
@@ -124,11 +133,11 @@ pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
         _ => None,
     };
     let cut = match (alone, line_end) {
-        (true, Some(line)) => spliced(text, start, stop + line, ""),
+        (true, Some(line)) => splice_text(text, start, stop + line, ""),
         _ if gap.comma.is_some() && next.is_some() => {
-            spliced(text, property.start, stop + blank, "")
+            splice_text(text, property.start, stop + blank, "")
         }
-        _ => spliced(
+        _ => splice_text(
             text,
             text[..property.start].trim_end_matches([' ', '\t']).len(),
             stop,
@@ -141,8 +150,8 @@ pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
         .map(|index| object.properties[index].range().end);
     match before {
         Some(before) if next.is_none() && gap.comma.is_none() => {
-            match Gap::of(&text[before..property.start]).comma {
-                Some(comma) => spliced(&cut, before + comma, before + comma + 1, ""),
+            match PropertyGap::of(&text[before..property.start]).comma {
+                Some(comma) => splice_text(&cut, before + comma, before + comma + 1, ""),
                 None => cut,
             }
         }
@@ -151,13 +160,13 @@ pub(super) fn without(text: &str, object: &Object<'_>, index: usize) -> String {
 }
 
 /// The text between two properties, or after the last one.
-struct Gap {
+struct PropertyGap {
     comma: Option<usize>,
     /// The end of what belongs to the previous line: after the comma and the comments next to it.
     line: usize,
 }
 
-impl Gap {
+impl PropertyGap {
     fn of(text: &str) -> Self {
         let mut gap = Self {
             comma: None,
@@ -188,7 +197,7 @@ impl Gap {
 }
 
 /// The whitespace before an offset, if nothing else precedes it on its line.
-fn indentation(text: &str, at: usize) -> Option<&str> {
+fn own_indentation(text: &str, at: usize) -> Option<&str> {
     let start = text[..at].rfind('\n').map(|end| end + 1)?;
     let before = &text[start..at];
     before
@@ -205,15 +214,19 @@ fn line_indentation(text: &str, at: usize) -> &str {
 }
 
 /// Formats a value on one line: `{ "a": [1, 2] }`.
-fn within_line(value: &Value) -> String {
+fn format_single_line(value: &Value) -> String {
     match value {
         Value::Array(values) => {
-            let values: Vec<String> = values.iter().map(within_line).collect();
+            let values: Vec<String> = values.iter().map(format_single_line).collect();
             format!("[{}]", values.join(", "))
         }
         Value::Object(fields) if !fields.is_empty() => {
             let fields = fields.iter().map(|(key, value)| {
-                format!("{}: {}", Value::from(key.as_str()), within_line(value))
+                format!(
+                    "{}: {}",
+                    Value::from(key.as_str()),
+                    format_single_line(value)
+                )
             });
             let fields: Vec<String> = fields.collect();
             format!("{{ {} }}", fields.join(", "))
@@ -222,6 +235,6 @@ fn within_line(value: &Value) -> String {
     }
 }
 
-fn spliced(text: &str, start: usize, end: usize, piece: &str) -> String {
+fn splice_text(text: &str, start: usize, end: usize, piece: &str) -> String {
     format!("{}{piece}{}", &text[..start], &text[end..])
 }

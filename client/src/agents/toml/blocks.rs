@@ -5,15 +5,15 @@ use std::ops::Range;
 use toml_edit::{Document, Item, Table};
 
 /// The text with a table added to a section: after its last table, or at the end of the file.
-pub(super) fn with(text: &str, section: &[&str], piece: &str) -> String {
+pub(super) fn with_table(text: &str, section: &[&str], piece: &str) -> String {
     let mut at = text.len();
     if let Ok(document) = Document::parse(text) {
         let mut siblings = Vec::new();
-        if let Some(found) = find(document.as_item(), section) {
-            collect(text, found, &mut siblings);
+        if let Some(found) = find_item(document.as_item(), section) {
+            collect_item_ranges(text, found, &mut siblings);
         }
         let mut all = Vec::new();
-        collect(text, document.as_item(), &mut all);
+        collect_item_ranges(text, document.as_item(), &mut all);
         if let Some(last) = siblings.iter().map(|block| block.end).max()
             && all.iter().any(|block| block.start >= last)
         {
@@ -31,13 +31,13 @@ pub(super) fn with(text: &str, section: &[&str], piece: &str) -> String {
 }
 
 /// The text with a table and its subtables removed; `None` if the table has no header.
-pub(super) fn without(text: &str, section: &[&str], name: &str) -> Option<String> {
+pub(super) fn without_table(text: &str, section: &[&str], name: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
-    let table = find(document.as_item(), section)?
+    let table = find_item(document.as_item(), section)?
         .as_table_like()?
         .get(name)?;
     let mut blocks = Vec::new();
-    collect(text, table, &mut blocks);
+    collect_item_ranges(text, table, &mut blocks);
     blocks.sort_by_key(|block| block.start);
     if blocks.is_empty() {
         return None;
@@ -58,47 +58,47 @@ pub(super) fn without(text: &str, section: &[&str], name: &str) -> Option<String
     Some(rest)
 }
 
-fn find<'a>(root: &'a Item, section: &[&str]) -> Option<&'a Item> {
+fn find_item<'a>(root: &'a Item, section: &[&str]) -> Option<&'a Item> {
     section
         .iter()
         .try_fold(root, |item, key| item.as_table_like()?.get(key))
 }
 
 /// Collects the whole lines of each table, from its header to its last value.
-fn collect(text: &str, item: &Item, blocks: &mut Vec<Range<usize>>) {
+fn collect_item_ranges(text: &str, item: &Item, blocks: &mut Vec<Range<usize>>) {
     match item {
-        Item::Table(table) => collect_table(text, table, blocks),
+        Item::Table(table) => collect_table_ranges(text, table, blocks),
         Item::ArrayOfTables(tables) => {
             for table in tables {
-                collect_table(text, table, blocks);
+                collect_table_ranges(text, table, blocks);
             }
         }
         Item::None | Item::Value(_) => {}
     }
 }
 
-fn collect_table(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
+fn collect_table_ranges(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
     let header = table
         .span()
         .filter(|span| text[span.clone()].starts_with('['));
     if let Some(span) = header.filter(|_| !table.is_implicit() && !table.is_dotted()) {
         let start = text[..span.start].rfind('\n').map_or(0, |end| end + 1);
-        let last = end(table).max(span.end);
+        let last = values_end(table).max(span.end);
         let end = text[last..]
             .find('\n')
             .map_or(text.len(), |at| last + at + 1);
         blocks.push(start..end);
     }
     for (_, item) in table.iter() {
-        collect(text, item, blocks);
+        collect_item_ranges(text, item, blocks);
     }
 }
 
 /// The end of the last of a table's own values.
-fn end(table: &Table) -> usize {
+fn values_end(table: &Table) -> usize {
     let ends = table.iter().map(|(_, item)| match item {
         Item::Value(value) => value.span().map_or(0, |span| span.end),
-        Item::Table(inner) if inner.is_dotted() => end(inner),
+        Item::Table(inner) if inner.is_dotted() => values_end(inner),
         _ => 0,
     });
     ends.max().unwrap_or(0)

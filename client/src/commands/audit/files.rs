@@ -14,7 +14,7 @@ pub(super) struct AuditFile {
 }
 
 /// The audit log's files in `folder`, the oldest first.
-pub(super) fn listed(folder: &Path) -> Vec<AuditFile> {
+pub(super) fn list_audit_files(folder: &Path) -> Vec<AuditFile> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<AuditFile> = entries
         .filter_map(|entry| {
@@ -31,7 +31,7 @@ pub(super) fn listed(folder: &Path) -> Vec<AuditFile> {
 
 impl AuditFile {
     /// The complete lines of the file, and their length in bytes.
-    pub(super) fn lines(&self) -> io::Result<(Vec<String>, u64)> {
+    pub(super) fn read_complete_lines(&self) -> io::Result<(Vec<String>, u64)> {
         let mut bytes = match fs::read(&self.path) {
             // It has been deleted because of its age since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
@@ -46,7 +46,7 @@ impl AuditFile {
 }
 
 /// Follows what is appended to the audit log.
-pub(super) struct Tail {
+pub(super) struct AuditTail {
     folder: PathBuf,
     file: File,
     began: u64,
@@ -54,9 +54,9 @@ pub(super) struct Tail {
     rest: Vec<u8>,
 }
 
-impl Tail {
+impl AuditTail {
     /// Starts after the first `read` bytes of a file.
-    pub(super) fn behind(folder: &Path, from: &AuditFile, read: u64) -> io::Result<Self> {
+    pub(super) fn open_at(folder: &Path, from: &AuditFile, read: u64) -> io::Result<Self> {
         let mut file = File::open(&from.path)?;
         file.seek(SeekFrom::Start(read))?;
         Ok(Self {
@@ -68,11 +68,11 @@ impl Tail {
     }
 
     /// The complete lines that were appended since the last call.
-    pub(super) fn added(&mut self) -> io::Result<Vec<String>> {
+    pub(super) fn read_new_lines(&mut self) -> io::Result<Vec<String>> {
         let mut lines = Vec::new();
         loop {
             // Looked up before the read: once the next file exists, this one is complete.
-            let mut later = listed(&self.folder).into_iter();
+            let mut later = list_audit_files(&self.folder).into_iter();
             let next = later.find(|file| file.began > self.began);
             self.file.read_to_end(&mut self.rest)?;
             while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {

@@ -22,9 +22,10 @@ fn latest_entries_of_several_files_are_in_order_and_torn_lines_are_skipped() {
         line(3, "a.3") + "{\"at\":\"2026-1\n" + &line(4, "a.4"),
     );
     fs::write(home.path().join("key"), "0000").unwrap();
-    let files = listed(home.path());
+    let files = list_audit_files(home.path());
     let paths = |most| {
-        let Past { entries, torn, .. } = past(&files, &Wanted::default(), most).unwrap();
+        let PastEntries { entries, torn, .. } =
+            read_past_entries(&files, &AuditFilter::default(), most).unwrap();
         let paths = entries
             .iter()
             .map(|entry| entry["path"].as_str().unwrap().to_owned());
@@ -46,14 +47,14 @@ fn tail_follows_whole_lines_into_the_next_file() {
     let home = tempfile::tempdir().unwrap();
     let path = |began: u64| home.path().join(format!("audit-{began:013}.jsonl"));
     fs::write(path(1), "old\non").unwrap();
-    let files = listed(home.path());
-    let read = files[0].lines().unwrap();
+    let files = list_audit_files(home.path());
+    let read = files[0].read_complete_lines().unwrap();
     assert_eq!(read, (vec!["old".to_owned()], 4));
-    let mut tail = Tail::behind(home.path(), &files[0], read.1).unwrap();
-    assert!(tail.added().unwrap().is_empty());
+    let mut tail = AuditTail::open_at(home.path(), &files[0], read.1).unwrap();
+    assert!(tail.read_new_lines().unwrap().is_empty());
     fs::write(path(1), "old\none\ntw").unwrap();
-    assert_eq!(tail.added().unwrap(), ["one"]);
+    assert_eq!(tail.read_new_lines().unwrap(), ["one"]);
     fs::write(path(1), "old\none\ntwo\n").unwrap();
     fs::write(path(2), "three\n").unwrap();
-    assert_eq!(tail.added().unwrap(), ["two", "three"]);
+    assert_eq!(tail.read_new_lines().unwrap(), ["two", "three"]);
 }

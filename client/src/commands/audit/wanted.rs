@@ -4,14 +4,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::super::moment::{is_run, since};
+use super::super::moment::{matches_run, parse_since};
 use crate::args;
 
 /// The value of `--outcome` for all calls that did not succeed.
-const FAILED: &str = "failed";
+const FAILED_OUTCOME: &str = "failed";
 
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct AuditFilter {
     since: Option<SystemTime>,
     tool: Option<String>,
     agent: Option<String>,
@@ -19,10 +19,10 @@ pub(super) struct Wanted {
     outcome: Option<String>,
 }
 
-impl Wanted {
-    pub(super) fn of(args: &args::Audit) -> Result<Self, String> {
+impl AuditFilter {
+    pub(super) fn of(args: &args::AuditArgs) -> Result<Self, String> {
         Ok(Self {
-            since: args.since.as_deref().map(since).transpose()?,
+            since: args.since.as_deref().map(parse_since).transpose()?,
             tool: args.tool.clone(),
             agent: args.agent.clone(),
             run: args.run.clone(),
@@ -31,13 +31,13 @@ impl Wanted {
     }
 
     /// Whether an entry written before `before`, in milliseconds since 1970, can match.
-    pub(super) fn reaches(&self, before: u64) -> bool {
+    pub(super) fn may_match_before(&self, before: u64) -> bool {
         let before = UNIX_EPOCH + Duration::from_millis(before);
         self.since.is_none_or(|since| since <= before)
     }
 
     /// Parses a line: `None` if it is invalid, `Some(None)` if it does not match.
-    pub(super) fn read(&self, line: &str) -> Option<Option<Value>> {
+    pub(super) fn parse_match(&self, line: &str) -> Option<Option<Value>> {
         let entry: Value = serde_json::from_str(line).ok()?;
         let at = entry["at"].as_str()?;
         let at = humantime::parse_rfc3339(at).ok()?;
@@ -48,12 +48,12 @@ impl Wanted {
         };
         let wanted = self.since.is_none_or(|since| since <= at)
             && is(&self.tool, &|glob| {
-                !text("path").is_empty() && fits(glob, text("path"))
+                !text("path").is_empty() && glob_matches(glob, text("path"))
             })
             && is(&self.agent, &|agent| agent == text("agent"))
-            && is(&self.run, &|run| is_run(text("run"), run))
+            && is(&self.run, &|run| matches_run(text("run"), run))
             && is(&self.outcome, &|kind| match kind {
-                FAILED => !outcome.is_empty() && outcome != "ok",
+                FAILED_OUTCOME => !outcome.is_empty() && outcome != "ok",
                 kind => outcome == kind,
             });
         Some(wanted.then_some(entry))
@@ -61,7 +61,7 @@ impl Wanted {
 }
 
 /// Matches globs as policy rules do: `*` is any text, `?` is one character.
-fn fits(glob: &str, text: &str) -> bool {
+fn glob_matches(glob: &str, text: &str) -> bool {
     let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
     // Where to continue if the last star has to match one more character.
     let (mut at, mut star) = ((0, 0), None);
@@ -102,7 +102,7 @@ mod tests {
             ("a.b", "a.bc", false),
             ("", "a", false),
         ] {
-            assert_eq!(fits(glob, text), fit, "{glob} {text}");
+            assert_eq!(glob_matches(glob, text), fit, "{glob} {text}");
         }
     }
 
@@ -110,27 +110,27 @@ mod tests {
     fn entries_are_filtered_by_their_fields() {
         let line = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"call","path":"a.b","agent":"s","run":"f-12","outcome":"denied"}"#;
         let deed = r#"{"at":"2026-11-22T01:00:00.000Z","kind":"login","subject":"a"}"#;
-        let audit = args::Audit::default;
+        let audit = args::AuditArgs::default;
         let of = |name: &str, value: &str| {
             let value = Some(value.to_owned());
             match name {
-                "since" => args::Audit {
+                "since" => args::AuditArgs {
                     since: value,
                     ..audit()
                 },
-                "tool" => args::Audit {
+                "tool" => args::AuditArgs {
                     tool: value,
                     ..audit()
                 },
-                "agent" => args::Audit {
+                "agent" => args::AuditArgs {
                     agent: value,
                     ..audit()
                 },
-                "run" => args::Audit {
+                "run" => args::AuditArgs {
                     run: value,
                     ..audit()
                 },
-                _ => args::Audit {
+                _ => args::AuditArgs {
                     outcome: value,
                     ..audit()
                 },
@@ -150,18 +150,21 @@ mod tests {
             ("outcome", "failed", true),
             ("outcome", "ok", false),
         ] {
-            let wanted = Wanted::of(&of(name, value)).unwrap();
+            let wanted = AuditFilter::of(&of(name, value)).unwrap();
             assert_eq!(
-                wanted.read(line).unwrap().is_some(),
+                wanted.parse_match(line).unwrap().is_some(),
                 is_wanted,
                 "{name} {value}"
             );
-            assert_eq!(wanted.read(deed).unwrap().is_some(), value == "2026-11-22");
+            assert_eq!(
+                wanted.parse_match(deed).unwrap().is_some(),
+                value == "2026-11-22"
+            );
         }
-        let all = Wanted::default();
-        assert!(all.read(deed).unwrap().is_some());
+        let all = AuditFilter::default();
+        assert!(all.parse_match(deed).unwrap().is_some());
         for torn in ["", "{\"at\":\"2026", "[]", "{\"at\":\"now\"}"] {
-            assert!(all.read(torn).is_none(), "{torn}");
+            assert!(all.parse_match(torn).is_none(), "{torn}");
         }
     }
 }

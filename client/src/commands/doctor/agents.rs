@@ -7,34 +7,44 @@ use std::path::Path;
 use mux_proto::endpoint::Dirs;
 
 use super::{
-    super::variable,
-    Group,
-    programs::is_program,
-    written::{self, Written},
+    super::env_path,
+    CheckGroup,
+    programs::is_executable,
+    written::{self, ConfiguredProcess},
 };
-use crate::agents::{Agent, AgentFile, Document, Door, Places, System};
+use crate::agents::{Agent, AgentFile, AgentPaths, ConfigDocument, MuxEntry, OperatingSystem};
 
-const NAME: &str = "agents";
+const AGENTS_GROUP: &str = "agents";
 
-pub(super) fn look(dirs: &Dirs) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_agents(dirs: &Dirs) -> CheckGroup {
+    let mut group = CheckGroup::new(AGENTS_GROUP);
     // Without a home directory no agent can be found.
-    if let Some(places) = Places::new(System::current(), variable) {
-        let ours = written::servers(dirs);
-        for agent in Agent::ALL.into_iter().filter(|agent| places.found(*agent)) {
-            let file = places.file(agent);
-            of_one(&mut group, agent, &file, &places.short(&file), &ours);
+    if let Some(places) = AgentPaths::new(OperatingSystem::current(), env_path) {
+        let ours = written::read_configured_processes(dirs);
+        for agent in Agent::ALL
+            .into_iter()
+            .filter(|agent| places.seems_installed(*agent))
+        {
+            let file = places.agent_config_file(agent);
+            check_agent(&mut group, agent, &file, &places.tilde_path(&file), &ours);
         }
     }
     group
 }
 
-fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Written]) {
-    let (title, name) = (agent.title(), agent.name());
+fn check_agent(
+    group: &mut CheckGroup,
+    agent: Agent,
+    file: &Path,
+    shown: &str,
+    ours: &[ConfiguredProcess],
+) {
+    let (title, name) = (agent.display_name(), agent.name());
     let install = format!("`mux install {name}`");
     let read = AgentFile::read(file).map_err(|error| error.to_string());
     let document = read.and_then(|read| {
-        Document::parse(read.bytes(), agent.format()).map_err(|error| format!("{shown}: {error}"))
+        ConfigDocument::parse(read.bytes(), agent.format())
+            .map_err(|error| format!("{shown}: {error}"))
     });
     let document = match document {
         Ok(document) => document,
@@ -44,14 +54,16 @@ fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Wri
             return;
         }
     };
-    let entries = document.servers(agent.section(&document));
-    let doors: Vec<Door> = entries
+    let entries = document.section_entries(agent.servers_section(&document));
+    let doors: Vec<MuxEntry> = entries
         .iter()
-        .filter_map(|(entry, value)| Door::read(value).filter(|door| door.is_ours(entry)))
+        .filter_map(|(entry, value)| {
+            MuxEntry::parse_mcp_entry(value).filter(|door| door.starts_mux(entry))
+        })
         .collect();
     for door in &doors {
         let program = Path::new(&door.command);
-        if program.is_absolute() && !is_program(program) {
+        if program.is_absolute() && !is_executable(program) {
             group.fail(
                 format!("{title} starts {}, which does not exist", program.display()),
                 format!("{install} writes the path of the mux that you run now"),
@@ -64,7 +76,7 @@ fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Wri
     }
     let twice: Vec<&str> = entries
         .iter()
-        .filter(|(entry, value)| ours.iter().any(|own| is_same(own, entry, value)))
+        .filter(|(entry, value)| ours.iter().any(|own| is_same_server(own, entry, value)))
         .map(|(entry, _)| *entry)
         .collect();
     if !twice.is_empty() {
@@ -81,7 +93,7 @@ fn of_one(group: &mut Group, agent: Agent, file: &Path, shown: &str, ours: &[Wri
 }
 
 /// Whether an agent's entry is a server of ours: by its name and program, or by its whole command line.
-fn is_same(own: &Written, entry: &str, value: &serde_json::Value) -> bool {
+fn is_same_server(own: &ConfiguredProcess, entry: &str, value: &serde_json::Value) -> bool {
     let words = |value: &serde_json::Value| -> Vec<String> {
         let words = value.as_array().into_iter().flatten();
         words
@@ -101,19 +113,19 @@ fn is_same(own: &Written, entry: &str, value: &serde_json::Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
-    fn told(text: &str) -> Vec<(Verdict, String)> {
+    fn told(text: &str) -> Vec<(CheckVerdict, String)> {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("mcp.json");
         std::fs::write(&file, text).unwrap();
-        let ours = [Written {
+        let ours = [ConfiguredProcess {
             name: "git".into(),
             command: "uvx".into(),
             args: vec!["mcp-server-git".into()],
         }];
-        let mut group = Group::new(NAME);
-        of_one(
+        let mut group = CheckGroup::new(AGENTS_GROUP);
+        check_agent(
             &mut group,
             Agent::Cursor,
             &file,
@@ -128,20 +140,20 @@ mod tests {
     fn missing_broken_and_duplicate_agent_entries_are_reported() {
         let mux = r#""mux": { "command": "mux", "args": ["mcp"] }"#;
         let of = |entries: &str| told(&format!(r#"{{ "mcpServers": {{ {entries} }} }}"#));
-        assert_eq!(of(mux), [(Verdict::Ok, "Cursor has mux".into())]);
+        assert_eq!(of(mux), [(CheckVerdict::Ok, "Cursor has mux".into())]);
         assert_eq!(
             of("")[0],
-            (Verdict::Note, "Cursor does not have mux".into())
+            (CheckVerdict::Note, "Cursor does not have mux".into())
         );
         let gone = of(r#""mux": { "command": "/no/such/mux", "args": ["mcp"] }"#);
-        assert_eq!(gone[0].0, Verdict::Failure, "{gone:?}");
+        assert_eq!(gone[0].0, CheckVerdict::Failure, "{gone:?}");
         let twice = of(&format!(
             r#"{mux}, "other": {{ "command": "uvx", "args": ["mcp-server-git"], "env": {{ "T": "s3cret" }} }},
                "git": {{ "command": "uvx", "args": ["mcp-server-git==1"] }}, "time": {{ "command": "uvx" }}"#
         ));
-        assert_eq!(twice[0].0, Verdict::Warning);
+        assert_eq!(twice[0].0, CheckVerdict::Warning);
         assert!(twice[0].1.contains("too: other, git; "), "{twice:?}");
         assert!(!twice[0].1.contains("s3cret"));
-        assert_eq!(told("{ nonsense")[0].0, Verdict::Warning);
+        assert_eq!(told("{ nonsense")[0].0, CheckVerdict::Warning);
     }
 }

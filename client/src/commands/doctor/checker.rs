@@ -2,12 +2,12 @@
 
 use mux_proto::Status;
 
-use super::Group;
+use super::CheckGroup;
 
-const NAME: &str = "types";
+const TYPES_GROUP: &str = "types";
 
-pub(super) fn look(status: &Status) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_type_checker(status: &Status) -> CheckGroup {
+    let mut group = CheckGroup::new(TYPES_GROUP);
     let checker = &status.checker;
     match (&checker.problem, &checker.version) {
         (Some(problem), _) => group.warn(

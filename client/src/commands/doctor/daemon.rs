@@ -8,20 +8,20 @@ use std::{
 use mux_client::{ConnectError, Session};
 use mux_proto::{Welcome, endpoint::Dirs, version};
 
-use super::{super::me, Group};
+use super::{super::client_identity, CheckGroup};
 
-const NAME: &str = "daemon";
+const DAEMON_GROUP: &str = "daemon";
 
 /// Returns a session only if the daemon has the contract of this program.
-pub(super) async fn look(dirs: &Dirs) -> (Group, Option<Session>) {
-    let mut group = Group::new(NAME);
-    match mux_client::connect(dirs, &me()).await {
+pub(super) async fn check_daemon(dirs: &Dirs) -> (CheckGroup, Option<Session>) {
+    let mut group = CheckGroup::new(DAEMON_GROUP);
+    match mux_client::connect(dirs, &client_identity()).await {
         Ok(session) => {
-            greeted(&mut group, &session.welcome);
+            check_versions(&mut group, &session.welcome);
             let same = session.welcome.contract == version::CONTRACT;
             return (group, same.then_some(session));
         }
-        Err(ConnectError::NotRunning) => absent(&mut group, dirs),
+        Err(ConnectError::NotRunning) => check_leftovers(&mut group, dirs),
         Err(error) => group.fail(
             error.to_string(),
             "`mux stop --now` ends a muxd that does not answer; `mux logs` shows what it did",
@@ -30,7 +30,7 @@ pub(super) async fn look(dirs: &Dirs) -> (Group, Option<Session>) {
     (group, None)
 }
 
-fn greeted(group: &mut Group, welcome: &Welcome) {
+fn check_versions(group: &mut CheckGroup, welcome: &Welcome) {
     let Welcome {
         contract,
         build,
@@ -55,8 +55,8 @@ fn greeted(group: &mut Group, welcome: &Welcome) {
     }
 }
 
-fn absent(group: &mut Group, dirs: &Dirs) {
-    match mux_client::holder(dirs) {
+fn check_leftovers(group: &mut CheckGroup, dirs: &Dirs) {
+    match mux_client::lock_holder(dirs) {
         Ok(Some(pid)) => group.warn(
             format!("muxd {pid} holds its lock and does not answer: it is ending, or it hangs"),
             "`mux stop` waits until it has exited, `mux stop --now` ends it at once",
@@ -71,29 +71,29 @@ fn absent(group: &mut Group, dirs: &Dirs) {
             group.fail(format!("the lock {file} cannot be read: {error}"), fix);
         }
     }
-    if is_held(&dirs.keeper_lock()) {
+    if is_lock_held(&dirs.keeper_lock()) {
         group.note(
             "the keeper of a muxd that has exited is still stopping its servers",
             Some("the next muxd waits for it, a few seconds at most"),
         );
     }
-    leftover(group, &dirs.socket());
+    check_stale_socket(group, &dirs.socket());
 }
 
-fn is_held(lock: &Path) -> bool {
+fn is_lock_held(lock: &Path) -> bool {
     let lock = File::open(lock).map(|lock| lock.try_lock_shared());
     matches!(lock, Ok(Err(TryLockError::WouldBlock)))
 }
 
 #[cfg(unix)]
-fn leftover(group: &mut Group, socket: &Path) {
+fn check_stale_socket(group: &mut CheckGroup, socket: &Path) {
     use std::os::unix::fs::FileTypeExt as _;
 
     let shown = socket.display();
     match socket.symlink_metadata() {
-        Ok(found) if found.file_type().is_socket() && is_listened_on(socket) => group.ok(format!(
-            "the system listens on {shown}, and starts muxd for the first client"
-        )),
+        Ok(found) if found.file_type().is_socket() && is_socket_listening(socket) => group.ok(
+            format!("the system listens on {shown}, and starts muxd for the first client"),
+        ),
         Ok(found) if found.file_type().is_socket() => group.note(
             format!("{shown} was left by a muxd that was killed"),
             Some("nothing to do: the next muxd replaces it"),
@@ -109,9 +109,9 @@ fn leftover(group: &mut Group, socket: &Path) {
 /// Whether a process listens on the socket, found without a connection, which would start muxd. Linux only: `false`
 /// on other systems.
 #[cfg(unix)]
-fn is_listened_on(socket: &Path) -> bool {
+fn is_socket_listening(socket: &Path) -> bool {
     /// `__SO_ACCEPTCON` of the kernel.
-    const LISTENS: u32 = 0x1_0000;
+    const SO_ACCEPTCON_FLAG: u32 = 0x1_0000;
     let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let mut here = sockets.lines().filter_map(|line| {
         // Number, references, protocol, flags, type, state, inode, and the path with its blanks.
@@ -119,19 +119,19 @@ fn is_listened_on(socket: &Path) -> bool {
         let flags = rest.split_whitespace().nth(3)?;
         (Path::new(path) == socket).then(|| u32::from_str_radix(flags, 16).unwrap_or(0))
     });
-    here.any(|flags| flags & LISTENS != 0)
+    here.any(|flags| flags & SO_ACCEPTCON_FLAG != 0)
 }
 
 #[cfg(not(unix))]
-fn leftover(_group: &mut Group, _socket: &Path) {}
+fn check_stale_socket(_group: &mut CheckGroup, _socket: &Path) {}
 
 #[cfg(all(test, unix))]
 mod tests {
     use std::{fs, os::unix::net::UnixListener};
 
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
-    fn verdicts(group: &Group) -> Vec<Verdict> {
+    fn verdicts(group: &CheckGroup) -> Vec<CheckVerdict> {
         group.checks.iter().map(|c| c.verdict).collect()
     }
 
@@ -143,15 +143,19 @@ mod tests {
             pid: 7,
             features: Vec::new(),
         };
-        let mut group = Group::new(NAME);
-        greeted(&mut group, &welcome);
+        let mut group = CheckGroup::new(DAEMON_GROUP);
+        check_versions(&mut group, &welcome);
         welcome.build = "0.0.1".into();
-        greeted(&mut group, &welcome);
+        check_versions(&mut group, &welcome);
         welcome.contract += 1;
-        greeted(&mut group, &welcome);
+        check_versions(&mut group, &welcome);
         assert_eq!(
             verdicts(&group),
-            [Verdict::Ok, Verdict::Warning, Verdict::Warning]
+            [
+                CheckVerdict::Ok,
+                CheckVerdict::Warning,
+                CheckVerdict::Warning
+            ]
         );
         for check in &group.checks[1..] {
             assert!(check.fix.as_ref().unwrap().contains("mux restart"));
@@ -164,29 +168,36 @@ mod tests {
         let dirs = Dirs::under(home.path()).unwrap();
         dirs.prepare().unwrap();
         let look = || {
-            let mut group = Group::new(NAME);
-            absent(&mut group, &dirs);
+            let mut group = CheckGroup::new(DAEMON_GROUP);
+            check_leftovers(&mut group, &dirs);
             verdicts(&group)
         };
-        assert_eq!(look(), [Verdict::Note]);
+        assert_eq!(look(), [CheckVerdict::Note]);
         let listener = UnixListener::bind(dirs.socket()).unwrap();
         let listened = if cfg!(target_os = "linux") {
-            Verdict::Ok
+            CheckVerdict::Ok
         } else {
-            Verdict::Note
+            CheckVerdict::Note
         };
-        assert_eq!(look(), [Verdict::Note, listened]);
+        assert_eq!(look(), [CheckVerdict::Note, listened]);
         drop(listener);
-        assert_eq!(look(), [Verdict::Note, Verdict::Note]);
+        assert_eq!(look(), [CheckVerdict::Note, CheckVerdict::Note]);
         fs::remove_file(dirs.socket()).unwrap();
         fs::create_dir(dirs.socket()).unwrap();
-        assert_eq!(look(), [Verdict::Note, Verdict::Failure]);
+        assert_eq!(look(), [CheckVerdict::Note, CheckVerdict::Failure]);
 
         let lock = File::create(dirs.instance_lock()).unwrap();
         lock.lock().unwrap();
         fs::write(dirs.instance_lock(), r#"{"pid":7,"socket":"/x"}"#).unwrap();
         let keeper = File::create(dirs.keeper_lock()).unwrap();
         keeper.lock().unwrap();
-        assert_eq!(look(), [Verdict::Warning, Verdict::Note, Verdict::Failure]);
+        assert_eq!(
+            look(),
+            [
+                CheckVerdict::Warning,
+                CheckVerdict::Note,
+                CheckVerdict::Failure
+            ]
+        );
     }
 }

@@ -10,44 +10,44 @@ use std::{
 
 use mux_proto::{Status, endpoint::Dirs};
 
-use super::{super::variable, Group};
+use super::{super::env_path, CheckGroup};
 
-const NAME: &str = "machine";
+const MACHINE_GROUP: &str = "machine";
 
 /// Free bytes below which a disk is nearly full: logs alone may take half of it.
-const LITTLE: u64 = 200 << 20;
+const LOW_DISK_BYTES: u64 = 200 << 20;
 /// Free bytes below which a disk is full.
-const NOTHING: u64 = 1 << 20;
+const FULL_DISK_BYTES: u64 = 1 << 20;
 /// A typical set of servers needs more file descriptors.
-const FILES: u64 = 256;
-const PROCESSES: u64 = 128;
+const MIN_OPEN_FILES: u64 = 256;
+const MIN_PROCESSES: u64 = 128;
 /// Timestamps on network file systems may be ahead by less.
-const AHEAD: Duration = Duration::from_secs(5 * 60);
+const MAX_TIMESTAMP_LEAD: Duration = Duration::from_secs(5 * 60);
 
 /// Degraded modes in which data is lost or requests are refused.
-const FAILING: &[&str] = &["disk_full", "read_only", "missing", "audit", "workers"];
+const FAILING_MODES: &[&str] = &["disk_full", "read_only", "missing", "audit", "workers"];
 
-pub(super) fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_machine(dirs: &Dirs, status: Option<&Status>) -> CheckGroup {
+    let mut group = CheckGroup::new(MACHINE_GROUP);
     let degraded = status.map_or(&[][..], |status| &status.degraded);
     for strait in degraded {
         let (message, fix) = (strait.message.clone(), strait.fix.clone());
-        match FAILING.contains(&strait.mode.as_str()) {
+        match FAILING_MODES.contains(&strait.mode.as_str()) {
             true => group.fail(message, fix),
             false => group.warn(message, fix),
         }
     }
     let says = |mode: &str| degraded.iter().any(|strait| strait.mode == mode);
     if !says("disk_full") {
-        room(&mut group, dirs);
+        check_disk_space(&mut group, dirs);
     }
     if !says("descriptors") {
-        limits(&mut group);
+        check_resource_limits(&mut group);
     }
     if !says("clock") {
-        clock(&mut group, dirs, SystemTime::now());
+        check_clock(&mut group, dirs, SystemTime::now());
     }
-    home(&mut group, dirs);
+    check_home_variables(&mut group, dirs);
     if group.checks.is_empty() {
         group.ok("disk space, limits and the clock are as they should be");
     }
@@ -56,7 +56,7 @@ pub(super) fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
 
 /// Checks the free space of each disk once.
 #[cfg(unix)]
-fn room(group: &mut Group, dirs: &Dirs) {
+fn check_disk_space(group: &mut CheckGroup, dirs: &Dirs) {
     use nix::sys::statvfs::statvfs;
     use std::os::unix::fs::MetadataExt as _;
 
@@ -74,12 +74,12 @@ fn room(group: &mut Group, dirs: &Dirs) {
     for (dir, left) in disks.into_values() {
         let shown = dir.display();
         let left_mib = left >> 20;
-        if left < NOTHING {
+        if left < FULL_DISK_BYTES {
             group.fail(
                 format!("the disk of {shown} is full"),
                 "make room: approvals, logins and logs cannot be kept",
             );
-        } else if left < LITTLE {
+        } else if left < LOW_DISK_BYTES {
             group.warn(
                 format!("the disk of {shown} has {left_mib} MiB left"),
                 format!("make room; `du -sh {shown}` shows how much of it muxd uses"),
@@ -89,37 +89,37 @@ fn room(group: &mut Group, dirs: &Dirs) {
 }
 
 #[cfg(not(unix))]
-fn room(_group: &mut Group, _dirs: &Dirs) {}
+fn check_disk_space(_group: &mut CheckGroup, _dirs: &Dirs) {}
 
 /// Checks the resource limits that a daemon started from here would inherit.
 #[cfg(unix)]
-fn limits(group: &mut Group) {
+fn check_resource_limits(group: &mut CheckGroup) {
     use nix::sys::resource::{Resource, getrlimit};
 
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && hard < FILES
+        && hard < MIN_OPEN_FILES
     {
         group.warn(
             format!("a muxd that is started here may open only {hard} files"),
-            format!("`ulimit -n` with {FILES} or more, the hard limit too; nofile in /etc/security/limits.conf"),
+            format!("`ulimit -n` with {MIN_OPEN_FILES} or more, the hard limit too; nofile in /etc/security/limits.conf"),
         );
     }
     #[cfg(target_os = "linux")]
     if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NPROC)
-        && soft < PROCESSES
+        && soft < MIN_PROCESSES
     {
         group.warn(
             format!("you may have only {soft} processes and threads, your desktop's included"),
-            format!("`ulimit -u` with {PROCESSES} or more; nproc in /etc/security/limits.conf"),
+            format!("`ulimit -u` with {MIN_PROCESSES} or more; nproc in /etc/security/limits.conf"),
         );
     }
 }
 
 #[cfg(not(unix))]
-fn limits(_group: &mut Group) {}
+fn check_resource_limits(_group: &mut CheckGroup) {}
 
 /// Checks whether files of mux have timestamps in the future.
-fn clock(group: &mut Group, dirs: &Dirs, now: SystemTime) {
+fn check_clock(group: &mut CheckGroup, dirs: &Dirs, now: SystemTime) {
     let mut files: Vec<PathBuf> = vec![dirs.config_file(), dirs.env_file()];
     files.extend(std::env::current_exe());
     for dir in [dirs.state.clone(), dirs.logs()] {
@@ -128,7 +128,10 @@ fn clock(group: &mut Group, dirs: &Dirs, now: SystemTime) {
     }
     let ahead = |file: PathBuf| {
         let ahead = file.metadata().ok()?.modified().ok()?.duration_since(now);
-        Some((ahead.ok().filter(|ahead| *ahead > AHEAD)?, file))
+        Some((
+            ahead.ok().filter(|ahead| *ahead > MAX_TIMESTAMP_LEAD)?,
+            file,
+        ))
     };
     if let Some((ahead, file)) = files.into_iter().filter_map(ahead).max() {
         let ahead =
@@ -143,14 +146,14 @@ fn clock(group: &mut Group, dirs: &Dirs, now: SystemTime) {
     }
 }
 
-fn home(group: &mut Group, dirs: &Dirs) {
-    if variable("HOME").is_none() {
+fn check_home_variables(group: &mut CheckGroup, dirs: &Dirs) {
+    if env_path("HOME").is_none() {
         group.warn(
             "HOME is not set here: a muxd that is started here has no home directory, nor have its servers",
             "set HOME before you run mux",
         );
     }
-    if cfg!(target_os = "linux") && dirs.home().is_none() && variable("XDG_RUNTIME_DIR").is_none() {
+    if cfg!(target_os = "linux") && dirs.home().is_none() && env_path("XDG_RUNTIME_DIR").is_none() {
         group.note(
             format!(
                 "XDG_RUNTIME_DIR is not set, so the socket is in {}",
@@ -167,7 +170,7 @@ mod tests {
 
     use mux_proto::Degraded;
 
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
     #[test]
     fn file_with_a_future_timestamp_means_that_the_clock_is_behind() {
@@ -176,8 +179,8 @@ mod tests {
         let now = SystemTime::now();
         fs::write(dirs.config_file(), "").unwrap();
         let look = || {
-            let mut group = Group::new(NAME);
-            clock(&mut group, &dirs, now);
+            let mut group = CheckGroup::new(MACHINE_GROUP);
+            check_clock(&mut group, &dirs, now);
             group.checks
         };
         assert_eq!(look(), []);
@@ -185,7 +188,7 @@ mod tests {
         file.set_modified(now + Duration::from_secs(24 * 60 * 60))
             .unwrap();
         let told = look();
-        assert_eq!(told[0].verdict, Verdict::Warning);
+        assert_eq!(told[0].verdict, CheckVerdict::Warning);
         assert!(
             told[0].message.contains("written 1day from now"),
             "{told:?}"
@@ -208,14 +211,14 @@ mod tests {
             "degraded": [mode("disk_full"), mode("of_tomorrow")],
         });
         let status: Status = serde_json::from_value(status).unwrap();
-        let told = look(&dirs, Some(&status)).checks;
+        let told = check_machine(&dirs, Some(&status)).checks;
         assert_eq!(
             (told[0].verdict, told[0].message.as_str()),
-            (Verdict::Failure, "it is disk_full")
+            (CheckVerdict::Failure, "it is disk_full")
         );
         assert_eq!(
             (told[1].verdict, told[1].fix.as_deref()),
-            (Verdict::Warning, Some("mend it"))
+            (CheckVerdict::Warning, Some("mend it"))
         );
     }
 }

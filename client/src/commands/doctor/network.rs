@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use super::Group;
+use super::CheckGroup;
 
-const NAME: &str = "network";
+const NETWORK_GROUP: &str = "network";
 
 /// Variables that name a proxy; lowercase ones take precedence.
-const PROXIES: &[&str] = &[
+const PROXY_VARIABLES: &[&str] = &[
     "https_proxy",
     "HTTPS_PROXY",
     "http_proxy",
@@ -18,18 +18,18 @@ const PROXIES: &[&str] = &[
     "ALL_PROXY",
 ];
 /// Files with certificates, for us and for servers.
-const CERTIFICATES: &[&str] = &["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
-const FOLDER: &str = "SSL_CERT_DIR";
+const CERTIFICATE_FILE_VARIABLES: &[&str] = &["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
+const CERTIFICATE_DIR_VARIABLE: &str = "SSL_CERT_DIR";
 
 /// `variable` reads the environment. Variables that are not set are not reported.
-pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
-    let mut group = Group::new(NAME);
-    for name in PROXIES {
+pub(super) fn check_network(variable: impl Fn(&str) -> Option<PathBuf>) -> CheckGroup {
+    let mut group = CheckGroup::new(NETWORK_GROUP);
+    for name in PROXY_VARIABLES {
         let Some(value) = variable(name) else {
             continue;
         };
         // Its value may hold a password.
-        match value.to_str().is_some_and(is_proxy) {
+        match value.to_str().is_some_and(is_proxy_address) {
             true => group.ok(format!("requests use the proxy in {name}")),
             false => group.fail(
                 format!("{name} is not a proxy address, so servers with a URL cannot be reached"),
@@ -37,21 +37,21 @@ pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
             ),
         }
     }
-    for name in CERTIFICATES {
+    for name in CERTIFICATE_FILE_VARIABLES {
         if let Some(file) = variable(name) {
-            certificates(&mut group, name, &file);
+            check_certificate_file(&mut group, name, &file);
         }
     }
-    if let Some(folder) = variable(FOLDER) {
+    if let Some(folder) = variable(CERTIFICATE_DIR_VARIABLE) {
         let mut folders = std::env::split_paths(&folder);
         let missing = folders.find(|folder| !folder.is_dir());
         match missing {
             Some(missing) => group.fail(
                 format!(
-                    "{FOLDER} names {}, which is not a directory",
+                    "{CERTIFICATE_DIR_VARIABLE} names {}, which is not a directory",
                     missing.display()
                 ),
-                format!("fix or unset {FOLDER}; then `mux restart`"),
+                format!("fix or unset {CERTIFICATE_DIR_VARIABLE}; then `mux restart`"),
             ),
             None => group.ok(format!("certificates come from {}", folder.display())),
         }
@@ -59,7 +59,7 @@ pub(super) fn look(variable: impl Fn(&str) -> Option<PathBuf>) -> Group {
     group
 }
 
-fn is_proxy(value: &str) -> bool {
+fn is_proxy_address(value: &str) -> bool {
     // Without a scheme it is an HTTP proxy, as in most programs.
     let whole = match value.contains("://") {
         true => value.to_owned(),
@@ -69,7 +69,7 @@ fn is_proxy(value: &str) -> bool {
     Url::parse(&whole).is_ok_and(|url| known.contains(&url.scheme()) && url.host_str().is_some())
 }
 
-fn certificates(group: &mut Group, name: &str, file: &Path) {
+fn check_certificate_file(group: &mut CheckGroup, name: &str, file: &Path) {
     let shown = file.display();
     let fix = format!("name a PEM file in {name}, or unset it; then `mux restart`");
     match std::fs::read(file) {
@@ -77,7 +77,7 @@ fn certificates(group: &mut Group, name: &str, file: &Path) {
             format!("{name} names {shown}, which cannot be read: {error}"),
             fix,
         ),
-        Ok(bytes) if !holds_certificate(&bytes) => {
+        Ok(bytes) if !contains_certificate(&bytes) => {
             group.fail(
                 format!("{name} names {shown}, which contains no certificate"),
                 fix,
@@ -87,22 +87,22 @@ fn certificates(group: &mut Group, name: &str, file: &Path) {
     }
 }
 
-fn holds_certificate(bytes: &[u8]) -> bool {
+fn contains_certificate(bytes: &[u8]) -> bool {
     let begin = b"-----BEGIN ";
     bytes.windows(begin.len()).any(|window| window == begin)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
     #[test]
     fn broken_proxies_and_certificates_are_reported_without_passwords() {
-        assert!(look(|_| None).checks.is_empty());
+        assert!(check_network(|_| None).checks.is_empty());
         let dir = tempfile::tempdir().unwrap();
         let empty = dir.path().join("empty.pem");
         std::fs::write(&empty, "nothing").unwrap();
-        let group = look(|name| match name {
+        let group = check_network(|name| match name {
             "HTTPS_PROXY" => Some("http://me:s3cret@[".into()),
             "http_proxy" => Some("proxy.example:3128".into()),
             "SSL_CERT_FILE" => Some(empty.clone()),
@@ -116,7 +116,7 @@ mod tests {
             .map(|c| (c.verdict, c.message.as_str()))
             .collect();
         let verdicts: Vec<_> = told.iter().map(|(verdict, _)| *verdict).collect();
-        use Verdict::{Failure, Ok};
+        use CheckVerdict::{Failure, Ok};
         assert_eq!(verdicts, [Failure, Ok, Failure, Failure, Ok], "{told:#?}");
         assert!(
             told.iter().all(|(_, message)| !message.contains("s3cret")),

@@ -6,16 +6,16 @@ use std::path::Path;
 
 use mux_proto::endpoint::Dirs;
 
-use super::Group;
+use super::CheckGroup;
 
-pub(super) const NAME: &str = "places";
+pub(super) const PLACES_GROUP: &str = "places";
 
-pub(super) fn look(dirs: &Dirs) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_directories(dirs: &Dirs) -> CheckGroup {
+    let mut group = CheckGroup::new(PLACES_GROUP);
     let ours = [&dirs.state, &dirs.cache, &dirs.runtime];
     let open: Vec<String> = ours
         .iter()
-        .filter_map(|dir| Some((dir, others(dir)?)))
+        .filter_map(|dir| Some((dir, mode_open_to_others(dir)?)))
         .map(|(dir, mode)| format!("{} (mode {mode:03o})", dir.display()))
         .collect();
     // This also finds links, files in place of directories, other owners, and a socket path that is too long.
@@ -34,7 +34,7 @@ pub(super) fn look(dirs: &Dirs) -> Group {
         ),
     }
     let env = dirs.env_file();
-    if let Some(mode) = others(&env) {
+    if let Some(mode) = mode_open_to_others(&env) {
         let file = env.display();
         group.warn(
             format!("other users can read {file} (mode {mode:03o}), which holds secrets"),
@@ -57,7 +57,7 @@ pub(super) fn look(dirs: &Dirs) -> Group {
 
 /// The mode of a file or directory, if users other than its owner have access to it.
 #[cfg(unix)]
-fn others(path: &Path) -> Option<u32> {
+fn mode_open_to_others(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt as _;
 
     let mode = path.symlink_metadata().ok()?.permissions().mode() & 0o777;
@@ -65,7 +65,7 @@ fn others(path: &Path) -> Option<u32> {
 }
 
 #[cfg(not(unix))]
-fn others(_path: &Path) -> Option<u32> {
+fn mode_open_to_others(_path: &Path) -> Option<u32> {
     None
 }
 
@@ -76,33 +76,37 @@ mod tests {
         os::unix::fs::PermissionsExt as _,
     };
 
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
-    fn verdicts(dirs: &Dirs) -> Vec<Verdict> {
-        look(dirs).checks.iter().map(|c| c.verdict).collect()
+    fn verdicts(dirs: &Dirs) -> Vec<CheckVerdict> {
+        check_directories(dirs)
+            .checks
+            .iter()
+            .map(|c| c.verdict)
+            .collect()
     }
 
     #[test]
     fn readable_directories_and_secrets_are_reported_with_a_fix() {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
-        assert_eq!(verdicts(&dirs), [Verdict::Ok, Verdict::Note]);
+        assert_eq!(verdicts(&dirs), [CheckVerdict::Ok, CheckVerdict::Note]);
         fs::write(dirs.config_file(), "").unwrap();
         fs::write(dirs.env_file(), "").unwrap();
         fs::set_permissions(dirs.env_file(), Permissions::from_mode(0o644)).unwrap();
         fs::set_permissions(&dirs.cache, Permissions::from_mode(0o750)).unwrap();
-        let group = look(&dirs);
+        let group = check_directories(&dirs);
         let [cache, env, config] = &group.checks[..] else {
             panic!("{:#?}", group.checks);
         };
-        assert_eq!(cache.verdict, Verdict::Warning);
+        assert_eq!(cache.verdict, CheckVerdict::Warning);
         assert!(cache.message.contains("cache (mode 750)"), "{cache:?}");
-        assert_eq!(env.verdict, Verdict::Warning);
+        assert_eq!(env.verdict, CheckVerdict::Warning);
         assert!(env.fix.as_ref().unwrap().starts_with("chmod 600 "));
-        assert_eq!(config.verdict, Verdict::Ok);
+        assert_eq!(config.verdict, CheckVerdict::Ok);
         // `look` has closed the directory.
         fs::remove_file(dirs.env_file()).unwrap();
-        assert_eq!(verdicts(&dirs), [Verdict::Ok, Verdict::Ok]);
+        assert_eq!(verdicts(&dirs), [CheckVerdict::Ok, CheckVerdict::Ok]);
     }
 
     #[test]
@@ -111,13 +115,13 @@ mod tests {
         let dirs = Dirs::under(home.path()).unwrap();
         fs::create_dir(&dirs.runtime).unwrap();
         fs::set_permissions(&dirs.runtime, Permissions::from_mode(0o777)).unwrap();
-        let group = look(&dirs);
+        let group = check_directories(&dirs);
         assert!(group.failed());
         let message = &group.checks[0].message;
         assert!(message.contains("chmod go-w"), "{message}");
 
         let long = Dirs::under(&Path::new("/tmp").join("x".repeat(120))).unwrap();
-        let message = look(&long).checks.remove(0).message;
+        let message = check_directories(&long).checks.remove(0).message;
         assert!(message.contains("shorter path"), "{message}");
     }
 }

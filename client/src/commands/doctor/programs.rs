@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use mux_proto::variables;
 
-use super::Group;
+use super::CheckGroup;
 
-const NAME: &str = "programs";
+const PROGRAMS_GROUP: &str = "programs";
 
 /// `muxd` and `worker` are the paths that the environment names, if any.
-pub(super) fn look(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> Group {
-    let mut group = Group::new(NAME);
-    let muxd = found(&mut group, "muxd", variables::DAEMON, muxd, None);
-    found(
+pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> CheckGroup {
+    let mut group = CheckGroup::new(PROGRAMS_GROUP);
+    let muxd = check_program(&mut group, "muxd", variables::DAEMON, muxd, None);
+    check_program(
         &mut group,
         "mux-worker",
         variables::WORKER,
@@ -23,8 +23,8 @@ pub(super) fn look(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> Group {
 }
 
 /// Checks the program that the environment names, or the one beside `neighbour`, by default `mux` itself.
-fn found(
-    group: &mut Group,
+fn check_program(
+    group: &mut CheckGroup,
     name: &str,
     variable: &str,
     named: Option<PathBuf>,
@@ -37,7 +37,7 @@ fn found(
         (None, None) => std::env::current_exe().ok()?.with_file_name(file),
     };
     let shown = path.display();
-    if is_program(&path) {
+    if is_executable(&path) {
         group.ok(format!("{name} is {shown}"));
         return Some(path);
     }
@@ -52,33 +52,33 @@ fn found(
 }
 
 #[cfg(unix)]
-pub(super) fn is_program(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     use nix::unistd::{AccessFlags, access};
 
     path.is_file() && access(path, AccessFlags::X_OK).is_ok()
 }
 
 #[cfg(not(unix))]
-pub(super) fn is_program(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
     #[test]
     fn missing_program_is_a_failure_that_names_its_variable() {
-        let group = look(Some("/bin/sh".into()), Some("/nowhere/mux-worker".into()));
-        assert_eq!(group.checks[0].verdict, Verdict::Ok);
+        let group = check_programs(Some("/bin/sh".into()), Some("/nowhere/mux-worker".into()));
+        assert_eq!(group.checks[0].verdict, CheckVerdict::Ok);
         let worker = &group.checks[1];
-        assert_eq!(worker.verdict, Verdict::Failure);
+        assert_eq!(worker.verdict, CheckVerdict::Failure);
         assert_eq!(worker.message, "there is no /nowhere/mux-worker");
         assert!(worker.fix.as_ref().unwrap().contains("MUX_WORKER"));
         // It is looked for beside the daemon.
-        let group = look(Some("/bin/sh".into()), None);
+        let group = check_programs(Some("/bin/sh".into()), None);
         assert_eq!(group.checks[1].message, "there is no /bin/mux-worker");
-        let group = look(Some("/etc/passwd".into()), None);
+        let group = check_programs(Some("/etc/passwd".into()), None);
         assert!(group.checks[0].message.contains("not a program"));
     }
 }

@@ -2,20 +2,20 @@
 
 use mux_proto::{AuthState, ServerState, SourceNote, Status};
 
-use super::Group;
+use super::CheckGroup;
 use crate::render::SECRET_IN_ARGS;
 
-const NAME: &str = "servers";
+const SERVERS_GROUP: &str = "servers";
 
-pub(super) fn look(status: &Status) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_servers(status: &Status) -> CheckGroup {
+    let mut group = CheckGroup::new(SERVERS_GROUP);
     let config = status.config.display();
     for problem in status.all_problems() {
         // Its server is shown below.
         if problem.server.is_some() {
             continue;
         }
-        let fix = fix_of(&problem.code, &config.to_string());
+        let fix = problem_fix(&problem.code, &config.to_string());
         match problem.code == "cache" {
             // It only costs time.
             true => group.warn(problem.message, fix),
@@ -69,9 +69,12 @@ pub(super) fn look(status: &Status) -> Group {
         for warning in &server.warnings {
             let source = server.source.as_ref();
             // The notes are reported below, each with its fix.
-            if source
-                .is_some_and(|source| source.notes.iter().any(|note| is_said_by(note, warning)))
-            {
+            if source.is_some_and(|source| {
+                source
+                    .notes
+                    .iter()
+                    .any(|note| is_warning_of_note(note, warning))
+            }) {
                 continue;
             }
             let problem = source.and_then(|source| source.problem.as_ref());
@@ -138,7 +141,7 @@ pub(super) fn look(status: &Status) -> Group {
 }
 
 /// What to do about a problem of this code.
-fn fix_of(code: &str, config: &str) -> String {
+fn problem_fix(code: &str, config: &str) -> String {
     match code {
         "workers" => {
             "`mux-worker` must be in the directory of `muxd` and of the same build; `mux logs` shows more".into()
@@ -150,7 +153,7 @@ fn fix_of(code: &str, config: &str) -> String {
 }
 
 /// Whether `warning` is the text of `note`, with or without its fix appended.
-fn is_said_by(note: &SourceNote, warning: &str) -> bool {
+fn is_warning_of_note(note: &SourceNote, warning: &str) -> bool {
     let rest = warning.strip_prefix(note.text.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("; "))
 }

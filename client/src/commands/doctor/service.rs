@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use mux_proto::{Status, endpoint::Dirs};
 
-use super::{super::service, Group};
+use super::{super::service, CheckGroup};
 use crate::render::{self, ServiceReport};
 
-const NAME: &str = "service";
+const SERVICE_GROUP: &str = "service";
 
-pub(super) async fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) async fn check_service(dirs: &Dirs, status: Option<&Status>) -> CheckGroup {
+    let mut group = CheckGroup::new(SERVICE_GROUP);
     if let Some(status) = status {
         group.ok(format!(
             "muxd {} was {}",
@@ -19,19 +19,27 @@ pub(super) async fn look(dirs: &Dirs, status: Option<&Status>) -> Group {
         ));
     }
     // A system without services is not a problem.
-    if let Ok(report) = service::look(dirs).await {
-        installed(&mut group, &report, status);
+    if let Ok(report) = service::service_report(dirs).await {
+        check_installed_service(&mut group, &report, status);
     }
     group
 }
 
-fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>) {
+fn check_installed_service(
+    group: &mut CheckGroup,
+    report: &ServiceReport,
+    status: Option<&Status>,
+) {
     if !report.installed {
         return;
     }
     let name = &report.service;
     let install = "mux service install";
-    for program in report.files.iter().filter_map(|file| gone(file)) {
+    for program in report
+        .files
+        .iter()
+        .filter_map(|file| missing_unit_program(file))
+    {
         group.fail(
             format!("{name} starts {}, which does not exist", program.display()),
             format!("`{install}` writes the path of the muxd beside the mux that you run now"),
@@ -75,7 +83,7 @@ fn installed(group: &mut Group, report: &ServiceReport, status: Option<&Status>)
 }
 
 /// The program that a unit starts, if it does not exist.
-fn gone(unit: &Path) -> Option<PathBuf> {
+fn missing_unit_program(unit: &Path) -> Option<PathBuf> {
     let text = std::fs::read_to_string(unit).ok()?;
     let line = text
         .lines()
@@ -124,7 +132,7 @@ mod tests {
 
     use mux_proto::Error;
 
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
     fn report() -> ServiceReport {
         ServiceReport {
@@ -141,9 +149,9 @@ mod tests {
         }
     }
 
-    fn found(report: &ServiceReport) -> Vec<(Verdict, String)> {
-        let mut group = Group::new(NAME);
-        installed(&mut group, report, None);
+    fn found(report: &ServiceReport) -> Vec<(CheckVerdict, String)> {
+        let mut group = CheckGroup::new(SERVICE_GROUP);
+        check_installed_service(&mut group, report, None);
         let checks = group.checks.into_iter();
         checks
             .map(|check| (check.verdict, check.fix.unwrap_or_default()))
@@ -161,14 +169,20 @@ mod tests {
                 ..report()
             })
         };
-        assert_eq!(told("ExecStart=/bin/sh"), [(Verdict::Ok, String::new())]);
-        assert_eq!(told("ExecStart=\"/no such/muxd\"")[0].0, Verdict::Failure);
-        assert_eq!(told("ExecStart=/no/muxd --x")[0].0, Verdict::Failure);
+        assert_eq!(
+            told("ExecStart=/bin/sh"),
+            [(CheckVerdict::Ok, String::new())]
+        );
+        assert_eq!(
+            told("ExecStart=\"/no such/muxd\"")[0].0,
+            CheckVerdict::Failure
+        );
+        assert_eq!(told("ExecStart=/no/muxd --x")[0].0, CheckVerdict::Failure);
     }
 
     #[test]
     fn service_problems_are_reported_with_a_fix() {
-        assert_eq!(found(&report()), [(Verdict::Ok, String::new())]);
+        assert_eq!(found(&report()), [(CheckVerdict::Ok, String::new())]);
         let silent = ServiceReport {
             active: false,
             stale: vec!["/x/muxd.service".into()],
@@ -177,15 +191,20 @@ mod tests {
         let told = found(&silent);
         assert_eq!(told.len(), 2, "{told:?}");
         for (verdict, fix) in told {
-            assert_eq!(verdict, Verdict::Warning);
+            assert_eq!(verdict, CheckVerdict::Warning);
             assert!(fix.contains("mux service install"), "{fix}");
         }
         let hidden = ServiceReport {
-            unreachable: Some(crate::exit::machinery("no bus".into()).hint("enable-linger")),
+            unreachable: Some(
+                crate::exit::unavailable_error("no bus".into()).hint("enable-linger"),
+            ),
             active: false,
             ..report()
         };
-        assert_eq!(found(&hidden), [(Verdict::Warning, "enable-linger".into())]);
+        assert_eq!(
+            found(&hidden),
+            [(CheckVerdict::Warning, "enable-linger".into())]
+        );
         let none = ServiceReport {
             installed: false,
             unreachable: None::<Error>,

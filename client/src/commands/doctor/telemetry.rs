@@ -2,12 +2,12 @@
 
 use mux_proto::Status;
 
-use super::Group;
+use super::CheckGroup;
 
-const NAME: &str = "telemetry";
+const TELEMETRY_GROUP: &str = "telemetry";
 
-pub(super) fn look(status: &Status) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_telemetry(status: &Status) -> CheckGroup {
+    let mut group = CheckGroup::new(TELEMETRY_GROUP);
     let Some(telemetry) = &status.telemetry else {
         return group;
     };
@@ -35,7 +35,7 @@ pub(super) fn look(status: &Status) -> Group {
 mod tests {
     use mux_proto::TelemetryStatus;
 
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
     #[test]
     fn endpoint_that_gets_no_spans_is_reported_with_a_fix() {
@@ -48,7 +48,7 @@ mod tests {
             }))
             .unwrap();
             status.telemetry = telemetry;
-            look(&status).checks
+            check_telemetry(&status).checks
         };
         let of = |built_in, problem: Option<&str>| {
             Some(TelemetryStatus {
@@ -61,10 +61,10 @@ mod tests {
         assert!(status(None).is_empty());
         assert!(status(Some(TelemetryStatus::default())).is_empty());
         let verdict = |telemetry| status(telemetry)[0].verdict;
-        assert_eq!(verdict(of(true, None)), Verdict::Ok);
-        assert_eq!(verdict(of(true, Some("why"))), Verdict::Warning);
+        assert_eq!(verdict(of(true, None)), CheckVerdict::Ok);
+        assert_eq!(verdict(of(true, Some("why"))), CheckVerdict::Warning);
         let without = &status(of(false, None))[0];
-        assert_eq!(without.verdict, Verdict::Warning);
+        assert_eq!(without.verdict, CheckVerdict::Warning);
         assert!(without.fix.as_ref().unwrap().contains("--features otel"));
     }
 }

@@ -3,13 +3,13 @@
 use mux_client::{Session, within_seconds};
 use mux_proto::{ApprovalState, ApprovalsRequest};
 
-use super::Group;
+use super::CheckGroup;
 
-const NAME: &str = "approvals";
+const APPROVALS_GROUP: &str = "approvals";
 
-pub(super) async fn look(session: &Session) -> Group {
-    let mut group = Group::new(NAME);
-    if session.require("approvals").is_err() {
+pub(super) async fn check_pending_approvals(session: &Session) -> CheckGroup {
+    let mut group = CheckGroup::new(APPROVALS_GROUP);
+    if session.require_feature("approvals").is_err() {
         return group;
     }
     let asked = session

@@ -4,12 +4,12 @@
 
 use mux_proto::Status;
 
-use super::Group;
+use super::CheckGroup;
 
-const NAME: &str = "workers";
+const WORKERS_GROUP: &str = "workers";
 
 /// A sandbox layer of a worker process on Linux.
-struct Wall {
+struct SandboxLayer {
     /// The name that a worker reports.
     layer: &'static str,
     /// What the layer does.
@@ -19,53 +19,53 @@ struct Wall {
 }
 
 /// In the order in which a worker enables them.
-const WALLS: &[Wall] = &[
-    Wall {
+const SANDBOX_LAYERS: &[SandboxLayer] = &[
+    SandboxLayer {
         layer: "pdeathsig",
         holds: "ends the worker when the daemon is killed",
         needs: "any Linux",
     },
-    Wall {
+    SandboxLayer {
         layer: "no_new_privs",
         holds: "keeps set-user-id programs from giving more rights",
         needs: "Linux 3.5",
     },
-    Wall {
+    SandboxLayer {
         layer: "not_dumpable",
         holds: "keeps the user's other processes out of the worker's memory",
         needs: "any Linux",
     },
-    Wall {
+    SandboxLayer {
         layer: "no_core",
         holds: "keeps the worker's memory out of core files",
         needs: "any Linux",
     },
-    Wall {
+    SandboxLayer {
         layer: "landlock",
         holds: "refuses files and TCP",
         needs: "Linux 5.13, for TCP 6.7, with landlock among its security modules (`lsm=` of the kernel)",
     },
-    Wall {
+    SandboxLayer {
         layer: "memory",
         holds: "limits the worker's whole memory, not only the engine's heap",
         needs: "Linux 4.7, and /proc",
     },
-    Wall {
+    SandboxLayer {
         layer: "processor",
         holds: "ends a worker that the daemon has lost track of",
         needs: "any Linux",
     },
-    Wall {
+    SandboxLayer {
         layer: "descriptors",
         holds: "closes the descriptors that the daemon was started with",
         needs: "Linux 5.9",
     },
-    Wall {
+    SandboxLayer {
         layer: "seccomp_deadly",
         holds: "kills a worker that asks for sockets, other programs or signals",
         needs: "Linux 4.14 with seccomp filters",
     },
-    Wall {
+    SandboxLayer {
         layer: "seccomp",
         holds: "refuses every system call that a worker does not need",
         needs: "Linux 4.14 with seccomp filters",
@@ -73,12 +73,12 @@ const WALLS: &[Wall] = &[
 ];
 
 /// How QuickJS differs from V8.
-const QUICKJS: &str = "limits that differ: computing is many times slower; `eval` is confined rather \
+const QUICKJS_DIFFERENCES: &str = "limits that differ: computing is many times slower; `eval` is confined rather \
     than off; `Intl` formats plainly; rejections that nobody awaited are not reported; some programs \
     that use up memory are noticed later";
 
-pub(super) fn look(status: &Status) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_workers(status: &Status) -> CheckGroup {
+    let mut group = CheckGroup::new(WORKERS_GROUP);
     let Some(engine) = &status.engine else {
         let fix = "`mux run -e 'return 1'` starts one";
         group.note("no worker has started yet", Some(fix));
@@ -86,14 +86,14 @@ pub(super) fn look(status: &Status) -> Group {
     };
     match engine.as_str() {
         "quickjs" => group.warn(
-            format!("the engine is quickjs; {QUICKJS}"),
+            format!("the engine is quickjs; {QUICKJS_DIFFERENCES}"),
             "build mux-worker with V8: see docs/install.md for how `scripts/setup` finds it",
         ),
         engine => group.ok(format!("the engine is {engine}")),
     }
     let walls = &status.workers.layers;
     if cfg!(target_os = "linux") {
-        linux(&mut group, walls);
+        check_linux_layers(&mut group, walls);
     } else if walls.is_empty() {
         group.warn(
             "only the engine confines a program: there are no sandbox layers for this system yet",
@@ -113,13 +113,13 @@ pub(super) fn look(status: &Status) -> Group {
     group
 }
 
-fn linux(group: &mut Group, walls: &[String]) {
+fn check_linux_layers(group: &mut CheckGroup, walls: &[String]) {
     let before = group.checks.len();
-    for Wall {
+    for SandboxLayer {
         layer,
         holds,
         needs,
-    } in WALLS
+    } in SANDBOX_LAYERS
     {
         let partly = format!("{layer} (partly)");
         if walls.iter().any(|wall| wall == layer) {
@@ -136,22 +136,25 @@ fn linux(group: &mut Group, walls: &[String]) {
         );
     }
     if group.checks.len() == before {
-        let count = WALLS.len();
+        let count = SANDBOX_LAYERS.len();
         group.ok(format!("all {count} sandbox layers of a worker are active"));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
     #[test]
     fn each_missing_sandbox_layer_is_a_warning() {
-        let all: Vec<String> = WALLS.iter().map(|wall| wall.layer.to_owned()).collect();
-        let mut group = Group::new(NAME);
-        linux(&mut group, &all);
+        let all: Vec<String> = SANDBOX_LAYERS
+            .iter()
+            .map(|wall| wall.layer.to_owned())
+            .collect();
+        let mut group = CheckGroup::new(WORKERS_GROUP);
+        check_linux_layers(&mut group, &all);
         assert_eq!(group.checks.len(), 1);
-        assert_eq!(group.checks[0].verdict, Verdict::Ok);
+        assert_eq!(group.checks[0].verdict, CheckVerdict::Ok);
 
         let mut some = all.clone();
         some.retain(|wall| wall != "seccomp");
@@ -160,8 +163,8 @@ mod tests {
                 *wall = "landlock (partly)".into();
             }
         }
-        let mut group = Group::new(NAME);
-        linux(&mut group, &some);
+        let mut group = CheckGroup::new(WORKERS_GROUP);
+        check_linux_layers(&mut group, &some);
         let told: Vec<_> = group.checks.iter().map(|c| &c.message).collect();
         assert_eq!(
             told,
@@ -174,8 +177,8 @@ mod tests {
         let fix = group.checks[0].fix.as_ref().unwrap();
         assert!(fix.contains("Linux 5.13"), "{fix}");
 
-        let mut group = Group::new(NAME);
-        linux(&mut group, &[]);
-        assert_eq!(group.checks.len(), WALLS.len());
+        let mut group = CheckGroup::new(WORKERS_GROUP);
+        check_linux_layers(&mut group, &[]);
+        assert_eq!(group.checks.len(), SANDBOX_LAYERS.len());
     }
 }

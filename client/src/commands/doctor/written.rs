@@ -9,28 +9,32 @@ use std::{
 use mux_proto::{ServerState, Status, endpoint::Dirs};
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use super::{Group, programs::is_program};
+use super::{CheckGroup, programs::is_executable};
 
-const NAME: &str = "configuration";
+const CONFIGURATION_GROUP: &str = "configuration";
 
 /// A server in config.toml that has a command.
 #[derive(Debug, PartialEq)]
-pub(super) struct Written {
+pub(super) struct ConfiguredProcess {
     pub(super) name: String,
     pub(super) command: String,
     pub(super) args: Vec<String>,
 }
 
 /// The servers in config.toml that have a command; none if the file cannot be read.
-pub(super) fn servers(dirs: &Dirs) -> Vec<Written> {
+pub(super) fn read_configured_processes(dirs: &Dirs) -> Vec<ConfiguredProcess> {
     let text = std::fs::read_to_string(dirs.config_file()).unwrap_or_default();
     text.parse()
-        .map_or_else(|_| Vec::new(), |config| processes(&config))
+        .map_or_else(|_| Vec::new(), |config| configured_processes(&config))
 }
 
 /// `path` is the `PATH` of the user's shell.
-pub(super) fn look(dirs: &Dirs, status: Option<&Status>, path: Option<&OsStr>) -> Group {
-    let mut group = Group::new(NAME);
+pub(super) fn check_config_file(
+    dirs: &Dirs,
+    status: Option<&Status>,
+    path: Option<&OsStr>,
+) -> CheckGroup {
+    let mut group = CheckGroup::new(CONFIGURATION_GROUP);
     let file = dirs.config_file();
     let shown = file.display();
     let Ok(text) = std::fs::read_to_string(&file) else {
@@ -54,13 +58,13 @@ pub(super) fn look(dirs: &Dirs, status: Option<&Status>, path: Option<&OsStr>) -
             return group;
         }
     };
-    let working = working(status);
-    let processes = processes(&config);
-    for Written { name, command, .. } in &processes {
+    let working = servers_known_to_daemon(status);
+    let processes = configured_processes(&config);
+    for ConfiguredProcess { name, command, .. } in &processes {
         if working.contains(name.as_str()) {
             continue;
         }
-        if let Some(missing) = missing(command, path) {
+        if let Some(missing) = missing_command(command, path) {
             group.warn(
                 format!("[servers.{name}]: {missing}"),
                 format!("install it, or write its full path as `command` in {shown}"),
@@ -77,7 +81,7 @@ pub(super) fn look(dirs: &Dirs, status: Option<&Status>, path: Option<&OsStr>) -
 }
 
 /// The names of servers whose state the daemon knows.
-fn working(status: Option<&Status>) -> BTreeSet<&str> {
+fn servers_known_to_daemon(status: Option<&Status>) -> BTreeSet<&str> {
     let servers = status.into_iter().flat_map(|status| &status.servers);
     servers
         .filter(|server| !matches!(server.state, ServerState::Cold))
@@ -85,7 +89,7 @@ fn working(status: Option<&Status>) -> BTreeSet<&str> {
         .collect()
 }
 
-fn processes(config: &DocumentMut) -> Vec<Written> {
+fn configured_processes(config: &DocumentMut) -> Vec<ConfiguredProcess> {
     let tables = config.get("servers").and_then(Item::as_table_like);
     let entries = tables.into_iter().flat_map(TableLike::iter);
     entries
@@ -95,7 +99,7 @@ fn processes(config: &DocumentMut) -> Vec<Written> {
             let command = entry.get("command").and_then(Item::as_str)?;
             let args = entry.get("args").and_then(Item::as_array);
             let args = args.into_iter().flatten().filter_map(|arg| arg.as_str());
-            (!is_off).then(|| Written {
+            (!is_off).then(|| ConfiguredProcess {
                 name: name.to_owned(),
                 command: command.to_owned(),
                 args: args.map(str::to_owned).collect(),
@@ -105,14 +109,14 @@ fn processes(config: &DocumentMut) -> Vec<Written> {
 }
 
 /// Why a program cannot be started, as far as this process can tell.
-fn missing(command: &str, path: Option<&OsStr>) -> Option<String> {
+fn missing_command(command: &str, path: Option<&OsStr>) -> Option<String> {
     if command.is_empty() || command.contains('$') || command.starts_with('~') {
         // Only the daemon can expand it, and reports a failure.
         return None;
     }
     let program = Path::new(command);
     if program.is_absolute() {
-        return (!is_program(program)).then(|| match program.exists() {
+        return (!is_executable(program)).then(|| match program.exists() {
             true => format!("{command} is not a program that you can run"),
             false => format!("there is no {command}"),
         });
@@ -122,19 +126,19 @@ fn missing(command: &str, path: Option<&OsStr>) -> Option<String> {
     }
     let path = path?;
     let mut folders = std::env::split_paths(path).filter(|folder| folder != &PathBuf::new());
-    let found = folders.any(|folder| is_program(&folder.join(command)));
+    let found = folders.any(|folder| is_executable(&folder.join(command)));
     (!found).then(|| format!("no program `{command}` is on your PATH"))
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use super::{super::Verdict, *};
+    use super::{super::CheckVerdict, *};
 
-    fn told(config: &str) -> Vec<(Verdict, String)> {
+    fn told(config: &str) -> Vec<(CheckVerdict, String)> {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         std::fs::write(dirs.config_file(), config).unwrap();
-        let group = look(&dirs, None, Some(OsStr::new("/usr/bin:/bin")));
+        let group = check_config_file(&dirs, None, Some(OsStr::new("/usr/bin:/bin")));
         let checks = group.checks.into_iter();
         checks.map(|check| (check.verdict, check.message)).collect()
     }
@@ -142,7 +146,7 @@ mod tests {
     #[test]
     fn toml_error_names_the_line_without_its_content() {
         let told = told("[servers.a]\ncommand = \"sh\"\nenv = { TOKEN = \"s3cret\n");
-        let [(Verdict::Failure, message)] = &told[..] else {
+        let [(CheckVerdict::Failure, message)] = &told[..] else {
             panic!("{told:?}");
         };
         assert!(
@@ -167,6 +171,6 @@ mod tests {
                 "[servers.lost]: no program `no-such-program` is on your PATH"
             ]
         );
-        assert_eq!(super::tests::told("")[0].0, Verdict::Ok);
+        assert_eq!(super::tests::told("")[0].0, CheckVerdict::Ok);
     }
 }

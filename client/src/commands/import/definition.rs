@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::agents::{Document, DocumentError, Format};
+use crate::agents::{ConfigDocument, ConfigDocumentError, ConfigFormat};
 
 /// The keys that identify a server. The others are the user's settings for it.
-pub(in crate::commands) const IDENTITY: &[&str] =
+pub(in crate::commands) const SERVER_IDENTITY_KEYS: &[&str] =
     &["command", "args", "env", "cwd", "url", "headers"];
 
 /// `[servers.NAME]`; all texts in the syntax of config.toml: `${NAME}` is a variable, `$$` a dollar sign.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::commands) struct Definition {
+pub(in crate::commands) struct ServerDefinition {
     pub(in crate::commands) command: Option<String>,
     pub(in crate::commands) args: Vec<String>,
     pub(in crate::commands) env: BTreeMap<String, String>,
@@ -26,9 +26,9 @@ pub(in crate::commands) struct Definition {
     pub(in crate::commands) call_timeout: Option<String>,
 }
 
-impl Definition {
+impl ServerDefinition {
     /// The entry as it is written, without default values.
-    pub(in crate::commands) fn entry(&self) -> Map<String, Value> {
+    pub(in crate::commands) fn to_entry(&self) -> Map<String, Value> {
         let mut entry = Map::new();
         let texts = |texts: &BTreeMap<String, String>| {
             let pairs = texts.iter();
@@ -61,27 +61,31 @@ impl Definition {
 }
 
 /// Whether `ours` is the same server as `entry`, whatever its other settings are.
-pub(in crate::commands) fn same(ours: &Value, entry: &Map<String, Value>) -> bool {
-    IDENTITY.iter().all(|key| ours.get(key) == entry.get(*key))
+pub(in crate::commands) fn is_same_definition(ours: &Value, entry: &Map<String, Value>) -> bool {
+    SERVER_IDENTITY_KEYS
+        .iter()
+        .all(|key| ours.get(key) == entry.get(*key))
 }
 
 /// Writes `entry` over the existing entry. Those of `keys` that `entry` does not have are removed.
-pub(in crate::commands) fn over(
-    config: &Document,
+pub(in crate::commands) fn overwrite_entry(
+    config: &ConfigDocument,
     section: &[&str],
     name: &str,
     entry: &Map<String, Value>,
     keys: &[&str],
-) -> Result<Document, DocumentError> {
-    let reread = |text: String| Document::parse(text.as_bytes(), Format::Toml);
+) -> Result<ConfigDocument, ConfigDocumentError> {
+    let reread = |text: String| ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml);
     let mut config = reread(config.text())?;
-    let old = config.server(section, name).and_then(Value::as_object);
+    let old = config
+        .find_section_entry(section, name)
+        .and_then(Value::as_object);
     for (key, value) in old.cloned().into_iter().flatten() {
         let stale = !entry.contains_key(&key) || value.is_object();
         if keys.contains(&key.as_str()) && stale {
             let place: Vec<&str> = section.iter().copied().chain([name]).collect();
-            config = reread(config.take(&place, &key)?)?;
+            config = reread(config.without_server_entry(&place, &key)?)?;
         }
     }
-    reread(config.put(section, name, &Value::Object(entry.clone()))?)
+    reread(config.with_server_entry(section, name, &Value::Object(entry.clone()))?)
 }

@@ -19,7 +19,11 @@ impl EnvFile {
 
     /// The value of a variable; its last line counts.
     pub(in crate::commands) fn get(&self, name: &str) -> Option<&str> {
-        let mut values = self.lines.iter().rev().filter_map(|line| pair(line));
+        let mut values = self
+            .lines
+            .iter()
+            .rev()
+            .filter_map(|line| parse_assignment(line));
         values.find_map(|(known, value)| (known == name).then_some(value))
     }
 
@@ -36,7 +40,7 @@ impl EnvFile {
         let old = self
             .lines
             .iter()
-            .rposition(|line| pair(line).is_some_and(|(n, _)| n == name));
+            .rposition(|line| parse_assignment(line).is_some_and(|(n, _)| n == name));
         match old {
             Some(index) => {
                 self.lines[index] = line;
@@ -53,7 +57,7 @@ impl EnvFile {
     }
 
     /// Whether an existing value was overwritten.
-    pub(in crate::commands) fn wrote_over(&self) -> bool {
+    pub(in crate::commands) fn overwrote_value(&self) -> bool {
         self.wrote_over
     }
 
@@ -66,7 +70,7 @@ impl EnvFile {
     }
 }
 
-fn pair(line: &str) -> Option<(&str, &str)> {
+fn parse_assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.trim();
     let line = line.strip_prefix("export ").unwrap_or(line);
     if line.starts_with('#') {
@@ -95,8 +99,8 @@ mod tests {
         );
         assert!(file.set("A", "1") && !file.changed());
         assert!(file.set("C", "a \"b\" $c # d"));
-        assert!(file.changed() && !file.wrote_over());
-        assert!(file.set("B", "2") && file.wrote_over());
+        assert!(file.changed() && !file.overwrote_value());
+        assert!(file.set("B", "2") && file.overwrote_value());
         assert_eq!(
             file.text(),
             "# mine\nexport A='1'\n\nB=\"2\"\nC=\"a \"b\" $c # d\"\n"

@@ -8,28 +8,28 @@ use mux_proto::{Error, Kind};
 use serde_json::{Map, Value};
 
 use super::{
-    definition::Definition,
-    references::{Place, Translator, escaped},
+    definition::ServerDefinition,
+    references::{ReferenceTranslator, TextPosition, escape_literal},
 };
 use crate::{
-    agents::{Agent, AgentFile, Document, DocumentError, Door},
+    agents::{Agent, AgentFile, ConfigDocument, ConfigDocumentError, MuxEntry},
     exit,
 };
 
 /// A server from an agent's file.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct AgentServer {
     pub(super) agent: Agent,
     /// As the agent calls it.
     pub(super) name: String,
-    pub(super) server: Result<Definition, Skipped>,
+    pub(super) server: Result<ServerDefinition, SkipReason>,
     /// What could not be carried over.
     pub(super) notes: Vec<String>,
 }
 
 /// Why an entry is not imported.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub(super) enum Skipped {
+pub(super) enum SkipReason {
     #[error("it is mux itself")]
     Ourselves,
     #[error("an extension of Zed starts it, and only Zed knows how")]
@@ -39,45 +39,45 @@ pub(super) enum Skipped {
 }
 
 /// Reads the servers in an agent's file, with notes on the file as a whole.
-pub(super) fn read(
+pub(super) fn read_agent_servers(
     agent: Agent,
     path: &Path,
     project: Option<&Path>,
-) -> Result<(Vec<Source>, Vec<String>), Error> {
-    let file = AgentFile::read(path).map_err(|error| exit::machinery(error.to_string()))?;
+) -> Result<(Vec<AgentServer>, Vec<String>), Error> {
+    let file = AgentFile::read(path).map_err(|error| exit::unavailable_error(error.to_string()))?;
     if !file.exists() {
-        let message = format!("{} has no file {}", agent.title(), path.display());
+        let message = format!("{} has no file {}", agent.display_name(), path.display());
         return Err(Error::new(Kind::NotFound, message));
     }
-    let document = Document::parse(file.bytes(), agent.format()).map_err(|error| {
+    let document = ConfigDocument::parse(file.bytes(), agent.format()).map_err(|error| {
         let message = format!("{}: {error}", path.display());
         let mut told = Error::new(Kind::Validation, message);
-        if let DocumentError::Syntax { line, column, .. } = error {
+        if let ConfigDocumentError::Syntax { line, column, .. } = error {
             (told.line, told.column) = (Some(line), Some(column));
         }
         told
     })?;
-    Ok(of_document(agent, &document, project))
+    Ok(convert_document(agent, &document, project))
 }
 
-fn of_document(
+fn convert_document(
     agent: Agent,
-    document: &Document,
+    document: &ConfigDocument,
     project: Option<&Path>,
-) -> (Vec<Source>, Vec<String>) {
+) -> (Vec<AgentServer>, Vec<String>) {
     let (mut sources, mut notes) = (Vec::new(), Vec::new());
     if agent == Agent::Claude {
         let mut others = 0;
-        for (folder, entry) in document.servers(&["projects"]) {
+        for (folder, entry) in document.section_entries(&["projects"]) {
             let servers = entry["mcpServers"].as_object();
             if project.is_some_and(|project| project == Path::new(folder)) {
                 // A project's own entries take precedence, as in Claude Code.
                 for (name, entry) in servers.into_iter().flatten() {
-                    let mut source = source(agent, name, entry);
+                    let mut source = convert_entry(agent, name, entry);
                     if let Ok(definition) = &mut source.server
                         && definition.command.is_some()
                     {
-                        definition.cwd.get_or_insert_with(|| escaped(folder));
+                        definition.cwd.get_or_insert_with(|| escape_literal(folder));
                     }
                     sources.push(source);
                 }
@@ -91,23 +91,24 @@ fn of_document(
             ));
         }
     }
-    let section = agent.section(document);
-    let entries = document.servers(section);
+    let section = agent.servers_section(document);
+    let entries = document.section_entries(section);
     sources.extend(
         entries
             .into_iter()
-            .map(|(name, entry)| source(agent, name, entry)),
+            .map(|(name, entry)| convert_entry(agent, name, entry)),
     );
     (sources, notes)
 }
 
-fn source(agent: Agent, name: &str, entry: &Value) -> Source {
-    let (server, notes) = if Door::read(entry).is_some_and(|door| door.is_ours(name)) {
-        (Err(Skipped::Ourselves), Vec::new())
-    } else {
-        Reading::of(agent, entry)
-    };
-    Source {
+fn convert_entry(agent: Agent, name: &str, entry: &Value) -> AgentServer {
+    let (server, notes) =
+        if MuxEntry::parse_mcp_entry(entry).is_some_and(|door| door.starts_mux(name)) {
+            (Err(SkipReason::Ourselves), Vec::new())
+        } else {
+            EntryConverter::of(agent, entry)
+        };
+    AgentServer {
         agent,
         name: name.to_owned(),
         server,
@@ -116,50 +117,50 @@ fn source(agent: Agent, name: &str, entry: &Value) -> Source {
 }
 
 /// One entry while it is read.
-struct Reading<'a> {
-    to: Translator<'a>,
-    definition: Definition,
+struct EntryConverter<'a> {
+    to: ReferenceTranslator<'a>,
+    definition: ServerDefinition,
 }
 
-impl Reading<'_> {
-    fn of(agent: Agent, entry: &Value) -> (Result<Definition, Skipped>, Vec<String>) {
+impl EntryConverter<'_> {
+    fn of(agent: Agent, entry: &Value) -> (Result<ServerDefinition, SkipReason>, Vec<String>) {
         let names = |key: &str| entry[key].as_object().into_iter().flatten();
         let own: BTreeSet<String> = names("env")
             .chain(names("environment"))
             .map(|(name, _)| name.clone())
             .collect();
-        let mut reading = Reading {
-            to: Translator {
+        let mut reading = EntryConverter {
+            to: ReferenceTranslator {
                 agent,
                 own: &own,
                 notes: Vec::new(),
                 broken: false,
             },
-            definition: Definition::default(),
+            definition: ServerDefinition::default(),
         };
         let Some(fields) = entry.as_object() else {
-            return (Err(Skipped::Nothing), Vec::new());
+            return (Err(SkipReason::Nothing), Vec::new());
         };
         for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
-            if !reading.field(key, value) {
+            if !reading.convert_key(key, value) {
                 reading
                     .to
                     .notes
                     .push(format!("`{key}` is not carried over"));
             }
         }
-        let Reading { to, mut definition } = reading;
+        let EntryConverter { to, mut definition } = reading;
         definition.disabled |= to.broken;
         let server = match (&definition.command, &definition.url) {
-            (None, None) if agent == Agent::Zed => Err(Skipped::Extension),
-            (None, None) => Err(Skipped::Nothing),
+            (None, None) if agent == Agent::Zed => Err(SkipReason::Extension),
+            (None, None) => Err(SkipReason::Nothing),
             _ => Ok(definition),
         };
         (server, to.notes)
     }
 
     /// Converts one key; `false` if it has no equivalent.
-    fn field(&mut self, key: &str, value: &Value) -> bool {
+    fn convert_key(&mut self, key: &str, value: &Value) -> bool {
         let agent = self.to.agent;
         match (key, value) {
             ("type" | "transport", Value::String(kind)) => {
@@ -172,31 +173,31 @@ impl Reading<'_> {
             }
             // Zed: the origin of the entry.
             ("source", Value::String(_)) => agent == Agent::Zed,
-            ("command", command) => self.command(command),
+            ("command", command) => self.convert_command(command),
             ("args", Value::Array(args)) => {
-                self.arguments(args);
+                self.convert_arguments(args);
                 true
             }
             ("env" | "environment", Value::Object(pairs)) => {
-                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, plain(v)?))) {
-                    let value = self.to.text(&value, Place::Value);
+                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, scalar_text(v)?))) {
+                    let value = self.to.translate_text(&value, TextPosition::Value);
                     self.definition.env.insert(name.clone(), value);
                 }
                 true
             }
             ("headers" | "http_headers", Value::Object(pairs)) => {
-                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, plain(v)?))) {
-                    let value = self.to.text(&value, Place::Value);
+                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, scalar_text(v)?))) {
+                    let value = self.to.translate_text(&value, TextPosition::Value);
                     self.definition.headers.insert(name.clone(), value);
                 }
                 true
             }
             ("url" | "serverUrl" | "httpUrl", Value::String(url)) => {
-                self.definition.url = Some(self.to.text(url, Place::Argument));
+                self.definition.url = Some(self.to.translate_text(url, TextPosition::Argument));
                 true
             }
             ("cwd", Value::String(folder)) => {
-                let folder = self.to.text(folder, Place::Argument);
+                let folder = self.to.translate_text(folder, TextPosition::Argument);
                 // Agents resolve relative paths in the workspace, muxd in the home directory.
                 let whole = folder.starts_with("${") || Path::new(&folder).is_absolute();
                 if whole {
@@ -218,31 +219,34 @@ impl Reading<'_> {
                 true
             }
             ("tools", Value::Array(tools)) => tools.iter().all(|tool| tool == "*"),
-            _ => self.times(key, value) || self.codex(key, value),
+            _ => self.convert_timeout(key, value) || self.convert_codex_key(key, value),
         }
     }
 
     /// Reads a command: a string, opencode's array of words, or Zed's older object.
-    fn command(&mut self, command: &Value) -> bool {
+    fn convert_command(&mut self, command: &Value) -> bool {
         match command {
             Value::String(word) => {
-                self.definition.command = Some(self.to.text(word, Place::Argument));
+                self.definition.command =
+                    Some(self.to.translate_text(word, TextPosition::Argument));
                 true
             }
             Value::Array(words) => {
                 let Some((first, rest)) = words.split_first() else {
                     return false;
                 };
-                self.arguments(rest);
-                self.command(first)
+                self.convert_arguments(rest);
+                self.convert_command(first)
             }
             Value::Object(parts) => {
                 let known = |key: &String| ["path", "args", "env"].contains(&key.as_str());
                 let all = parts.keys().all(known);
-                let path = parts.get("path").is_some_and(|path| self.command(path));
+                let path = parts
+                    .get("path")
+                    .is_some_and(|path| self.convert_command(path));
                 for key in ["args", "env"] {
                     if let Some(value) = parts.get(key).filter(|value| !value.is_null()) {
-                        self.field(key, value);
+                        self.convert_key(key, value);
                     }
                 }
                 all && path
@@ -251,14 +255,14 @@ impl Reading<'_> {
         }
     }
 
-    fn arguments(&mut self, args: &[Value]) {
-        for arg in args.iter().filter_map(plain) {
-            let arg = self.to.text(&arg, Place::Argument);
+    fn convert_arguments(&mut self, args: &[Value]) {
+        for arg in args.iter().filter_map(scalar_text) {
+            let arg = self.to.translate_text(&arg, TextPosition::Argument);
             self.definition.args.push(arg);
         }
     }
 
-    fn times(&mut self, key: &str, value: &Value) -> bool {
+    fn convert_timeout(&mut self, key: &str, value: &Value) -> bool {
         let Some(number) = value.as_f64().filter(|number| *number > 0.0) else {
             return false;
         };
@@ -285,7 +289,7 @@ impl Reading<'_> {
     }
 
     /// Converts keys of Codex that name variables instead of referring to them.
-    fn codex(&mut self, key: &str, value: &Value) -> bool {
+    fn convert_codex_key(&mut self, key: &str, value: &Value) -> bool {
         if self.to.agent != Agent::Codex {
             return false;
         }
@@ -319,7 +323,7 @@ impl Reading<'_> {
 }
 
 /// The text of a string, number or boolean.
-fn plain(value: &Value) -> Option<String> {
+fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

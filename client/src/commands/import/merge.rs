@@ -5,51 +5,51 @@
 use serde_json::{Map, Value};
 
 use super::{
-    definition::{Definition, IDENTITY, over, same},
+    definition::{SERVER_IDENTITY_KEYS, ServerDefinition, is_same_definition, overwrite_entry},
     env_file::EnvFile,
-    foreign::Source,
+    foreign::AgentServer,
     names,
-    withhold::{WithheldSecret, withhold},
+    withhold::{WithheldSecret, withhold_secrets},
 };
 use crate::{
-    agents::{Agent, Document, DocumentError},
-    render::{Carried, Fate},
+    agents::{Agent, ConfigDocument, ConfigDocumentError},
+    render::{ImportOutcome, ImportedServer},
 };
 
-const SECTION: &[&str] = &["servers"];
+const IMPORT_SECTION: &[&str] = &["servers"];
 
 /// The new content of config.toml and the `env` file.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct MergedConfig {
     pub(super) config: String,
     pub(super) env: EnvFile,
-    pub(super) carried: Vec<Carried>,
+    pub(super) carried: Vec<ImportedServer>,
 }
 
 /// Merges the servers of all agents into `config`.
-pub(super) fn merge(
-    sources: &[Source],
-    config: Document,
+pub(super) fn merge_servers(
+    sources: &[AgentServer],
+    config: ConfigDocument,
     env: EnvFile,
     replace: bool,
-) -> Result<Merged, DocumentError> {
-    let mut merging = Merging {
+) -> Result<MergedConfig, ConfigDocumentError> {
+    let mut merging = ConfigMerger {
         config,
         env,
         replace,
         taken: Vec::new(),
     };
-    let carried = sources.iter().map(|source| merging.take(source));
+    let carried = sources.iter().map(|source| merging.merge_server(source));
     let carried = carried.collect::<Result<_, _>>()?;
-    Ok(Merged {
+    Ok(MergedConfig {
         config: merging.config.text(),
         env: merging.env,
         carried,
     })
 }
 
-struct Merging {
-    config: Document,
+struct ConfigMerger {
+    config: ConfigDocument,
     env: EnvFile,
     replace: bool,
     /// Names in config.toml that this import has given to servers so far.
@@ -57,20 +57,23 @@ struct Merging {
 }
 
 /// The entry that already has a name.
-enum Standing {
+enum ExistingEntry {
     Nothing,
     /// The same server, with the name as it is written.
     Same(String),
     Other(String),
 }
 
-impl Merging {
-    fn take(&mut self, source: &Source) -> Result<Carried, DocumentError> {
-        let mut carried = Carried {
+impl ConfigMerger {
+    fn merge_server(
+        &mut self,
+        source: &AgentServer,
+    ) -> Result<ImportedServer, ConfigDocumentError> {
+        let mut carried = ImportedServer {
             agent: source.agent,
             name: source.name.clone(),
             server: None,
-            fate: Fate::Skipped,
+            fate: ImportOutcome::Skipped,
             disabled: false,
             notes: source.notes.clone(),
             secrets: Vec::new(),
@@ -83,19 +86,19 @@ impl Merging {
             }
         };
         carried.disabled = definition.disabled;
-        let (name, fate) = self.place(definition, &source.name, source.agent);
+        let (name, fate) = self.choose_server_name(definition, &source.name, source.agent);
         (carried.server, carried.fate) = (Some(name.clone()), fate);
-        if fate == Fate::Kept {
+        if fate == ImportOutcome::Kept {
             carried.notes.clear();
             return Ok(carried);
         }
         self.taken.push(name.clone());
-        let (open, secrets) = withhold(definition, &name);
+        let (open, secrets) = withhold_secrets(definition, &name);
         carried.secrets = secrets
             .iter()
             .map(|secret| secret.variable.clone())
             .collect();
-        if fate == Fate::Same {
+        if fate == ImportOutcome::Same {
             return Ok(carried);
         }
         for WithheldSecret { variable, value } in &secrets {
@@ -105,65 +108,83 @@ impl Merging {
                 ));
             }
         }
-        self.write(&name, &open.entry())?;
+        self.put_entry(&name, &open.to_entry())?;
         Ok(carried)
     }
 
     /// Chooses the name of a server, and what is done with it.
-    fn place(&self, definition: &Definition, theirs: &str, agent: Agent) -> (String, Fate) {
-        let plain = names::allowed(theirs);
+    fn choose_server_name(
+        &self,
+        definition: &ServerDefinition,
+        theirs: &str,
+        agent: Agent,
+    ) -> (String, ImportOutcome) {
+        let plain = names::nearest_valid_name(theirs);
         let with_agent = format!("{plain}-{}", agent.name());
-        let other = match self.standing(&plain, definition) {
-            Standing::Nothing => return (plain, Fate::Added),
-            Standing::Same(name) => return (name, Fate::Same),
-            Standing::Other(name) => name,
+        let other = match self.find_existing_entry(&plain, definition) {
+            ExistingEntry::Nothing => return (plain, ImportOutcome::Added),
+            ExistingEntry::Same(name) => return (name, ImportOutcome::Same),
+            ExistingEntry::Other(name) => name,
         };
         let mut number = 1;
         let mut candidate = with_agent.clone();
         // Another agent's server got the name in this import, so the user has no entry to keep or replace.
         let clash = self.taken.contains(&other);
         loop {
-            match self.standing(&candidate, definition) {
-                Standing::Same(name) => return (name, Fate::Same),
-                Standing::Nothing if clash => return (candidate, Fate::Added),
-                Standing::Other(_) if clash => {
+            match self.find_existing_entry(&candidate, definition) {
+                ExistingEntry::Same(name) => return (name, ImportOutcome::Same),
+                ExistingEntry::Nothing if clash => return (candidate, ImportOutcome::Added),
+                ExistingEntry::Other(_) if clash => {
                     number += 1;
                     candidate = format!("{with_agent}-{number}");
                 }
-                _ if self.replace => return (other, Fate::Replaced),
-                _ => return (other, Fate::Kept),
+                _ if self.replace => return (other, ImportOutcome::Replaced),
+                _ => return (other, ImportOutcome::Kept),
             }
         }
     }
 
-    fn standing(&self, name: &str, definition: &Definition) -> Standing {
-        let entries = self.config.servers(SECTION);
+    fn find_existing_entry(&self, name: &str, definition: &ServerDefinition) -> ExistingEntry {
+        let entries = self.config.section_entries(IMPORT_SECTION);
         let found = entries
             .into_iter()
-            .find(|(known, _)| names::clash(known, name));
+            .find(|(known, _)| names::names_clash(known, name));
         let Some((known, entry)) = found else {
-            return Standing::Nothing;
+            return ExistingEntry::Nothing;
         };
-        let (open, secrets) = withhold(definition, known);
+        let (open, secrets) = withhold_secrets(definition, known);
         let told =
             |secret: &WithheldSecret| self.env.get(&secret.variable) == Some(secret.value.expose());
-        if same(entry, &open.entry()) && secrets.iter().all(told) {
-            Standing::Same(known.into())
+        if is_same_definition(entry, &open.to_entry()) && secrets.iter().all(told) {
+            ExistingEntry::Same(known.into())
         } else {
-            Standing::Other(known.into())
+            ExistingEntry::Other(known.into())
         }
     }
 
     /// Writes an entry over the existing one, whose keys other than [`IDENTITY`] stay.
-    fn write(&mut self, name: &str, entry: &Map<String, Value>) -> Result<(), DocumentError> {
+    fn put_entry(
+        &mut self,
+        name: &str,
+        entry: &Map<String, Value>,
+    ) -> Result<(), ConfigDocumentError> {
         let mut entry = entry.clone();
-        let old = self.config.server(SECTION, name).and_then(Value::as_object);
+        let old = self
+            .config
+            .find_section_entry(IMPORT_SECTION, name)
+            .and_then(Value::as_object);
         for (key, _) in old.into_iter().flatten() {
-            if !IDENTITY.contains(&key.as_str()) {
+            if !SERVER_IDENTITY_KEYS.contains(&key.as_str()) {
                 entry.remove(key);
             }
         }
-        self.config = over(&self.config, SECTION, name, &entry, IDENTITY)?;
+        self.config = overwrite_entry(
+            &self.config,
+            IMPORT_SECTION,
+            name,
+            &entry,
+            SERVER_IDENTITY_KEYS,
+        )?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use mux_typegen::names::is_reserved;
 
 /// The valid server name that is nearest to `name`.
-pub(in crate::commands) fn allowed(name: &str) -> String {
+pub(in crate::commands) fn nearest_valid_name(name: &str) -> String {
     let right = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let spelled: String = name
         .chars()
@@ -20,12 +20,12 @@ pub(in crate::commands) fn allowed(name: &str) -> String {
 }
 
 /// Whether two servers would be the same `mux.NAME`.
-pub(in crate::commands) fn clash(one: &str, other: &str) -> bool {
+pub(in crate::commands) fn names_clash(one: &str, other: &str) -> bool {
     one.replace('-', "_") == other.replace('-', "_")
 }
 
 /// The variable that holds a secret of a server.
-pub(super) fn variable(server: &str, key: &str) -> String {
+pub(super) fn secret_variable(server: &str, key: &str) -> String {
     let upper = |text: &str| -> String {
         let words = text.chars().map(|c| {
             if c.is_ascii_alphanumeric() {
@@ -55,9 +55,12 @@ mod tests {
             ("search", "search-server"),
             ("__proto__", "server-__proto__"),
         ] {
-            assert_eq!(allowed(theirs), ours, "{theirs}");
+            assert_eq!(nearest_valid_name(theirs), ours, "{theirs}");
         }
-        assert!(clash("a-b", "a_b") && !clash("a", "b"));
-        assert_eq!(variable("my-server", "--api-key"), "MUX_MY_SERVER_API_KEY");
+        assert!(names_clash("a-b", "a_b") && !names_clash("a", "b"));
+        assert_eq!(
+            secret_variable("my-server", "--api-key"),
+            "MUX_MY_SERVER_API_KEY"
+        );
     }
 }

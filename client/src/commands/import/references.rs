@@ -6,7 +6,7 @@ use crate::agents::Agent;
 
 /// Where a text is in an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(super) enum TextPosition {
     /// In a variable or a header, where `${NAME}` is never meant literally.
     Value,
     /// In an argument: the program may expand `${NAME}` itself, from variables that the entry sets.
@@ -14,7 +14,7 @@ pub(super) enum Place {
 }
 
 /// Translates the texts of one entry.
-pub(super) struct Translator<'a> {
+pub(super) struct ReferenceTranslator<'a> {
     pub(super) agent: Agent,
     /// The names of the variables that the entry sets.
     pub(super) own: &'a BTreeSet<String>,
@@ -24,8 +24,8 @@ pub(super) struct Translator<'a> {
     pub(super) broken: bool,
 }
 
-impl Translator<'_> {
-    pub(super) fn text(&mut self, text: &str, place: Place) -> String {
+impl ReferenceTranslator<'_> {
+    pub(super) fn translate_text(&mut self, text: &str, place: TextPosition) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find(['$', '{']) {
@@ -38,14 +38,14 @@ impl Translator<'_> {
                     .map(|end| (&inside[..end], &inside[end + 1..]))
             };
             if let Some((name, after)) = inner("${") {
-                match self.reference(name, place) {
+                match self.translate_reference(name, place) {
                     Some(ours) => out.push_str(&ours),
-                    None => out.push_str(&format!("$${{{}}}", escaped(name))),
+                    None => out.push_str(&format!("$${{{}}}", escape_literal(name))),
                 }
                 rest = after;
             } else if self.agent == Agent::Opencode
                 && let Some((name, after)) = inner("{")
-                && let Some(ours) = self.of_opencode(name)
+                && let Some(ours) = self.translate_opencode_reference(name)
             {
                 out.push_str(&ours);
                 rest = after;
@@ -66,15 +66,18 @@ impl Translator<'_> {
     }
 
     /// Translates the inside of `${…}`; `None` if it is meant literally.
-    fn reference(&mut self, inner: &str, place: Place) -> Option<String> {
-        if let Some(name) = inner.strip_prefix("env:").filter(|name| is_name(name)) {
+    fn translate_reference(&mut self, inner: &str, place: TextPosition) -> Option<String> {
+        if let Some(name) = inner
+            .strip_prefix("env:")
+            .filter(|name| is_variable_name(name))
+        {
             return Some(format!("${{{name}}}"));
         }
         if let Some(id) = inner.strip_prefix("input:") {
-            let name = super::names::variable("input", id);
+            let name = super::names::secret_variable("input", id);
             self.notes.push(format!(
                 "`{id}` is an input that {} asks for; put {name}=… into the file `env` beside config.toml",
-                self.agent.title()
+                self.agent.display_name()
             ));
             return Some(format!("${{{name}}}"));
         }
@@ -84,43 +87,46 @@ impl Translator<'_> {
             _ => {}
         }
         if let Some((name, default)) = inner.split_once(":-")
-            && is_name(name)
+            && is_variable_name(name)
             && self.agent == Agent::Claude
         {
             self.notes.push(format!(
                 "`${{{name}:-…}}` became its default, since muxd has no defaults: write ${{{name}}} to use the variable"
             ));
-            return Some(escaped(default));
+            return Some(escape_literal(default));
         }
-        if is_name(inner) && !self.is_built_in(inner) {
+        if is_variable_name(inner) && !self.is_editor_variable(inner) {
             let meant = match (place, self.agent) {
-                (Place::Value, _) => true,
-                (Place::Argument, _) if self.own.contains(inner) => false,
+                (TextPosition::Value, _) => true,
+                (TextPosition::Argument, _) if self.own.contains(inner) => false,
                 // These agents do not expand arguments.
                 (
-                    Place::Argument,
+                    TextPosition::Argument,
                     Agent::ClaudeDesktop | Agent::Codex | Agent::Zed | Agent::Opencode,
                 ) => false,
-                (Place::Argument, _) => true,
+                (TextPosition::Argument, _) => true,
             };
             return meant.then(|| format!("${{{inner}}}"));
         }
-        if self.is_built_in(inner) || inner.contains(':') {
+        if self.is_editor_variable(inner) || inner.contains(':') {
             self.notes.push(format!(
                 "`${{{inner}}}` of {} has no equivalent here; the server is switched off until you change that",
-                self.agent.title()
+                self.agent.display_name()
             ));
             self.broken = true;
         }
         None
     }
 
-    fn of_opencode(&mut self, inner: &str) -> Option<String> {
-        if let Some(name) = inner.strip_prefix("env:").filter(|name| is_name(name)) {
+    fn translate_opencode_reference(&mut self, inner: &str) -> Option<String> {
+        if let Some(name) = inner
+            .strip_prefix("env:")
+            .filter(|name| is_variable_name(name))
+        {
             return Some(format!("${{{name}}}"));
         }
         let file = inner.strip_prefix("file:")?;
-        let name = super::names::variable("file", file);
+        let name = super::names::secret_variable("file", file);
         self.notes.push(format!(
             "the content of the file {file} is not read; put {name}=… into the file `env` beside config.toml"
         ));
@@ -128,7 +134,7 @@ impl Translator<'_> {
     }
 
     /// Whether it is an editor's predefined variable, such as `workspaceFolder`.
-    fn is_built_in(&self, name: &str) -> bool {
+    fn is_editor_variable(&self, name: &str) -> bool {
         let editor = matches!(self.agent, Agent::Vscode | Agent::Cursor | Agent::Windsurf);
         editor
             && (name.starts_with("workspace")
@@ -142,7 +148,7 @@ impl Translator<'_> {
 }
 
 /// Escapes a literal text for config.toml.
-pub(in crate::commands) fn escaped(text: &str) -> String {
+pub(in crate::commands) fn escape_literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -155,7 +161,7 @@ pub(in crate::commands) fn escaped(text: &str) -> String {
 }
 
 /// Unescapes a text; `None` if it refers to a variable.
-pub(super) fn literal(text: &str) -> Option<String> {
+pub(super) fn unescape_literal(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -171,7 +177,7 @@ pub(super) fn literal(text: &str) -> Option<String> {
     Some(out)
 }
 
-fn is_name(name: &str) -> bool {
+fn is_variable_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -183,7 +189,7 @@ mod tests {
 
     #[test]
     fn references_are_translated_and_dollar_signs_kept() {
-        use Place::{Argument, Value};
+        use TextPosition::{Argument, Value};
         let own = BTreeSet::from(["AUTH".to_owned()]);
         for (agent, place, theirs, ours) in [
             (Agent::Claude, Value, "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
@@ -222,13 +228,17 @@ mod tests {
             (Agent::Cursor, Value, "$$ ${", "$$$ $${"),
             (Agent::Cursor, Value, "${not a name}", "$${not a name}"),
         ] {
-            let mut translator = Translator {
+            let mut translator = ReferenceTranslator {
                 agent,
                 own: &own,
                 notes: Vec::new(),
                 broken: false,
             };
-            assert_eq!(translator.text(theirs, place), ours, "{agent:?} {theirs}");
+            assert_eq!(
+                translator.translate_text(theirs, place),
+                ours,
+                "{agent:?} {theirs}"
+            );
             assert_eq!(translator.broken, theirs.contains("workspace"));
         }
     }
@@ -236,8 +246,11 @@ mod tests {
     #[test]
     fn escaped_text_is_literal() {
         for text in ["a", "$", "$$", "${A}", "$${A}", "a$b$", "$$$", "{$}"] {
-            assert_eq!(literal(&escaped(text)).as_deref(), Some(text));
+            assert_eq!(
+                unescape_literal(&escape_literal(text)).as_deref(),
+                Some(text)
+            );
         }
-        assert_eq!(literal("x${A}"), None);
+        assert_eq!(unescape_literal("x${A}"), None);
     }
 }

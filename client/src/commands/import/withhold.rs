@@ -6,10 +6,10 @@ use mux_secrets::{
     is_secret, is_secret_value, suspicion,
 };
 
-use super::{definition::Definition, names, references::literal};
+use super::{definition::ServerDefinition, names, references::unescape_literal};
 
 /// Beside a reference, a text of fewer bytes is a word such as `Bearer`, not a secret.
-const LONGEST_WORD: usize = 8;
+const MIN_MIXED_SECRET_BYTES: usize = 8;
 
 /// A secret that goes into the file `env`, and the variable that stands for it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -19,102 +19,107 @@ pub(in crate::commands) struct WithheldSecret {
 }
 
 /// The definition without secrets, and the secrets, for a server of this name.
-pub(in crate::commands) fn withhold(
-    definition: &Definition,
+pub(in crate::commands) fn withhold_secrets(
+    definition: &ServerDefinition,
     server: &str,
-) -> (Definition, Vec<WithheldSecret>) {
-    let mut withheld = Withheld {
+) -> (ServerDefinition, Vec<WithheldSecret>) {
+    let mut withheld = SecretCollector {
         server,
         secrets: Vec::new(),
     };
     let mut open = definition.clone();
     for (name, value) in &mut open.env {
-        withheld.named(name, value);
+        withheld.withhold_named(name, value);
     }
     for (name, value) in &mut open.headers {
-        withheld.named(name, value);
+        withheld.withhold_named(name, value);
     }
     if let Some(url) = &mut open.url {
-        withheld.unnamed("url", url);
+        withheld.withhold_unnamed("url", url);
     }
     let mut before: Option<String> = None;
     for (index, arg) in open.args.iter_mut().enumerate() {
         let option = before.take();
         before = Some(arg.clone());
-        withheld.argument(option.as_deref(), index, arg);
+        withheld.withhold_argument(option.as_deref(), index, arg);
     }
     (open, withheld.secrets)
 }
 
 /// Withholds the secrets of a definition, and all literal values of `credentials`.
 pub(in crate::commands) fn withhold_credentials(
-    definition: &Definition,
+    definition: &ServerDefinition,
     credentials: &mut [(&str, &mut String)],
     server: &str,
-) -> (Definition, Vec<WithheldSecret>) {
-    let (open, secrets) = withhold(definition, server);
-    let mut withheld = Withheld { server, secrets };
+) -> (ServerDefinition, Vec<WithheldSecret>) {
+    let (open, secrets) = withhold_secrets(definition, server);
+    let mut withheld = SecretCollector { server, secrets };
     for (name, value) in credentials {
-        if let Some(plain) = literal(value) {
-            **value = withheld.keep(name, plain);
+        if let Some(plain) = unescape_literal(value) {
+            **value = withheld.add_secret(name, plain);
         } else {
-            withheld.mixed(name, value);
+            withheld.withhold_literal_parts(name, value);
         }
     }
     (open, withheld.secrets)
 }
 
-struct Withheld<'a> {
+struct SecretCollector<'a> {
     server: &'a str,
     secrets: Vec<WithheldSecret>,
 }
 
-impl Withheld<'_> {
-    fn named(&mut self, name: &str, value: &mut String) {
+impl SecretCollector<'_> {
+    fn withhold_named(&mut self, name: &str, value: &mut String) {
         // The secret is the output of the command, not its text.
         if value.contains("${cmd:") {
             return;
         }
-        if let Some(plain) = literal(value) {
+        if let Some(plain) = unescape_literal(value) {
             if is_secret(name, &plain) {
-                *value = self.keep(name, plain);
+                *value = self.add_secret(name, plain);
             }
         } else if suspicion(name) > Suspicion::None {
-            self.mixed(name, value);
+            self.withhold_literal_parts(name, value);
         }
     }
 
     /// Withholds the literal parts of a value that has references.
-    fn mixed(&mut self, name: &str, value: &mut String) {
+    fn withhold_literal_parts(&mut self, name: &str, value: &mut String) {
         if !value.contains("${cmd:") {
-            let parts = parts(value).into_iter().map(|part| match literal(part) {
-                Some(plain) if plain.trim().len() >= LONGEST_WORD => self.keep(name, plain),
-                _ => part.to_owned(),
-            });
+            let parts =
+                split_references(value)
+                    .into_iter()
+                    .map(|part| match unescape_literal(part) {
+                        Some(plain) if plain.trim().len() >= MIN_MIXED_SECRET_BYTES => {
+                            self.add_secret(name, plain)
+                        }
+                        _ => part.to_owned(),
+                    });
             *value = parts.collect();
         }
     }
 
-    fn unnamed(&mut self, name: &str, value: &mut String) {
-        if let Some(plain) = literal(value)
+    fn withhold_unnamed(&mut self, name: &str, value: &mut String) {
+        if let Some(plain) = unescape_literal(value)
             && is_secret_value(&plain)
         {
-            *value = self.keep(name, plain);
+            *value = self.add_secret(name, plain);
         }
     }
 
     /// Withholds `x` in `--token x`, `--token=x`, `TOKEN=x` and `X-Api-Key: x`, or an argument that is itself a secret.
-    fn argument(&mut self, before: Option<&str>, index: usize, arg: &mut String) {
+    fn withhold_argument(&mut self, before: Option<&str>, index: usize, arg: &mut String) {
         if let Some(option) = before.filter(|word| announces_secret(word))
             && !arg.starts_with('-')
         {
-            return self.named(option, arg);
+            return self.withhold_named(option, arg);
         }
         if let Some((name, at)) = named_value(arg)
             && suspicion(name) > Suspicion::None
         {
             let (name, mut secret) = (name.to_owned(), arg[at..].to_owned());
-            self.named(&name, &mut secret);
+            self.withhold_named(&name, &mut secret);
             arg.truncate(at);
             arg.push_str(&secret);
             return;
@@ -125,18 +130,18 @@ impl Withheld<'_> {
             .map(str::to_owned)
             .chain([arg.clone()])
             .collect();
-        if let Some(plain) = literal(arg)
+        if let Some(plain) = unescape_literal(arg)
             && secrets(&words)
                 .into_iter()
                 .any(|secret| plain.contains(secret))
         {
-            *arg = self.keep(&format!("arg_{}", index + 1), plain);
+            *arg = self.add_secret(&format!("arg_{}", index + 1), plain);
         }
     }
 
     /// Adds a secret and returns the reference to it.
-    fn keep(&mut self, key: &str, value: String) -> String {
-        let wanted = names::variable(self.server, key);
+    fn add_secret(&mut self, key: &str, value: String) -> String {
+        let wanted = names::secret_variable(self.server, key);
         let mut variable = wanted.clone();
         let mut number = 1;
         while let Some(other) = self
@@ -160,7 +165,7 @@ impl Withheld<'_> {
 }
 
 /// Splits a text into references and the texts between them.
-fn parts(text: &str) -> Vec<&str> {
+fn split_references(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
     while let Some(found) = text[at..].find('$') {
@@ -184,11 +189,11 @@ mod tests {
     use super::*;
 
     fn args(args: &[&str]) -> (Vec<String>, Vec<String>) {
-        let definition = Definition {
+        let definition = ServerDefinition {
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-            ..Definition::default()
+            ..ServerDefinition::default()
         };
-        let (open, secrets) = withhold(&definition, "s");
+        let (open, secrets) = withhold_secrets(&definition, "s");
         (
             open.args,
             secrets
@@ -270,7 +275,7 @@ mod tests {
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
                 .collect()
         };
-        let definition = Definition {
+        let definition = ServerDefinition {
             url: Some("https://h/mcp?apiKey=s3".into()),
             env: pairs(&[
                 ("GITHUB_TOKEN", "t$$1"),
@@ -285,9 +290,9 @@ mod tests {
                 ("SSH_KEY_PATH", "/home/me/.ssh/id"),
             ]),
             headers: pairs(&[("Authorization", "Bearer x"), ("Accept", "text/plain")]),
-            ..Definition::default()
+            ..ServerDefinition::default()
         };
-        let (open, secrets) = withhold(&definition, "my-srv");
+        let (open, secrets) = withhold_secrets(&definition, "my-srv");
         let told: Vec<(&str, &str)> = secrets
             .iter()
             .map(|secret| (secret.variable.as_str(), secret.value.expose()))

@@ -7,21 +7,24 @@ use std::{
 
 use mux_proto::variables;
 
-use super::super::{Failure, variable};
+use super::super::{CommandFailure, env_path};
 use crate::{
-    agents::{Agent, Door},
+    agents::{Agent, MuxEntry},
     args, exit,
 };
 
-pub(super) fn door(agent: Agent, args: &args::Install) -> Result<Door, Failure> {
+pub(super) fn launch_entry(
+    agent: Agent,
+    args: &args::InstallArgs,
+) -> Result<MuxEntry, CommandFailure> {
     let mut words = vec!["mcp".to_owned()];
     if let Some(name) = &args.agent_name {
         words.extend(["--agent".to_owned(), name.clone()]);
     }
     // A project's file is shared by all who work on the project.
-    let home = variable(variables::HOME).filter(|_| !args.project);
-    Ok(Door {
-        command: command(agent, args.command.as_deref())?,
+    let home = env_path(variables::HOME).filter(|_| !args.project);
+    Ok(MuxEntry {
+        command: launch_command(agent, args.command.as_deref())?,
         args: words,
         env: home
             .map(|home| (variables::HOME.to_owned(), home.display().to_string()))
@@ -30,10 +33,10 @@ pub(super) fn door(agent: Agent, args: &args::Install) -> Result<Door, Failure> 
     })
 }
 
-fn command(agent: Agent, asked: Option<&Path>) -> Result<String, Failure> {
+fn launch_command(agent: Agent, asked: Option<&Path>) -> Result<String, CommandFailure> {
     let failed = |error: std::io::Error| {
-        Failure::from(
-            exit::machinery(format!("cannot get the path of mux: {error}"))
+        CommandFailure::from(
+            exit::unavailable_error(format!("cannot get the path of mux: {error}"))
                 .hint("pass it with --command"),
         )
     };
@@ -46,7 +49,7 @@ fn command(agent: Agent, asked: Option<&Path>) -> Result<String, Failure> {
         return Ok(whole.display().to_string());
     }
     let this = env::current_exe().map_err(failed)?;
-    Ok(match on_path(&this) {
+    Ok(match find_on_path(&this) {
         Some(_) if !agent.needs_absolute_command() => "mux".into(),
         // The path in the user's PATH, since the target of a link may have a version in its name.
         Some(found) => found.display().to_string(),
@@ -55,8 +58,8 @@ fn command(agent: Agent, asked: Option<&Path>) -> Result<String, Failure> {
 }
 
 /// `mux` of the user's PATH, if it is this one.
-fn on_path(this: &Path) -> Option<PathBuf> {
-    let path = variable("PATH")?;
+fn find_on_path(this: &Path) -> Option<PathBuf> {
+    let path = env_path("PATH")?;
     let name = format!("mux{}", env::consts::EXE_SUFFIX);
     let first = env::split_paths(&path)
         .map(|folder| folder.join(&name))

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use mux_proto::variables;
 
 use crate::{
-    agents::{Agent, AgentFile, Document, DocumentError, Door},
-    render::Status,
+    agents::{Agent, AgentFile, ConfigDocument, ConfigDocumentError, MuxEntry},
+    render::InstallStatus,
 };
 
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) status: Status,
-    pub(super) step: Step,
+pub(super) struct InstallPlan {
+    pub(super) status: InstallStatus,
+    pub(super) step: FileStep,
 }
 
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum FileStep {
     Nothing,
     Write(String),
     /// Restores the file as it was before our entry.
@@ -29,16 +29,16 @@ pub(super) enum Step {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PlanError {
+pub(super) enum InstallPlanError {
     #[error(transparent)]
-    Document(#[from] DocumentError),
+    Document(#[from] ConfigDocumentError),
     #[error("its entry `{0}` is another server")]
     Taken(String),
 }
 
-impl PlanError {
+impl InstallPlanError {
     /// The error, if it is about the file itself.
-    pub(super) fn document(&self) -> Option<&DocumentError> {
+    pub(super) fn document(&self) -> Option<&ConfigDocumentError> {
         match self {
             Self::Document(error) => Some(error),
             Self::Taken(_) => None,
@@ -47,61 +47,68 @@ impl PlanError {
 }
 
 /// Adds our entry, or updates it.
-pub(super) fn plan(
+pub(super) fn plan_install(
     file: &AgentFile,
     agent: Agent,
     name: &str,
-    door: &Door,
-) -> Result<Plan, PlanError> {
-    let mut document = Document::parse(file.bytes(), agent.format())?;
-    let section = agent.section(&document);
-    let entry = door.entry(agent, section);
-    let old = match document.server(section, name) {
-        Some(old) => Some(ours(old, name, door)?),
+    door: &MuxEntry,
+) -> Result<InstallPlan, InstallPlanError> {
+    let mut document = ConfigDocument::parse(file.bytes(), agent.format())?;
+    let section = agent.servers_section(&document);
+    let entry = door.to_agent_entry(agent, section);
+    let old = match document.find_section_entry(section, name) {
+        Some(old) => Some(parse_own_entry(old, name, door)?),
         None => None,
     };
-    let has = |door: &Door| door.env.iter().any(|(name, _)| name == variables::HOME);
+    let has = |door: &MuxEntry| door.env.iter().any(|(name, _)| name == variables::HOME);
     if old.as_ref().is_some_and(|old| has(old) && !has(door)) {
         // The old entry sets `MUX_HOME`, which `put` would keep.
-        let without = document.take(section, name)?;
-        document = Document::parse(without.as_bytes(), agent.format())?;
+        let without = document.without_server_entry(section, name)?;
+        document = ConfigDocument::parse(without.as_bytes(), agent.format())?;
     }
-    let text = document.put(section, name, &entry)?;
+    let text = document.with_server_entry(section, name, &entry)?;
     Ok(if text.as_bytes() == file.bytes() && file.exists() {
-        Plan {
-            status: Status::Unchanged,
-            step: Step::Nothing,
+        InstallPlan {
+            status: InstallStatus::Unchanged,
+            step: FileStep::Nothing,
         }
     } else {
-        Plan {
+        InstallPlan {
             status: match old {
-                Some(_) => Status::Updated,
-                None => Status::Added,
+                Some(_) => InstallStatus::Updated,
+                None => InstallStatus::Added,
             },
-            step: Step::Write(text),
+            step: FileStep::Write(text),
         }
     })
 }
 
 /// Parses the entry; fails if it is another server's.
-fn ours(entry: &serde_json::Value, name: &str, door: &Door) -> Result<Door, PlanError> {
-    Door::read(entry)
-        .filter(|old| old.is_ours(name) || old.command == door.command)
-        .ok_or_else(|| PlanError::Taken(name.into()))
+fn parse_own_entry(
+    entry: &serde_json::Value,
+    name: &str,
+    door: &MuxEntry,
+) -> Result<MuxEntry, InstallPlanError> {
+    MuxEntry::parse_mcp_entry(entry)
+        .filter(|old| old.starts_mux(name) || old.command == door.command)
+        .ok_or_else(|| InstallPlanError::Taken(name.into()))
 }
 
 /// The names of our entries in a file.
-pub(super) fn names_of_ours(document: &Document, agent: Agent) -> Vec<String> {
-    let section = agent.section(document);
-    let entries = document.servers(section);
+pub(super) fn own_entry_names(document: &ConfigDocument, agent: Agent) -> Vec<String> {
+    let section = agent.servers_section(document);
+    let entries = document.section_entries(section);
     entries
         .into_iter()
-        .filter(|(name, entry)| Door::read(entry).is_some_and(|door| door.is_ours(name)))
+        .filter(|(name, entry)| {
+            MuxEntry::parse_mcp_entry(entry).is_some_and(|door| door.starts_mux(name))
+        })
         .map(|(name, _)| name.to_owned())
         .collect()
 }
 
 /// The section that an empty file would have, for a file that cannot be read.
-pub(super) fn usual_section(agent: Agent) -> &'static [&'static str] {
-    Document::parse(b"", agent.format()).map_or(&[], |document| agent.section(&document))
+pub(super) fn default_section(agent: Agent) -> &'static [&'static str] {
+    ConfigDocument::parse(b"", agent.format())
+        .map_or(&[], |document| agent.servers_section(&document))
 }

@@ -4,55 +4,58 @@
 
 use std::path::Path;
 
-use super::plan::{Plan, PlanError, Step};
+use super::plan::{FileStep, InstallPlan, InstallPlanError};
 use crate::{
-    agents::{Agent, AgentFile, Document, Door, backups},
-    render::Status,
+    agents::{Agent, AgentFile, ConfigDocument, MuxEntry, list_backups},
+    render::InstallStatus,
 };
 
-pub(super) fn plan(
+pub(super) fn plan_uninstall(
     file: &AgentFile,
     path: &Path,
     agent: Agent,
     name: &str,
-) -> Result<Plan, PlanError> {
-    let document = Document::parse(file.bytes(), agent.format())?;
-    let section = agent.section(&document);
-    let Some(entry) = document.server(section, name) else {
-        return Ok(Plan {
-            status: Status::Absent,
-            step: Step::Nothing,
+) -> Result<InstallPlan, InstallPlanError> {
+    let document = ConfigDocument::parse(file.bytes(), agent.format())?;
+    let section = agent.servers_section(&document);
+    let Some(entry) = document.find_section_entry(section, name) else {
+        return Ok(InstallPlan {
+            status: InstallStatus::Absent,
+            step: FileStep::Nothing,
         });
     };
-    let door = Door::read(entry)
-        .filter(|door| door.is_ours(name))
-        .ok_or_else(|| PlanError::Taken(name.into()))?;
-    let found = backups(path).into_iter().find_map(|backup| {
+    let door = MuxEntry::parse_mcp_entry(entry)
+        .filter(|door| door.starts_mux(name))
+        .ok_or_else(|| InstallPlanError::Taken(name.into()))?;
+    let found = list_backups(path).into_iter().find_map(|backup| {
         let bytes = std::fs::read(&backup).ok()?;
         let text = String::from_utf8(bytes).ok()?;
         let made = with_entry(text.as_bytes(), agent, name, &door)?;
-        (made.as_bytes() == file.bytes()).then_some(Step::Restore { text, backup })
+        (made.as_bytes() == file.bytes()).then_some(FileStep::Restore { text, backup })
     });
     let (status, step) = match found {
-        Some(restore) => (Status::Restored, restore),
+        Some(restore) => (InstallStatus::Restored, restore),
         None if with_entry(b"", agent, name, &door)
             .is_some_and(|made| made.as_bytes() == file.bytes()) =>
         {
-            (Status::Removed, Step::Remove)
+            (InstallStatus::Removed, FileStep::Remove)
         }
-        None => (Status::Removed, Step::Write(document.take(section, name)?)),
+        None => (
+            InstallStatus::Removed,
+            FileStep::Write(document.without_server_entry(section, name)?),
+        ),
     };
-    Ok(Plan { status, step })
+    Ok(InstallPlan { status, step })
 }
 
 /// The file with our entry added; `None` if it has an entry of this name.
-fn with_entry(bytes: &[u8], agent: Agent, name: &str, door: &Door) -> Option<String> {
-    let document = Document::parse(bytes, agent.format()).ok()?;
-    let section = agent.section(&document);
-    if document.server(section, name).is_some() {
+fn with_entry(bytes: &[u8], agent: Agent, name: &str, door: &MuxEntry) -> Option<String> {
+    let document = ConfigDocument::parse(bytes, agent.format()).ok()?;
+    let section = agent.servers_section(&document);
+    if document.find_section_entry(section, name).is_some() {
         return None;
     }
     document
-        .put(section, name, &door.entry(agent, section))
+        .with_server_entry(section, name, &door.to_agent_entry(agent, section))
         .ok()
 }

@@ -8,10 +8,10 @@ use std::{
 };
 
 /// Maximum bytes kept of a line: of a longer one, the beginning.
-pub(super) const KEPT: usize = 16 << 10;
-const BLOCK: u64 = 64 << 10;
+pub(super) const MAX_LINE_BYTES: usize = 16 << 10;
+const BLOCK_BYTES: u64 = 64 << 10;
 
-pub(super) struct Backward {
+pub(super) struct BackwardLines {
     file: File,
     /// The offset up to which lines are still to be read.
     end: u64,
@@ -20,9 +20,9 @@ pub(super) struct Backward {
 }
 
 /// The beginning of a line, and the length of the whole line in bytes.
-pub(super) type Raw = (Vec<u8>, u64);
+pub(super) type RawLine = (Vec<u8>, u64);
 
-impl Backward {
+impl BackwardLines {
     /// Starts at the offset `end`, which may be in a line that is not terminated yet.
     pub(super) fn new(file: File, end: u64) -> Self {
         let blocks = Vec::new();
@@ -30,11 +30,11 @@ impl Backward {
     }
 
     /// The offset up to which lines are terminated.
-    pub(super) fn whole(&mut self) -> io::Result<u64> {
-        self.line_before(self.end)
+    pub(super) fn end_of_terminated_lines(&mut self) -> io::Result<u64> {
+        self.line_start(self.end)
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Option<Raw>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<RawLine>> {
         if self.end == 0 {
             return Ok(None);
         }
@@ -44,19 +44,19 @@ impl Backward {
             // The file was truncated meanwhile.
             _ => return Ok(None),
         };
-        let start = self.line_before(end)?;
+        let start = self.line_start(end)?;
         self.end = start;
         let length = end - start;
-        let kept = self.bytes(start, length.min(KEPT as u64))?;
+        let kept = self.bytes(start, length.min(MAX_LINE_BYTES as u64))?;
         Ok(Some((kept, length)))
     }
 
     /// The offset at which the line that ends at `end` begins: after the last newline before it.
-    fn line_before(&mut self, end: u64) -> io::Result<u64> {
+    fn line_start(&mut self, end: u64) -> io::Result<u64> {
         let mut behind = end;
         while behind > 0 {
-            let number = (behind - 1) / BLOCK;
-            let from = number * BLOCK;
+            let number = (behind - 1) / BLOCK_BYTES;
+            let from = number * BLOCK_BYTES;
             let block = self.block(number)?;
             let within = usize::try_from(behind - from).unwrap_or(usize::MAX);
             let part = &block[..within.min(block.len())];
@@ -72,8 +72,8 @@ impl Backward {
         let mut bytes = Vec::new();
         let mut at = from;
         while at < from + length {
-            let number = at / BLOCK;
-            let offset = usize::try_from(at % BLOCK).unwrap_or(usize::MAX);
+            let number = at / BLOCK_BYTES;
+            let offset = usize::try_from(at % BLOCK_BYTES).unwrap_or(usize::MAX);
             let left = usize::try_from(from + length - at).unwrap_or(usize::MAX);
             let block = self.block(number)?;
             let part = block.get(offset..).unwrap_or_default();
@@ -92,9 +92,9 @@ impl Backward {
         let at = match known {
             Some(at) => at,
             None => {
-                self.file.seek(SeekFrom::Start(number * BLOCK))?;
+                self.file.seek(SeekFrom::Start(number * BLOCK_BYTES))?;
                 let mut block = Vec::new();
-                (&mut self.file).take(BLOCK).read_to_end(&mut block)?;
+                (&mut self.file).take(BLOCK_BYTES).read_to_end(&mut block)?;
                 self.blocks.truncate(1);
                 self.blocks.insert(0, (number, block));
                 0
@@ -110,10 +110,10 @@ mod tests {
 
     use super::*;
 
-    fn lines(bytes: &[u8]) -> Vec<Raw> {
+    fn lines(bytes: &[u8]) -> Vec<RawLine> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
-        let mut lines = Backward::new(file, bytes.len() as u64);
+        let mut lines = BackwardLines::new(file, bytes.len() as u64);
         let mut found = Vec::new();
         while let Some(line) = lines.next().unwrap() {
             found.push(line);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn long_line_is_truncated_at_any_offset() {
-        let long = 5 * usize::try_from(BLOCK).unwrap() + 7;
+        let long = 5 * usize::try_from(BLOCK_BYTES).unwrap() + 7;
         for before in [0, 1, 65_535, 65_536, 65_537] {
             let mut bytes = vec![b'x'; before];
             bytes.push(b'\n');
@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(found.len(), 3);
             assert_eq!(found[0], (b"last".to_vec(), 4));
             let (kept, length) = &found[1];
-            assert_eq!((kept.len(), *length), (KEPT, long as u64 + 5));
+            assert_eq!((kept.len(), *length), (MAX_LINE_BYTES, long as u64 + 5));
             assert!(kept.starts_with(b"beginyy"));
             assert_eq!(found[2].1, before as u64);
         }
@@ -160,6 +160,11 @@ mod tests {
     fn unterminated_line_can_be_left_out() {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"one\ntwo\nhal").unwrap();
-        assert_eq!(Backward::new(file, 11).whole().unwrap(), 8);
+        assert_eq!(
+            BackwardLines::new(file, 11)
+                .end_of_terminated_lines()
+                .unwrap(),
+            8
+        );
     }
 }

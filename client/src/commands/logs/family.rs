@@ -11,32 +11,32 @@ use std::{
 
 use mux_proto::endpoint::Dirs;
 
-use crate::log_line::Source;
+use crate::log_line::LogSource;
 
-const DAEMON: &str = "muxd";
+const DAEMON_LOG_NAME: &str = "muxd";
 
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Family {
-    pub(super) source: Source,
+pub(super) struct LogFileSet {
+    pub(super) source: LogSource,
     folder: PathBuf,
     name: String,
 }
 
 /// Device and inode, which identify a file after a rename.
 #[cfg(unix)]
-pub(super) type Identity = (u64, u64);
+pub(super) type FileIdentity = (u64, u64);
 
 /// A file of a log.
 #[derive(Debug)]
 pub(super) struct LogFile {
     pub(super) file: File,
     pub(super) length: u64,
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
 }
 
 /// Whose logs are read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Of<'a> {
+pub(super) enum LogSelection<'a> {
     All,
     Daemon,
     /// By name.
@@ -44,28 +44,33 @@ pub(super) enum Of<'a> {
 }
 
 /// The logs that exist, and the daemon's, which may be created later.
-pub(super) fn families(dirs: &Dirs, of: Of<'_>) -> Vec<Family> {
+pub(super) fn select_logs(dirs: &Dirs, of: LogSelection<'_>) -> Vec<LogFileSet> {
     let logs = dirs.logs();
     let mut all = Vec::new();
-    if matches!(of, Of::All | Of::Daemon) {
-        let (folder, name) = (logs.clone(), DAEMON.to_owned());
-        let source = Source::Daemon;
-        all.push(Family {
+    if matches!(of, LogSelection::All | LogSelection::Daemon) {
+        let (folder, name) = (logs.clone(), DAEMON_LOG_NAME.to_owned());
+        let source = LogSource::Daemon;
+        all.push(LogFileSet {
             source,
             folder,
             name,
         });
     }
     let folder = logs.join("servers");
-    let names = names(&folder);
-    let names: BTreeSet<&str> = names.iter().filter_map(|name| stem(name)).collect();
+    let names = file_names(&folder);
+    let names: BTreeSet<&str> = names
+        .iter()
+        .filter_map(|name| parse_log_name(name))
+        .collect();
     let wanted = names.into_iter().filter(|name| match of {
-        Of::All => true,
-        Of::Daemon => false,
-        Of::Servers(servers) => servers.iter().any(|server| is_of(name, server)),
+        LogSelection::All => true,
+        LogSelection::Daemon => false,
+        LogSelection::Servers(servers) => {
+            servers.iter().any(|server| is_log_of_server(name, server))
+        }
     });
-    all.extend(wanted.map(|name| Family {
-        source: Source::Server(name.to_owned()),
+    all.extend(wanted.map(|name| LogFileSet {
+        source: LogSource::Server(name.to_owned()),
         folder: folder.clone(),
         name: name.to_owned(),
     }));
@@ -73,41 +78,41 @@ pub(super) fn families(dirs: &Dirs, of: Of<'_>) -> Vec<Family> {
 }
 
 /// Whether the log `name` belongs to `server`. A project's server has a suffix after `@`.
-pub(super) fn is_of(name: &str, server: &str) -> bool {
+pub(super) fn is_log_of_server(name: &str, server: &str) -> bool {
     let rest = name.strip_prefix(server);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('@'))
 }
 
-impl Family {
+impl LogFileSet {
     /// The files of the log, the oldest first.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<(Age, String)> = names(&self.folder)
+        let mut files: Vec<(LogFileAge, String)> = file_names(&self.folder)
             .into_iter()
-            .filter_map(|file| Some((self.age(&file)?, file)))
+            .filter_map(|file| Some((self.parse_age(&file)?, file)))
             .collect();
         files.sort();
         let files = files.into_iter().map(|(_, file)| self.folder.join(file));
         files.collect()
     }
 
-    fn age(&self, file: &str) -> Option<Age> {
+    fn parse_age(&self, file: &str) -> Option<LogFileAge> {
         let rest = file.strip_prefix(&self.name)?.strip_prefix('.')?;
         if rest == "log" {
-            return Some(Age::Now);
+            return Some(LogFileAge::Now);
         }
         if let Some(number) = rest.strip_prefix("log.") {
             let number: u32 = number.parse().ok()?;
-            return Some(Age::Turned(std::cmp::Reverse(number)));
+            return Some(LogFileAge::Turned(std::cmp::Reverse(number)));
         }
         let date = rest.strip_suffix(".log")?;
         let is_date = date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-        (self.source == Source::Daemon && is_date).then(|| Age::Dated(date.to_owned()))
+        (self.source == LogSource::Daemon && is_date).then(|| LogFileAge::Dated(date.to_owned()))
     }
 }
 
 /// The age of a file of a log; the oldest is the smallest.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Age {
+enum LogFileAge {
     Dated(String),
     Turned(std::cmp::Reverse<u32>),
     Now,
@@ -124,23 +129,25 @@ impl LogFile {
         let found = file.metadata()?;
         Ok(Some(Self {
             length: found.len(),
-            identity: identity(&found),
+            identity: metadata_identity(&found),
             file,
         }))
     }
 }
 
-pub(super) fn identity_of(path: &Path) -> Option<Identity> {
-    fs::metadata(path).ok().map(|found| identity(&found))
+pub(super) fn file_identity(path: &Path) -> Option<FileIdentity> {
+    fs::metadata(path)
+        .ok()
+        .map(|found| metadata_identity(&found))
 }
 
 #[cfg(unix)]
-fn identity(found: &fs::Metadata) -> Identity {
+fn metadata_identity(found: &fs::Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt as _;
     (found.dev(), found.ino())
 }
 
-fn names(folder: &Path) -> Vec<String> {
+fn file_names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -148,7 +155,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// `files` of `files.log` and `files.log.2`.
-fn stem(file: &str) -> Option<&str> {
+fn parse_log_name(file: &str) -> Option<&str> {
     let (stem, number) = match file.rsplit_once(".log") {
         Some((stem, "")) => (stem, "0"),
         Some((stem, rest)) => (stem, rest.strip_prefix('.')?),
@@ -182,10 +189,10 @@ mod tests {
         for file in ["a.log", "a.log.1", "a@0f.log", "ab.log.2", "a.txt", ".log"] {
             fs::write(servers.join(file), "").unwrap();
         }
-        let all = families(&dirs, Of::All);
-        let sources: Vec<&Source> = all.iter().map(|family| &family.source).collect();
-        let server = |name: &str| Source::Server(name.to_owned());
-        let expected = [Source::Daemon, server("a"), server("a@0f"), server("ab")];
+        let all = select_logs(&dirs, LogSelection::All);
+        let sources: Vec<&LogSource> = all.iter().map(|family| &family.source).collect();
+        let server = |name: &str| LogSource::Server(name.to_owned());
+        let expected = [LogSource::Daemon, server("a"), server("a@0f"), server("ab")];
         assert_eq!(sources, expected.iter().collect::<Vec<_>>());
         let files = all[0].files();
         let files = files
@@ -199,8 +206,11 @@ mod tests {
             "muxd.log",
         ];
         assert_eq!(files.collect::<Vec<_>>(), expected);
-        assert_eq!(families(&dirs, Of::Daemon).len(), 1);
-        assert_eq!(families(&dirs, Of::Servers(&["a".into()])).len(), 2);
-        assert!(families(&dirs, Of::Servers(&["b".into()])).is_empty());
+        assert_eq!(select_logs(&dirs, LogSelection::Daemon).len(), 1);
+        assert_eq!(
+            select_logs(&dirs, LogSelection::Servers(&["a".into()])).len(),
+            2
+        );
+        assert!(select_logs(&dirs, LogSelection::Servers(&["b".into()])).is_empty());
     }
 }

@@ -5,37 +5,41 @@
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
 use super::{
-    backward::KEPT,
-    family::{Family, LogFile, identity_of},
+    backward::MAX_LINE_BYTES,
+    family::{LogFile, LogFileSet, file_identity},
 };
-use crate::log_line::{Before, Line};
+use crate::log_line::{LineContext, LogLine};
 
 /// Maximum bytes of a log that are read at once, so that it does not hold up the others.
-const AT_ONCE: u64 = 8 << 20;
+const MAX_READ_BYTES: u64 = 8 << 20;
 
-pub(super) struct Tail {
-    pub(super) family: Family,
-    open: Option<Open>,
-    before: Before,
+pub(super) struct LogTail {
+    pub(super) family: LogFileSet,
+    open: Option<OpenLog>,
+    before: LineContext,
 }
 
-struct Open {
+struct OpenLog {
     log: LogFile,
     at: u64,
-    rest: Rest,
+    rest: PartialLine,
 }
 
 /// A line whose end is not written yet.
 #[derive(Default)]
-struct Rest {
+struct PartialLine {
     kept: Vec<u8>,
     length: u64,
 }
 
-impl Tail {
+impl LogTail {
     /// Starts after the part of a file that was read; without one, at the first file of the log.
-    pub(super) fn behind(family: Family, read: Option<(LogFile, u64)>, before: Before) -> Self {
-        let open = read.map(|(log, at)| Open::new(log, at));
+    pub(super) fn resume_at(
+        family: LogFileSet,
+        read: Option<(LogFile, u64)>,
+        before: LineContext,
+    ) -> Self {
+        let open = read.map(|(log, at)| OpenLog::new(log, at));
         Self {
             family,
             open,
@@ -44,19 +48,19 @@ impl Tail {
     }
 
     /// The complete lines that were appended since the last call.
-    pub(super) fn added(&mut self) -> io::Result<Vec<Line>> {
+    pub(super) fn read_appended(&mut self) -> io::Result<Vec<LogLine>> {
         let mut raw = Vec::new();
         // Looked up before the read: once the next file exists, this one is complete.
         let files = self.family.files();
         let known = self.open.as_ref().map(|open| open.log.identity);
-        let is_known = |path: &std::path::PathBuf| identity_of(path) == known;
+        let is_known = |path: &std::path::PathBuf| file_identity(path) == known;
         let newer = match files.iter().position(is_known).filter(|_| known.is_some()) {
             Some(at) => &files[at + 1..],
             // It was deleted because of its age, so all files that exist are newer.
             None => &files[..],
         };
         let is_read = match &mut self.open {
-            Some(open) => open.read(&mut raw)?,
+            Some(open) => open.read_to_end(&mut raw)?,
             None => true,
         };
         if is_read {
@@ -73,10 +77,10 @@ impl Tail {
                     break;
                 }
                 if let Some(open) = &mut self.open {
-                    open.rest.end(&mut raw);
+                    open.rest.emit_unterminated(&mut raw);
                 }
-                let mut open = Open::new(log, 0);
-                let is_read = open.read(&mut raw)?;
+                let mut open = OpenLog::new(log, 0);
+                let is_read = open.read_to_end(&mut raw)?;
                 self.open = Some(open);
                 if !is_read {
                     break;
@@ -84,10 +88,10 @@ impl Tail {
             }
         }
         let lines = raw.into_iter().map(|(kept, length)| {
-            let mut line = Line::read(&self.family.source, &kept, length);
+            let mut line = LogLine::parse_log_line(&self.family.source, &kept, length);
             match line.time {
-                Some(_) => self.before = line.before(),
-                None => line.follow(&self.before),
+                Some(_) => self.before = line.line_context(),
+                None => line.inherit_context(&self.before),
             }
             line
         });
@@ -95,21 +99,21 @@ impl Tail {
     }
 }
 
-impl Open {
+impl OpenLog {
     fn new(log: LogFile, at: u64) -> Self {
-        let rest = Rest::default();
+        let rest = PartialLine::default();
         Self { log, at, rest }
     }
 
     /// Reads new lines; `true` if it has reached the end of the file.
-    fn read(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) -> io::Result<bool> {
+    fn read_to_end(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) -> io::Result<bool> {
         let length = self.log.file.metadata()?.len();
         if length < self.at {
             // The file was truncated.
-            (self.at, self.rest) = (0, Rest::default());
+            (self.at, self.rest) = (0, PartialLine::default());
         }
         self.log.file.seek(SeekFrom::Start(self.at))?;
-        let mut left = AT_ONCE;
+        let mut left = MAX_READ_BYTES;
         let mut block = vec![0; 64 << 10];
         while left > 0 {
             let read = self.log.file.read(&mut block)?;
@@ -122,7 +126,7 @@ impl Open {
                 match part.split_last() {
                     Some((b'\n', part)) => {
                         self.rest.add(part);
-                        self.rest.give(lines);
+                        self.rest.emit_line(lines);
                     }
                     _ => self.rest.add(part),
                 }
@@ -132,22 +136,22 @@ impl Open {
     }
 }
 
-impl Rest {
+impl PartialLine {
     fn add(&mut self, part: &[u8]) {
-        let room = KEPT - self.kept.len();
+        let room = MAX_LINE_BYTES - self.kept.len();
         self.kept.extend_from_slice(&part[..part.len().min(room)]);
         self.length += part.len() as u64;
     }
 
-    fn give(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
+    fn emit_line(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
         let Self { kept, length } = std::mem::take(self);
         lines.push((kept, length));
     }
 
     /// Returns an unterminated line as it is: the file gets no more data.
-    fn end(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
+    fn emit_unterminated(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
         if self.length > 0 {
-            self.give(lines);
+            self.emit_line(lines);
         }
     }
 }
@@ -164,9 +168,9 @@ mod tests {
 
     use super::{
         super::{
-            family::{Of, families},
-            past::past,
-            wanted::Wanted,
+            family::{LogSelection, select_logs},
+            past::read_past_lines,
+            wanted::LogFilter,
         },
         *,
     };
@@ -174,7 +178,7 @@ mod tests {
     struct Home {
         _home: tempfile::TempDir,
         logs: PathBuf,
-        tail: Tail,
+        tail: LogTail,
     }
 
     impl Home {
@@ -185,12 +189,12 @@ mod tests {
             if !before.is_empty() {
                 fs::write(dirs.logs().join("muxd.log"), before).unwrap();
             }
-            let family = families(&dirs, Of::All).remove(0);
-            let past = past(&family, &Wanted::default(), 0, true).unwrap();
+            let family = select_logs(&dirs, LogSelection::All).remove(0);
+            let past = read_past_lines(&family, &LogFilter::default(), 0, true).unwrap();
             Self {
                 _home: home,
                 logs: dirs.logs(),
-                tail: Tail::behind(family, past.read, past.before),
+                tail: LogTail::resume_at(family, past.read, past.before),
             }
         }
 
@@ -214,7 +218,7 @@ mod tests {
         }
 
         fn added(&mut self) -> Vec<String> {
-            let added = self.tail.added().unwrap();
+            let added = self.tail.read_appended().unwrap();
             added.into_iter().map(|line| line.text).collect()
         }
     }
@@ -265,10 +269,13 @@ mod tests {
         let mut bytes = vec![b'x'; 9 << 20];
         bytes.extend(b"\nshort\n");
         home.write(bytes);
-        let mut lines = home.tail.added().unwrap();
-        lines.extend(home.tail.added().unwrap());
+        let mut lines = home.tail.read_appended().unwrap();
+        lines.extend(home.tail.read_appended().unwrap());
         assert_eq!(lines.len(), 2);
-        assert_eq!((lines[0].text.len(), lines[0].bytes), (KEPT, Some(9 << 20)));
+        assert_eq!(
+            (lines[0].text.len(), lines[0].bytes),
+            (MAX_LINE_BYTES, Some(9 << 20))
+        );
         assert_eq!(lines[1].text, "short");
     }
 }

@@ -3,28 +3,33 @@
 use std::io;
 
 use super::{
-    backward::Backward,
-    family::{Family, LogFile},
-    wanted::Wanted,
+    backward::BackwardLines,
+    family::{LogFile, LogFileSet},
+    wanted::LogFilter,
 };
-use crate::log_line::{Before, Line};
+use crate::log_line::{LineContext, LogLine};
 
 /// Maximum consecutive lines without a time that are attributed to the line before them.
-const MOST_BEHIND: usize = 1000;
+const MAX_UNTIMED_LINES: usize = 1000;
 
 /// The latest matching lines of a log, and where to continue.
-pub(super) struct Past {
+pub(super) struct PastLines {
     /// The oldest first.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<LogLine>,
     /// The latest file, and how much of it was read.
     pub(super) read: Option<(LogFile, u64)>,
     /// What a line without a time takes from the last line, matching or not.
-    pub(super) before: Before,
+    pub(super) before: LineContext,
 }
 
 /// `whole`: a line that is not terminated yet is left for later.
-pub(super) fn past(family: &Family, wanted: &Wanted, most: usize, whole: bool) -> io::Result<Past> {
-    let mut found = Found {
+pub(super) fn read_past_lines(
+    family: &LogFileSet,
+    wanted: &LogFilter,
+    most: usize,
+    whole: bool,
+) -> io::Result<PastLines> {
+    let mut found = LineCollector {
         wanted,
         most,
         lines: Vec::new(),
@@ -39,22 +44,22 @@ pub(super) fn past(family: &Family, wanted: &Wanted, most: usize, whole: bool) -
         };
         let mut end = log.length;
         if whole && read.is_none() {
-            end = Backward::new(log.file.try_clone()?, end).whole()?;
+            end = BackwardLines::new(log.file.try_clone()?, end).end_of_terminated_lines()?;
         }
-        let mut lines = Backward::new(log.file.try_clone()?, end);
+        let mut lines = BackwardLines::new(log.file.try_clone()?, end);
         while (!found.is_over || found.before.is_none())
             && let Some((kept, length)) = lines.next()?
         {
-            found.take(Line::read(&family.source, &kept, length));
+            found.collect_line(LogLine::parse_log_line(&family.source, &kept, length));
         }
         read.get_or_insert((log, end));
-        found.untimed();
+        found.flush_untimed();
         if found.is_over {
             break;
         }
     }
     found.lines.reverse();
-    Ok(Past {
+    Ok(PastLines {
         lines: found.lines,
         read,
         before: found.before.unwrap_or_default(),
@@ -62,45 +67,45 @@ pub(super) fn past(family: &Family, wanted: &Wanted, most: usize, whole: bool) -
 }
 
 /// Collects matching lines, from the last to the first.
-struct Found<'a> {
-    wanted: &'a Wanted,
+struct LineCollector<'a> {
+    wanted: &'a LogFilter,
     most: usize,
-    lines: Vec<Line>,
+    lines: Vec<LogLine>,
     /// Lines without a time, until the line before them is known.
-    behind: Vec<Line>,
-    before: Option<Before>,
+    behind: Vec<LogLine>,
+    before: Option<LineContext>,
     is_over: bool,
 }
 
-impl Found<'_> {
-    fn take(&mut self, line: Line) {
+impl LineCollector<'_> {
+    fn collect_line(&mut self, line: LogLine) {
         if line.time.is_none() {
             self.behind.push(line);
-            if self.behind.len() >= MOST_BEHIND {
-                self.untimed();
+            if self.behind.len() >= MAX_UNTIMED_LINES {
+                self.flush_untimed();
             }
             return;
         }
-        let before = line.before();
+        let before = line.line_context();
         for mut behind in std::mem::take(&mut self.behind) {
-            behind.follow(&before);
-            self.keep(behind);
+            behind.inherit_context(&before);
+            self.keep_if_matching(behind);
         }
         self.before.get_or_insert(before);
-        self.is_over |= self.wanted.is_before(&line);
-        self.keep(line);
+        self.is_over |= self.wanted.is_too_old(&line);
+        self.keep_if_matching(line);
     }
 
     /// Keeps the lines without a time that follow no line with one.
-    fn untimed(&mut self) {
+    fn flush_untimed(&mut self) {
         for line in std::mem::take(&mut self.behind) {
             self.before.get_or_insert_default();
-            self.keep(line);
+            self.keep_if_matching(line);
         }
     }
 
-    fn keep(&mut self, line: Line) {
-        if self.lines.len() < self.most && self.wanted.has(&line) {
+    fn keep_if_matching(&mut self, line: LogLine) {
+        if self.lines.len() < self.most && self.wanted.matches_line(&line) {
             self.lines.push(line);
         }
         self.is_over |= self.lines.len() >= self.most;
@@ -114,21 +119,21 @@ mod tests {
     use mux_proto::endpoint::Dirs;
 
     use super::{
-        super::family::{Of, families},
+        super::family::{LogSelection, select_logs},
         *,
     };
-    use crate::args::Lines;
+    use crate::args::LogLinesArgs;
 
-    fn family(home: &Path, files: &[(&str, &str)]) -> Family {
+    fn family(home: &Path, files: &[(&str, &str)]) -> LogFileSet {
         let dirs = Dirs::under(home).unwrap();
         dirs.prepare().unwrap();
         for (name, text) in files {
             fs::write(dirs.logs().join(name), text).unwrap();
         }
-        families(&dirs, Of::All).remove(0)
+        select_logs(&dirs, LogSelection::All).remove(0)
     }
 
-    fn texts(past: &Past) -> Vec<&str> {
+    fn texts(past: &PastLines) -> Vec<&str> {
         past.lines.iter().map(|line| line.text.as_str()).collect()
     }
 
@@ -145,8 +150,8 @@ mod tests {
                 ("muxd.log", &format!("{c} INFO three\nhal")),
             ],
         );
-        let all = Wanted::default();
-        let look = |most, whole| past(&family, &all, most, whole).unwrap();
+        let all = LogFilter::default();
+        let look = |most, whole| read_past_lines(&family, &all, most, whole).unwrap();
         assert_eq!(texts(&look(2, true)), ["  of two", "three"]);
         let whole = look(10, true);
         assert_eq!(
@@ -159,12 +164,12 @@ mod tests {
         assert_eq!(read, format!("{c} INFO three\n").len() as u64);
         assert_eq!(texts(&look(1, false)), ["hal"]);
         assert!(texts(&look(0, true)).is_empty());
-        let since = Lines {
+        let since = LogLinesArgs {
             since: Some(b),
-            ..Lines::default()
+            ..LogLinesArgs::default()
         };
-        let since = Wanted::of(&since).unwrap();
-        let found = past(&family, &since, usize::MAX, true).unwrap();
+        let since = LogFilter::of(&since).unwrap();
+        let found = read_past_lines(&family, &since, usize::MAX, true).unwrap();
         assert_eq!(texts(&found), ["two", "  of two", "three"]);
     }
 
@@ -172,7 +177,7 @@ mod tests {
     fn empty_log_has_no_lines() {
         let home = tempfile::tempdir().unwrap();
         let family = family(home.path(), &[("muxd.log", "")]);
-        let past = past(&family, &Wanted::default(), 5, true).unwrap();
+        let past = read_past_lines(&family, &LogFilter::default(), 5, true).unwrap();
         assert!(past.lines.is_empty() && past.read.unwrap().1 == 0);
     }
 }

@@ -6,13 +6,13 @@ use mux_proto::{Error, Kind};
 use serde_json::{Map, Value};
 
 use crate::{
-    args::AddServer,
-    commands::import::{Definition, allowed, escaped},
+    args::ServerAddArgs,
+    commands::import::{ServerDefinition, escape_literal, nearest_valid_name},
 };
 
 /// The server that the arguments define. Texts are in the syntax of config.toml: `${NAME}` is a variable.
-pub(super) fn definition(args: &AddServer) -> Result<Definition, Error> {
-    let near = allowed(&args.name);
+pub(super) fn parse_definition(args: &ServerAddArgs) -> Result<ServerDefinition, Error> {
+    let near = nearest_valid_name(&args.name);
     if near != args.name {
         let message = format!("a server cannot be called {:?}", args.name);
         return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
@@ -37,31 +37,34 @@ pub(super) fn definition(args: &AddServer) -> Result<Definition, Error> {
             return Err(Error::new(Kind::Validation, message));
         }
     }
-    let here = here();
+    let here = current_dir();
     let mut words = args.command.iter();
     let command = words.next().map(|program| match program.contains('/') {
         // Servers start in another directory.
-        true => absolute(program, here.as_deref()),
+        true => absolute_program(program, here.as_deref()),
         false => program.clone(),
     });
     let cwd = args.cwd.as_deref();
-    Ok(Definition {
+    Ok(ServerDefinition {
         command,
         args: words.cloned().collect(),
         env: args.env.iter().cloned().collect(),
         cwd: cwd.map(|dir| {
             let dir = here.unwrap_or_default().join(dir);
-            escaped(&dir.to_string_lossy())
+            escape_literal(&dir.to_string_lossy())
         }),
         url: args.url.clone(),
         headers: args.headers.iter().cloned().collect(),
-        ..Definition::default()
+        ..ServerDefinition::default()
     })
 }
 
 /// The entry of the server, with its other settings.
-pub(super) fn entry(open: &Definition, args: &AddServer) -> Map<String, Value> {
-    let mut entry = open.entry();
+pub(super) fn build_server_entry(
+    open: &ServerDefinition,
+    args: &ServerAddArgs,
+) -> Map<String, Value> {
+    let mut entry = open.to_entry();
     let more = [("transport", &args.transport), ("share", &args.share)];
     for (key, word) in more {
         if let Some(word) = word {
@@ -71,11 +74,11 @@ pub(super) fn entry(open: &Definition, args: &AddServer) -> Map<String, Value> {
     entry
 }
 
-pub(in crate::commands) fn absolute(program: &str, here: Option<&Path>) -> String {
+pub(in crate::commands) fn absolute_program(program: &str, here: Option<&Path>) -> String {
     match here {
         Some(here) if !program.starts_with(['/', '~', '$']) => {
             // The path that was typed may name variables; the current directory is literal.
-            let path = Path::new(&escaped(&here.to_string_lossy())).join(program);
+            let path = Path::new(&escape_literal(&here.to_string_lossy())).join(program);
             // Removes each `.`.
             let path: PathBuf = path.components().collect();
             path.to_string_lossy().into_owned()
@@ -88,7 +91,7 @@ pub(in crate::commands) fn absolute(program: &str, here: Option<&Path>) -> Strin
     clippy::disallowed_methods,
     reason = "paths on the command line are meant from where the user stands"
 )]
-pub(in crate::commands) fn here() -> Option<PathBuf> {
+pub(in crate::commands) fn current_dir() -> Option<PathBuf> {
     std::env::current_dir().ok()
 }
 
@@ -106,7 +109,7 @@ mod tests {
             ("/opt/x", "/opt/x"),
             ("${HOME}/x", "${HOME}/x"),
         ] {
-            assert_eq!(absolute(typed, here), meant, "{typed}");
+            assert_eq!(absolute_program(typed, here), meant, "{typed}");
         }
     }
 }

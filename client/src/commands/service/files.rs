@@ -5,19 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{ServiceFile, system::System};
-use crate::agents::{AgentFile, FileError, unified_whole};
+use super::{ServiceFile, system::ServiceManager};
+use crate::agents::{AgentFile, AgentFileError, unmasked_diff};
 
 /// The planned change of one file.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedFile {
     pub(super) path: PathBuf,
     file: Option<AgentFile>,
     /// The new content; `None`: the file is to be removed.
     wanted: Option<String>,
 }
 
-impl Planned {
+impl PlannedFile {
     pub(super) fn changes(&self) -> bool {
         match (&self.file, &self.wanted) {
             (Some(file), Some(wanted)) => !file.exists() || file.bytes() != wanted.as_bytes(),
@@ -25,7 +25,7 @@ impl Planned {
         }
     }
 
-    pub(super) fn shown(&self) -> ServiceFile {
+    pub(super) fn preview(&self) -> ServiceFile {
         let old = self.file.as_ref().map(AgentFile::bytes);
         let old = String::from_utf8_lossy(old.unwrap_or_default()).into_owned();
         let new = self.wanted.clone().unwrap_or_default();
@@ -35,20 +35,20 @@ impl Planned {
             changes: self.changes(),
             text: self.wanted.clone(),
             diff: match self.changes() {
-                true => unified_whole(&old, &new, &path),
+                true => unmasked_diff(&old, &new, &path),
                 false => String::new(),
             },
         }
     }
 
     /// Carries out the change.
-    pub(super) fn write(&self) -> Result<(), FileError> {
+    pub(super) fn apply_change(&self) -> Result<(), AgentFileError> {
         match (&self.file, &self.wanted) {
             (Some(file), Some(wanted)) if self.changes() => file.replace(wanted.as_bytes()),
             (_, Some(_)) => Ok(()),
             (_, None) => match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    Err(FileError::Write(self.path.clone(), error))
+                    Err(AgentFileError::Write(self.path.clone(), error))
                 }
                 _ => Ok(()),
             },
@@ -57,9 +57,11 @@ impl Planned {
 }
 
 /// Plans to write these files.
-pub(super) fn planned(wanted: Vec<(PathBuf, String)>) -> Result<Vec<Planned>, FileError> {
+pub(super) fn plan_writes(
+    wanted: Vec<(PathBuf, String)>,
+) -> Result<Vec<PlannedFile>, AgentFileError> {
     let planned = wanted.into_iter().map(|(path, wanted)| {
-        Ok(Planned {
+        Ok(PlannedFile {
             file: Some(AgentFile::read(&path)?),
             path,
             wanted: Some(wanted),
@@ -69,19 +71,22 @@ pub(super) fn planned(wanted: Vec<(PathBuf, String)>) -> Result<Vec<Planned>, Fi
 }
 
 /// Plans to remove the files and links of a service that exist. A link is removed without its target.
-pub(super) fn leaving(
-    system: System,
+pub(super) fn plan_removals(
+    system: ServiceManager,
     name: &str,
     folder: &Path,
-) -> Result<Vec<Planned>, FileError> {
-    let files = system.names(name).into_iter().map(|name| folder.join(name));
+) -> Result<Vec<PlannedFile>, AgentFileError> {
+    let files = system
+        .unit_file_names(name)
+        .into_iter()
+        .map(|name| folder.join(name));
     let mut leaving = Vec::new();
-    for path in files.chain(system.links(name, folder)) {
+    for path in files.chain(system.enabled_links(name, folder)) {
         if path.symlink_metadata().is_err() {
             continue;
         }
         let is_link = path.is_symlink();
-        leaving.push(Planned {
+        leaving.push(PlannedFile {
             file: match is_link {
                 true => None,
                 false => Some(AgentFile::read(&path)?),

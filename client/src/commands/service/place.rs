@@ -8,11 +8,11 @@ use std::{
 use mux_proto::{Error, endpoint::Dirs, variables};
 use sha2::{Digest as _, Sha256};
 
-use super::{super::variable, system::System, texts::Described};
+use super::{super::env_path, system::ServiceManager, texts::ServiceSpec};
 use crate::exit;
 
 /// Variables that a login shell may set, and that a service manager may not have.
-const PLACES: [&str; 4] = [
+const DIR_VARIABLES: [&str; 4] = [
     "XDG_CONFIG_HOME",
     "XDG_STATE_HOME",
     "XDG_CACHE_HOME",
@@ -20,7 +20,7 @@ const PLACES: [&str; 4] = [
 ];
 
 /// The name of the service: `muxd`, or a separate one for each `MUX_HOME`.
-pub(super) fn name(home: Option<&Path>) -> String {
+pub(super) fn service_name(home: Option<&Path>) -> String {
     match home {
         None => "muxd".into(),
         Some(home) => {
@@ -32,34 +32,35 @@ pub(super) fn name(home: Option<&Path>) -> String {
 }
 
 /// The directory with the files of a user's services.
-pub(super) fn folder(system: System) -> Result<PathBuf, Error> {
-    let home = variable("HOME")
-        .ok_or_else(|| exit::machinery("cannot find a home directory".into()).hint("set HOME"))?;
+pub(super) fn service_dir(system: ServiceManager) -> Result<PathBuf, Error> {
+    let home = env_path("HOME").ok_or_else(|| {
+        exit::unavailable_error("cannot find a home directory".into()).hint("set HOME")
+    })?;
     Ok(match system {
-        System::Systemd => variable("XDG_CONFIG_HOME")
+        ServiceManager::Systemd => env_path("XDG_CONFIG_HOME")
             .unwrap_or_else(|| home.join(".config"))
             .join("systemd/user"),
-        System::Launchd => home.join("Library/LaunchAgents"),
+        ServiceManager::Launchd => home.join("Library/LaunchAgents"),
     })
 }
 
-pub(super) fn described(dirs: &Dirs) -> Result<Described, Error> {
+pub(super) fn describe_service(dirs: &Dirs) -> Result<ServiceSpec, Error> {
     let home = dirs.home();
     let mut set: Vec<(&'static str, PathBuf)> = Vec::new();
     match home {
         Some(home) => set.push((variables::HOME, home.to_owned())),
         None => set.extend(
-            PLACES
+            DIR_VARIABLES
                 .iter()
-                .filter_map(|name| Some((*name, variable(name)?))),
+                .filter_map(|name| Some((*name, env_path(name)?))),
         ),
     }
-    if let Some(worker) = variable(variables::WORKER) {
+    if let Some(worker) = env_path(variables::WORKER) {
         set.push((variables::WORKER, worker));
     }
-    Ok(Described {
-        name: name(home),
-        muxd: muxd()?,
+    Ok(ServiceSpec {
+        name: service_name(home),
+        muxd: stable_muxd_path()?,
         socket: dirs.socket(),
         log: dirs.logs().join("service.log"),
         variables: set,
@@ -69,9 +70,9 @@ pub(super) fn described(dirs: &Dirs) -> Result<Described, Error> {
 
 /// The path of muxd, if possible one that survives an upgrade: a link in `PATH` instead of the versioned file behind
 /// it.
-fn muxd() -> Result<PathBuf, Error> {
+fn stable_muxd_path() -> Result<PathBuf, Error> {
     let file = format!("muxd{}", env::consts::EXE_SUFFIX);
-    let muxd = variable(variables::DAEMON).or_else(|| {
+    let muxd = env_path(variables::DAEMON).or_else(|| {
         let beside = env::current_exe().ok()?.with_file_name(&file);
         Some(beside)
     });
@@ -79,9 +80,9 @@ fn muxd() -> Result<PathBuf, Error> {
     let (Some(muxd), Some(Ok(behind))) = (muxd, found) else {
         let message = "there is no muxd beside mux".to_owned();
         let fix = format!("install it there, or set {} to it", variables::DAEMON);
-        return Err(exit::machinery(message).hint(fix));
+        return Err(exit::unavailable_error(message).hint(fix));
     };
-    let path = variable("PATH").unwrap_or_default();
+    let path = env_path("PATH").unwrap_or_default();
     let mut named = env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(&file));
@@ -95,8 +96,11 @@ mod tests {
 
     #[test]
     fn each_mux_home_has_its_own_service_name() {
-        assert_eq!(name(None), "muxd");
-        let (one, other) = (name(Some(Path::new("/a"))), name(Some(Path::new("/b"))));
+        assert_eq!(service_name(None), "muxd");
+        let (one, other) = (
+            service_name(Some(Path::new("/a"))),
+            service_name(Some(Path::new("/b"))),
+        );
         assert_ne!(one, other);
         for name in [one, other] {
             assert_eq!(name.len(), "muxd-".len() + 8);

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use mux_proto::Error;
 
 use super::{
-    texts::{Described, Unwritable},
-    tool::{Step, ToolError},
+    texts::{ServiceSpec, UnwritablePathError},
+    tool::{ServiceCommandError, ServiceStep},
 };
 use crate::exit;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum System {
+pub(super) enum ServiceManager {
     Systemd,
     Launchd,
 }
 
-impl System {
+impl ServiceManager {
     pub(super) fn current() -> Option<Self> {
         match std::env::consts::OS {
             "linux" => Some(Self::Systemd),
@@ -35,25 +35,34 @@ impl System {
     }
 
     /// The files of a service, with their content.
-    pub(super) fn files(
+    pub(super) fn unit_files(
         self,
-        described: &Described,
+        described: &ServiceSpec,
         folder: &Path,
-    ) -> Result<Vec<(PathBuf, String)>, Unwritable> {
+    ) -> Result<Vec<(PathBuf, String)>, UnwritablePathError> {
         let name = &described.name;
         Ok(match self {
             Self::Systemd => vec![
-                (folder.join(format!("{name}.service")), described.service()?),
-                (folder.join(format!("{name}.socket")), described.socket()?),
+                (
+                    folder.join(format!("{name}.service")),
+                    described.service_unit_text()?,
+                ),
+                (
+                    folder.join(format!("{name}.socket")),
+                    described.socket_unit_text()?,
+                ),
             ],
             Self::Launchd => {
-                vec![(folder.join(format!("{name}.plist")), described.agent()?)]
+                vec![(
+                    folder.join(format!("{name}.plist")),
+                    described.launchd_agent_text()?,
+                )]
             }
         })
     }
 
     /// The names of the files of a service.
-    pub(super) fn names(self, name: &str) -> Vec<String> {
+    pub(super) fn unit_file_names(self, name: &str) -> Vec<String> {
         let endings: &[&str] = match self {
             Self::Systemd => &["service", "socket"],
             Self::Launchd => &["plist"],
@@ -63,7 +72,7 @@ impl System {
     }
 
     /// Links that `systemctl` has created, to be removed even if it cannot be run.
-    pub(super) fn links(self, name: &str, folder: &Path) -> Vec<PathBuf> {
+    pub(super) fn enabled_links(self, name: &str, folder: &Path) -> Vec<PathBuf> {
         match self {
             Self::Systemd => {
                 vec![folder.join(format!("sockets.target.wants/{name}.socket"))]
@@ -73,80 +82,89 @@ impl System {
     }
 
     /// The steps that put written files in force. `changed`: other files were in force before.
-    pub(super) fn put_in_force(self, name: &str, folder: &Path, changed: bool) -> Vec<Step> {
+    pub(super) fn install_steps(
+        self,
+        name: &str,
+        folder: &Path,
+        changed: bool,
+    ) -> Vec<ServiceStep> {
         match self {
             Self::Systemd => {
                 let socket = format!("{name}.socket");
                 let verb = if changed { "restart" } else { "start" };
                 vec![
-                    systemctl(&["daemon-reload"]),
-                    systemctl(&["enable", &socket]),
-                    systemctl(&[verb, &socket]),
+                    systemctl_step(&["daemon-reload"]),
+                    systemctl_step(&["enable", &socket]),
+                    systemctl_step(&[verb, &socket]),
                 ]
             }
             Self::Launchd => {
                 let file = folder.join(format!("{name}.plist")).display().to_string();
-                let (domain, target) = (domain(), target(name));
+                let (domain, target) = (launchd_domain(), launchd_target(name));
                 vec![
-                    Step::may(&["launchctl", "bootout", &target]),
-                    Step::may(&["launchctl", "enable", &target]),
-                    Step::must(&["launchctl", "bootstrap", &domain, &file]),
+                    ServiceStep::optional_step(&["launchctl", "bootout", &target]),
+                    ServiceStep::optional_step(&["launchctl", "enable", &target]),
+                    ServiceStep::required_step(&["launchctl", "bootstrap", &domain, &file]),
                 ]
             }
         }
     }
 
     /// The steps before the files are removed, and those after.
-    pub(super) fn take_out_of_force(self, name: &str) -> (Vec<Step>, Vec<Step>) {
+    pub(super) fn uninstall_steps(self, name: &str) -> (Vec<ServiceStep>, Vec<ServiceStep>) {
         match self {
             Self::Systemd => {
                 let (socket, service) = (format!("{name}.socket"), format!("{name}.service"));
                 (
                     vec![
-                        systemctl(&["stop", &socket, &service]),
-                        systemctl(&["disable", &socket]),
+                        systemctl_step(&["stop", &socket, &service]),
+                        systemctl_step(&["disable", &socket]),
                     ],
                     vec![
-                        systemctl(&["daemon-reload"]),
-                        Step {
+                        systemctl_step(&["daemon-reload"]),
+                        ServiceStep {
                             must: false,
-                            ..systemctl(&["reset-failed", &socket, &service])
+                            ..systemctl_step(&["reset-failed", &socket, &service])
                         },
                     ],
                 )
             }
             Self::Launchd => (
-                vec![Step::may(&["launchctl", "bootout", &target(name)])],
+                vec![ServiceStep::optional_step(&[
+                    "launchctl",
+                    "bootout",
+                    &launchd_target(name),
+                ])],
                 Vec::new(),
             ),
         }
     }
 
     /// Checks that the service manager answers. The error has what to do if it does not.
-    pub(super) async fn reach(self) -> Result<(), Error> {
+    pub(super) async fn check_reachable(self) -> Result<(), Error> {
         let question = match self {
-            Self::Systemd => systemctl(&["show", "--property=Version", "--value"]),
-            Self::Launchd => Step::must(&["launchctl", "print", &domain()]),
+            Self::Systemd => systemctl_step(&["show", "--property=Version", "--value"]),
+            Self::Launchd => ServiceStep::required_step(&["launchctl", "print", &launchd_domain()]),
         };
-        let error = match question.run().await {
+        let error = match question.run_command().await {
             Ok(_) => return Ok(()),
             Err(error) => error,
         };
         let otherwise = "muxd needs no service: the first client starts it";
         Err(match (self, error) {
-            (Self::Systemd, ToolError::Missing(_)) => {
-                exit::machinery("this system has no systemd: there is no systemctl".into())
+            (Self::Systemd, ServiceCommandError::Missing(_)) => {
+                exit::unavailable_error("this system has no systemd: there is no systemctl".into())
                     .hint(otherwise)
             }
             (Self::Systemd, error) => {
-                let uid = uid();
-                exit::machinery(format!("no systemd user manager answers: {error}")).hint(format!(
+                let uid = effective_uid();
+                exit::unavailable_error(format!("no systemd user manager answers: {error}")).hint(format!(
                     "log in as this user yourself (not by su or sudo), or have its manager run without a login: \
                      `loginctl enable-linger`, then set XDG_RUNTIME_DIR=/run/user/{uid}. {otherwise}"
                 ))
             }
             (Self::Launchd, error) => {
-                exit::machinery(format!("launchd does not answer for this user: {error}"))
+                exit::unavailable_error(format!("launchd does not answer for this user: {error}"))
                     .hint(format!("log in at the screen of this machine. {otherwise}"))
             }
         })
@@ -155,17 +173,19 @@ impl System {
     /// Whether the systemd socket is active, or the launchd agent is loaded.
     pub(super) async fn is_active(self, name: &str) -> bool {
         let question = match self {
-            Self::Systemd => systemctl(&["is-active", &format!("{name}.socket")]),
-            Self::Launchd => Step::must(&["launchctl", "print", &target(name)]),
+            Self::Systemd => systemctl_step(&["is-active", &format!("{name}.socket")]),
+            Self::Launchd => {
+                ServiceStep::required_step(&["launchctl", "print", &launchd_target(name)])
+            }
         };
-        question.run().await.is_ok()
+        question.run_command().await.is_ok()
     }
 
     /// Whether it will be active after the next login.
     pub(super) async fn is_enabled(self, name: &str) -> bool {
         match self {
-            Self::Systemd => systemctl(&["is-enabled", &format!("{name}.socket")])
-                .run()
+            Self::Systemd => systemctl_step(&["is-enabled", &format!("{name}.socket")])
+                .run_command()
                 .await
                 .is_ok(),
             // launchd loads every agent in that folder.
@@ -174,25 +194,25 @@ impl System {
     }
 }
 
-fn systemctl(arguments: &[&str]) -> Step {
-    Step::must(&[&["systemctl", "--user"], arguments].concat())
+fn systemctl_step(arguments: &[&str]) -> ServiceStep {
+    ServiceStep::required_step(&[&["systemctl", "--user"], arguments].concat())
 }
 
-fn domain() -> String {
-    format!("gui/{}", uid())
+fn launchd_domain() -> String {
+    format!("gui/{}", effective_uid())
 }
 
-fn target(name: &str) -> String {
-    format!("{}/{name}", domain())
+fn launchd_target(name: &str) -> String {
+    format!("{}/{name}", launchd_domain())
 }
 
 #[cfg(unix)]
-fn uid() -> u32 {
+fn effective_uid() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
 #[cfg(not(unix))]
-fn uid() -> u32 {
+fn effective_uid() -> u32 {
     0
 }
 
@@ -202,8 +222,8 @@ mod tests {
 
     #[test]
     fn systemd_starts_the_socket_and_not_the_service() {
-        let steps = System::Systemd.put_in_force("muxd", Path::new("/x"), false);
-        let shown: Vec<String> = steps.iter().map(Step::shown).collect();
+        let steps = ServiceManager::Systemd.install_steps("muxd", Path::new("/x"), false);
+        let shown: Vec<String> = steps.iter().map(ServiceStep::command_line).collect();
         assert_eq!(
             shown,
             [
@@ -217,12 +237,12 @@ mod tests {
 
     #[test]
     fn launchd_agent_is_reloaded_and_may_be_absent() {
-        let steps = System::Launchd.put_in_force("muxd", Path::new("/x"), true);
+        let steps = ServiceManager::Launchd.install_steps("muxd", Path::new("/x"), true);
         let last = steps.last().unwrap();
-        assert!(last.must && last.shown().ends_with("/x/muxd.plist"));
+        assert!(last.must && last.command_line().ends_with("/x/muxd.plist"));
         assert!(!steps[0].must);
-        let (before, after) = System::Launchd.take_out_of_force("muxd");
-        assert!(before[0].shown().ends_with("/muxd"));
+        let (before, after) = ServiceManager::Launchd.uninstall_steps("muxd");
+        assert!(before[0].command_line().ends_with("/muxd"));
         assert!(after.is_empty());
     }
 }

@@ -4,17 +4,17 @@
 
 use std::path::{Path, PathBuf};
 
-const SERVICE: &str = include_str!("../../../../scripts/service/muxd.service");
-const SOCKET: &str = include_str!("../../../../scripts/service/muxd.socket");
-const AGENT: &str = include_str!("../../../../scripts/service/muxd.plist");
+const SERVICE_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.service");
+const SOCKET_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.socket");
+const LAUNCHD_AGENT_TEMPLATE: &str = include_str!("../../../../scripts/service/muxd.plist");
 
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} cannot be in a service's file: it has characters that are not plain text")]
-pub(super) struct Unwritable(PathBuf);
+pub(super) struct UnwritablePathError(PathBuf);
 
 /// What a service starts, and how.
 #[derive(Clone, Debug)]
-pub(super) struct Described {
+pub(super) struct ServiceSpec {
     /// The name of the unit without its suffix, or of the agent.
     pub(super) name: String,
     pub(super) muxd: PathBuf,
@@ -27,68 +27,68 @@ pub(super) struct Described {
     pub(super) home: Option<PathBuf>,
 }
 
-impl Described {
+impl ServiceSpec {
     /// The text of `muxd.service`.
-    pub(super) fn service(&self) -> Result<String, Unwritable> {
+    pub(super) fn service_unit_text(&self) -> Result<String, UnwritablePathError> {
         let mut environment = String::new();
         for (name, value) in &self.variables {
             environment.push_str(&format!(
                 "Environment={}\n",
-                quoted(&format!("{name}={}", plain(value)?))
+                quote_for_systemd(&format!("{name}={}", plain_path(value)?))
             ));
         }
-        let text = SERVICE
+        let text = SERVICE_TEMPLATE
             .replace("@ENVIRONMENT@\n", &environment)
-            .replace("@MUXD@", &quoted(plain(&self.muxd)?));
-        self.named(&text)
+            .replace("@MUXD@", &quote_for_systemd(plain_path(&self.muxd)?));
+        self.fill_name(&text)
     }
 
     /// The text of `muxd.socket`.
-    pub(super) fn socket(&self) -> Result<String, Unwritable> {
-        let path = plain(&self.socket)?.replace('%', "%%");
-        self.named(&SOCKET.replace("@SOCKET@", &path))
+    pub(super) fn socket_unit_text(&self) -> Result<String, UnwritablePathError> {
+        let path = plain_path(&self.socket)?.replace('%', "%%");
+        self.fill_name(&SOCKET_TEMPLATE.replace("@SOCKET@", &path))
     }
 
-    fn named(&self, text: &str) -> Result<String, Unwritable> {
+    fn fill_name(&self, text: &str) -> Result<String, UnwritablePathError> {
         let of = match &self.home {
-            Some(home) => format!(" (MUX_HOME={})", plain(home)?.replace('%', "%%")),
+            Some(home) => format!(" (MUX_HOME={})", plain_path(home)?.replace('%', "%%")),
             None => String::new(),
         };
         Ok(text.replace("@NAME@", &self.name).replace("@OF@", &of))
     }
 
     /// The property list of a launchd agent.
-    pub(super) fn agent(&self) -> Result<String, Unwritable> {
+    pub(super) fn launchd_agent_text(&self) -> Result<String, UnwritablePathError> {
         let variables = self.variables.iter().map(|(name, value)| {
-            let value = escaped(plain(value)?);
+            let value = escape_xml(plain_path(value)?);
             Ok(format!(
                 "\t\t<key>{name}</key>\n\t\t<string>{value}</string>"
             ))
         });
-        let variables: Vec<String> = variables.collect::<Result<_, Unwritable>>()?;
-        Ok(AGENT
-            .replace("@NAME@", &escaped(&self.name))
+        let variables: Vec<String> = variables.collect::<Result<_, UnwritablePathError>>()?;
+        Ok(LAUNCHD_AGENT_TEMPLATE
+            .replace("@NAME@", &escape_xml(&self.name))
             .replace("@ENVIRONMENT@", &variables.join("\n"))
-            .replace("@MUXD@", &escaped(plain(&self.muxd)?))
-            .replace("@LOG@", &escaped(plain(&self.log)?)))
+            .replace("@MUXD@", &escape_xml(plain_path(&self.muxd)?))
+            .replace("@LOG@", &escape_xml(plain_path(&self.log)?)))
     }
 }
 
-fn plain(path: &Path) -> Result<&str, Unwritable> {
+fn plain_path(path: &Path) -> Result<&str, UnwritablePathError> {
     let text = path.to_str().filter(|text| {
         !text.chars().any(char::is_control) && text.trim() == *text && !text.is_empty()
     });
-    text.ok_or_else(|| Unwritable(path.to_owned()))
+    text.ok_or_else(|| UnwritablePathError(path.to_owned()))
 }
 
 /// Quotes one word for systemd, which processes escapes and specifiers even within quotes.
-fn quoted(text: &str) -> String {
+fn quote_for_systemd(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
     format!("\"{}\"", text.replace('%', "%%"))
 }
 
 /// Escapes the text of an XML element.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;")
 }
@@ -97,8 +97,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn described(muxd: &str) -> Described {
-        Described {
+    fn described(muxd: &str) -> ServiceSpec {
+        ServiceSpec {
             name: "muxd-0a1b2c3d".into(),
             muxd: muxd.into(),
             socket: "/tmp/100%/run/muxd.sock".into(),
@@ -112,9 +112,9 @@ mod tests {
     fn all_placeholders_of_the_templates_are_filled() {
         let described = described("/opt/mux/muxd");
         for text in [
-            described.service().unwrap(),
-            described.socket().unwrap(),
-            described.agent().unwrap(),
+            described.service_unit_text().unwrap(),
+            described.socket_unit_text().unwrap(),
+            described.launchd_agent_text().unwrap(),
         ] {
             let left: Vec<&str> = text.lines().filter(|line| line.contains('@')).collect();
             assert!(left.is_empty(), "{left:?}");
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn systemd_units_are_escaped() {
         let described = described("/opt/100% \"mux\"/a\\b/muxd");
-        let service = described.service().unwrap();
+        let service = described.service_unit_text().unwrap();
         for line in [
             "ExecStart=\"/opt/100%% \\\"mux\\\"/a\\\\b/muxd\"",
             "Environment=\"MUX_HOME=/tmp/100%% <\\\"mine\\\">\"",
@@ -133,7 +133,7 @@ mod tests {
         ] {
             assert!(service.lines().any(|l| l == line), "{line}\n{service}");
         }
-        let socket = described.socket().unwrap();
+        let socket = described.socket_unit_text().unwrap();
         assert!(
             socket.contains("\nListenStream=/tmp/100%%/run/muxd.sock\n"),
             "{socket}"
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn launchd_agent_is_escaped() {
         let described = described("/opt/<mux> & co/muxd");
-        let agent = described.agent().unwrap();
+        let agent = described.launchd_agent_text().unwrap();
         let agent = plist::Value::from_reader_xml(agent.as_bytes()).unwrap();
         let agent = agent.as_dictionary().unwrap();
         let text = |key: &str| agent[key].as_string().unwrap().to_owned();
@@ -168,13 +168,13 @@ mod tests {
         let mut described = described("/opt/mux/muxd");
         described.variables.clear();
         described.home = None;
-        let service = described.service().unwrap();
+        let service = described.service_unit_text().unwrap();
         assert!(!service.contains("Environment"), "{service}");
         assert!(
             service.contains("Description=muxd: the sessions of your MCP servers\n"),
             "{service}"
         );
-        let agent = described.agent().unwrap();
+        let agent = described.launchd_agent_text().unwrap();
         let agent = plist::Value::from_reader_xml(agent.as_bytes()).unwrap();
         let variables = &agent.as_dictionary().unwrap()["EnvironmentVariables"];
         assert!(variables.as_dictionary().unwrap().is_empty());
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn control_characters_in_paths_are_refused() {
         for muxd in ["/opt/a\nExecStartPre=/bin/sh/muxd", "/opt/a\u{1}/muxd"] {
-            assert!(described(muxd).service().is_err(), "{muxd:?}");
-            assert!(described(muxd).agent().is_err(), "{muxd:?}");
+            assert!(described(muxd).service_unit_text().is_err(), "{muxd:?}");
+            assert!(described(muxd).launchd_agent_text().is_err(), "{muxd:?}");
         }
     }
 }

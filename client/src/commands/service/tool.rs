@@ -5,13 +5,13 @@ use std::{io, process::Stdio, time::Duration};
 use tokio::{process::Command, time::timeout};
 
 /// Ending a daemon takes up to a minute.
-const PATIENCE: Duration = Duration::from_secs(90);
+const SERVICE_STEP_TIMEOUT: Duration = Duration::from_secs(90);
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ToolError {
+pub(super) enum ServiceCommandError {
     #[error("{0} was not found")]
     Missing(String),
-    #[error("{0} did not end within {PATIENCE:?}")]
+    #[error("{0} did not end within {SERVICE_STEP_TIMEOUT:?}")]
     Slow(String),
     #[error("cannot run {0}: {1}")]
     Io(String, io::Error),
@@ -21,33 +21,33 @@ pub(super) enum ToolError {
 
 /// One command.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Step {
+pub(super) struct ServiceStep {
     pub(super) line: Vec<String>,
     /// If it fails, the remaining steps are not run.
     pub(super) must: bool,
 }
 
-impl Step {
-    pub(super) fn must(line: &[&str]) -> Self {
+impl ServiceStep {
+    pub(super) fn required_step(line: &[&str]) -> Self {
         let line = line.iter().map(|word| (*word).to_owned()).collect();
         Self { line, must: true }
     }
 
     /// A step that may fail, because there may be nothing to do.
-    pub(super) fn may(line: &[&str]) -> Self {
+    pub(super) fn optional_step(line: &[&str]) -> Self {
         Self {
             must: false,
-            ..Self::must(line)
+            ..Self::required_step(line)
         }
     }
 
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn command_line(&self) -> String {
         self.line.join(" ")
     }
 
     /// Runs the command, and returns its output if it succeeds.
-    pub(super) async fn run(&self) -> Result<String, ToolError> {
-        let shown = self.shown();
+    pub(super) async fn run_command(&self) -> Result<String, ServiceCommandError> {
+        let shown = self.command_line();
         let (program, arguments) = self
             .line
             .split_first()
@@ -57,13 +57,13 @@ impl Step {
             .args(arguments)
             .stdin(Stdio::null())
             .kill_on_drop(true);
-        let output = match timeout(PATIENCE, command.output()).await {
+        let output = match timeout(SERVICE_STEP_TIMEOUT, command.output()).await {
             Ok(Ok(output)) => output,
             Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(ToolError::Missing(program.to_owned()));
+                return Err(ServiceCommandError::Missing(program.to_owned()));
             }
-            Ok(Err(error)) => return Err(ToolError::Io(shown, error)),
-            Err(_) => return Err(ToolError::Slow(shown)),
+            Ok(Err(error)) => return Err(ServiceCommandError::Io(shown, error)),
+            Err(_) => return Err(ServiceCommandError::Slow(shown)),
         };
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
@@ -74,6 +74,6 @@ impl Step {
         } else {
             said
         };
-        Err(ToolError::Failed(shown, said))
+        Err(ServiceCommandError::Failed(shown, said))
     }
 }

@@ -12,9 +12,9 @@ use ureq::{
 use super::error::SetupError;
 
 /// Maximum bytes of a package; the real ones have 10 MB.
-pub(super) const MOST: u64 = 64 << 20;
-const CONNECT: Duration = Duration::from_secs(15);
-const WHOLE: Duration = Duration::from_secs(600);
+pub(super) const MAX_PACKAGE_BYTES: u64 = 64 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) fn download(url: &str) -> Result<Vec<u8>, SetupError> {
     let failed = |reason: String| SetupError::Unreachable {
@@ -27,8 +27,8 @@ pub(super) fn download(url: &str) -> Result<Vec<u8>, SetupError> {
         .build();
     let agent: Agent = Agent::config_builder()
         .tls_config(tls)
-        .timeout_connect(Some(CONNECT))
-        .timeout_global(Some(WHOLE))
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .timeout_global(Some(DOWNLOAD_TIMEOUT))
         .http_status_as_error(false)
         .build()
         .into();
@@ -43,7 +43,7 @@ pub(super) fn download(url: &str) -> Result<Vec<u8>, SetupError> {
             status: status.as_u16(),
         });
     }
-    let body = response.body_mut().with_config().limit(MOST);
+    let body = response.body_mut().with_config().limit(MAX_PACKAGE_BYTES);
     body.read_to_vec()
         .map_err(|error| failed(error.to_string()))
 }

@@ -16,47 +16,47 @@ use std::{
 use flate2::read::GzDecoder;
 use tar::{Archive, Entry, EntryType};
 
-use super::{error::SetupError, package::Package};
-use crate::render::Compiler;
+use super::{error::SetupError, package::CompilerPackage};
+use crate::render::CompilerInfo;
 
-const TSC: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
+const TSC_FILE_NAME: &str = if cfg!(windows) { "tsc.exe" } else { "tsc" };
 /// Maximum size of an unpacked archive: the real ones have 28 MB in 110 files.
-const MOST_BYTES: u64 = 256 << 20;
-const MOST_FILES: usize = 2000;
+const MAX_UNPACKED_BYTES: u64 = 256 << 20;
+const MAX_UNPACKED_FILES: usize = 2000;
 /// Age from which on an unfinished draft is removed.
-const STALE: Duration = Duration::from_secs(3600);
-const DRAFT: &str = ".draft-";
+const STALE_DRAFT_AGE: Duration = Duration::from_secs(3600);
+const DRAFT_PREFIX: &str = ".draft-";
 /// How often a program is tried that is still open for writing.
-const BUSY: u32 = 1000;
+const MAX_BUSY_RETRIES: u32 = 1000;
 
 /// The compiler in the place of a package; no version if it is missing or incomplete.
-pub(super) fn look(package: &Package, folder: &Path) -> Compiler {
+pub(super) fn find_installed(package: &CompilerPackage, folder: &Path) -> CompilerInfo {
     let lib = folder.join(package.version).join("lib");
-    let path = lib.join(TSC);
+    let path = lib.join(TSC_FILE_NAME);
     let is_whole = path.is_file() && lib.join("lib.d.ts").is_file();
-    let version = is_whole.then(|| version(&path)).flatten();
-    Compiler { path, version }
+    let version = is_whole.then(|| compiler_version(&path)).flatten();
+    CompilerInfo { path, version }
 }
 
 /// Installs an archive whose checksum was verified.
-pub(super) fn install(
-    package: &Package,
+pub(super) fn install_compiler(
+    package: &CompilerPackage,
     archive: &[u8],
     folder: &Path,
-) -> Result<Compiler, SetupError> {
+) -> Result<CompilerInfo, SetupError> {
     let unwritable = |source| SetupError::Unwritable {
         folder: folder.to_owned(),
         source,
     };
     fs::create_dir_all(folder).map_err(unwritable)?;
-    sweep(folder);
+    remove_stale_drafts(folder);
     static DRAFTS: AtomicU32 = AtomicU32::new(0);
     let number = DRAFTS.fetch_add(1, Relaxed);
-    let draft = Draft(folder.join(format!("{DRAFT}{}-{number}", std::process::id())));
+    let draft = DraftDir(folder.join(format!("{DRAFT_PREFIX}{}-{number}", std::process::id())));
     fs::create_dir(&draft.0).map_err(unwritable)?;
-    unpack(archive, &draft.0)?;
-    place(&draft.0, package, folder).map_err(unwritable)?;
-    let compiler = look(package, folder);
+    unpack_package(archive, &draft.0)?;
+    move_into_place(&draft.0, package, folder).map_err(unwritable)?;
+    let compiler = find_installed(package, folder);
     match compiler.version.as_deref() {
         Some(version) if version == package.version => Ok(compiler),
         _ => Err(SetupError::DoesNotRun(compiler.path)),
@@ -64,25 +64,25 @@ pub(super) fn install(
 }
 
 /// A folder that is removed unless it was moved away.
-struct Draft(PathBuf);
+struct DraftDir(PathBuf);
 
-impl Drop for Draft {
+impl Drop for DraftDir {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.0));
     }
 }
 
-fn unpack(archive: &[u8], into: &Path) -> Result<(), SetupError> {
+fn unpack_package(archive: &[u8], into: &Path) -> Result<(), SetupError> {
     let broken = |error: io::Error| SetupError::Archive(error.to_string());
     let refused = |what: &str, path: &Path| SetupError::Archive(format!("{what} {path:?} in it"));
-    let plain = GzDecoder::new(archive).take(MOST_BYTES);
+    let plain = GzDecoder::new(archive).take(MAX_UNPACKED_BYTES);
     let mut archive = Archive::new(plain);
     let lib = into.join("lib");
     fs::create_dir(&lib).map_err(broken)?;
     for (number, entry) in archive.entries().map_err(broken)?.enumerate() {
         let mut entry = entry.map_err(broken)?;
         let path = entry.path().map_err(broken)?.into_owned();
-        if number >= MOST_FILES {
+        if number >= MAX_UNPACKED_FILES {
             return Err(refused("one file too many,", &path));
         }
         if !path
@@ -97,10 +97,10 @@ fn unpack(archive: &[u8], into: &Path) -> Result<(), SetupError> {
             _ => return Err(refused("what is neither file nor folder,", &path)),
         }
         if let Ok(name) = path.strip_prefix("package/lib") {
-            write(&mut entry, &lib, name).map_err(broken)?;
+            write_archive_entry(&mut entry, &lib, name).map_err(broken)?;
         }
     }
-    for needed in [TSC, "lib.d.ts"] {
+    for needed in [TSC_FILE_NAME, "lib.d.ts"] {
         if !lib.join(needed).is_file() {
             return Err(SetupError::Archive(format!("there is no {needed} in it")));
         }
@@ -108,7 +108,11 @@ fn unpack(archive: &[u8], into: &Path) -> Result<(), SetupError> {
     Ok(())
 }
 
-fn write(entry: &mut Entry<'_, impl Read>, lib: &Path, name: &Path) -> io::Result<()> {
+fn write_archive_entry(
+    entry: &mut Entry<'_, impl Read>,
+    lib: &Path,
+    name: &Path,
+) -> io::Result<()> {
     let path = lib.join(name);
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -118,7 +122,11 @@ fn write(entry: &mut Entry<'_, impl Read>, lib: &Path, name: &Path) -> io::Resul
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(if name == Path::new(TSC) { 0o755 } else { 0o644 });
+        options.mode(if name == Path::new(TSC_FILE_NAME) {
+            0o755
+        } else {
+            0o644
+        });
     }
     let mut file: File = options.open(path)?;
     io::copy(entry, &mut file)?;
@@ -128,7 +136,7 @@ fn write(entry: &mut Entry<'_, impl Read>, lib: &Path, name: &Path) -> io::Resul
 }
 
 /// Moves a draft into its place. An existing installation is kept if it works, and else replaced.
-fn place(draft: &Path, package: &Package, folder: &Path) -> io::Result<()> {
+fn move_into_place(draft: &Path, package: &CompilerPackage, folder: &Path) -> io::Result<()> {
     let target = folder.join(package.version);
     for _ in 0..2 {
         match fs::rename(draft, &target) {
@@ -137,33 +145,36 @@ fn place(draft: &Path, package: &Package, folder: &Path) -> io::Result<()> {
             Err(_) => {}
         }
         // Another process may have installed it first.
-        if look(package, folder).version.as_deref() == Some(package.version) {
+        if find_installed(package, folder).version.as_deref() == Some(package.version) {
             return Ok(());
         }
-        let broken = Draft(draft.with_extension("old"));
+        let broken = DraftDir(draft.with_extension("old"));
         fs::rename(&target, &broken.0)?;
     }
     fs::rename(draft, &target)
 }
 
 /// Removes drafts of processes that were killed.
-fn sweep(folder: &Path) {
+fn remove_stale_drafts(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_draft = entry.file_name().to_string_lossy().starts_with(DRAFT);
+        let is_draft = entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(DRAFT_PREFIX);
         let modified = entry.metadata().and_then(|found| found.modified());
         let age = modified.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
-        if is_draft && age.is_ok_and(|age| age > STALE) {
+        if is_draft && age.is_ok_and(|age| age > STALE_DRAFT_AGE) {
             drop(fs::remove_dir_all(entry.path()));
         }
     }
 }
 
 /// The version that a compiler reports.
-fn version(tsc: &Path) -> Option<String> {
+fn compiler_version(tsc: &Path) -> Option<String> {
     let mut command = Command::new(tsc);
     command.arg("--version").env_clear().stdin(Stdio::null());
     // A process that another thread forks holds the file that we have just written open until it calls exec.
-    let told = (0..BUSY).find_map(|_| match command.output() {
+    let told = (0..MAX_BUSY_RETRIES).find_map(|_| match command.output() {
         Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
             thread::yield_now();
             None

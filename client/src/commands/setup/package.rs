@@ -42,14 +42,14 @@ const CHECKSUMS: [(&str, &str); 6] = [
 
 /// The package for one platform.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Package {
+pub(super) struct CompilerPackage {
     pub(super) platform: &'static str,
     pub(super) version: &'static str,
     /// SHA-512 in base64, as npm writes it.
     pub(super) checksum: &'static str,
 }
 
-impl Package {
+impl CompilerPackage {
     pub(super) fn of_this_machine() -> Result<Self, SetupError> {
         Self::of(consts::OS, consts::ARCH)
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn each_platform_has_a_package_and_others_are_an_error() {
-        let package = Package::of("linux", "x86_64").unwrap();
+        let package = CompilerPackage::of("linux", "x86_64").unwrap();
         assert_eq!(
             package.url("https://registry.npmjs.org/"),
             "https://registry.npmjs.org/@typescript/typescript-linux-x64/-/typescript-linux-x64-7.0.2.tgz"
@@ -118,10 +118,10 @@ mod tests {
             ("windows", "x86_64"),
             ("linux", "aarch64"),
         ] {
-            let package = Package::of(os, arch).unwrap();
+            let package = CompilerPackage::of(os, arch).unwrap();
             assert_eq!(BASE64_STANDARD.decode(package.checksum).unwrap().len(), 64);
         }
-        let none = Package::of("freebsd", "riscv64").unwrap_err();
+        let none = CompilerPackage::of("freebsd", "riscv64").unwrap_err();
         assert!(none.to_string().contains("freebsd-riscv64"), "{none}");
     }
 

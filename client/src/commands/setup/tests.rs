@@ -51,17 +51,18 @@ fn archive(more: &[(EntryType, &str, &str, &str)]) -> Vec<u8> {
     packed.finish().unwrap()
 }
 
-fn package(archive: &[u8]) -> Package {
-    Package {
+fn package(archive: &[u8]) -> CompilerPackage {
+    CompilerPackage {
         platform: "linux-x64",
         version: package::VERSION,
         checksum: String::leak(BASE64_STANDARD.encode(Sha512::digest(archive))),
     }
 }
 
-fn try_install(archive: &[u8]) -> (TempDir, Result<render::Compiler, SetupError>) {
+fn try_install(archive: &[u8]) -> (TempDir, Result<render::CompilerInfo, SetupError>) {
     let home = tempfile::tempdir().unwrap();
-    let done = install::install(&package(archive), archive, &home.path().join("typescript"));
+    let done =
+        install::install_compiler(&package(archive), archive, &home.path().join("typescript"));
     (home, done)
 }
 
@@ -94,10 +95,10 @@ fn setup_installs_the_compiler_and_its_library_and_nothing_else() {
 
     // Installs again, and over an installation that lost a file.
     let package = package(&archive);
-    assert!(install::install(&package, &archive, &folder).is_ok());
+    assert!(install::install_compiler(&package, &archive, &folder).is_ok());
     fs::remove_file(folder.join("7.0.2/lib/lib.d.ts")).unwrap();
-    assert_eq!(install::look(&package, &folder).version, None);
-    let again = install::install(&package, &archive, &folder).unwrap();
+    assert_eq!(install::find_installed(&package, &folder).version, None);
+    let again = install::install_compiler(&package, &archive, &folder).unwrap();
     assert_eq!(again.version.as_deref(), Some("7.0.2"));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
@@ -109,7 +110,7 @@ fn setup_may_run_many_times_at_once() {
     let package = package(&archive);
     let home = tempfile::tempdir().unwrap();
     let done: Vec<bool> = thread::scope(|scope| {
-        let one = || install::install(&package, &archive, home.path()).is_ok();
+        let one = || install::install_compiler(&package, &archive, home.path()).is_ok();
         let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });
@@ -168,7 +169,7 @@ fn setup_takes_a_file_only_with_the_right_checksum() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join(package.file_name());
     fs::write(&file, &archive).unwrap();
-    package.verify(&read(&file).unwrap(), "it").unwrap();
+    package.verify(&read_archive(&file).unwrap(), "it").unwrap();
     let mut tampered = archive;
     *tampered.last_mut().unwrap() ^= 1;
     let error = package.verify(&tampered, "it").unwrap_err();
@@ -177,7 +178,7 @@ fn setup_takes_a_file_only_with_the_right_checksum() {
         "{error}"
     );
     assert!(error.fix().contains("nothing was installed"));
-    let gone = read(&home.path().join("gone.tgz")).unwrap_err();
+    let gone = read_archive(&home.path().join("gone.tgz")).unwrap_err();
     assert!(gone.to_string().contains("gone.tgz"), "{gone}");
 }
 

@@ -8,25 +8,26 @@ use ratatui::{
     widgets::{Cell, Paragraph, Row, Table, TableState},
 };
 
-use super::{RUNS, SERVERS, run_cells, server_cells, summary};
+use super::{RUN_COLUMNS, SERVER_COLUMNS, run_cells, server_cells, summary_lines};
 use crate::{
     render::style::one_line,
-    top::{Figures, Focus, Screen},
+    top::{FocusedList, TopFigures, TopScreen},
 };
 
 /// The height of a list's title and header.
-const HEAD: u16 = 2;
+const LIST_HEAD_LINES: u16 = 2;
 /// Columns of the list of servers that narrow terminals omit: the column, and the width below which it is omitted.
-const LEFT_OUT: [(usize, u16); 6] = [(2, 112), (5, 102), (9, 90), (3, 78), (6, 70), (8, 60)];
-const WIDTHS: [u16; 10] = [0, 11, 8, 8, 8, 9, 8, 8, 7, 10];
+const OPTIONAL_COLUMNS: [(usize, u16); 6] =
+    [(2, 112), (5, 102), (9, 90), (3, 78), (6, 70), (8, 60)];
+const COLUMN_WIDTHS: [u16; 10] = [0, 11, 8, 8, 8, 9, 8, 8, 7, 10];
 
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
 
-pub(super) fn all(
+pub(super) fn draw_frame(
     frame: &mut Frame<'_>,
-    figures: Option<&Figures>,
-    screen: &Screen,
+    figures: Option<&TopFigures>,
+    screen: &TopScreen,
     trouble: Option<&str>,
 ) {
     let area = frame.area();
@@ -37,23 +38,23 @@ pub(super) fn all(
     };
     let servers = u16::try_from(figures.servers.len()).unwrap_or(u16::MAX);
     // Runs get the rest of the height, at least a few lines.
-    let servers = servers.max(1).saturating_add(HEAD + 1);
+    let servers = servers.max(1).saturating_add(LIST_HEAD_LINES + 1);
     let [head, servers, runs, foot] = Layout::vertical([
         Constraint::Length(3),
         Constraint::Max(servers),
-        Constraint::Min(HEAD + 3),
+        Constraint::Min(LIST_HEAD_LINES + 3),
         Constraint::Length(1),
     ])
     .areas(area);
-    frame.render_widget(self::head(figures, screen), head);
+    frame.render_widget(self::head_paragraph(figures, screen), head);
     let selected = screen.selected(figures);
     draw_servers(frame, servers, figures, screen, selected.0);
     draw_runs(frame, runs, figures, screen, selected.1);
-    frame.render_widget(self::foot(screen, trouble), foot);
+    frame.render_widget(self::foot_paragraph(screen, trouble), foot);
 }
 
-fn head(figures: &Figures, screen: &Screen) -> Paragraph<'static> {
-    let [first, second] = summary(figures);
+fn head_paragraph(figures: &TopFigures, screen: &TopScreen) -> Paragraph<'static> {
+    let [first, second] = summary_lines(figures);
     let mut first = vec![Span::styled("muxd ", STRONG), Span::raw(first)];
     if screen.paused {
         first.push(Span::styled("   paused", Style::new().fg(Color::Yellow)));
@@ -64,16 +65,18 @@ fn head(figures: &Figures, screen: &Screen) -> Paragraph<'static> {
 fn draw_servers(
     frame: &mut Frame<'_>,
     area: Rect,
-    figures: &Figures,
-    screen: &Screen,
+    figures: &TopFigures,
+    screen: &TopScreen,
     selected: Option<usize>,
 ) {
     let left_out = |column: &usize| {
         let too_narrow = |(left, width): &(usize, u16)| left == column && area.width < *width;
-        LEFT_OUT.iter().any(too_narrow)
+        OPTIONAL_COLUMNS.iter().any(too_narrow)
     };
-    let columns: Vec<usize> = (0..SERVERS.len()).filter(|it| !left_out(it)).collect();
-    let widths = columns.iter().map(|column| match WIDTHS[*column] {
+    let columns: Vec<usize> = (0..SERVER_COLUMNS.len())
+        .filter(|it| !left_out(it))
+        .collect();
+    let widths = columns.iter().map(|column| match COLUMN_WIDTHS[*column] {
         0 => Constraint::Min(12),
         width => Constraint::Length(width),
     });
@@ -83,26 +86,28 @@ fn draw_servers(
         let failing = server.errors > 0;
         let cells = columns.iter().map(|column| match column {
             1 => Cell::from(cells[1].clone()).style(state_style(&server.state)),
-            8 if failing => Cell::from(right(&cells[8], 8)).style(Style::new().fg(Color::Red)),
-            column => Cell::from(right(&cells[*column], *column)),
+            8 if failing => {
+                Cell::from(align_right(&cells[8], 8)).style(Style::new().fg(Color::Red))
+            }
+            column => Cell::from(align_right(&cells[*column], *column)),
         });
         Row::new(cells.collect::<Vec<_>>())
     });
     let header = columns
         .iter()
-        .map(|column| right(SERVERS[*column], *column));
+        .map(|column| align_right(SERVER_COLUMNS[*column], *column));
     let header = Row::new(header.collect::<Vec<_>>()).style(DIM);
     let table = Table::new(rows.collect::<Vec<_>>(), widths).header(header);
-    let title = format!("servers, by {}", screen.order.word());
-    let is_here = screen.focus == Focus::Servers;
+    let title = format!("servers, by {}", screen.order.order_name());
+    let is_here = screen.focus == FocusedList::Servers;
     draw_list(frame, area, table, (&title, is_here), selected);
 }
 
 fn draw_runs(
     frame: &mut Frame<'_>,
     area: Rect,
-    figures: &Figures,
-    screen: &Screen,
+    figures: &TopFigures,
+    screen: &TopScreen,
     selected: Option<usize>,
 ) {
     let widths = [
@@ -114,9 +119,9 @@ fn draw_runs(
         Constraint::Min(10),
     ];
     let rows = figures.running.iter().map(|run| Row::new(run_cells(run)));
-    let header = Row::new(RUNS).style(DIM);
+    let header = Row::new(RUN_COLUMNS).style(DIM);
     let table = Table::new(rows.collect::<Vec<_>>(), widths).header(header);
-    let is_here = screen.focus == Focus::Runs;
+    let is_here = screen.focus == FocusedList::Runs;
     draw_list(frame, area, table, ("active runs", is_here), selected);
 }
 
@@ -140,7 +145,7 @@ fn draw_list(
     frame.render_stateful_widget(table, below, &mut state);
 }
 
-fn foot(screen: &Screen, trouble: Option<&str>) -> Paragraph<'static> {
+fn foot_paragraph(screen: &TopScreen, trouble: Option<&str>) -> Paragraph<'static> {
     let warned = Style::new().fg(Color::Yellow);
     if let Some(run) = &screen.asking {
         return Paragraph::new(format!(
@@ -156,10 +161,10 @@ fn foot(screen: &Screen, trouble: Option<&str>) -> Paragraph<'static> {
 }
 
 /// Aligns the numbers of a column to the right.
-fn right(text: &str, column: usize) -> String {
+fn align_right(text: &str, column: usize) -> String {
     match column {
         0 | 1 => text.to_owned(),
-        column => format!("{text:>width$}", width = usize::from(WIDTHS[column])),
+        column => format!("{text:>width$}", width = usize::from(COLUMN_WIDTHS[column])),
     }
 }
 
@@ -181,25 +186,25 @@ mod tests {
     use ratatui::{Terminal, backend::TestBackend};
 
     use super::*;
-    use crate::top::{History, tests::reading};
+    use crate::top::{ReadingHistory, tests::reading};
 
-    fn figures() -> Figures {
-        let (began, mut history) = (Instant::now(), History::default());
+    fn figures() -> TopFigures {
+        let (began, mut history) = (Instant::now(), ReadingHistory::default());
         history.push(reading(began, 4711, 60, 100));
         history.push(reading(began, 4711, 61, 130));
-        Figures::of(&history).unwrap()
+        TopFigures::of(&history).unwrap()
     }
 
     /// The lines of a terminal of this size.
     fn drawn(
         (width, height): (u16, u16),
-        figures: Option<&Figures>,
-        screen: &Screen,
+        figures: Option<&TopFigures>,
+        screen: &TopScreen,
         trouble: Option<&str>,
     ) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal
-            .draw(|frame| all(frame, figures, screen, trouble))
+            .draw(|frame| draw_frame(frame, figures, screen, trouble))
             .unwrap();
         let buffer = terminal.backend().buffer();
         let line = |y| {
@@ -211,7 +216,7 @@ mod tests {
 
     #[test]
     fn daemon_servers_and_runs_are_on_one_screen() {
-        let lines = drawn((120, 14), Some(&figures()), &Screen::default(), None);
+        let lines = drawn((120, 14), Some(&figures()), &TopScreen::default(), None);
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         assert_eq!(
             lines,
@@ -237,7 +242,7 @@ mod tests {
     #[test]
     fn narrow_terminal_omits_columns() {
         let figures = figures();
-        let narrow = drawn((64, 12), Some(&figures), &Screen::default(), None);
+        let narrow = drawn((64, 12), Some(&figures), &TopScreen::default(), None);
         assert!(
             narrow[4].starts_with("SERVER") && narrow[4].ends_with("ERRORS"),
             "{narrow:#?}"
@@ -247,17 +252,17 @@ mod tests {
             "{narrow:#?}"
         );
         for size in [(1, 1), (10, 3), (40, 6), (200, 60)] {
-            drawn(size, Some(&figures), &Screen::default(), None);
+            drawn(size, Some(&figures), &TopScreen::default(), None);
         }
     }
 
     #[test]
     fn prompts_and_errors_are_on_the_last_line() {
         let figures = figures();
-        let mut screen = Screen::default();
-        let press = |screen: &mut Screen, keys: &str| {
+        let mut screen = TopScreen::default();
+        let press = |screen: &mut TopScreen, keys: &str| {
             for key in keys.chars() {
-                screen.key(KeyEvent::from(KeyCode::Char(key)), Some(&figures));
+                screen.handle_key(KeyEvent::from(KeyCode::Char(key)), Some(&figures));
             }
         };
         press(&mut screen, "pjx");

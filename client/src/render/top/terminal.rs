@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, stdin, stdout};
 use ratatui::DefaultTerminal;
 
 use super::draw;
-use crate::top::{Figures, Screen};
+use crate::top::{TopFigures, TopScreen};
 
 /// Whether standard output and standard input are terminals.
 pub(crate) fn can_draw() -> bool {
@@ -24,12 +24,12 @@ impl TopTerminal {
     /// Draws a frame. `trouble`: why there are no newer figures.
     pub(crate) fn draw(
         &mut self,
-        figures: Option<&Figures>,
-        screen: &Screen,
+        figures: Option<&TopFigures>,
+        screen: &TopScreen,
         trouble: Option<&str>,
     ) -> io::Result<()> {
         self.0
-            .draw(|frame| draw::all(frame, figures, screen, trouble))?;
+            .draw(|frame| draw::draw_frame(frame, figures, screen, trouble))?;
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
-fn named(tool: &str) -> Target {
-    Target::Path {
+fn named(tool: &str) -> CallTarget {
+    CallTarget::Path {
         path: format!("s.{tool}"),
         raw: false,
     }
@@ -21,7 +21,7 @@ fn made(log: &mut CallLog, tool: &str, arguments: &str, result: Option<&str>) ->
     place
 }
 
-fn known(begun: BegunCall) -> Result<String, Kind> {
+fn known(begun: BegunCall) -> Result<String, FaultKind> {
     match begun {
         BegunCall::Known(outcome) => outcome
             .map(|text| text.to_string())
@@ -41,7 +41,7 @@ fn calls_are_matched_by_arguments_and_occurrence_in_any_order() {
         known(again.begin(&named("b"), &"{}".into())),
         Ok("3".into())
     );
-    let one = Target::Named {
+    let one = CallTarget::Named {
         server: "s".into(),
         tool: "a".into(),
     };
@@ -56,7 +56,7 @@ fn calls_are_matched_by_arguments_and_occurrence_in_any_order() {
     // Further equal calls and different calls are made.
     made(&mut again, "a", r#"{"x":1,"y":2}"#, Some("4"));
     made(&mut again, "b", r#"{"z":null}"#, None);
-    let raw = Target::Path {
+    let raw = CallTarget::Path {
         path: "s.b".into(),
         raw: true,
     };
@@ -73,18 +73,18 @@ fn in_flight_call_is_unknown_and_waiting_call_is_asked_again() {
     let asked = made(&mut log, "asked", "{}", None);
     log.set_asked(asked, true);
     // A `pending` error does not end the call.
-    log.end(asked, &Err(Fault::new(Kind::Pending, "wait")));
+    log.end(asked, &Err(Fault::new(FaultKind::Pending, "wait")));
     let denied = made(&mut log, "denied", "{}", None);
     log.set_asked(denied, true);
     log.set_asked(denied, false);
-    log.end(denied, &Err(Fault::new(Kind::Denied, "no")));
+    log.end(denied, &Err(Fault::new(FaultKind::Denied, "no")));
     let mut again = CallLog::new(1 << 20, all(&log));
     assert_eq!(count_ended_calls(&all(&again)), 1);
     let lost = again.begin(&named("lost"), &"{}".into());
-    assert_eq!(known(lost), Err(Kind::UnknownOutcome));
+    assert_eq!(known(lost), Err(FaultKind::UnknownOutcome));
     assert_eq!(
         known(again.begin(&named("denied"), &"{}".into())),
-        Err(Kind::Denied)
+        Err(FaultKind::Denied)
     );
     assert_eq!(made(&mut again, "asked", "{}", Some("done")), asked);
     // A third run makes none of them again.
@@ -95,7 +95,7 @@ fn in_flight_call_is_unknown_and_waiting_call_is_asked_again() {
     );
     assert_eq!(
         known(third.begin(&named("lost"), &"{}".into())),
-        Err(Kind::UnknownOutcome)
+        Err(FaultKind::UnknownOutcome)
     );
 }
 
@@ -145,7 +145,7 @@ fn log_that_exceeds_its_limit_during_replay_still_answers_earlier_calls() {
         assert_eq!(known(call), Ok("done".into()), "{n}");
     }
     let lost = again.begin(&named("lost"), &"{}".into());
-    assert_eq!(known(lost), Err(Kind::UnknownOutcome));
+    assert_eq!(known(lost), Err(FaultKind::UnknownOutcome));
     // A replayed call is made again only if the program repeats it.
     let more = again.begin(&named("a"), &r#"{"n":0}"#.into());
     assert!(matches!(more, BegunCall::New(None)));

@@ -14,7 +14,10 @@ async fn successor_restores_approvals_only_after_their_runs_ended_in_the_predece
     let caller = caller(None);
     let (goes_on, over) = (dossier("r-1", None), dossier("r-2", None));
     for (n, run) in [(1, &goes_on), (2, &over)] {
-        assert_eq!(ask(&old, n, &caller, Some(run)).await, Err(Kind::Pending));
+        assert_eq!(
+            ask(&old, n, &caller, Some(run)).await,
+            Err(FaultKind::Pending)
+        );
     }
     assert_eq!(records(&home), 2);
     old.end_run(&over, true).await;

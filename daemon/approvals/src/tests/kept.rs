@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::*;
 
-fn target(tool: &str) -> Target {
-    Target::Path {
+fn target(tool: &str) -> CallTarget {
+    CallTarget::Path {
         path: format!("s.{tool}"),
         raw: false,
     }
@@ -61,7 +61,7 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
     let (run, caller) = (dossier("r-1", None), caller(None));
     for n in 1..=20 {
         let pending = ask(&approvals, n, &caller, Some(&run)).await;
-        assert_eq!(pending, Err(Kind::Pending));
+        assert_eq!(pending, Err(FaultKind::Pending));
     }
     let calls = async {
         for n in 0..40 {
@@ -100,7 +100,7 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
             panic!("{n} would be sent a second time");
         };
         let lost = outcome.err().map(|fault| fault.kind);
-        assert_eq!(lost, (n == 40).then_some(Kind::UnknownOutcome), "{n}");
+        assert_eq!(lost, (n == 40).then_some(FaultKind::UnknownOutcome), "{n}");
     }
 }
 
@@ -113,7 +113,7 @@ async fn recording_a_call_writes_only_its_own_bytes() {
     made(&approvals, &run, "{}", &"x".repeat(500_000)).await;
     assert_eq!(
         ask(&approvals, 1, &caller, Some(&run)).await,
-        Err(Kind::Pending)
+        Err(FaultKind::Pending)
     );
     let (journal, record) = (file(&home, "r-1.calls"), file(&home, "r-1.json"));
     let (before, stands) = (length(&journal), std::fs::metadata(&record).unwrap());
@@ -131,7 +131,7 @@ async fn recording_a_call_writes_only_its_own_bytes() {
     made(&approvals, &run, "[1]", &"x".repeat(2 << 20)).await;
     assert!(full < before + 100_000 && length(&journal) == full);
     let refused = approvals.find_resumable("r-1", &ALL, |_| false).await;
-    assert_eq!(refused.unwrap_err().kind, Kind::Limit);
+    assert_eq!(refused.unwrap_err().kind, FaultKind::Limit);
 }
 
 #[tokio::test]
@@ -141,7 +141,10 @@ async fn approvals_expire_after_the_configured_time_wherever_they_are_used() {
     soon(&approvals);
     let caller = caller(None);
     for n in 1..=5 {
-        assert_eq!(ask(&approvals, n, &caller, None).await, Err(Kind::Pending));
+        assert_eq!(
+            ask(&approvals, n, &caller, None).await,
+            Err(FaultKind::Pending)
+        );
     }
     approvals
         .decide("A5", &ALL, UserDecision::Once)
@@ -170,11 +173,14 @@ async fn approvals_expire_after_the_configured_time_wherever_they_are_used() {
     assert_eq!((approvals.list().await.len(), records(&home)), (5, 5));
     keep(1);
     let gone = approvals.decide("A1", &ALL, UserDecision::Once).await;
-    assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
+    assert_eq!(gone.unwrap_err().kind, FaultKind::NotFound);
     let gone = approvals.find_resumable("A2", &ALL, |_| false).await;
-    assert_eq!(gone.unwrap_err().kind, Kind::NotFound);
+    assert_eq!(gone.unwrap_err().kind, FaultKind::NotFound);
     // An expired answer is not used either.
-    assert_eq!(ask(&approvals, 5, &caller, None).await, Err(Kind::Pending));
+    assert_eq!(
+        ask(&approvals, 5, &caller, None).await,
+        Err(FaultKind::Pending)
+    );
     assert_eq!((approvals.list().await.len(), records(&home)), (1, 1));
     assert!(!file(&home, "call-3.calls").exists());
 }
@@ -189,7 +195,7 @@ async fn expired_approvals_are_removed_without_a_request() {
     ));
     assert_eq!(
         ask(&approvals, 1, &caller(None), None).await,
-        Err(Kind::Pending)
+        Err(FaultKind::Pending)
     );
     assert_eq!(records(&home), 1);
     approvals.set_terms(ApprovalTerms {
@@ -211,7 +217,7 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
     made(&approvals, &run, "{}", "1").await;
     assert_eq!(
         ask(&approvals, 1, &caller, Some(&run)).await,
-        Err(Kind::Pending)
+        Err(FaultKind::Pending)
     );
     approvals.end_run(&run, true).await;
     // The journal cannot be created.
@@ -225,7 +231,7 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
     assert_eq!(said.warning, None);
     let second = dossier("r-2", Some(first.past));
     let refused = approvals.take_over_record(&second, "r-1").await;
-    assert_eq!(refused.unwrap_err().kind, Kind::Unavailable);
+    assert_eq!(refused.unwrap_err().kind, FaultKind::Unavailable);
     assert!(!file(&home, "r-2.json").exists());
     // The answer given meanwhile is kept, in this process and the next.
     for approvals in [Arc::clone(&approvals), open(&home)] {
@@ -254,7 +260,7 @@ async fn answer_that_cannot_be_saved_has_a_warning() {
     let (run, caller) = (dossier("r-1", None), caller(None));
     for (n, of) in [(1, None), (2, Some(&run))] {
         let pending = ask(&approvals, n, &caller, of).await;
-        assert_eq!(pending, Err(Kind::Pending));
+        assert_eq!(pending, Err(FaultKind::Pending));
     }
     approvals.end_run(&run, true).await;
     std::fs::remove_file(file(&home, "call-1.json")).unwrap();
@@ -299,6 +305,6 @@ async fn calls_aborted_at_any_moment_leave_no_held_approvals() {
     }
     // A run that has ended asks nothing more.
     let late = ask(&approvals, 1, &caller(None), Some(&run)).await;
-    assert_eq!(late, Err(Kind::Cancelled));
+    assert_eq!(late, Err(FaultKind::Cancelled));
     assert!(approvals.list().await.is_empty());
 }

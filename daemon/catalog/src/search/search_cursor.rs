@@ -3,7 +3,7 @@
 //! Invariant: a cursor belongs to one query over one pool of tools. For any other it is an error, never a page of
 //! something else.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 use super::{SearchIndex, SearchQuery};
 use mux_text::digest::Digest;
@@ -39,7 +39,7 @@ impl SearchCursor {
     pub(super) fn start(&self, cursor: Option<&str>) -> Result<usize, Fault> {
         let Some(cursor) = cursor else { return Ok(0) };
         let wrong = |what: &str| {
-            Err(Fault::new(Kind::Validation, what).hint("search again without a cursor"))
+            Err(Fault::new(FaultKind::Validation, what).hint("search again without a cursor"))
         };
         let mut parts = cursor.splitn(3, '-');
         let (query, pool, offset) = (parts.next(), parts.next(), parts.next());

@@ -310,7 +310,7 @@ async fn cursor_of_another_search_is_rejected() {
         ),
     ] {
         let fault = finder.search(&pool, &with(text, cursor)).await.unwrap_err();
-        assert_eq!(fault.kind, Kind::Validation);
+        assert_eq!(fault.kind, FaultKind::Validation);
         assert!(fault.message.contains(part), "{fault:?}");
     }
     // The second page exists until a server's tools change.
@@ -361,7 +361,7 @@ async fn odd_queries_are_answered() {
     let (finder, pool) = (ToolSearch::default(), pool());
     let long = "x".repeat(MAX_QUERY_BYTES + 1);
     let fault = finder.search(&pool, &query(&long, 1)).await.unwrap_err();
-    assert_eq!(fault.kind, Kind::Validation);
+    assert_eq!(fault.kind, FaultKind::Validation);
     for text in [
         "???",
         "\u{0}",

@@ -583,7 +583,7 @@ proptest! {
             let other = match pool.judged(&function, arguments.clone()) {
                 Ok(judged) => strictness(&judged.verdict),
                 Err(fault) => {
-                    prop_assert_eq!(fault.kind, Kind::NotFound, "{} {}: {}", function, arguments, fault.message);
+                    prop_assert_eq!(fault.kind, FaultKind::NotFound, "{} {}: {}", function, arguments, fault.message);
                     prop_assert!(is_left_out || !pool.exclude.is_empty());
                     3
                 }

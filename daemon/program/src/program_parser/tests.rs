@@ -7,7 +7,7 @@ use crate::{PathKey, ReferenceRoot, StepPart, Template, ValueReference, template
 
 fn told(program: Value) -> Vec<String> {
     let fault = parse_program(&program.to_string(), 100).unwrap_err();
-    assert_eq!(fault.kind, Kind::Syntax);
+    assert_eq!(fault.kind, FaultKind::Syntax);
     let mut told = vec![format!("{} | {}", fault.message, fault.hint.unwrap())];
     let details: Value = fault
         .details
@@ -120,7 +120,7 @@ fn invalid_program_fault_shows_expected_shape() {
     let fault = parse_program("{\n  steps: 1}", 10).unwrap_err();
     assert_eq!((fault.line, fault.column), (Some(2), Some(3)));
     let deep = "[".repeat(200);
-    assert_eq!(parse_program(&deep, 10).unwrap_err().kind, Kind::Limit);
+    assert_eq!(parse_program(&deep, 10).unwrap_err().kind, FaultKind::Limit);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: results contain only what the run's agent may see.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -132,7 +132,7 @@ pub(super) async fn describe_tools(arguments: &str, reach: &RunContext) -> Resul
     let DescribeArguments { paths } = parse_arguments("describe", arguments, DESCRIBE_USAGE)?;
     if paths.is_empty() {
         let message = "mux.describe needs the path of a tool";
-        return Err(Fault::new(Kind::Validation, message).hint(DESCRIBE_USAGE));
+        return Err(Fault::new(FaultKind::Validation, message).hint(DESCRIBE_USAGE));
     }
     let scope = reach.gateway.scope_now(&reach.asking);
     let discovery = reach.discovery(&scope);

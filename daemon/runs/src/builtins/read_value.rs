@@ -1,6 +1,6 @@
 //! `mux.read`: reads stored values, which were too long to be passed inline.
 
-use mux_sandbox::limits::MOST_ANSWER;
+use mux_sandbox::limits::MAX_ANSWER_BYTES;
 use mux_wire::Fault;
 use serde::Deserialize;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub(crate) async fn read(arguments: &str, handles: &StoredValues) -> Result<Stri
         length,
     } = parse_arguments("read", arguments, READ_USAGE)?;
     if offset.is_none() && length.is_none() {
-        return handles.read_whole(&handle, MOST_ANSWER).await;
+        return handles.read_whole(&handle, MAX_ANSWER_BYTES).await;
     }
     let page = handles
         .read_page(&handle, offset.unwrap_or(0), length)
@@ -45,7 +45,7 @@ pub(crate) async fn read(arguments: &str, handles: &StoredValues) -> Result<Stri
 
 #[cfg(test)]
 mod tests {
-    use mux_wire::Kind;
+    use mux_wire::FaultKind;
     use serde_json::Value;
 
     use super::*;
@@ -77,16 +77,25 @@ mod tests {
         let end = asked(&handles, json!({ "handle": handle, "offset": u64::MAX }));
         assert_eq!(end.await.unwrap()["next"], Value::Null);
         for (wrong, kind) in [
-            (json!({ "handle": "h_" }), Kind::Validation),
-            (json!({ "handle": 7 }), Kind::Validation),
-            (json!({ "handle": handle, "offset": -1 }), Kind::Validation),
-            (json!({ "handle": handle, "offset": 0.5 }), Kind::Validation),
-            (json!({ "handle": handle, "size": 1 }), Kind::Validation),
-            (json!([handle]), Kind::Validation),
-            (json!(null), Kind::Validation),
+            (json!({ "handle": "h_" }), FaultKind::Validation),
+            (json!({ "handle": 7 }), FaultKind::Validation),
+            (
+                json!({ "handle": handle, "offset": -1 }),
+                FaultKind::Validation,
+            ),
+            (
+                json!({ "handle": handle, "offset": 0.5 }),
+                FaultKind::Validation,
+            ),
+            (
+                json!({ "handle": handle, "size": 1 }),
+                FaultKind::Validation,
+            ),
+            (json!([handle]), FaultKind::Validation),
+            (json!(null), FaultKind::Validation),
             (
                 json!({ "handle": format!("h_{}", "0".repeat(32)) }),
-                Kind::NotFound,
+                FaultKind::NotFound,
             ),
         ] {
             let fault = asked(&handles, wrong.clone()).await.unwrap_err();

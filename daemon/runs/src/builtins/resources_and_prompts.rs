@@ -4,7 +4,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use mux_wire::{Fault, Target};
+use mux_wire::{CallTarget, Fault};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -127,7 +127,7 @@ async fn logged<F: Future<Output = Result<String, Fault>>>(
     let Some(dossier) = asking.dossier.clone() else {
         return make(asking).await;
     };
-    let target = Target::Own { name: name.into() };
+    let target = CallTarget::Own { name: name.into() };
     let place = match dossier.begin_logged_call(&target, &Arc::from(arguments)) {
         BegunCall::Known(outcome) => return outcome.map(|text| text.as_ref().to_owned()),
         BegunCall::New(place) => place,

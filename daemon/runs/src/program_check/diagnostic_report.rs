@@ -2,7 +2,7 @@
 //!
 //! Invariant: lines and columns refer to the program as its author wrote it.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Value, json};
 
 use super::CheckFindings;
@@ -16,7 +16,7 @@ pub(super) fn add(
     upstreams: &Upstreams,
     scope: &Scope,
 ) {
-    let mut fault = Fault::new(Kind::Type, diagnostic.message.clone());
+    let mut fault = Fault::new(FaultKind::Type, diagnostic.message.clone());
     fault.line = Some(diagnostic.line);
     fault.column = Some(diagnostic.column);
     let advice = diagnostic

@@ -8,7 +8,7 @@ use std::{
 };
 
 use mux_secrets::KnownSecrets;
-use mux_wire::{Fault, Kind, Target};
+use mux_wire::{CallTarget, Fault, FaultKind};
 
 use super::{
     RunRecording,
@@ -46,7 +46,7 @@ impl Default for CallRecorder {
 
 impl CallRecorder {
     /// Records the start of a call and returns its index; `None` if the recording is full.
-    pub fn begin_call(&self, target: &Target, arguments: &str) -> Option<usize> {
+    pub fn begin_call(&self, target: &CallTarget, arguments: &str) -> Option<usize> {
         let (tool, is_raw) = spelled_tool(target);
         let mut state = self.state();
         if !state.reserve_bytes(CALL_OVERHEAD_BYTES + tool.len() + arguments.len()) {
@@ -86,7 +86,7 @@ impl CallRecorder {
         let mut state = self.state();
         if !state.reserve_bytes(outcome_len(outcome) + script.source.len() + script.names.len()) {
             return Err(Fault::new(
-                Kind::Limit,
+                FaultKind::Limit,
                 format!("the run is not recorded: its calls and results are over {MAX_RECORDING_BYTES} bytes"),
             )
             .hint("record a run that reads less"));
@@ -111,7 +111,7 @@ impl CallRecorder {
         let text = serde_json::to_string(&recording);
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         text.map(|text| mask_recording(&text, known, &texts))
-            .map_err(|error| Fault::new(Kind::Internal, format!("not recorded: {error}")))
+            .map_err(|error| Fault::new(FaultKind::Internal, format!("not recorded: {error}")))
     }
 
     fn state(&self) -> MutexGuard<'_, RecordedCalls> {

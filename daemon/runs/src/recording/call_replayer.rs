@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use mux_wire::{Fault, Kind, Target};
+use mux_wire::{CallTarget, Fault, FaultKind};
 
 use super::file_format::{RecordedCall, RecordedOutcome};
 use mux_approvals::call_fingerprint::{call_key, spelled_tool};
@@ -41,7 +41,7 @@ impl CallReplayer {
     /// The recorded outcome of a call and how long it took. `None` if the recorded run ended before the call did.
     pub fn replay_call(
         &self,
-        target: &Target,
+        target: &CallTarget,
         arguments: &str,
     ) -> Option<(Result<String, Fault>, Duration)> {
         let (tool, raw) = spelled_tool(target);
@@ -67,7 +67,7 @@ impl CallReplayer {
             true => format!("the recording has no further call of {tool} with these arguments"),
             false => format!("the recording has no call of {tool}"),
         };
-        Fault::new(Kind::NotFound, message).path(tool).hint(
+        Fault::new(FaultKind::NotFound, message).path(tool).hint(
             "nothing is sent in a replay; values that depend on time or randomness, or that were masked as \
              secrets, may differ from the recorded run",
         )
@@ -84,8 +84,8 @@ mod tests {
         *,
     };
 
-    fn named(tool: &str) -> Target {
-        Target::Path {
+    fn named(tool: &str) -> CallTarget {
+        CallTarget::Path {
             path: tool.into(),
             raw: false,
         }
@@ -108,7 +108,7 @@ mod tests {
         for (tool, arguments, result) in [
             ("s.a", r#"{"x":1,"y":2}"#, Ok("1")),
             ("s.a", r#"{"x":1,"y":2}"#, Ok("2")),
-            ("s.b", "{}", Err(Kind::Denied)),
+            ("s.b", "{}", Err(FaultKind::Denied)),
         ] {
             let place = tape.begin_call(&named(tool), arguments);
             let result = result.map(str::to_owned);
@@ -125,12 +125,12 @@ mod tests {
             let (outcome, _) = player.replay_call(&named(tool), arguments).unwrap();
             outcome.map_err(|fault| fault.kind)
         };
-        assert_eq!(told("s.b", "{ }"), Err(Kind::Denied));
+        assert_eq!(told("s.b", "{ }"), Err(FaultKind::Denied));
         assert_eq!(told("s.a", r#"{"y":2,"x":1}"#), Ok("1".into()));
         assert_eq!(told("s.a", r#"{"x":1,"y":2}"#), Ok("2".into()));
-        assert_eq!(told("s.a", r#"{"x":1,"y":2}"#), Err(Kind::NotFound));
+        assert_eq!(told("s.a", r#"{"x":1,"y":2}"#), Err(FaultKind::NotFound));
         assert!(player.replay_call(&named("s.c"), "{}").is_none());
-        assert_eq!(told("s.d", "{}"), Err(Kind::NotFound));
+        assert_eq!(told("s.d", "{}"), Err(FaultKind::NotFound));
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         tape.end_call(place, &Ok("1".repeat(20 << 20)));
         assert_eq!(tape.begin_call(&named("s.a"), "{}"), None);
         let fault = tape.into_recording_text(script(""), &Ok("1".into()), KnownSecrets::new());
-        assert_eq!(fault.unwrap_err().kind, Kind::Limit);
+        assert_eq!(fault.unwrap_err().kind, FaultKind::Limit);
         for text in [
             "",
             "{}",
@@ -175,7 +175,7 @@ mod tests {
             r#"{"muxd_recording":1}"#,
         ] {
             let fault = RunRecording::parse(text).unwrap_err();
-            assert_eq!(fault.kind, Kind::Validation, "{text}");
+            assert_eq!(fault.kind, FaultKind::Validation, "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a file of another version is rejected, never partially read.
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -93,7 +93,8 @@ impl RunRecording {
             muxd_recording: Option<u32>,
         }
         let unfit = |what: String| {
-            Fault::new(Kind::Validation, what).hint("`mux run --record FILE` writes a recording")
+            Fault::new(FaultKind::Validation, what)
+                .hint("`mux run --record FILE` writes a recording")
         };
         let head: VersionHeader = serde_json::from_str(text)
             .map_err(|error| unfit(format!("this is not a recording of a run: {error}")))?;

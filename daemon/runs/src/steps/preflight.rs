@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::future::join_all;
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use tokio::time::timeout;
 
 use crate::{RunEvent, program_check::ProgramChecker, run_context::RunContext};
@@ -125,7 +125,7 @@ fn step_server(step: &PlanStep) -> &str {
 /// The fault of a step before the program runs. Its kind is [`Kind::Type`]: nothing has been sent.
 fn step_fault(index: usize, step: &PlanStep, fault: Fault) -> Fault {
     Fault {
-        kind: Kind::Type,
+        kind: FaultKind::Type,
         message: format!("step `{}` (steps[{index}]): {}", step.id, fault.message),
         details: None,
         ..fault

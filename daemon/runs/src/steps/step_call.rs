@@ -4,8 +4,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mux_typegen::Shape;
-use mux_wire::{Fault, Kind, Target};
+use mux_typegen::ResultShape;
+use mux_wire::{CallTarget, Fault, FaultKind};
 use tokio::{task::spawn_blocking, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -58,7 +58,7 @@ impl StepCall {
         let outcome = tokio::select! {
             biased;
             () = halt.cancelled() => Err(Fault::new(
-                Kind::Cancelled,
+                FaultKind::Cancelled,
                 "the step was cancelled while running, because an earlier step failed",
             )
             .hint("it may or may not have happened; look before you call it again")),
@@ -78,14 +78,15 @@ impl StepCall {
         {
             false => self.fill_arguments(),
             true => {
-                let lost = |_| Fault::new(Kind::Internal, "the arguments were lost in the daemon");
+                let lost =
+                    |_| Fault::new(FaultKind::Internal, "the arguments were lost in the daemon");
                 spawn_blocking(move || self.fill_arguments())
                     .await
                     .map_err(lost)?
             }
         }?
         .into();
-        let target = Target::Path {
+        let target = CallTarget::Path {
             path: plan.steps[index].tool.clone(),
             raw: false,
         };
@@ -105,7 +106,7 @@ impl StepCall {
             .fill(&self.values, self.most)
             .map_err(|why| match why {
                 FillError::TooLong(most) => Fault::new(
-                    Kind::Limit,
+                    FaultKind::Limit,
                     format!("the arguments would be over the limit of {most} bytes"),
                 )
                 .hint(
@@ -125,7 +126,7 @@ pub(super) fn scan_limit_fault(most: usize) -> Fault {
     let message = format!(
         "resolving its references would require reading more than {most} bytes of step results"
     );
-    Fault::new(Kind::Limit, message).hint(
+    Fault::new(FaultKind::Limit, message).hint(
         "this limit is fixed: refer to long results less often, or write a TypeScript program",
     )
 }
@@ -171,7 +172,7 @@ pub(super) fn missing_value_fault(
     {
         hints.push(format!("{of} looks like this:\n{shape}"));
     }
-    let fault = Fault::new(Kind::Runtime, message);
+    let fault = Fault::new(FaultKind::Runtime, message);
     match hints.is_empty() {
         true => fault,
         false => fault.hint(hints.join("\n")),
@@ -180,7 +181,7 @@ pub(super) fn missing_value_fault(
 
 /// The TypeScript type of a value, without its content.
 fn shape_outline(text: &str) -> Option<String> {
-    let mut shape = Shape::new();
+    let mut shape = ResultShape::new();
     shape.add(&serde_json::from_str(text).ok()?);
     shape.outline()
 }

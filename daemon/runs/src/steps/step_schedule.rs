@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -215,7 +215,7 @@ impl StepSchedule {
             let step = &self.plan.steps[index];
             match &self.standings[index] {
                 StepState::Running { began, .. } => {
-                    let kind = why.map_or(Kind::Cancelled, |fault| fault.kind);
+                    let kind = why.map_or(FaultKind::Cancelled, |fault| fault.kind);
                     let message = "the step was cancelled while running, because the program ended";
                     let fault = Fault::new(kind, message).path(&step.tool);
                     let took = began.elapsed();

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 
 use super::step_call::StepOutput;
 use mux_program::{ReferenceRoot, ReferenceValues, StepPart, StepPlan, Template, ValueReference};
@@ -63,7 +63,7 @@ impl KeptStepValues {
         let bytes = self.bytes + given.bytes();
         if bytes > MAX_KEPT_VALUE_BYTES {
             return Err(Fault::new(
-                Kind::Limit,
+                FaultKind::Limit,
                 format!(
                     "the results that later steps need are {bytes} bytes, over the limit of {MAX_KEPT_VALUE_BYTES}"
                 ),

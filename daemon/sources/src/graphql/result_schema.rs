@@ -18,7 +18,7 @@ use super::{
 const MAX_RESULT_ENUM_VALUES: usize = 60;
 /// The keyword next to `anyOf` that names the argument without which the first alternative applies. `mux-typegen` reads
 /// it.
-const UNLESS_KEYWORD: &str = mux_typegen::UNLESS;
+const UNLESS_KEYWORD: &str = mux_typegen::UNLESS_KEYWORD;
 
 /// The output schema of a function, with enums in `$defs`. If the function takes a selection, the result may be
 /// anything, and only the first alternative describes the result without one.

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 
 use super::server_meters::{ServerMeters, ToolMeters};
 
@@ -45,11 +45,11 @@ impl CallMeter {
     }
 
     /// Counts the call. `kind` is `None` on success.
-    pub fn ended(mut self, kind: Option<Kind>) {
+    pub fn ended(mut self, kind: Option<FaultKind>) {
         self.count(kind);
     }
 
-    fn count(&mut self, kind: Option<Kind>) {
+    fn count(&mut self, kind: Option<FaultKind>) {
         if std::mem::replace(&mut self.counted, true) {
             return;
         }
@@ -66,6 +66,6 @@ impl CallMeter {
 
 impl Drop for CallMeter {
     fn drop(&mut self) {
-        self.count(Some(Kind::Cancelled));
+        self.count(Some(FaultKind::Cancelled));
     }
 }

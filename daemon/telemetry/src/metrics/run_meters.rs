@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::Registry,
@@ -66,12 +66,15 @@ impl RunMeters {
     }
 
     /// Counts an ended run. `kind` is `None` on success.
-    pub fn ended(&self, kind: Option<Kind>, took: Duration) {
+    pub fn ended(&self, kind: Option<FaultKind>, took: Duration) {
         self.ended.get_or_create(&outcome(kind)).inc();
         self.duration.observe(took.as_secs_f64());
     }
 }
 
-fn outcome(kind: Option<Kind>) -> [(&'static str, String); 1] {
-    [("outcome", kind.map_or(OK_OUTCOME, Kind::as_str).to_owned())]
+fn outcome(kind: Option<FaultKind>) -> [(&'static str, String); 1] {
+    [(
+        "outcome",
+        kind.map_or(OK_OUTCOME, FaultKind::as_str).to_owned(),
+    )]
 }

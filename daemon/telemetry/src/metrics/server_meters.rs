@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
@@ -196,7 +196,7 @@ impl ServerMeters {
         self.families.failed.get_or_create(&self.by_server()).inc();
     }
 
-    pub(super) fn called(&self, kind: Option<Kind>) {
+    pub(super) fn called(&self, kind: Option<FaultKind>) {
         match kind {
             None => self.well.inc(),
             Some(kind) => {

@@ -1,5 +1,5 @@
 use super::*;
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 
 fn metrics() -> Arc<Metrics> {
     Metrics::new("/nowhere/token".into())
@@ -19,7 +19,7 @@ fn samples(text: &str, begin: &str) -> Vec<String> {
 fn call_is_counted_once_however_it_ends() {
     let metrics = metrics();
     let server = metrics.server("fix");
-    for kind in [None, None, Some(Kind::Timeout)] {
+    for kind in [None, None, Some(FaultKind::Timeout)] {
         let mut call = metrics.begin_call();
         call.at(&server);
         call.of_tool("add");
@@ -31,7 +31,7 @@ fn call_is_counted_once_however_it_ends() {
     let mut gone = metrics.begin_call();
     gone.at(&server);
     drop(gone);
-    metrics.begin_call().ended(Some(Kind::NotFound));
+    metrics.begin_call().ended(Some(FaultKind::NotFound));
     let text = text(&metrics);
     for line in [
         "muxd_calls_total{server=\"fix\",outcome=\"ok\"} 2",
@@ -84,7 +84,7 @@ fn snapshot_and_counters_are_in_one_text() {
     metrics.runs.waited(Duration::from_micros(300));
     metrics
         .runs
-        .ended(Some(Kind::Runtime), Duration::from_millis(20));
+        .ended(Some(FaultKind::Runtime), Duration::from_millis(20));
     metrics.count_check(Duration::from_millis(2));
     let mut moment = MetricsSnapshot {
         build: vec![("version", "0.1.0".into())],

@@ -20,7 +20,7 @@ fn found(program: &str, code: u32, message: &str) -> Vec<Diagnostic> {
         .unwrap_or("")
         .encode_utf16()
         .count();
-    let column = units + if line == 0 { PREFIX.len() } else { 0 };
+    let column = units + if line == 0 { WRAPPER_PREFIX.len() } else { 0 };
     let word = plain[at..]
         .chars()
         .take_while(|c| c.is_alphanumeric())

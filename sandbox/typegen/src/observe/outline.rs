@@ -2,30 +2,30 @@
 
 use super::{
     super::{
-        emit::Emitter,
+        emit::TypeEmitter,
         ir::{Member, Object, Type, Variant},
     },
-    Shape,
+    ResultShape,
 };
 
 /// The maximum length of an outline, in bytes.
-const MOST: usize = 4 << 10;
+const MAX_OUTLINE_BYTES: usize = 4 << 10;
 
-impl Shape {
+impl ResultShape {
     /// The type of the results as TypeScript, without the `Seen` marks of observed types. `None` if nothing is known or
     /// the text would be too long.
     pub fn outline(&self) -> Option<String> {
-        let ty = unmarked(self.result_type()?);
-        Emitter::new(&[], MOST, 0).ty(&ty, 0).ok()
+        let ty = strip_seen(self.result_type()?);
+        TypeEmitter::new(&[], MAX_OUTLINE_BYTES, 0).ty(&ty, 0).ok()
     }
 }
 
-fn unmarked(ty: Type) -> Type {
+fn strip_seen(ty: Type) -> Type {
     match ty {
-        Type::Seen(ty) => unmarked(*ty),
-        Type::Array(items) => Type::Array(Box::new(unmarked(*items))),
+        Type::Seen(ty) => strip_seen(*ty),
+        Type::Array(items) => Type::Array(Box::new(strip_seen(*items))),
         Type::Union(variants) => Type::union(variants.into_iter().map(|variant| Variant {
-            ty: unmarked(variant.ty),
+            ty: strip_seen(variant.ty),
             ..variant
         })),
         Type::Object(Object { members, index }) => Type::Object(Object {
@@ -38,7 +38,7 @@ fn unmarked(ty: Type) -> Type {
 
 fn member(member: Member) -> Member {
     Member {
-        ty: unmarked(member.ty),
+        ty: strip_seen(member.ty),
         ..member
     }
 }
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn outline_has_the_fields_without_seen_marks() {
-        let mut shape = Shape::new();
+        let mut shape = ResultShape::new();
         shape.add(&json!({ "items": [{ "id": 1 }, { "id": 2, "name": null }], "total": 2 }));
         let shown = shape.outline().unwrap();
         let line: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -60,6 +60,6 @@ mod tests {
             "{shown}"
         );
         assert!(!shown.contains("Seen"), "{shown}");
-        assert_eq!(Shape::new().outline(), None);
+        assert_eq!(ResultShape::new().outline(), None);
     }
 }

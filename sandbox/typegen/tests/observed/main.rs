@@ -4,11 +4,13 @@
 
 mod properties;
 
-use mux_typegen::{GLOBALS, Observed, ServerDecl, Shape, ToolDecl, declarations, signature};
+use mux_typegen::{
+    GLOBALS, ObservedResult, ResultShape, ServerDecl, ToolDecl, declarations, signature,
+};
 use serde_json::{Map, Value, json};
 
 /// The whole declaration of a tool with this shape.
-fn text(shape: &Shape) -> String {
+fn text(shape: &ResultShape) -> String {
     let tools = vec![tool(shape)];
     let server = ServerDecl {
         name: "s",
@@ -21,19 +23,19 @@ fn text(shape: &Shape) -> String {
         .to_owned()
 }
 
-fn tool(shape: &Shape) -> ToolDecl<'_> {
+fn tool(shape: &ResultShape) -> ToolDecl<'_> {
     ToolDecl {
         name: "t",
         title: None,
         description: None,
         input_schema: (&Value::Null).into(),
         output_schema: None,
-        observed: Some(Observed { shape, calls: None }),
+        observed: Some(ObservedResult { shape, calls: None }),
     }
 }
 
-fn shape_of(results: &[Value]) -> Shape {
-    let mut shape = Shape::new();
+fn shape_of(results: &[Value]) -> ResultShape {
+    let mut shape = ResultShape::new();
     for result in results {
         shape.add(result);
     }
@@ -141,7 +143,7 @@ fn keys_that_are_data_are_forgotten() {
 
 #[test]
 fn keys_that_keep_changing_are_forgotten() {
-    let mut shape = Shape::new();
+    let mut shape = ResultShape::new();
     for n in 0..8 {
         assert!(shape.add(&json!({name(n): 1})), "a new name is news");
     }
@@ -188,7 +190,7 @@ fn shape_stays_within_its_budgets() {
 fn invalid_bytes_are_refused() {
     let good = shape_of(&[json!({"a": [1]})]);
     let text = String::from_utf8(good.to_bytes()).expect("JSON");
-    assert_eq!(Shape::from_bytes(text.as_bytes()), Some(good));
+    assert_eq!(ResultShape::from_bytes(text.as_bytes()), Some(good));
     let deep = format!("{}{}", "{\"i\":".repeat(13), "}".repeat(13)).replace(":}", ":{}}");
     let bad = [
         String::new(),
@@ -212,6 +214,6 @@ fn invalid_bytes_are_refused() {
     for bytes in bad {
         assert_ne!(bytes, text, "the case changes nothing");
         let shown: String = bytes.chars().take(200).collect();
-        assert_eq!(Shape::from_bytes(bytes.as_bytes()), None, "{shown}");
+        assert_eq!(ResultShape::from_bytes(bytes.as_bytes()), None, "{shown}");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: every run uses the same values.
 
-use mux_typegen::Shape;
+use mux_typegen::ResultShape;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -101,7 +101,7 @@ fn order_of_results_does_not_matter() {
 #[test]
 fn known_result_does_not_change_the_shape() {
     holds(300, vec(result(), 1..6), |results| {
-        let mut shape = Shape::new();
+        let mut shape = ResultShape::new();
         for result in &results {
             let before = shape.clone();
             let is_news = shape.add(result);
@@ -122,7 +122,7 @@ fn shape_round_trips_and_has_no_values() {
     holds(300, vec(result(), 0..6), |results| {
         let shape = shape_of(&results);
         let bytes = shape.to_bytes();
-        prop_assert_eq!(Shape::from_bytes(&bytes), Some(shape.clone()));
+        prop_assert_eq!(ResultShape::from_bytes(&bytes), Some(shape.clone()));
         let kept = String::from_utf8_lossy(&bytes);
         prop_assert!(!kept.contains(LEAK), "{}", kept);
         prop_assert!(!text(&shape).contains(LEAK), "{}", text(&shape));
@@ -133,12 +133,12 @@ fn shape_round_trips_and_has_no_values() {
 #[test]
 fn shape_of_large_results_stays_small() {
     holds(30, vec(heavy(), 1..12), |results| {
-        let mut shape = Shape::new();
+        let mut shape = ResultShape::new();
         for result in &results {
             shape.add(result);
             let bytes = shape.to_bytes();
             prop_assert!(bytes.len() < MOST, "{} bytes", bytes.len());
-            prop_assert_eq!(Shape::from_bytes(&bytes), Some(shape.clone()));
+            prop_assert_eq!(ResultShape::from_bytes(&bytes), Some(shape.clone()));
         }
         prop_assert!(text(&shape).len() < MOST);
         Ok(())
@@ -154,8 +154,11 @@ fn damaged_bytes_are_refused_or_valid() {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Some(shape) = Shape::from_bytes(&bytes) {
-            prop_assert_eq!(Shape::from_bytes(&shape.to_bytes()), Some(shape.clone()));
+        if let Some(shape) = ResultShape::from_bytes(&bytes) {
+            prop_assert_eq!(
+                ResultShape::from_bytes(&shape.to_bytes()),
+                Some(shape.clone())
+            );
             prop_assert!(text(&shape).len() < MOST);
         }
         Ok(())

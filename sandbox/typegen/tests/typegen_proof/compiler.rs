@@ -8,7 +8,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use mux_typegen::{Observed, ServerDecl, Shape, ToolDecl, declarations, tool_declaration};
+use mux_typegen::{
+    ObservedResult, ResultShape, ServerDecl, ToolDecl, declarations, tool_declaration,
+};
 use serde_json::{Value, json};
 
 /// The environment variable with the path of the compiler; `scripts/setup` writes it to `build/env`.
@@ -25,7 +27,7 @@ pub(crate) struct Case {
 
 /// The errors of the compiler, formatted for the reader of a failed test.
 pub(crate) fn check(cases: &[Case]) -> Vec<String> {
-    let shapes: Vec<Shape> = cases.iter().map(Case::shape).collect();
+    let shapes: Vec<ResultShape> = cases.iter().map(Case::shape).collect();
     let names: Vec<String> = (0..cases.len()).map(|at| format!("t{at}")).collect();
     let all = cases.iter().zip(&shapes).zip(&names);
     let server = ServerDecl {
@@ -86,15 +88,15 @@ pub(crate) fn check(cases: &[Case]) -> Vec<String> {
 }
 
 impl Case {
-    fn shape(&self) -> Shape {
-        let mut shape = Shape::new();
+    fn shape(&self) -> ResultShape {
+        let mut shape = ResultShape::new();
         for result in &self.results {
             shape.add(result);
         }
         shape
     }
 
-    fn tool<'a>(&'a self, name: &'a str, shape: &'a Shape) -> ToolDecl<'a> {
+    fn tool<'a>(&'a self, name: &'a str, shape: &'a ResultShape) -> ToolDecl<'a> {
         let is_learned = !self.results.is_empty();
         ToolDecl {
             name,
@@ -102,7 +104,7 @@ impl Case {
             description: None,
             input_schema: (&self.schema).into(),
             output_schema: (!is_learned).then_some((&self.schema).into()),
-            observed: is_learned.then_some(Observed { shape, calls: None }),
+            observed: is_learned.then_some(ObservedResult { shape, calls: None }),
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Invariant: a line of a program has no errors, or each of them names `Seen`.
 
-use mux_typegen::{Observed, ServerDecl, Shape, ToolDecl, declarations};
+use mux_typegen::{ObservedResult, ResultShape, ServerDecl, ToolDecl, declarations};
 use serde_json::{Value, json};
 
 use crate::compiler::compiled;
@@ -81,7 +81,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
 ];
 
-fn learned() -> Vec<(&'static str, Shape)> {
+fn learned() -> Vec<(&'static str, ResultShape)> {
     let tools = [
         (
             "record",
@@ -105,7 +105,7 @@ fn learned() -> Vec<(&'static str, Shape)> {
         ("open", json!([{}])),
     ];
     let learn = |(name, results): (&'static str, Value)| {
-        let mut shape = Shape::new();
+        let mut shape = ResultShape::new();
         for result in results.as_array().expect("results") {
             shape.add(result);
         }
@@ -123,7 +123,7 @@ fn errors_about_learned_types_name_seen() {
         description: None,
         input_schema: (&Value::Null).into(),
         output_schema: None,
-        observed: Some(Observed { shape, calls: None }),
+        observed: Some(ObservedResult { shape, calls: None }),
     });
     let server = ServerDecl {
         name: "s",

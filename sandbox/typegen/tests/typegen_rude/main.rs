@@ -5,7 +5,7 @@
 
 mod random;
 
-use mux_typegen::names::{collisions, is_server_name, spell, spell_flat};
+use mux_typegen::names::{find_collisions, is_server_name, spell, spell_flat};
 use mux_typegen::{GLOBALS, ServerDecl, ToolDecl, declarations, signature, tool_declaration};
 use random::Random;
 use serde_json::{Map, Value, json};
@@ -228,13 +228,13 @@ fn names_are_spelled_as_identifiers() {
         );
     }
     let names = ["a-b", "c", "a_b", "a.b", "c", "x.y", "a-b"];
-    let found = collisions(names.into_iter());
+    let found = find_collisions(names.into_iter());
     assert_eq!(found.len(), 1);
     assert_eq!(
         (found[0].spelling.as_ref(), &found[0].names[..]),
         ("a_b", &["a-b", "a_b"][..])
     );
-    let found = collisions(["a.b-c", "a-b.c", "a.b_c", "a_b_c"].into_iter());
+    let found = find_collisions(["a.b-c", "a-b.c", "a.b_c", "a_b_c"].into_iter());
     assert_eq!(found.len(), 1);
     assert_eq!(
         (found[0].spelling.as_ref(), &found[0].names[..]),

@@ -6,9 +6,9 @@
 //! Invariant: from the second step on, no descriptor beyond the socket, standard output (`/dev/null`) and
 //! standard error (a pipe to the daemon) is open, and none can be opened.
 
-mod aborts;
-mod files;
-mod syscalls;
+mod abort_handler;
+mod landlock_rules;
+mod seccomp_filters;
 
 use std::{fs::File, io::Read as _};
 
@@ -22,14 +22,14 @@ use nix::{
     },
 };
 
-use super::{Walls, time_zone};
-use crate::memory::Memory;
+use super::{LockdownSteps, time_zone};
+use crate::memory::IsolateMemory;
 
 /// Processor time of all runs of one process, in seconds. The daemon limits each run; this is a second line of defense.
-const PROCESSOR_SECONDS: u64 = 3600;
+const MAX_PROCESSOR_SECONDS: u64 = 3600;
 
 /// The number of descriptors: standard input, output and error.
-const DESCRIPTORS: u32 = 3;
+const MAX_DESCRIPTORS: u32 = 3;
 
 /// The state between the two steps.
 pub(crate) struct Lockdown {
@@ -38,58 +38,61 @@ pub(crate) struct Lockdown {
     status: Option<File>,
 }
 
-impl Walls for Lockdown {
+impl LockdownSteps for Lockdown {
     fn before_engine() -> Self {
         let mut this = Self {
             layers: Vec::new(),
             status: File::open("/proc/self/status").ok(),
         };
-        this.note("pdeathsig", prctl::set_pdeathsig(Signal::SIGKILL).is_ok());
-        this.note("no_new_privs", prctl::set_no_new_privs().is_ok());
-        this.note("not_dumpable", prctl::set_dumpable(false).is_ok());
+        this.record_layer("pdeathsig", prctl::set_pdeathsig(Signal::SIGKILL).is_ok());
+        this.record_layer("no_new_privs", prctl::set_no_new_privs().is_ok());
+        this.record_layer("not_dumpable", prctl::set_dumpable(false).is_ok());
         umask(Mode::from_bits_truncate(0o777));
         let core = setrlimit(Resource::RLIMIT_CORE, 0, 0);
         let sizes = setrlimit(Resource::RLIMIT_FSIZE, 0, 0);
-        this.note("no_core", core.is_ok() && sizes.is_ok());
-        time_zone::load();
-        if let Some(layer) = files::deny_all() {
+        this.record_layer("no_core", core.is_ok() && sizes.is_ok());
+        time_zone::load_time_zone();
+        if let Some(layer) = landlock_rules::deny_all() {
             this.layers.push(layer);
         }
         this
     }
 
-    fn before_programs(mut self, memory: Memory) -> Vec<String> {
+    fn before_programs(mut self, memory: IsolateMemory) -> Vec<String> {
         let budget = memory.process_bytes();
-        let data = self.status.take().and_then(written_memory);
+        let data = self.status.take().and_then(private_writable_bytes);
         let limited = data.is_some_and(|bytes| {
             let most = bytes.saturating_add(budget as u64);
             setrlimit(Resource::RLIMIT_DATA, most, most).is_ok()
         });
         // Without the limit, an abort is never caused by a lack of memory.
-        self.note("memory", limited && aborts::explain(budget));
+        self.record_layer(
+            "memory",
+            limited && abort_handler::install_abort_handlers(budget),
+        );
         let cpu = setrlimit(
             Resource::RLIMIT_CPU,
-            PROCESSOR_SECONDS,
-            PROCESSOR_SECONDS + 5,
+            MAX_PROCESSOR_SECONDS,
+            MAX_PROCESSOR_SECONDS + 5,
         );
-        self.note("processor", cpu.is_ok());
+        self.record_layer("processor", cpu.is_ok());
         let closed = close_all_but_standard();
         let none_more = setrlimit(
             Resource::RLIMIT_NOFILE,
-            DESCRIPTORS.into(),
-            DESCRIPTORS.into(),
+            MAX_DESCRIPTORS.into(),
+            MAX_DESCRIPTORS.into(),
         );
-        self.note("descriptors", closed && none_more.is_ok());
+        self.record_layer("descriptors", closed && none_more.is_ok());
         // Last, because the filters refuse the calls above.
-        for (layer, holds) in syscalls::filter() {
-            self.note(layer, holds);
+        for (layer, holds) in seccomp_filters::apply_filters() {
+            self.record_layer(layer, holds);
         }
         self.layers
     }
 }
 
 impl Lockdown {
-    fn note(&mut self, layer: &str, holds: bool) {
+    fn record_layer(&mut self, layer: &str, holds: bool) {
         if holds {
             self.layers.push(layer.into());
         }
@@ -97,7 +100,7 @@ impl Lockdown {
 }
 
 /// `VmData` in bytes: private writable memory, which is what `RLIMIT_DATA` limits.
-fn written_memory(mut status: File) -> Option<u64> {
+fn private_writable_bytes(mut status: File) -> Option<u64> {
     let mut text = String::new();
     status.read_to_string(&mut text).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmData:"))?;
@@ -111,5 +114,5 @@ fn close_all_but_standard() -> bool {
     // SAFETY: the call takes three integers. No value of this process owns a descriptor that is closed
     // here: the socket is used through standard input, the tokio runtime has no driver for descriptors,
     // and `/proc/self/status` was closed when it had been read.
-    unsafe { libc::syscall(libc::SYS_close_range, DESCRIPTORS, u32::MAX, 0) == 0 }
+    unsafe { libc::syscall(libc::SYS_close_range, MAX_DESCRIPTORS, u32::MAX, 0) == 0 }
 }

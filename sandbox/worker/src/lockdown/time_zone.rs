@@ -16,8 +16,8 @@ use nix::libc;
     clippy::disallowed_methods,
     reason = "nothing has read the environment yet, and no setting is made of it"
 )]
-pub(super) fn load() {
-    let name = name().unwrap_or_else(|| "UTC".into());
+pub(super) fn load_time_zone() {
+    let name = zone_name().unwrap_or_else(|| "UTC".into());
     // SAFETY: this is called before there is a second thread, so no other thread reads the environment.
     unsafe { std::env::set_var("TZ", name) };
     let now: libc::time_t = 0;
@@ -28,7 +28,7 @@ pub(super) fn load() {
 }
 
 /// The name as `Area/City`, from the `/etc/localtime` link or from Debian's file.
-fn name() -> Option<String> {
+fn zone_name() -> Option<String> {
     let target = fs::canonicalize("/etc/localtime").ok();
     let linked = target
         .as_deref()

@@ -11,6 +11,6 @@ pub(crate) fn load(_path: &Path) -> Result<&'static [u8], &'static str> {
 }
 
 pub(crate) fn make() -> ExitCode {
-    lockdown::complain("mux-worker: this engine has no snapshots");
+    lockdown::log_line("mux-worker: this engine has no snapshots");
     ExitCode::from(mux_wire::EXIT_NO_SNAPSHOT)
 }

@@ -4,9 +4,9 @@
 //! Invariant: a warning never changes what a program does. The time and stack for warnings are bounded for any program:
 //! expressions and statements nested deeper than [`DEEPEST`] are skipped.
 
-mod calls;
-mod findings;
-mod survey;
+mod program_survey;
+mod tool_calls;
+mod warning_findings;
 
 use mux_wire::Fault;
 use swc_common::BytePos;
@@ -14,50 +14,54 @@ use swc_ecma_ast::{EsVersion, Script};
 use swc_ecma_parser::{EsSyntax, Parser, StringInput, Syntax, lexer::Lexer};
 use swc_ecma_visit::VisitWith as _;
 
-use self::{findings::Findings, survey::Survey};
+use self::{program_survey::ProgramSurvey, warning_findings::WarningFinder};
 
 /// The maximum number of warnings for one program.
-const MOST: usize = 100;
+const MAX_WARNINGS: usize = 100;
 
 /// The maximum nesting depth of expressions, statements and patterns that are visited. Brackets are limited by
 /// [`super::nesting::MOST`], and each contains at most a few levels of these.
-const DEEPEST: usize = 4000;
+const MAX_VISIT_DEPTH: usize = 4000;
 
 /// The position of the first byte for the parser, which reserves 0.
-const START: BytePos = BytePos(1);
+const SOURCE_START: BytePos = BytePos(1);
 
 /// The warnings for a script that [`super::prepare`] returned, sorted by position.
-pub(super) fn of(script: &str) -> Vec<Fault> {
-    let Some(tree) = parse(script) else {
+pub(super) fn program_warnings(script: &str) -> Vec<Fault> {
+    let Some(tree) = parse_script(script) else {
         return Vec::new();
     };
-    let mut survey = Survey::default();
+    let mut survey = ProgramSurvey::default();
     tree.visit_with(&mut survey);
-    let mut findings = Findings::new(&survey);
+    let mut findings = WarningFinder::new(&survey);
     tree.visit_with(&mut findings);
-    placed(script, findings.found)
+    set_positions(script, findings.found)
 }
 
 /// Parses the script, which is plain JavaScript: its types are blanked out.
-fn parse(script: &str) -> Option<Script> {
-    let end = BytePos(START.0.checked_add(u32::try_from(script.len()).ok()?)?);
+fn parse_script(script: &str) -> Option<Script> {
+    let end = BytePos(
+        SOURCE_START
+            .0
+            .checked_add(u32::try_from(script.len()).ok()?)?,
+    );
     let lexer = Lexer::new(
         Syntax::Es(EsSyntax::default()),
         EsVersion::latest(),
-        StringInput::new(script, START, end),
+        StringInput::new(script, SOURCE_START, end),
         None,
     );
     Parser::new_from(lexer).parse_script().ok()
 }
 
 /// Sets the line and column of each fault, in one pass over the text.
-fn placed(script: &str, mut found: Vec<(BytePos, Fault)>) -> Vec<Fault> {
+fn set_positions(script: &str, mut found: Vec<(BytePos, Fault)>) -> Vec<Fault> {
     found.sort_by_key(|(position, _)| *position);
     let (mut offset, mut line, mut column) = (0, 1, 1);
     found
         .into_iter()
         .map(|(position, mut fault)| {
-            let target = (position - START).0 as usize;
+            let target = (position - SOURCE_START).0 as usize;
             let before = script.get(offset..target).unwrap_or_default();
             for c in before.chars() {
                 if c == '\n' {

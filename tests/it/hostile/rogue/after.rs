@@ -2,9 +2,9 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use mux_sandbox::Limits;
+use mux_sandbox::ProgramLimits;
 use mux_tests::pool;
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 
 use super::{HANG, Rogues, length, peak};
 
@@ -13,15 +13,19 @@ const SOON: Duration = Duration::from_secs(1);
 /// The maximum memory growth by the pool and its pending calls, in MiB.
 const MOST: u64 = 400;
 
-const INTERNAL: Kind = Kind::Internal;
+const INTERNAL: FaultKind = FaultKind::Internal;
 
 /// Checks that each trick fails with this kind and this text.
-async fn all_fail(tricks: &[(&str, Kind, &str)]) {
+async fn all_fail(tricks: &[(&str, FaultKind, &str)]) {
     let rogues = Rogues::named("honest");
     let before = peak();
     let mut problems = Vec::new();
     for (trick, kind, says) in tricks {
-        let wall = if *kind == Kind::Timeout { SOON } else { HANG };
+        let wall = if *kind == FaultKind::Timeout {
+            SOON
+        } else {
+            HANG
+        };
         let (outcome, host) = rogues.run(trick, wall).await;
         match outcome {
             Ok(result) => {
@@ -66,7 +70,7 @@ async fn invalid_frames_fail_the_run() {
         ("unknown", INTERNAL, BROKE),
         ("left-over", INTERNAL, BROKE),
         ("promises-a-string", INTERNAL, BROKE),
-        ("slowly", Kind::Timeout, "longer than its 1 s"),
+        ("slowly", FaultKind::Timeout, "longer than its 1 s"),
     ])
     .await;
 }
@@ -82,7 +86,7 @@ async fn frames_out_of_order_fail_the_run() {
         ("skips-a-call", INTERNAL, "call 5 in place of 0"),
         ("calls-twice", INTERNAL, "call 0 in place of 1"),
         ("calls-the-last", INTERNAL, "call 4294967295 in place of 0"),
-        ("stays", Kind::Timeout, "no call was pending"),
+        ("stays", FaultKind::Timeout, "no call was pending"),
     ])
     .await;
 }
@@ -92,22 +96,22 @@ async fn worker_ends_are_reported_by_cause() {
     all_fail(&[
         ("hangs-up", INTERNAL, "only this run is lost"),
         // A child process keeps its socket open.
-        ("bequeaths", Kind::Timeout, "longer than its 1 s"),
+        ("bequeaths", FaultKind::Timeout, "longer than its 1 s"),
         ("raises SIGABRT", INTERNAL, "signal: 6"),
         ("raises SIGSEGV", INTERNAL, "signal: 11"),
         ("raises SIGKILL", INTERNAL, "signal: 9"),
-        ("raises SIGSYS", INTERNAL, "asked the system"),
-        ("raises SIGXCPU", Kind::Limit, "processor time"),
-        ("raises SIGSTOP", Kind::Timeout, "longer than its 1 s"),
+        ("raises SIGSYS", INTERNAL, "system call"),
+        ("raises SIGXCPU", FaultKind::Limit, "processor time"),
+        ("raises SIGSTOP", FaultKind::Timeout, "longer than its 1 s"),
         ("says-and-exits nonsense", INTERNAL, "nonsense"),
         (
             "says-and-exits memory allocation of 9 bytes failed",
-            Kind::Memory,
+            FaultKind::Memory,
             "64 MiB of heap",
         ),
         (
             "says-and-exits has overflowed its stack",
-            Kind::Limit,
+            FaultKind::Limit,
             "nests deeper",
         ),
     ])
@@ -121,7 +125,7 @@ async fn worker_exit_codes_are_reported() {
         let (outcome, _) = rogues.run(&format!("exits {code}"), HANG).await;
         let fault = outcome.unwrap_err();
         if code == mux_wire::EXIT_OUT_OF_MEMORY {
-            assert_eq!(fault.kind, Kind::Memory, "{code}: {fault:?}");
+            assert_eq!(fault.kind, FaultKind::Memory, "{code}: {fault:?}");
         } else {
             assert_eq!(fault.kind, INTERNAL, "{code}: {fault:?}");
             assert!(fault.message.contains(&format!(": {code}")), "{fault:?}");
@@ -138,7 +142,7 @@ async fn output_floods_fail_the_run() {
         ("emits-much", INTERNAL, "emitted parts of more than"),
         ("emits-nothing", INTERNAL, "emitted parts of more than"),
         ("gives-much", INTERNAL, "a result of"),
-        ("complains", Kind::Timeout, "longer than its 1 s"),
+        ("complains", FaultKind::Timeout, "longer than its 1 s"),
         ("complains-in-lines", INTERNAL, "no | no"),
     ])
     .await;
@@ -149,16 +153,24 @@ async fn call_floods_end_by_timeout() {
     all_fail(&[
         (
             "calls-with-much",
-            Kind::Timeout,
+            FaultKind::Timeout,
             "it was waiting for fix.hang",
         ),
-        ("calls-with-too-much", Kind::Timeout, "longer than its 1 s"),
-        ("calls-long-names", Kind::Timeout, "longer than its 1 s"),
+        (
+            "calls-with-too-much",
+            FaultKind::Timeout,
+            "longer than its 1 s",
+        ),
+        (
+            "calls-long-names",
+            FaultKind::Timeout,
+            "longer than its 1 s",
+        ),
         // The worker does not read the errors of its calls, which blocks its next calls.
-        ("calls-and-calls", Kind::Timeout, "longer than its 1 s"),
+        ("calls-and-calls", FaultKind::Timeout, "longer than its 1 s"),
         (
             "calls-and-hears-nothing",
-            Kind::Timeout,
+            FaultKind::Timeout,
             "it was waiting for fix.large",
         ),
     ])
@@ -198,7 +210,7 @@ async fn long_fault_is_truncated() {
     let rogues = Rogues::named("honest");
     let (outcome, _) = rogues.run("blames", HANG).await;
     let fault = outcome.unwrap_err();
-    assert_eq!(fault.kind, Kind::Runtime);
+    assert_eq!(fault.kind, FaultKind::Runtime);
     assert!(length(&fault) < 1 << 17, "{} bytes", length(&fault));
     rogues.serves("blames").await;
 }
@@ -206,7 +218,7 @@ async fn long_fault_is_truncated() {
 #[tokio::test]
 async fn check_returns_a_limited_number_of_faults() {
     let rogues = Rogues::named("honest");
-    let (turn, limits) = (pool::turn("test", 1), Limits::default());
+    let (turn, limits) = (pool::turn("test", 1), ProgramLimits::default());
     let check = rogues.pool.check("blames".into(), &turn, &limits);
     let checked = tokio::time::timeout(HANG, check).await.unwrap().unwrap();
     for faults in [&checked.errors, &checked.warnings] {
@@ -220,7 +232,7 @@ async fn check_returns_a_limited_number_of_faults() {
 #[tokio::test]
 async fn check_with_endless_faults_breaks_the_protocol() {
     let rogues = Rogues::named("honest");
-    let (turn, limits) = (pool::turn("test", 1), Limits::default());
+    let (turn, limits) = (pool::turn("test", 1), ProgramLimits::default());
     let before = peak();
     let check = rogues
         .pool
@@ -237,7 +249,7 @@ async fn check_with_endless_faults_breaks_the_protocol() {
 #[tokio::test]
 async fn worker_that_checked_for_one_owner_is_not_reused_for_another() {
     let rogues = Rogues::named("honest");
-    let limits = Limits::default();
+    let limits = ProgramLimits::default();
     let mut seen = std::collections::HashMap::new();
     for owner in ["one", "two", "three", "four", "five", "six"] {
         let turn = pool::turn(owner, 1);

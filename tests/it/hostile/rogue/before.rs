@@ -1,11 +1,11 @@
 //! Workers that misbehave from their first frame on.
 
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 
 use super::{HANG, Rogues};
 
 /// Checks that the run fails with this error, and that runs succeed again once the worker program is fixed.
-async fn check(name: &str, kind: Kind, says: &str) {
+async fn check(name: &str, kind: FaultKind, says: &str) {
     let rogues = Rogues::named(name);
     let (outcome, host) = rogues.run("honest", HANG).await;
     let fault = outcome.unwrap_err();
@@ -25,28 +25,43 @@ async fn check(name: &str, kind: Kind, says: &str) {
 
 #[tokio::test]
 async fn silent_worker_fails_its_run() {
-    check("silent", Kind::Unavailable, "not ready within 2s").await;
+    check("silent", FaultKind::Unavailable, "not ready within 2s").await;
 }
 
 #[tokio::test]
 async fn invalid_handshake_fails_the_run() {
-    check("gone", Kind::Unavailable, "exit status: 3").await;
-    check("garbage", Kind::Unavailable, "broke the protocol").await;
-    check("too-long", Kind::Unavailable, "broke the protocol").await;
-    check("other-build", Kind::Unavailable, "of another build").await;
-    check("ready-first", Kind::Unavailable, "unexpected frame Ready").await;
-    check("done-first", Kind::Unavailable, "unexpected frame Done").await;
-    check("hello-twice", Kind::Unavailable, "unexpected frame Hello").await;
+    check("gone", FaultKind::Unavailable, "exit status: 3").await;
+    check("garbage", FaultKind::Unavailable, "broke the protocol").await;
+    check("too-long", FaultKind::Unavailable, "broke the protocol").await;
+    check("other-build", FaultKind::Unavailable, "of another build").await;
+    check(
+        "ready-first",
+        FaultKind::Unavailable,
+        "unexpected frame Ready",
+    )
+    .await;
+    check(
+        "done-first",
+        FaultKind::Unavailable,
+        "unexpected frame Done",
+    )
+    .await;
+    check(
+        "hello-twice",
+        FaultKind::Unavailable,
+        "unexpected frame Hello",
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn worker_that_does_not_accept_the_program_fails_its_run() {
-    check("ready-twice", Kind::Internal, "unexpected frame Ready").await;
-    check("leaves-at-a-program", Kind::Internal, "exit status: 4").await;
+    check("ready-twice", FaultKind::Internal, "unexpected frame Ready").await;
+    check("leaves-at-a-program", FaultKind::Internal, "exit status: 4").await;
 }
 
 /// A worker that accepts a program before it was sent one fails only its run.
 #[tokio::test]
 async fn worker_that_accepts_too_early_fails_its_run() {
-    check("accepts-unasked", Kind::Internal, "unexpected frame").await;
+    check("accepts-unasked", FaultKind::Internal, "unexpected frame").await;
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::join_all;
 use mux_tests::process;
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 
 use super::{super::killed::kill, HANG, Rogues};
 
@@ -23,7 +23,7 @@ async fn pool_survives_a_thousand_killed_workers() {
                     right += 1;
                 }
                 Err(fault) => {
-                    let known = [Kind::Internal, Kind::Unavailable].contains(&fault.kind);
+                    let known = [FaultKind::Internal, FaultKind::Unavailable].contains(&fault.kind);
                     assert!(known && fault.message.contains("ended"), "{fault:?}");
                 }
             }

@@ -1,6 +1,6 @@
 //! Random frames of a worker, from a seed.
 
-use mux_wire::Kind;
+use mux_wire::FaultKind;
 
 use super::{HANG, Rogues};
 
@@ -13,7 +13,7 @@ async fn five_hundred_random_frames_end_only_their_run() {
         let soon = std::time::Duration::from_millis(500);
         let (outcome, _) = rogues.run(&format!("noise {seed}"), soon).await;
         if let Err(fault) = outcome {
-            let known = [Kind::Internal, Kind::Timeout].contains(&fault.kind)
+            let known = [FaultKind::Internal, FaultKind::Timeout].contains(&fault.kind)
                 || !fault.message.contains("panicked");
             assert!(known, "seed {seed}: {fault:?}");
         }

@@ -2,11 +2,11 @@ use serde_json::json;
 
 use super::*;
 
-fn read_one(agent: Agent, entry: Value) -> (Result<Value, Skipped>, Vec<String>) {
-    let source = source(agent, "it", &entry);
+fn read_one(agent: Agent, entry: Value) -> (Result<Value, SkipReason>, Vec<String>) {
+    let source = convert_entry(agent, "it", &entry);
     let server = source
         .server
-        .map(|definition| Value::Object(definition.entry()));
+        .map(|definition| Value::Object(definition.to_entry()));
     (server, source.notes)
 }
 
@@ -123,15 +123,15 @@ fn import_skips_entries_that_are_not_servers() {
         (
             Agent::Cursor,
             json!({ "command": "/bin/mux", "args": ["mcp"] }),
-            Skipped::Ourselves,
+            SkipReason::Ourselves,
         ),
         (
             Agent::Zed,
             json!({ "source": "extension", "settings": {} }),
-            Skipped::Extension,
+            SkipReason::Extension,
         ),
-        (Agent::Cursor, json!({ "args": [] }), Skipped::Nothing),
-        (Agent::Cursor, json!("text"), Skipped::Nothing),
+        (Agent::Cursor, json!({ "args": [] }), SkipReason::Nothing),
+        (Agent::Cursor, json!("text"), SkipReason::Nothing),
     ] {
         let (server, _) = read_one(agent, theirs);
         assert_eq!(server.unwrap_err(), reason);

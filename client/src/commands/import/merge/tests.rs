@@ -3,31 +3,31 @@ use std::{fs, path::Path};
 use serde_json::json;
 
 use super::*;
-use crate::{agents::Format, commands::import::foreign};
+use crate::{agents::ConfigFormat, commands::import::foreign};
 
-fn document(text: &str) -> Document {
-    Document::parse(text.as_bytes(), Format::Toml).unwrap()
+fn document(text: &str) -> ConfigDocument {
+    ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).unwrap()
 }
 
-fn merged(sources: &[Source], config: &str, env: &str, replace: bool) -> Merged {
-    merge(sources, document(config), EnvFile::parse(env), replace).unwrap()
+fn merged(sources: &[AgentServer], config: &str, env: &str, replace: bool) -> MergedConfig {
+    merge_servers(sources, document(config), EnvFile::parse(env), replace).unwrap()
 }
 
-fn source(agent: Agent, name: &str, command: &str, token: &str) -> Source {
-    Source {
+fn source(agent: Agent, name: &str, command: &str, token: &str) -> AgentServer {
+    AgentServer {
         agent,
         name: name.into(),
-        server: Ok(Definition {
+        server: Ok(ServerDefinition {
             command: Some(command.into()),
             env: [("API_TOKEN".to_owned(), token.to_owned())].into(),
-            ..Definition::default()
+            ..ServerDefinition::default()
         }),
         notes: Vec::new(),
     }
 }
 
 /// The new name of each server of the agents, and what was done with it.
-fn fates(merged: &Merged) -> Vec<(&str, Fate)> {
+fn fates(merged: &MergedConfig) -> Vec<(&str, ImportOutcome)> {
     let carried = merged.carried.iter();
     carried
         .map(|one| (one.server.as_deref().unwrap_or_default(), one.fate))
@@ -66,7 +66,8 @@ fn import_converts_each_agents_file() {
         ),
     ] {
         let project = Path::new("/home/me/größe");
-        let (sources, _) = foreign::read(agent, &data.join(name), Some(project)).unwrap();
+        let (sources, _) =
+            foreign::read_agent_servers(agent, &data.join(name), Some(project)).unwrap();
         let first = merged(&sources, "# mine\n", "", false);
         let expected = fs::read_to_string(data.join(format!("imported/{name}.toml"))).unwrap();
         assert_eq!(first.config, expected, "{name}");
@@ -75,7 +76,9 @@ fn import_converts_each_agents_file() {
         let again = merged(&sources, &first.config, &first.env.text(), true);
         assert_eq!(again.config, first.config, "{name}");
         assert!(!again.env.changed(), "{name}");
-        let same = |(_, fate): &(&str, Fate)| matches!(fate, Fate::Same | Fate::Skipped);
+        let same = |(_, fate): &(&str, ImportOutcome)| {
+            matches!(fate, ImportOutcome::Same | ImportOutcome::Skipped)
+        };
         assert!(
             fates(&again).iter().all(same),
             "{name}: {:?}",
@@ -96,10 +99,10 @@ fn import_gives_clashing_servers_stable_names() {
     assert_eq!(
         fates(&first),
         [
-            ("a-b", Fate::Added),
-            ("a-b", Fate::Same),
-            ("a_b-codex", Fate::Added),
-            ("a-b-zed", Fate::Added),
+            ("a-b", ImportOutcome::Added),
+            ("a-b", ImportOutcome::Same),
+            ("a_b-codex", ImportOutcome::Added),
+            ("a-b-zed", ImportOutcome::Added),
         ]
     );
     assert_eq!(
@@ -119,15 +122,15 @@ fn import_overwrites_an_entry_only_with_replace() {
     let config = "# top\n[servers.a]   # mine\ncommand = \"mine\"\nenv = { K = \"v\" }\ncall_timeout = \"9s\"\n\n[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n";
     let sources = [source(Agent::Claude, "a", "theirs", "one")];
     let kept = merged(&sources, config, "", false);
-    assert_eq!(fates(&kept), [("a", Fate::Kept)]);
+    assert_eq!(fates(&kept), [("a", ImportOutcome::Kept)]);
     assert_eq!(kept.config, config);
     assert!(!kept.env.changed());
 
     let replaced = merged(&sources, config, "", true);
-    assert_eq!(fates(&replaced), [("a", Fate::Replaced)]);
+    assert_eq!(fates(&replaced), [("a", ImportOutcome::Replaced)]);
     let read = document(&replaced.config);
     assert_eq!(
-        read.server(SECTION, "a").unwrap(),
+        read.find_section_entry(IMPORT_SECTION, "a").unwrap(),
         &json!({ "command": "theirs", "env": { "API_TOKEN": "${MUX_A_API_TOKEN}" }, "call_timeout": "9s" })
     );
     assert!(
@@ -140,10 +143,10 @@ fn import_overwrites_an_entry_only_with_replace() {
     // A different secret alone makes it a different server.
     let other = [source(Agent::Claude, "a", "theirs", "two")];
     let told = merged(&other, &replaced.config, &replaced.env.text(), false);
-    assert_eq!(fates(&told), [("a", Fate::Kept)]);
+    assert_eq!(fates(&told), [("a", ImportOutcome::Kept)]);
     let changed = merged(&other, &replaced.config, &replaced.env.text(), true);
     assert_eq!(changed.env.get("MUX_A_API_TOKEN"), Some("two"));
-    assert!(changed.env.wrote_over());
+    assert!(changed.env.overwrote_value());
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::{fmt::Write as _, thread};
 
-use super::{super::check, MOST};
+use super::{super::check_source, MAX_WARNINGS};
 
 /// The warnings of a program, one per line: position and message.
 fn warned(source: &str) -> String {
-    let checked = check(source);
+    let checked = check_source(source);
     assert_eq!(checked.faults, [], "{source}");
     let mut text = String::new();
     for warning in checked.warnings {
@@ -239,7 +239,7 @@ fn hints_name_the_replacement() {
         ("Buffer.from(x)", "Uint8Array"),
         ("setImmediate(f)", "setTimeout"),
     ] {
-        let warnings = check(source).warnings;
+        let warnings = check_source(source).warnings;
         let hint = warnings[0].hint.clone().unwrap();
         assert!(hint.contains(part), "{source}: {hint}");
     }
@@ -247,19 +247,19 @@ fn hints_name_the_replacement() {
 
 #[test]
 fn program_that_does_not_parse_has_no_warnings() {
-    let checked = check("mux.a.b();\nlet x = ;");
+    let checked = check_source("mux.a.b();\nlet x = ;");
     assert_eq!((checked.faults.len(), checked.warnings.len()), (1, 0));
 }
 
 #[test]
 fn warnings_are_limited_and_sorted() {
     let source = "mux.a.b();\n".repeat(10_000);
-    let warnings = check(&source).warnings;
-    assert_eq!(warnings.len(), MOST);
+    let warnings = check_source(&source).warnings;
+    assert_eq!(warnings.len(), MAX_WARNINGS);
     let lines: Vec<u32> = warnings.iter().filter_map(|w| w.line).collect();
     assert!(lines.is_sorted(), "{lines:?}");
     let long = format!("mux.{}.b()", "a".repeat(100_000));
-    assert!(check(&long).warnings[0].message.len() < 200);
+    assert!(check_source(&long).warnings[0].message.len() < 200);
 }
 
 /// The maximum nesting, and chains, whose depth is limited only by the parser's stack.
@@ -289,7 +289,7 @@ fn deep_programs_do_not_overflow_the_stack() {
     ];
     // The stack size of the script's thread.
     let thread = thread::Builder::new()
-        .stack_size(crate::STACK)
+        .stack_size(crate::SCRIPT_STACK_BYTES)
         .spawn(move || {
             for source in sources {
                 let start = &source[..source.len().min(40)];

@@ -9,11 +9,11 @@ use swc_ecma_ast::{
 };
 use swc_ecma_visit::{Visit, VisitWith};
 
-use super::{DEEPEST, calls};
+use super::{MAX_VISIT_DEPTH, tool_calls};
 
 /// Facts about the whole program, regardless of scopes.
 #[derive(Default)]
-pub(super) struct Survey {
+pub(super) struct ProgramSurvey {
     /// How often a name is declared or assigned.
     declared: HashMap<String, usize>,
     /// How often a name is read.
@@ -29,26 +29,26 @@ pub(super) struct Survey {
     depth: usize,
 }
 
-impl Survey {
+impl ProgramSurvey {
     pub(super) fn declares(&self, name: &str) -> bool {
         self.declared.contains_key(name)
     }
 
-    pub(super) fn guards(&self, name: &str) -> bool {
+    pub(super) fn is_guarded(&self, name: &str) -> bool {
         self.guarded.contains(name)
     }
 
     /// Whether a variable is assigned once and never read.
-    pub(super) fn is_forgotten(&self, name: &str) -> bool {
+    pub(super) fn is_never_read(&self, name: &str) -> bool {
         self.declared.get(name) == Some(&1) && !self.read.contains_key(name)
     }
 
-    pub(super) fn acts(&self, function: BytePos) -> bool {
+    pub(super) fn calls_tools(&self, function: BytePos) -> bool {
         self.acting.contains(&function)
     }
 
     /// Whether this function of the program returns a promise that its caller has to await.
-    pub(super) fn promises(&self, name: &str) -> bool {
+    pub(super) fn returns_promise(&self, name: &str) -> bool {
         self.promising.contains(name) && self.declared.get(name) == Some(&1)
     }
 
@@ -56,28 +56,28 @@ impl Survey {
         *self.declared.entry(name.sym.to_string()).or_default() += 1;
     }
 
-    fn is_read(&mut self, name: &Ident) {
+    fn record_read(&mut self, name: &Ident) {
         *self.read.entry(name.sym.to_string()).or_default() += 1;
     }
 
-    fn calls_a_tool(&mut self) {
+    fn record_tool_call(&mut self) {
         if let Some(function) = self.around.last_mut() {
             *function = true;
         }
     }
 
     /// Visits a function that begins at `begin`.
-    fn enter(&mut self, begin: BytePos, look: impl FnOnce(&mut Self)) {
+    fn visit_function_at(&mut self, begin: BytePos, look: impl FnOnce(&mut Self)) {
         self.around.push(false);
         look(self);
         if self.around.pop() == Some(true) {
             self.acting.insert(begin);
-            self.calls_a_tool();
+            self.record_tool_call();
         }
     }
 
-    fn deeper(&mut self, look: impl FnOnce(&mut Self)) {
-        if self.depth < DEEPEST {
+    fn with_depth(&mut self, look: impl FnOnce(&mut Self)) {
+        if self.depth < MAX_VISIT_DEPTH {
             self.depth += 1;
             look(self);
             self.depth -= 1;
@@ -85,25 +85,25 @@ impl Survey {
     }
 }
 
-impl Visit for Survey {
+impl Visit for ProgramSurvey {
     fn visit_expr(&mut self, expression: &Expr) {
         if let Expr::Ident(name) = expression {
-            self.is_read(name);
+            self.record_read(name);
         }
-        self.deeper(|survey| expression.visit_children_with(survey));
+        self.with_depth(|survey| expression.visit_children_with(survey));
     }
 
     fn visit_stmt(&mut self, statement: &Stmt) {
-        self.deeper(|survey| statement.visit_children_with(survey));
+        self.with_depth(|survey| statement.visit_children_with(survey));
     }
 
     fn visit_pat(&mut self, pattern: &Pat) {
-        self.deeper(|survey| pattern.visit_children_with(survey));
+        self.with_depth(|survey| pattern.visit_children_with(survey));
     }
 
     fn visit_prop(&mut self, property: &Prop) {
         if let Prop::Shorthand(name) = property {
-            self.is_read(name);
+            self.record_read(name);
         }
         property.visit_children_with(self);
     }
@@ -123,12 +123,12 @@ impl Visit for Survey {
 
     fn visit_call_expr(&mut self, call: &CallExpr) {
         if let Some(callee) = call.callee.as_expr() {
-            let called = calls::Call {
+            let called = tool_calls::CallExpression {
                 callee,
                 arguments: &call.args,
             };
-            if calls::tool(&called).is_some() {
-                self.calls_a_tool();
+            if tool_calls::tool_callee(&called).is_some() {
+                self.record_tool_call();
             }
         }
         call.visit_children_with(self);
@@ -136,41 +136,42 @@ impl Visit for Survey {
 
     fn visit_opt_chain_expr(&mut self, chain: &OptChainExpr) {
         if let Some(call) = chain.base.as_call() {
-            let called = calls::Call {
+            let called = tool_calls::CallExpression {
                 callee: &call.callee,
                 arguments: &call.args,
             };
-            if calls::tool(&called).is_some() {
-                self.calls_a_tool();
+            if tool_calls::tool_callee(&called).is_some() {
+                self.record_tool_call();
             }
         }
         chain.visit_children_with(self);
     }
 
     fn visit_function(&mut self, function: &Function) {
-        self.enter(function.span.lo, |survey| {
+        self.visit_function_at(function.span.lo, |survey| {
             function.visit_children_with(survey);
         });
     }
 
     fn visit_arrow_expr(&mut self, arrow: &ArrowExpr) {
-        self.enter(arrow.span.lo, |survey| arrow.visit_children_with(survey));
+        self.visit_function_at(arrow.span.lo, |survey| arrow.visit_children_with(survey));
     }
 
     fn visit_fn_decl(&mut self, declaration: &FnDecl) {
         self.declare(&declaration.ident);
         declaration.visit_children_with(self);
         let function = &declaration.function;
-        if function.is_async && !function.is_generator && self.acts(function.span.lo) {
+        if function.is_async && !function.is_generator && self.calls_tools(function.span.lo) {
             self.promising.insert(declaration.ident.sym.to_string());
         }
     }
 
     fn visit_var_declarator(&mut self, declarator: &VarDeclarator) {
         declarator.visit_children_with(self);
-        if let Some(name) = calls::declared(&declarator.name)
-            && let Some((begin, true)) = declarator.init.as_deref().and_then(calls::function)
-            && self.acts(begin)
+        if let Some(name) = tool_calls::declared_name(&declarator.name)
+            && let Some((begin, true)) =
+                declarator.init.as_deref().and_then(tool_calls::as_function)
+            && self.calls_tools(begin)
         {
             self.promising.insert(name.to_owned());
         }

@@ -5,45 +5,46 @@
 
 use mux_typegen::names::is_reserved;
 
-const NETWORK: &str = "a program has no network of its own; call the tools of a server: `await mux.<server>.<tool>(args)`";
-const FILES: &str = "a program has no files of its own; read and write them with the tools of a server: \
+const NETWORK_HINT: &str = "a program has no network of its own; call the tools of a server: `await mux.<server>.<tool>(args)`";
+const FILES_HINT: &str = "a program has no files of its own; read and write them with the tools of a server: \
                      `await mux.<server>.<tool>(args)`";
-const SYSTEM: &str = "arguments and settings come in `mux.input`; files and processes are reached by the tools of \
+const SYSTEM_HINT: &str = "arguments and settings come in `mux.input`; files and processes are reached by the tools of \
                       a server: `await mux.<server>.<tool>(args)`";
-const MODULES: &str = "programs import nothing: call tools as `await mux.<server>.<tool>(args)`";
-const BYTES: &str = "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa";
-const BROWSER: &str = "this is not a browser; the global object is `globalThis`, and what the caller passed is `mux.input`";
-const TIMERS: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
-const CODE: &str = "compiling code and shared memory are switched off here";
+const MODULES_HINT: &str =
+    "programs import nothing: call tools as `await mux.<server>.<tool>(args)`";
+const BYTES_HINT: &str = "bytes are a Uint8Array here; see TextEncoder, TextDecoder, atob and btoa";
+const BROWSER_HINT: &str = "this is not a browser; the global object is `globalThis`, and what the caller passed is `mux.input`";
+const TIMERS_HINT: &str = "use `setTimeout(run, 0)` or `queueMicrotask(run)`";
+const CODE_GENERATION_HINT: &str = "compiling code and shared memory are switched off here";
 
 /// What to use in place of a global.
-pub fn global(name: &str) -> Option<&'static str> {
+pub fn global_hint(name: &str) -> Option<&'static str> {
     let text = match name {
         "fetch" | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Request" | "Response"
-        | "Headers" | "axios" | "http" | "https" | "net" | "got" => NETWORK,
-        "fs" | "path" | "__dirname" | "__filename" => FILES,
-        "process" | "Deno" | "Bun" | "os" | "child_process" => SYSTEM,
-        "require" | "module" | "exports" | "importScripts" => MODULES,
-        "Buffer" | "Blob" | "File" => BYTES,
+        | "Headers" | "axios" | "http" | "https" | "net" | "got" => NETWORK_HINT,
+        "fs" | "path" | "__dirname" | "__filename" => FILES_HINT,
+        "process" | "Deno" | "Bun" | "os" | "child_process" => SYSTEM_HINT,
+        "require" | "module" | "exports" | "importScripts" => MODULES_HINT,
+        "Buffer" | "Blob" | "File" => BYTES_HINT,
         "window" | "document" | "self" | "global" | "location" | "navigator" | "localStorage"
-        | "sessionStorage" | "alert" | "prompt" => BROWSER,
-        "setImmediate" => TIMERS,
-        "WebAssembly" | "SharedArrayBuffer" | "Atomics" | "eval" => CODE,
+        | "sessionStorage" | "alert" | "prompt" => BROWSER_HINT,
+        "setImmediate" => TIMERS_HINT,
+        "WebAssembly" | "SharedArrayBuffer" | "Atomics" | "eval" => CODE_GENERATION_HINT,
         _ => return None,
     };
     Some(text)
 }
 
 /// What to use in place of a module.
-pub fn module(specifier: &str) -> String {
+pub fn module_hint(specifier: &str) -> String {
     let name = specifier.strip_prefix("node:").unwrap_or(specifier);
     let name = name.split('/').next().unwrap_or_default();
     let instead = match name {
         "axios" | "node-fetch" | "undici" | "got" | "http" | "https" | "http2" | "net" | "ws"
-        | "dns" => NETWORK,
-        "fs" | "fs-extra" | "path" | "glob" => FILES,
-        "process" | "os" | "child_process" | "dotenv" | "yargs" | "commander" => SYSTEM,
-        "buffer" => BYTES,
+        | "dns" => NETWORK_HINT,
+        "fs" | "fs-extra" | "path" | "glob" => FILES_HINT,
+        "process" | "os" | "child_process" | "dotenv" | "yargs" | "commander" => SYSTEM_HINT,
+        "buffer" => BYTES_HINT,
         "url" => "`URL` and `URLSearchParams` are globals already",
         "crypto" | "uuid" => {
             "`crypto.randomUUID()` and `crypto.getRandomValues()` are globals already"
@@ -51,17 +52,17 @@ pub fn module(specifier: &str) -> String {
         "timers" => {
             "`setTimeout` is a global already: `await new Promise((done) => setTimeout(done, ms))`"
         }
-        _ => return MODULES.into(),
+        _ => return MODULES_HINT.into(),
     };
     format!("programs import nothing: {instead}")
 }
 
 /// A hint for a call of a member of `mux` that is not a function, such as `mux.files.list.all`.
-pub fn function(path: &str) -> Option<String> {
+pub fn non_function_hint(path: &str) -> Option<String> {
     let inner = path.strip_prefix("mux.")?;
     let (above, _) = inner.rsplit_once('.').unwrap_or(("", inner));
     let first = inner.split('.').next()?;
-    if is_reserved(first) || !inner.chars().all(is_plain) {
+    if is_reserved(first) || !inner.chars().all(is_path_char) {
         return None;
     }
     let above = match above {
@@ -73,13 +74,13 @@ pub fn function(path: &str) -> Option<String> {
     ))
 }
 
-fn is_plain(c: char) -> bool {
+fn is_path_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.')
 }
 
 /// A hint for code that is compiled from a string.
-pub fn code() -> &'static str {
-    CODE
+pub fn code_generation_hint() -> &'static str {
+    CODE_GENERATION_HINT
 }
 
 #[cfg(test)]
@@ -89,17 +90,17 @@ mod tests {
     #[test]
     fn module_hint_depends_on_the_first_path_segment() {
         for (specifier, text) in [
-            ("fs", FILES),
-            ("node:fs/promises", FILES),
-            ("node:process", SYSTEM),
-            ("axios", NETWORK),
-            ("lodash", MODULES),
-            ("./own.js", MODULES),
+            ("fs", FILES_HINT),
+            ("node:fs/promises", FILES_HINT),
+            ("node:process", SYSTEM_HINT),
+            ("axios", NETWORK_HINT),
+            ("lodash", MODULES_HINT),
+            ("./own.js", MODULES_HINT),
         ] {
-            let hint = module(specifier);
+            let hint = module_hint(specifier);
             assert!(hint.ends_with(text), "{specifier}: {hint}");
         }
-        assert!(module("node:crypto").contains("randomUUID"));
+        assert!(module_hint("node:crypto").contains("randomUUID"));
     }
 
     #[test]
@@ -114,7 +115,7 @@ mod tests {
             ("mux", None),
             ("other.a.b", None),
         ] {
-            let hint = function(path);
+            let hint = non_function_hint(path);
             let told = hint
                 .as_deref()
                 .zip(above)
@@ -130,7 +131,7 @@ mod tests {
     #[test]
     fn existing_globals_have_no_hint() {
         for name in ["URL", "crypto", "console", "setTimeout", "mux", "Function"] {
-            assert_eq!(global(name), None, "{name}");
+            assert_eq!(global_hint(name), None, "{name}");
         }
     }
 }

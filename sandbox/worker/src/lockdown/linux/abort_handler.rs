@@ -16,17 +16,17 @@ use nix::{
 
 /// If this many bytes cannot be mapped, the abort was for lack of memory. Written once, before the handlers are
 /// installed.
-static PROBE: AtomicUsize = AtomicUsize::new(0);
+static PROBE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The signals by which V8, the C library and Rust abort a process.
-const SIGNALS: [Signal; 3] = [Signal::SIGABRT, Signal::SIGTRAP, Signal::SIGILL];
+const ABORT_SIGNALS: [Signal; 3] = [Signal::SIGABRT, Signal::SIGTRAP, Signal::SIGILL];
 
 #[expect(unsafe_code, reason = "a signal handler cannot be set otherwise")]
-pub(super) fn explain(budget: usize) -> bool {
-    PROBE.store(budget / 2, Ordering::Relaxed);
+pub(super) fn install_abort_handlers(budget: usize) -> bool {
+    PROBE_BYTES.store(budget / 2, Ordering::Relaxed);
     let flags = SaFlags::SA_ONSTACK | SaFlags::SA_RESETHAND;
-    let action = SigAction::new(SigHandler::Handler(aborting), flags, SigSet::empty());
-    SIGNALS.into_iter().all(|signal| {
+    let action = SigAction::new(SigHandler::Handler(handle_abort), flags, SigSet::empty());
+    ABORT_SIGNALS.into_iter().all(|signal| {
         // SAFETY: the handler makes two system calls, touches no memory of the process, and either ends it
         // or returns to code that will raise the signal again, by then without a handler.
         unsafe { sigaction(signal, &action) }.is_ok()
@@ -37,13 +37,13 @@ pub(super) fn explain(budget: usize) -> bool {
     unsafe_code,
     reason = "only bare system calls are allowed in a signal handler"
 )]
-extern "C" fn aborting(_signal: libc::c_int) {
+extern "C" fn handle_abort(_signal: libc::c_int) {
     // SAFETY: a new private mapping at no given address changes nothing that exists, and the process ends
     // either way.
     unsafe {
         let probe = libc::mmap(
             ptr::null_mut(),
-            PROBE.load(Ordering::Relaxed),
+            PROBE_BYTES.load(Ordering::Relaxed),
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
             -1,

@@ -7,62 +7,63 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::keys;
-use super::node::Node;
+use super::data_keys;
+use super::shape_node::ShapeNode;
 
 /// An object with more members than this is a map.
 pub(super) const MAX_FIELDS: usize = 64;
 
 /// An object with more members than this, all of one kind, is a map.
-pub(super) const MANY: usize = 24;
+pub(super) const MAX_FIELDS_OF_ONE_KIND: usize = 24;
 
 /// Objects without a common field become a map if more than this many different fields were the first of an object in
 /// alphabetical order. In records with optional fields or a few variants, few fields are.
-const MAX_FIRST: usize = 8;
+const MAX_FIRST_FIELDS: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Object {
+pub(super) enum ObjectShape {
     #[serde(rename = "fields")]
-    Fields(BTreeMap<String, Field>),
+    Fields(BTreeMap<String, FieldShape>),
     #[serde(rename = "map")]
-    Map(Box<Node>),
+    Map(Box<ShapeNode>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Field {
+pub(super) struct FieldShape {
     #[serde(rename = "?", default, skip_serializing_if = "is_false")]
     pub(super) optional: bool,
     /// Whether it was the first field of an object, in alphabetical order.
     #[serde(rename = "1", default, skip_serializing_if = "is_false")]
     first: bool,
     #[serde(rename = "t", default)]
-    pub(super) node: Node,
+    pub(super) node: ShapeNode,
 }
 
-impl Object {
+impl ObjectShape {
     /// The shape of one object with at most [`MAX_FIELDS`] members.
-    pub(super) fn seen(members: impl Iterator<Item = (String, Node)>) -> Self {
+    pub(super) fn seen(members: impl Iterator<Item = (String, ShapeNode)>) -> Self {
         let field = |(name, node)| {
-            let field = Field {
+            let field = FieldShape {
                 optional: false,
                 first: false,
                 node,
             };
             (name, field)
         };
-        let mut fields: BTreeMap<String, Field> = members.map(field).collect();
+        let mut fields: BTreeMap<String, FieldShape> = members.map(field).collect();
         if let Some(mut first) = fields.first_entry() {
             first.get_mut().first = true;
         }
         let mut sorts = fields
             .values()
-            .map(|field| field.node.sort())
-            .filter(|sort| *sort != Node::default().sort());
+            .map(|field| field.node.kinds_without_null())
+            .filter(|sort| *sort != ShapeNode::default().kinds_without_null());
         let alike = sorts
             .next()
             .is_none_or(|sort| sorts.all(|other| other == sort));
-        let is_map = fields.len() > MANY && alike || fields.keys().any(|key| keys::is_data(key));
+        let is_map = fields.len() > MAX_FIELDS_OF_ONE_KIND && alike
+            || fields.keys().any(|key| data_keys::is_data_key(key));
         let mut object = Self::Fields(fields);
         if is_map {
             object.forget_keys();
@@ -70,7 +71,7 @@ impl Object {
         object
     }
 
-    pub(super) fn merge(&mut self, mut other: Object) -> bool {
+    pub(super) fn merge(&mut self, mut other: ObjectShape) -> bool {
         let mut changed = false;
         if let (Self::Fields(fields), Self::Fields(theirs)) = (&mut *self, &mut other) {
             changed |= merge_fields(fields, std::mem::take(theirs));
@@ -91,7 +92,7 @@ impl Object {
         let Self::Fields(fields) = self else {
             return false;
         };
-        let mut all = Node::default();
+        let mut all = ShapeNode::default();
         for field in std::mem::take(fields).into_values() {
             all.merge(field.node);
         }
@@ -99,7 +100,7 @@ impl Object {
         true
     }
 
-    pub(super) fn nodes_mut(&mut self) -> Vec<&mut Node> {
+    pub(super) fn nodes_mut(&mut self) -> Vec<&mut ShapeNode> {
         match self {
             Self::Fields(fields) => fields.values_mut().map(|field| &mut field.node).collect(),
             Self::Map(node) => vec![node],
@@ -121,16 +122,19 @@ impl Object {
             Self::Fields(fields) => {
                 fields.len() <= MAX_FIELDS
                     && !has_changing_keys(fields)
-                    && fields
-                        .iter()
-                        .all(|(name, field)| !keys::is_data(name) && field.node.is_sound(levels))
+                    && fields.iter().all(|(name, field)| {
+                        !data_keys::is_data_key(name) && field.node.is_valid(levels)
+                    })
             }
-            Self::Map(node) => node.is_sound(levels),
+            Self::Map(node) => node.is_valid(levels),
         }
     }
 }
 
-fn merge_fields(fields: &mut BTreeMap<String, Field>, theirs: BTreeMap<String, Field>) -> bool {
+fn merge_fields(
+    fields: &mut BTreeMap<String, FieldShape>,
+    theirs: BTreeMap<String, FieldShape>,
+) -> bool {
     let mut changed = false;
     for (name, field) in fields.iter_mut() {
         if !field.optional && !theirs.contains_key(name) {
@@ -156,8 +160,8 @@ fn merge_fields(fields: &mut BTreeMap<String, Field>, theirs: BTreeMap<String, F
     changed
 }
 
-fn has_changing_keys(fields: &BTreeMap<String, Field>) -> bool {
-    fields.values().filter(|field| field.first).count() > MAX_FIRST
+fn has_changing_keys(fields: &BTreeMap<String, FieldShape>) -> bool {
+    fields.values().filter(|field| field.first).count() > MAX_FIRST_FIELDS
         && fields.values().all(|field| field.optional)
 }
 

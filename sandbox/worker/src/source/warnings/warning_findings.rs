@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mux_wire::{Fault, Kind};
+use mux_wire::{Fault, FaultKind};
 use swc_common::{BytePos, Spanned as _};
 use swc_ecma_ast::{
     BinaryOp, CallExpr, Callee, Expr, ExprStmt, Lit, NewExpr, Pat, Prop, Stmt, UnaryExpr, UnaryOp,
@@ -11,25 +11,25 @@ use swc_ecma_ast::{
 use swc_ecma_visit::{Visit, VisitWith};
 
 use super::{
-    DEEPEST, MOST,
-    calls::{self, Call},
-    survey::Survey,
+    MAX_VISIT_DEPTH, MAX_WARNINGS,
+    program_survey::ProgramSurvey,
+    tool_calls::{self, CallExpression},
 };
-use mux_wire::absent;
+use mux_wire::missing_globals;
 
-const LOST: &str = "is not awaited: it is cancelled when the program ends";
-const AWAIT: &str = "put `await` before it";
+const NOT_AWAITED_MESSAGE: &str = "is not awaited: it is cancelled when the program ends";
+const AWAIT_HINT: &str = "put `await` before it";
 
-pub(super) struct Findings<'a> {
+pub(super) struct WarningFinder<'a> {
     pub(super) found: Vec<(BytePos, Fault)>,
-    survey: &'a Survey,
+    survey: &'a ProgramSurvey,
     /// Missing names that were reported: each is reported once.
     told: HashSet<String>,
     depth: usize,
 }
 
-impl<'a> Findings<'a> {
-    pub(super) fn new(survey: &'a Survey) -> Self {
+impl<'a> WarningFinder<'a> {
+    pub(super) fn new(survey: &'a ProgramSurvey) -> Self {
         Self {
             found: Vec::new(),
             survey,
@@ -38,31 +38,31 @@ impl<'a> Findings<'a> {
         }
     }
 
-    fn add(&mut self, place: BytePos, message: String, hint: &str) {
-        if self.found.len() < MOST {
-            let fault = Fault::new(Kind::Runtime, message).hint(hint);
+    fn add_warning(&mut self, place: BytePos, message: String, hint: &str) {
+        if self.found.len() < MAX_WARNINGS {
+            let fault = Fault::new(FaultKind::Runtime, message).hint(hint);
             self.found.push((place, fault));
         }
     }
 
     /// Warns about a name that the program does not declare and the sandbox does not have.
-    fn look_up(&mut self, name: &str, place: BytePos) {
-        let Some(instead) = absent::global(name) else {
+    fn check_name(&mut self, name: &str, place: BytePos) {
+        let Some(instead) = missing_globals::global_hint(name) else {
             return;
         };
         if !self.survey.declares(name)
-            && !self.survey.guards(name)
+            && !self.survey.is_guarded(name)
             && self.told.insert(name.to_owned())
         {
-            self.add(place, format!("there is no `{name}` here"), instead);
+            self.add_warning(place, format!("there is no `{name}` here"), instead);
         }
     }
 
     /// Handles an expression whose value is not used.
-    fn discarded(&mut self, expression: &Expr) {
+    fn check_discarded(&mut self, expression: &Expr) {
         let mut rest = vec![expression];
         while let Some(expression) = rest.pop() {
-            match calls::plain(expression) {
+            match tool_calls::strip_parens(expression) {
                 Expr::Seq(several) => rest.extend(several.exprs.iter().map(|e| &**e)),
                 Expr::Cond(either) => rest.extend([&*either.cons, &*either.alt]),
                 Expr::Bin(bin)
@@ -74,13 +74,16 @@ impl<'a> Findings<'a> {
                     rest.push(&bin.right);
                 }
                 other => {
-                    let first = calls::beginning(other);
-                    match calls::call(first).as_ref().and_then(calls::gathered) {
+                    let first = tool_calls::first_in_promise_chain(other);
+                    match tool_calls::as_call(first)
+                        .as_ref()
+                        .and_then(tool_calls::promise_combinator_argument)
+                    {
                         Some(Expr::Array(list)) => {
                             rest.extend(list.elems.iter().flatten().map(|element| &*element.expr));
                         }
                         Some(list) => rest.push(list),
-                        None => self.lost(first),
+                        None => self.check_lost_promise(first),
                     }
                 }
             }
@@ -88,14 +91,18 @@ impl<'a> Findings<'a> {
     }
 
     /// Warns if the expression is a call whose promise is not used.
-    fn lost(&mut self, expression: &Expr) {
-        let Some(call) = calls::call(expression) else {
+    fn check_lost_promise(&mut self, expression: &Expr) {
+        let Some(call) = tool_calls::as_call(expression) else {
             return;
         };
         let place = expression.span_lo();
-        if let Some(name) = self.tool(&call) {
-            self.add(place, format!("`{name}(…)` {LOST}"), AWAIT);
-        } else if let Some((method, place)) = self.started(&call) {
+        if let Some(name) = self.tool_call(&call) {
+            self.add_warning(
+                place,
+                format!("`{name}(…)` {NOT_AWAITED_MESSAGE}"),
+                AWAIT_HINT,
+            );
+        } else if let Some((method, place)) = self.started_calls(&call) {
             let message = format!(
                 "`{method}(…)` starts calls that are not awaited: they are cancelled when the program ends"
             );
@@ -105,50 +112,50 @@ impl<'a> Findings<'a> {
             } else {
                 "write `await Promise.all(list.map(…))`"
             };
-            self.add(place, message, hint);
-        } else if let Some(name) = self.own(&call) {
+            self.add_warning(place, message, hint);
+        } else if let Some(name) = self.async_function_call(&call) {
             let message =
                 format!("{name} is not awaited: its calls are cancelled when the program ends");
-            self.add(place, message, AWAIT);
+            self.add_warning(place, message, AWAIT_HINT);
         }
     }
 
-    fn tool(&self, call: &Call<'_>) -> Option<String> {
-        calls::tool(call).filter(|_| !self.survey.declares("mux"))
+    fn tool_call(&self, call: &CallExpression<'_>) -> Option<String> {
+        tool_calls::tool_callee(call).filter(|_| !self.survey.declares("mux"))
     }
 
     /// Matches `list.map(…)` with a function that calls tools and returns promises.
-    fn started<'e>(&self, call: &Call<'e>) -> Option<(&'e str, BytePos)> {
-        let (_, method, place) = calls::method(call)?;
+    fn started_calls<'e>(&self, call: &CallExpression<'e>) -> Option<(&'e str, BytePos)> {
+        let (_, method, place) = tool_calls::called_method(call)?;
         let [first, ..] = call.arguments else {
             return None;
         };
-        let (begin, gives) = calls::function(&first.expr)?;
+        let (begin, gives) = tool_calls::as_function(&first.expr)?;
         let starts = matches!(method, "map" | "flatMap" | "forEach")
             && gives
-            && self.survey.acts(begin)
+            && self.survey.calls_tools(begin)
             && !self.survey.declares("mux");
         starts.then_some((method, place))
     }
 
     /// Matches a call of a function of the program itself that calls tools and returns a promise.
-    fn own(&self, call: &Call<'_>) -> Option<String> {
+    fn async_function_call(&self, call: &CallExpression<'_>) -> Option<String> {
         if self.survey.declares("mux") {
             return None;
         }
-        match calls::plain(call.callee) {
-            Expr::Ident(name) if self.survey.promises(&name.sym) => {
-                Some(format!("`{}(…)`", calls::shortened(&name.sym)))
+        match tool_calls::strip_parens(call.callee) {
+            Expr::Ident(name) if self.survey.returns_promise(&name.sym) => {
+                Some(format!("`{}(…)`", tool_calls::truncate_name(&name.sym)))
             }
             callee => {
-                let (begin, gives) = calls::function(callee)?;
-                (gives && self.survey.acts(begin)).then(|| "this function".into())
+                let (begin, gives) = tool_calls::as_function(callee)?;
+                (gives && self.survey.calls_tools(begin)).then(|| "this function".into())
             }
         }
     }
 
-    fn deeper(&mut self, look: impl FnOnce(&mut Self)) {
-        if self.depth < DEEPEST {
+    fn with_depth(&mut self, look: impl FnOnce(&mut Self)) {
+        if self.depth < MAX_VISIT_DEPTH {
             self.depth += 1;
             look(self);
             self.depth -= 1;
@@ -156,30 +163,30 @@ impl<'a> Findings<'a> {
     }
 }
 
-impl Visit for Findings<'_> {
+impl Visit for WarningFinder<'_> {
     fn visit_expr(&mut self, expression: &Expr) {
         if let Expr::Ident(name) = expression {
-            self.look_up(&name.sym, name.span.lo);
+            self.check_name(&name.sym, name.span.lo);
         }
-        self.deeper(|findings| expression.visit_children_with(findings));
+        self.with_depth(|findings| expression.visit_children_with(findings));
     }
 
     fn visit_stmt(&mut self, statement: &Stmt) {
-        self.deeper(|findings| statement.visit_children_with(findings));
+        self.with_depth(|findings| statement.visit_children_with(findings));
     }
 
     fn visit_pat(&mut self, pattern: &Pat) {
-        self.deeper(|findings| pattern.visit_children_with(findings));
+        self.with_depth(|findings| pattern.visit_children_with(findings));
     }
 
     fn visit_expr_stmt(&mut self, statement: &ExprStmt) {
-        self.discarded(&statement.expr);
+        self.check_discarded(&statement.expr);
         statement.visit_children_with(self);
     }
 
     fn visit_prop(&mut self, property: &Prop) {
         if let Prop::Shorthand(name) = property {
-            self.look_up(&name.sym, name.span.lo);
+            self.check_name(&name.sym, name.span.lo);
         }
         property.visit_children_with(self);
     }
@@ -192,11 +199,11 @@ impl Visit for Findings<'_> {
     }
 
     fn visit_var_declarator(&mut self, declarator: &VarDeclarator) {
-        if let Some(name) = calls::declared(&declarator.name)
+        if let Some(name) = tool_calls::declared_name(&declarator.name)
             && let Some(value) = declarator.init.as_deref()
-            && self.survey.is_forgotten(name)
+            && self.survey.is_never_read(name)
         {
-            self.discarded(value);
+            self.check_discarded(value);
         }
         declarator.visit_children_with(self);
     }
@@ -208,8 +215,8 @@ impl Visit for Findings<'_> {
         });
         match &call.callee {
             Callee::Import(_) => {
-                let instead = &absent::module(specifier.unwrap_or_default());
-                self.add(
+                let instead = &missing_globals::module_hint(specifier.unwrap_or_default());
+                self.add_warning(
                     call.span.lo,
                     "there are no modules to import here".into(),
                     instead,
@@ -220,14 +227,18 @@ impl Visit for Findings<'_> {
                 (Expr::Ident(name), Some(specifier))
                     if name.sym == *"require"
                         && !self.survey.declares("require")
-                        && !self.survey.guards("require")
+                        && !self.survey.is_guarded("require")
                         && self.told.insert("require".into()) =>
                 {
                     let message = "there is no `require` here".into();
-                    self.add(name.span.lo, message, &absent::module(specifier));
+                    self.add_warning(
+                        name.span.lo,
+                        message,
+                        &missing_globals::module_hint(specifier),
+                    );
                 }
-                (Expr::Ident(name), _) if is_compiler(&name.sym, self.survey) => {
-                    self.compiles(name.span.lo);
+                (Expr::Ident(name), _) if is_function_constructor(&name.sym, self.survey) => {
+                    self.warn_about_code_generation(name.span.lo);
                 }
                 _ => {}
             },
@@ -238,22 +249,22 @@ impl Visit for Findings<'_> {
 
     fn visit_new_expr(&mut self, new: &NewExpr) {
         if let Expr::Ident(name) = &*new.callee
-            && is_compiler(&name.sym, self.survey)
+            && is_function_constructor(&name.sym, self.survey)
         {
-            self.compiles(name.span.lo);
+            self.warn_about_code_generation(name.span.lo);
         }
         new.visit_children_with(self);
     }
 }
 
-impl Findings<'_> {
+impl WarningFinder<'_> {
     /// Warns about `new Function("…")`: the constructor exists but throws.
-    fn compiles(&mut self, place: BytePos) {
+    fn warn_about_code_generation(&mut self, place: BytePos) {
         let message = "code cannot be made from text here".into();
-        self.add(place, message, absent::code());
+        self.add_warning(place, message, missing_globals::code_generation_hint());
     }
 }
 
-fn is_compiler(name: &str, survey: &Survey) -> bool {
+fn is_function_constructor(name: &str, survey: &ProgramSurvey) -> bool {
     name == "Function" && !survey.declares(name)
 }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::Object;
+use super::object_shape::ObjectShape;
 
 /// The kinds of values seen at one position, one bit each.
 pub(super) const NULL: u8 = 1;
@@ -16,22 +16,22 @@ pub(super) const PART: u8 = 16;
 /// Nested too deeply, or too large. Such a node has no other kind.
 pub(super) const ANY: u8 = 32;
 
-const ALL: u8 = 63;
+const ALL_KINDS: u8 = 63;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Node {
+pub(super) struct ShapeNode {
     #[serde(rename = "k", default, skip_serializing_if = "is_zero")]
     pub(super) kinds: u8,
     /// The items of all arrays, if there was an array.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
-    pub(super) items: Option<Box<Node>>,
+    pub(super) items: Option<Box<ShapeNode>>,
     /// All objects, if there was an object other than a content block.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
-    pub(super) object: Option<Object>,
+    pub(super) object: Option<ObjectShape>,
 }
 
-impl Node {
+impl ShapeNode {
     pub(super) fn of(kinds: u8) -> Self {
         Self {
             kinds,
@@ -48,7 +48,7 @@ impl Node {
     }
 
     /// The kinds of values, including arrays and objects, without null, which may replace a value of any kind.
-    pub(super) fn sort(&self) -> (u8, bool, bool) {
+    pub(super) fn kinds_without_null(&self) -> (u8, bool, bool) {
         (
             self.kinds & !NULL,
             self.items.is_some(),
@@ -57,7 +57,7 @@ impl Node {
     }
 
     /// Merges `other`. Returns whether this node has changed.
-    pub(super) fn merge(&mut self, other: Node) -> bool {
+    pub(super) fn merge(&mut self, other: ShapeNode) -> bool {
         if self.has(ANY) {
             return false;
         }
@@ -87,7 +87,7 @@ impl Node {
     }
 
     /// Cuts the node to `levels` levels of nesting. Returns whether there were more.
-    pub(super) fn cut(&mut self, levels: u8) -> bool {
+    pub(super) fn truncate_levels(&mut self, levels: u8) -> bool {
         if !self.is_nested() {
             return false;
         }
@@ -97,11 +97,11 @@ impl Node {
         };
         let mut cut = false;
         if let Some(items) = &mut self.items {
-            cut |= items.cut(levels);
+            cut |= items.truncate_levels(levels);
         }
         if let Some(object) = &mut self.object {
             for node in object.nodes_mut() {
-                cut |= node.cut(levels);
+                cut |= node.truncate_levels(levels);
             }
         }
         cut
@@ -109,13 +109,13 @@ impl Node {
 
     pub(super) fn size(&self) -> usize {
         let items = self.items.as_ref().map_or(0, |items| items.size());
-        let object = self.object.as_ref().map_or(0, Object::size);
+        let object = self.object.as_ref().map_or(0, ObjectShape::size);
         1 + items + object
     }
 
     /// Whether a deserialized node could have been learned.
-    pub(super) fn is_sound(&self, levels: u8) -> bool {
-        let known = self.kinds <= ALL && (!self.has(ANY) || self.kinds == ANY);
+    pub(super) fn is_valid(&self, levels: u8) -> bool {
+        let known = self.kinds <= ALL_KINDS && (!self.has(ANY) || self.kinds == ANY);
         if !self.is_nested() {
             return known;
         }
@@ -127,7 +127,7 @@ impl Node {
             && self
                 .items
                 .as_ref()
-                .is_none_or(|items| items.is_sound(levels))
+                .is_none_or(|items| items.is_valid(levels))
             && self
                 .object
                 .as_ref()

@@ -6,31 +6,31 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::doc::Doc;
+use super::doc::ValueDoc;
 use super::ir::Type;
-use super::text;
+use super::sanitize;
 
 /// The maximum number of definitions in one schema.
 const MAX_DEFINITIONS: usize = 512;
 
 /// A part of a schema that may be given a name.
 #[derive(Debug)]
-pub(super) struct Definition {
+pub(super) struct SchemaDefinition {
     pub(super) name: String,
     pub(super) body: Type,
-    pub(super) doc: Doc,
+    pub(super) doc: ValueDoc,
     /// Whether the body is written instead of the name where the definition is mentioned.
     pub(super) inline: bool,
 }
 
 /// The definitions of a document that were referenced so far, in that order.
-pub(super) struct References<'a> {
+pub(super) struct SchemaReferences<'a> {
     document: &'a Value,
     by_pointer: HashMap<String, usize>,
     targets: Vec<(String, &'a Value)>,
 }
 
-impl<'a> References<'a> {
+impl<'a> SchemaReferences<'a> {
     /// References into `document`. The document itself is definition 0, called `name` if it is recursive.
     pub(super) fn new(document: &'a Value, name: &str) -> Self {
         Self {
@@ -48,7 +48,12 @@ impl<'a> References<'a> {
 
     /// The type of `reference`: a definition, or unknown with the reason.
     pub(super) fn resolve(&mut self, reference: &str) -> Type {
-        let unknown = |why: &str| Type::Unknown(Some(format!("{why}: {}", text::line(reference))));
+        let unknown = |why: &str| {
+            Type::Unknown(Some(format!(
+                "{why}: {}",
+                sanitize::sanitize_line(reference)
+            )))
+        };
         let Some(fragment) = reference.strip_prefix('#') else {
             return unknown("reference to another document, not fetched");
         };

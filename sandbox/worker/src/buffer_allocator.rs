@@ -19,9 +19,9 @@ use std::{
 use deno_core::v8;
 
 /// The alignment of `malloc`.
-const ALIGNMENT: usize = 16;
+const BUFFER_ALIGNMENT: usize = 16;
 
-struct Budget {
+struct BufferBudget {
     most: usize,
     /// Bytes in use. V8 frees from its own threads too.
     used: AtomicUsize,
@@ -31,16 +31,16 @@ struct Budget {
 
 /// Reports whether the buffers of an isolate have reached their budget.
 #[derive(Clone)]
-pub(crate) struct Refusals(Arc<Budget>);
+pub(crate) struct BufferBudgetStatus(Arc<BufferBudget>);
 
-impl Refusals {
+impl BufferBudgetStatus {
     /// Whether the last buffer did not fit. V8 then also asks for more heap before it gives up on the buffer.
     pub(crate) fn last_was_refused(&self) -> bool {
         self.0.refused.load(Ordering::Relaxed)
     }
 }
 
-static CALLS: v8::RustAllocatorVtable<Budget> = v8::RustAllocatorVtable {
+static ALLOCATOR_VTABLE: v8::RustAllocatorVtable<BufferBudget> = v8::RustAllocatorVtable {
     allocate: zeroed,
     allocate_uninitialized: uninitialized,
     free,
@@ -52,23 +52,23 @@ static CALLS: v8::RustAllocatorVtable<Budget> = v8::RustAllocatorVtable {
     unsafe_code,
     reason = "V8 takes an allocator as a table of C functions"
 )]
-pub(crate) fn allocator(most: usize) -> (v8::UniqueRef<v8::Allocator>, Refusals) {
-    let budget = Arc::new(Budget {
+pub(crate) fn buffer_allocator(most: usize) -> (v8::UniqueRef<v8::Allocator>, BufferBudgetStatus) {
+    let budget = Arc::new(BufferBudget {
         most,
         used: AtomicUsize::new(0),
         refused: AtomicBool::new(false),
     });
-    let refusals = Refusals(Arc::clone(&budget));
+    let refusals = BufferBudgetStatus(Arc::clone(&budget));
     let budget = Arc::into_raw(budget);
     // SAFETY: the handle is what all functions of the table take, and lives until `drop_budget`, which V8
     // calls once, after everything that was allocated has been freed.
-    let allocator = unsafe { v8::new_rust_allocator(budget, &CALLS) };
+    let allocator = unsafe { v8::new_rust_allocator(budget, &ALLOCATOR_VTABLE) };
     (allocator, refusals)
 }
 
-impl Budget {
+impl BufferBudget {
     /// Reserves the bytes, or returns `None` if they do not fit.
-    fn take(&self, length: usize) -> Option<Layout> {
+    fn reserve(&self, length: usize) -> Option<Layout> {
         let layout = layout(length)?;
         let fits = |used: usize| used.checked_add(length).filter(|sum| *sum <= self.most);
         let taken = self
@@ -79,7 +79,7 @@ impl Budget {
     }
 
     /// Releases the reserved bytes if the allocation failed.
-    fn settle(&self, length: usize, data: *mut u8) -> *mut c_void {
+    fn release_if_null(&self, length: usize, data: *mut u8) -> *mut c_void {
         if data.is_null() {
             self.used.fetch_sub(length, Ordering::Relaxed);
         }
@@ -89,29 +89,29 @@ impl Budget {
 
 fn layout(length: usize) -> Option<Layout> {
     // An allocation of zero bytes is not allowed.
-    Layout::from_size_align(length.max(1), ALIGNMENT).ok()
+    Layout::from_size_align(length.max(1), BUFFER_ALIGNMENT).ok()
 }
 
 #[expect(unsafe_code, reason = "the signature is V8's")]
-unsafe extern "C" fn zeroed(budget: &Budget, length: usize) -> *mut c_void {
-    let Some(layout) = budget.take(length) else {
+unsafe extern "C" fn zeroed(budget: &BufferBudget, length: usize) -> *mut c_void {
+    let Some(layout) = budget.reserve(length) else {
         return ptr::null_mut();
     };
     // SAFETY: the layout has at least one byte.
-    budget.settle(length, unsafe { alloc_zeroed(layout) })
+    budget.release_if_null(length, unsafe { alloc_zeroed(layout) })
 }
 
 #[expect(unsafe_code, reason = "the signature is V8's")]
-unsafe extern "C" fn uninitialized(budget: &Budget, length: usize) -> *mut c_void {
-    let Some(layout) = budget.take(length) else {
+unsafe extern "C" fn uninitialized(budget: &BufferBudget, length: usize) -> *mut c_void {
+    let Some(layout) = budget.reserve(length) else {
         return ptr::null_mut();
     };
     // SAFETY: the layout has at least one byte.
-    budget.settle(length, unsafe { alloc(layout) })
+    budget.release_if_null(length, unsafe { alloc(layout) })
 }
 
 #[expect(unsafe_code, reason = "the signature is V8's")]
-unsafe extern "C" fn free(budget: &Budget, data: *mut c_void, length: usize) {
+unsafe extern "C" fn free(budget: &BufferBudget, data: *mut c_void, length: usize) {
     let Some(layout) = layout(length).filter(|_| !data.is_null()) else {
         return;
     };
@@ -121,7 +121,7 @@ unsafe extern "C" fn free(budget: &Budget, data: *mut c_void, length: usize) {
 }
 
 #[expect(unsafe_code, reason = "the signature is V8's")]
-unsafe extern "C" fn drop_budget(budget: *const Budget) {
+unsafe extern "C" fn drop_budget(budget: *const BufferBudget) {
     // SAFETY: the pointer came from `Arc::into_raw` in `allocator` and is converted back once.
     drop(unsafe { Arc::from_raw(budget) });
 }

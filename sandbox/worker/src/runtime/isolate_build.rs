@@ -10,12 +10,14 @@ use deno_core::{JsRuntime, RuntimeOptions, scope, v8};
 
 use super::Isolate;
 #[cfg(feature = "v8")]
-use crate::buffers;
-use crate::{bridge::Bridge, link::Link, memory::Memory, ops, watchdog::Watchdog};
+use crate::buffer_allocator;
+use crate::{
+    bridge::OpBridge, daemon_link::DaemonLink, memory::IsolateMemory, ops, watchdog::Watchdog,
+};
 
 /// Seals the realm and returns the host object. Runs after the isolate is built, from the scripts or from a snapshot:
 /// until then the runtime needs its own handles on the global object.
-const TAKE_HOST: &str = "(() => {
+const TAKE_HOST_SCRIPT: &str = "(() => {
   const host = globalThis.__muxHost;
   delete globalThis.__muxHost;
   host.seal();
@@ -38,7 +40,7 @@ pub(crate) fn init_platform() {
 
 /// A runtime with the guest's realm as it goes into a snapshot: not sealed, and without a link to a daemon.
 #[cfg(feature = "v8")]
-pub(crate) fn world_for_snapshot() -> deno_core::JsRuntimeForSnapshot {
+pub(crate) fn runtime_for_snapshot() -> deno_core::JsRuntimeForSnapshot {
     deno_core::JsRuntimeForSnapshot::new(RuntimeOptions {
         extensions: vec![ops::extension()],
         ..RuntimeOptions::default()
@@ -47,8 +49,8 @@ pub(crate) fn world_for_snapshot() -> deno_core::JsRuntimeForSnapshot {
 
 /// The memory limits and the snapshot of all isolates of this process.
 #[derive(Clone, Copy)]
-pub(crate) struct Basis {
-    pub(crate) memory: Memory,
+pub(crate) struct IsolateOptions {
+    pub(crate) memory: IsolateMemory,
     /// A snapshot made by this build; without one, isolates are built from the scripts.
     pub(crate) snapshot: Option<&'static [u8]>,
 }
@@ -56,12 +58,12 @@ pub(crate) struct Basis {
 impl Isolate {
     /// # Panics
     /// If the prelude, which is part of this program, cannot be evaluated.
-    pub(crate) fn build(link: &Link, watchdog: &Watchdog, basis: Basis) -> Self {
-        let Basis { memory, snapshot } = basis;
+    pub(crate) fn build(link: &DaemonLink, watchdog: &Watchdog, basis: IsolateOptions) -> Self {
+        let IsolateOptions { memory, snapshot } = basis;
         let heap = memory.heap_bytes();
         let params = v8::CreateParams::default().heap_limits(0, heap);
         #[cfg(feature = "v8")]
-        let (allocator, refusals) = buffers::allocator(memory.buffer_bytes());
+        let (allocator, refusals) = buffer_allocator::buffer_allocator(memory.buffer_bytes());
         #[cfg(feature = "v8")]
         let params = params
             .array_buffer_allocator(allocator)
@@ -78,7 +80,7 @@ impl Isolate {
         {
             let state = runtime.op_state();
             let mut state = state.borrow_mut();
-            state.put(Bridge::new(link.clone()));
+            state.put(OpBridge::new(link.clone()));
             state.put((watchdog.clone(), handle.clone()));
         }
         let out_of_memory = Rc::new(Cell::new(false));
@@ -98,7 +100,7 @@ impl Isolate {
         {
             let isolate = runtime.v8_isolate();
             isolate.set_oom_error_handler(out_of_memory_handler);
-            isolate.set_allow_wasm_code_generation_callback(no_wasm);
+            isolate.set_allow_wasm_code_generation_callback(deny_wasm);
         }
         {
             scope!(scope, runtime);
@@ -107,7 +109,7 @@ impl Isolate {
                 .set_allow_generation_from_strings(false);
         }
         let host = runtime
-            .execute_script("[mux]", TAKE_HOST)
+            .execute_script("[mux]", TAKE_HOST_SCRIPT)
             .expect("the prelude left its host");
         let host = {
             scope!(scope, runtime);
@@ -127,7 +129,7 @@ impl Isolate {
 /// Denies WebAssembly. It is removed from the global object; this is in case a program finds another way to it.
 #[cfg(feature = "v8")]
 #[expect(unsafe_code, reason = "the signature is V8's; nothing unsafe is done")]
-unsafe extern "C" fn no_wasm(
+unsafe extern "C" fn deny_wasm(
     _context: v8::Local<'_, v8::Context>,
     _source: v8::Local<'_, v8::String>,
 ) -> bool {
@@ -137,5 +139,5 @@ unsafe extern "C" fn no_wasm(
 /// V8 calls this before it aborts for lack of memory.
 #[cfg(feature = "v8")]
 extern "C" fn out_of_memory_handler(_location: *const std::ffi::c_char, _details: &v8::OomDetails) {
-    crate::lockdown::out_of_memory()
+    crate::lockdown::exit_out_of_memory()
 }

@@ -7,7 +7,7 @@ use deno_core::v8;
 use mux_wire::Program;
 
 /// Passes the program its input and calls it. `None` if the engine threw.
-pub(super) fn start<'s>(
+pub(super) fn start_guest_program<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     host: &v8::Global<v8::Object>,
     function: &v8::Global<v8::Value>,
@@ -19,29 +19,29 @@ pub(super) fn start<'s>(
     let names = v8::String::new(scope, &program.names)?;
     let limits = v8::String::new(scope, limits)?;
     let limits = v8::json::parse(scope, limits)?;
-    let prepare = method(scope, host, "prepare")?;
+    let prepare = host_method(scope, host, "prepare")?;
     prepare.call(scope, host.into(), &[input.into(), names.into(), limits])?;
-    let start = method(scope, host, "start")?;
+    let start = host_method(scope, host, "start")?;
     let function = v8::Local::new(scope, function);
     let promise = start.call(scope, host.into(), &[function])?;
     promise.try_cast::<v8::Promise>().ok()
 }
 
 /// The fault that the prelude attached to this error, as JSON text.
-pub(super) fn mark(
+pub(super) fn attached_fault(
     scope: &mut v8::PinScope<'_, '_>,
     host: &v8::Global<v8::Object>,
     exception: v8::Local<'_, v8::Value>,
 ) -> Option<String> {
     let host = v8::Local::new(scope, host);
-    let fault_of = method(scope, host, "faultOf")?;
+    let fault_of = host_method(scope, host, "faultOf")?;
     let marked = fault_of.call(scope, host.into(), &[exception])?;
     marked
         .is_string()
         .then(|| marked.to_rust_string_lossy(scope))
 }
 
-pub(super) fn method<'s>(
+pub(super) fn host_method<'s>(
     scope: &mut v8::PinScope<'s, '_>,
     host: v8::Local<'s, v8::Object>,
     name: &str,

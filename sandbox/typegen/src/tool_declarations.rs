@@ -8,21 +8,21 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::chosen;
-use super::doc::Doc;
-use super::emit::{Emitter, TooLong, end_column};
+use super::doc::ValueDoc;
+use super::emit::{TextTooLong, TypeEmitter, end_column};
 use super::ir::Type;
 use super::names::spell_flat;
-use super::parse::parse;
-use super::refs::Definition;
-use super::text;
-use super::{Json, Observed, ToolDecl};
+use super::references::SchemaDefinition;
+use super::sanitize;
+use super::schema_parser::parse_schema;
+use super::{ObservedResult, SchemaSource, ToolDecl};
 
 /// The maximum size of the types of one tool, in bytes of TypeScript.
 pub(super) const MAX_TOOL_BYTES: usize = 64 * 1024;
 
 /// The parts of a tool's declaration.
-pub(super) struct Declared {
-    pub(super) doc: Doc,
+pub(super) struct ToolDeclaration {
+    pub(super) doc: ValueDoc,
     /// `(args: …): Promise<…>`, to follow a name.
     pub(super) call: String,
     /// `type … = …;` with documentation; empty if no type needs a name.
@@ -30,7 +30,7 @@ pub(super) struct Declared {
 }
 
 /// Where a tool is declared.
-pub(super) struct Place<'a> {
+pub(super) struct DeclarationPlace<'a> {
     /// The qualified name of the server's types.
     pub(super) home: &'a str,
     /// Indentation of the declaration and of the named types, in blanks.
@@ -43,7 +43,7 @@ pub(super) struct Place<'a> {
 }
 
 /// The types of the arguments or of the result.
-struct Side {
+struct DeclaredSchema {
     ty: String,
     types: String,
     /// Whether an empty object is a valid value.
@@ -53,14 +53,17 @@ struct Side {
     said: String,
 }
 
-pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
+pub(super) fn declare_tool(
+    tool: &ToolDecl<'_>,
+    mut place: DeclarationPlace<'_>,
+) -> ToolDeclaration {
     // The result begins on the line on which the arguments end, so the column includes what is between them.
     let start = place.column + "(args?: ): Promise<".len();
-    let output = tool.output_schema.map(Json::read);
-    let usual = output.as_deref().map(chosen::usual);
+    let output = tool.output_schema.map(SchemaSource::to_value);
+    let usual = output.as_deref().map(chosen::unselected_schema);
     let unless = usual.as_ref().and_then(|usual| usual.unless);
-    let mut args = side(
-        &tool.input_schema.read(),
+    let mut args = declare_schema(
+        &tool.input_schema.to_value(),
         unless,
         "Args",
         tool.name,
@@ -68,31 +71,31 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
         start,
     );
     let start = end_column(start, &args.ty);
-    let mut result =
-        usual.map(|usual| side(&usual.schema, None, "Result", tool.name, &mut place, start));
-    let size = |side: &Side| side.ty.len() + side.types.len();
+    let mut result = usual
+        .map(|usual| declare_schema(&usual.schema, None, "Result", tool.name, &mut place, start));
+    let size = |side: &DeclaredSchema| side.ty.len() + side.types.len();
     let result_size = result.as_ref().map_or(0, size);
-    let mut doc = words(tool);
+    let mut doc = tool_description(tool);
     if result.is_none()
-        && let Some((observed, ty)) = observed(tool)
-        && let Ok(ty) =
-            Emitter::new(&[], MAX_TOOL_BYTES.saturating_sub(size(&args)), start).ty(&ty, place.pad)
+        && let Some((observed, ty)) = observed_type(tool)
+        && let Ok(ty) = TypeEmitter::new(&[], MAX_TOOL_BYTES.saturating_sub(size(&args)), start)
+            .ty(&ty, place.pad)
     {
-        doc = said_last(doc, &observed.words());
-        result = Some(Side {
+        doc = append_line(doc, &observed.doc_line());
+        result = Some(DeclaredSchema {
             ty,
-            ..Side::default()
+            ..DeclaredSchema::default()
         });
     }
     if size(&args) + result_size > MAX_TOOL_BYTES {
         match &mut result {
-            Some(result) if result_size > size(&args) => *result = too_long(),
-            _ => args = too_long(),
+            Some(result) if result_size > size(&args) => *result = too_long_schema(),
+            _ => args = too_long_schema(),
         }
     }
-    let result = result.unwrap_or_else(|| Side {
+    let result = result.unwrap_or_else(|| DeclaredSchema {
         ty: "ToolText".to_owned(),
-        ..Side::default()
+        ..DeclaredSchema::default()
     });
     let mark = if args.accepts_empty { "?" } else { "" };
     // The arguments of a call are always an object, even if nothing else is known about them.
@@ -105,8 +108,11 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
     let blank = if args_ty.starts_with('\n') { "" } else { " " };
     let (parameter, result_ty) = match (unless, args.is_open) {
         (None, _) => ("", result.ty),
-        (Some(_), true) => (chosen::PARAMETER, chosen::result(&result.ty)),
-        (Some(_), false) => ("", chosen::ANYTHING.to_owned()),
+        (Some(_), true) => (
+            chosen::SELECTION_PARAMETER,
+            chosen::selected_result_type(&result.ty),
+        ),
+        (Some(_), false) => ("", chosen::UNKNOWN_RESULT.to_owned()),
     };
     let call = format!("{parameter}(args{mark}:{blank}{args_ty}): Promise<{result_ty}>");
     let returns = Some(result.said).filter(|said| !said.is_empty());
@@ -114,22 +120,26 @@ pub(super) fn declare(tool: &ToolDecl<'_>, mut place: Place<'_>) -> Declared {
         .map(|said| format!("@returns {said}"))
         .into_iter()
         .collect();
-    Declared {
-        doc: Doc::said(doc, tags),
+    ToolDeclaration {
+        doc: ValueDoc::from_sanitized(doc, tags),
         call,
         types: args.types + &result.types,
     }
 }
 
 /// The observed type of the results of a tool that declares none.
-pub(super) fn observed<'a>(tool: &ToolDecl<'a>) -> Option<(Observed<'a>, Type)> {
+pub(super) fn observed_type<'a>(tool: &ToolDecl<'a>) -> Option<(ObservedResult<'a>, Type)> {
     let observed = tool.observed.filter(|_| tool.output_schema.is_none())?;
     Some((observed, observed.shape.result_type()?))
 }
 
 /// Whether a call may omit the arguments.
-pub(super) fn accepts_empty(definitions: &[Definition], ty: &Type) -> bool {
-    fn answer(definitions: &[Definition], ty: &Type, known: &mut HashMap<usize, bool>) -> bool {
+pub(super) fn accepts_empty(definitions: &[SchemaDefinition], ty: &Type) -> bool {
+    fn answer(
+        definitions: &[SchemaDefinition],
+        ty: &Type,
+        known: &mut HashMap<usize, bool>,
+    ) -> bool {
         match ty {
             Type::Unknown(_) => true,
             Type::Object(object) => object.members.iter().all(|member| member.optional),
@@ -146,7 +156,7 @@ pub(super) fn accepts_empty(definitions: &[Definition], ty: &Type) -> bool {
     answer(definitions, ty, &mut HashMap::new())
 }
 
-impl Default for Side {
+impl Default for DeclaredSchema {
     fn default() -> Self {
         Self {
             ty: String::new(),
@@ -158,45 +168,53 @@ impl Default for Side {
     }
 }
 
-fn too_long() -> Side {
+fn too_long_schema() -> DeclaredSchema {
     let ty = "unknown /* the schema takes more than 64 KiB */".to_owned();
-    Side {
+    DeclaredSchema {
         ty,
-        ..Side::default()
+        ..DeclaredSchema::default()
     }
 }
 
 /// Writes the types for a schema. `open` is the argument that determines the type of the result, if any.
-fn side(
+fn declare_schema(
     schema: &Value,
     open: Option<&str>,
     name: &str,
     tool: &str,
-    place: &mut Place<'_>,
+    place: &mut DeclarationPlace<'_>,
     column: usize,
-) -> Side {
-    let mut definitions = parse(schema, name);
-    let is_open = open.is_some_and(|argument| chosen::open(&mut definitions, argument));
+) -> DeclaredSchema {
+    let mut definitions = parse_schema(schema, name);
+    let is_open =
+        open.is_some_and(|argument| chosen::make_argument_generic(&mut definitions, argument));
     for definition in definitions
         .iter_mut()
         .filter(|definition| !definition.inline)
     {
         let wanted = format!("{}_{}", spell_flat(tool), spell_flat(&definition.name));
-        definition.name = format!("{}.{}", place.home, unused(&wanted, place.taken));
+        definition.name = format!("{}.{}", place.home, unused_name(&wanted, place.taken));
     }
-    let side = written(&definitions, place, column);
-    side.map_or_else(|TooLong| too_long(), |side| Side { is_open, ..side })
+    let side = write_schema(&definitions, place, column);
+    side.map_or_else(
+        |TextTooLong| too_long_schema(),
+        |side| DeclaredSchema { is_open, ..side },
+    )
 }
 
-fn written(definitions: &[Definition], place: &Place<'_>, column: usize) -> Result<Side, TooLong> {
+fn write_schema(
+    definitions: &[SchemaDefinition],
+    place: &DeclarationPlace<'_>,
+    column: usize,
+) -> Result<DeclaredSchema, TextTooLong> {
     let root = Type::Named(0);
-    let ty = Emitter::new(definitions, MAX_TOOL_BYTES, column).ty(&root, place.pad)?;
+    let ty = TypeEmitter::new(definitions, MAX_TOOL_BYTES, column).ty(&root, place.pad)?;
     let mut types = String::new();
     for definition in definitions.iter().filter(|definition| !definition.inline) {
         let name = definition.name.rsplit('.').next().unwrap_or_default();
         let head = format!("{:pad$}type {name} =", "", pad = place.types_pad);
         let room = MAX_TOOL_BYTES.saturating_sub(ty.len() + types.len());
-        let emitter = Emitter::new(definitions, room, head.len() + 1);
+        let emitter = TypeEmitter::new(definitions, room, head.len() + 1);
         let body = emitter.ty(&definition.body, place.types_pad)?;
         let blank = if body.starts_with('\n') { "" } else { " " };
         types.push_str(&definition.doc.block(place.types_pad));
@@ -204,9 +222,9 @@ fn written(definitions: &[Definition], place: &Place<'_>, column: usize) -> Resu
     }
     let said = definitions
         .first()
-        .map(|root| text::line(&root.doc.text))
+        .map(|root| sanitize::sanitize_line(&root.doc.text))
         .unwrap_or_default();
-    Ok(Side {
+    Ok(DeclaredSchema {
         ty,
         types,
         accepts_empty: accepts_empty(definitions, &root),
@@ -216,7 +234,7 @@ fn written(definitions: &[Definition], place: &Place<'_>, column: usize) -> Resu
 }
 
 /// An unused name: `wanted`, or `wanted` with the first number that makes it unique. Marks the name as taken.
-pub(super) fn unused(wanted: &str, taken: &mut HashSet<String>) -> String {
+pub(super) fn unused_name(wanted: &str, taken: &mut HashSet<String>) -> String {
     let numbered = (2..).map(|number: u32| format!("{wanted}_{number}"));
     let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
     let name = names.find(|name| !taken.contains(name)).unwrap_or_default();
@@ -224,7 +242,7 @@ pub(super) fn unused(wanted: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-fn said_last(words: String, line: &str) -> String {
+fn append_line(words: String, line: &str) -> String {
     if words.is_empty() {
         line.to_owned()
     } else {
@@ -233,17 +251,18 @@ fn said_last(words: String, line: &str) -> String {
 }
 
 /// The maximum length of a title that is shown before a description, in bytes.
-const MAX_TITLE: usize = 80;
+const MAX_TITLE_BYTES: usize = 80;
 
 /// Title and description. A title is left out if it only repeats the name or the beginning of the description, is long,
 /// or has several sentences.
-fn words(tool: &ToolDecl<'_>) -> String {
-    let title = text::line(tool.title.unwrap_or_default());
-    let description = text::comment(tool.description.unwrap_or_default());
+fn tool_description(tool: &ToolDecl<'_>) -> String {
+    let title = sanitize::sanitize_line(tool.title.unwrap_or_default());
+    let description = sanitize::sanitize_description(tool.description.unwrap_or_default());
     let core = title.trim_end_matches("Tool").trim_end_matches("tool");
-    let repeats = text::same_words(core, tool.name) || text::same_words(&title, tool.name);
+    let repeats = sanitize::equal_ignoring_punctuation(core, tool.name)
+        || sanitize::equal_ignoring_punctuation(&title, tool.name);
     let is_prose =
-        title.len() > MAX_TITLE || [". ", "! ", "? "].iter().any(|end| title.contains(end));
+        title.len() > MAX_TITLE_BYTES || [". ", "! ", "? "].iter().any(|end| title.contains(end));
     if title.is_empty() || repeats || description.starts_with(&title) {
         description
     } else if description.is_empty() {
@@ -264,7 +283,7 @@ mod tests {
     #[test]
     fn long_or_multi_sentence_title_is_left_out() {
         let words = |title: &str| {
-            words(&ToolDecl {
+            tool_description(&ToolDecl {
                 name: "read",
                 title: Some(title),
                 description: Some("Reads a file."),

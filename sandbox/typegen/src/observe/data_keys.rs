@@ -4,19 +4,19 @@
 //! be personal data, such as an address.
 
 /// The maximum length of a field name in bytes.
-const MAX_NAME: usize = 128;
+const MAX_KEY_BYTES: usize = 128;
 
 /// The maximum number of words in a field name.
-const MAX_WORDS: usize = 4;
+const MAX_KEY_WORDS: usize = 4;
 
 /// Whether `key` looks like data: a number, a UUID, a hash, a path, a host, a date, an address, a token.
-pub(super) fn is_data(key: &str) -> bool {
-    key.len() > MAX_NAME
+pub(super) fn is_data_key(key: &str) -> bool {
+    key.len() > MAX_KEY_BYTES
         || !key.contains(char::is_alphabetic)
         || key.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+')
         || key.contains(|c: char| c.is_control() || "/\\.=%?&#,;<>{}()[]\"'`".contains(c))
         || key.trim_start_matches('@').contains('@')
-        || key.split_whitespace().count() > MAX_WORDS
+        || key.split_whitespace().count() > MAX_KEY_WORDS
         || is_hash(key)
         || is_token(key)
 }
@@ -51,7 +51,7 @@ fn is_token(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_data;
+    use super::is_data_key;
 
     #[test]
     fn keys_are_classified_as_names_or_data() {
@@ -106,10 +106,10 @@ mod tests {
             &"x".repeat(129),
         ];
         for name in names {
-            assert!(!is_data(name), "{name} is a name");
+            assert!(!is_data_key(name), "{name} is a name");
         }
         for key in data {
-            assert!(is_data(key), "{key:?} is data");
+            assert!(is_data_key(key), "{key:?} is data");
         }
     }
 }

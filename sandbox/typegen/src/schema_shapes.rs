@@ -7,15 +7,15 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::doc::Doc;
+use super::doc::ValueDoc;
 use super::ir::{Member, Object, Tuple, Type, Variant};
-use super::parse::{Parser, non_empty, variant};
-use super::text;
+use super::sanitize;
+use super::schema_parser::{SchemaParser, non_empty_list, variant};
 
-impl Parser<'_> {
+impl SchemaParser<'_> {
     pub(super) fn object(&mut self, map: &Map<String, Value>, depth: usize) -> Object {
         let properties = map.get("properties").and_then(Value::as_object);
-        let required = non_empty(map, "required").unwrap_or_default();
+        let required = non_empty_list(map, "required").unwrap_or_default();
         let required: Vec<&str> = required.iter().filter_map(Value::as_str).collect();
         let is_required: HashSet<&str> = required.iter().copied().collect();
         let mut listed: HashSet<&str> = HashSet::new();
@@ -28,7 +28,7 @@ impl Parser<'_> {
             listed.insert(name);
             members.push(Member {
                 optional,
-                ..required_member(name, ty, doc.settle(name))
+                ..required_member(name, ty, doc.resolve_title(name))
             });
         }
         let index = self.index(map, depth);
@@ -39,7 +39,7 @@ impl Parser<'_> {
         };
         for name in required {
             if listed.insert(name) {
-                members.push(required_member(name, unlisted.clone(), Doc::default()));
+                members.push(required_member(name, unlisted.clone(), ValueDoc::default()));
             }
         }
         if members.is_empty() && index.is_none() && properties.is_none() {
@@ -55,7 +55,7 @@ impl Parser<'_> {
     /// The type of the members that `properties` does not list.
     fn index(&mut self, map: &Map<String, Value>, depth: usize) -> Option<Member> {
         let mut variants: Vec<Variant> = Vec::new();
-        let mut doc = Doc::default();
+        let mut doc = ValueDoc::default();
         for (pattern, schema) in map
             .get("patternProperties")
             .and_then(Value::as_object)
@@ -63,18 +63,18 @@ impl Parser<'_> {
             .flatten()
         {
             let (ty, inner) = self.schema(schema, depth + 1);
-            doc.absorb(inner.settle(""));
+            doc.absorb(inner.resolve_title(""));
             doc.tags
-                .push(format!("@keyPattern {}", text::line(pattern)));
-            variants.push(variant(ty, Doc::default()));
+                .push(format!("@keyPattern {}", sanitize::sanitize_line(pattern)));
+            variants.push(variant(ty, ValueDoc::default()));
         }
         match map.get("additionalProperties") {
             None => {}
             Some(Value::Bool(false)) if !variants.is_empty() => {}
             Some(schema) => {
                 let (ty, inner) = self.schema(schema, depth + 1);
-                doc.absorb(inner.settle(""));
-                variants.push(variant(ty, Doc::default()));
+                doc.absorb(inner.resolve_title(""));
+                variants.push(variant(ty, ValueDoc::default()));
             }
         }
         if variants.is_empty() {
@@ -87,17 +87,22 @@ impl Parser<'_> {
     }
 
     /// An array or tuple. Documentation of the items is added to `doc`, that of the array.
-    pub(super) fn array(&mut self, map: &Map<String, Value>, depth: usize, doc: &mut Doc) -> Type {
+    pub(super) fn array(
+        &mut self,
+        map: &Map<String, Value>,
+        depth: usize,
+        doc: &mut ValueDoc,
+    ) -> Type {
         let items = map.get("items");
-        let (prefix, rest) = match (non_empty(map, "prefixItems"), items) {
+        let (prefix, rest) = match (non_empty_list(map, "prefixItems"), items) {
             (Some(prefix), rest) => (prefix, rest),
             (None, Some(Value::Array(prefix))) => (prefix.as_slice(), map.get("additionalItems")),
             (None, items) => {
                 let (ty, inner) = match items {
                     Some(items) => self.schema(items, depth + 1),
-                    None => (Type::Unknown(None), Doc::default()),
+                    None => (Type::Unknown(None), ValueDoc::default()),
                 };
-                let inner = inner.settle("items");
+                let inner = inner.resolve_title("items");
                 if !inner.is_empty() {
                     doc.tags.push(format!("@items {}", inner.one_line()));
                 }
@@ -126,7 +131,7 @@ impl Parser<'_> {
     }
 }
 
-fn required_member(name: &str, ty: Type, doc: Doc) -> Member {
+fn required_member(name: &str, ty: Type, doc: ValueDoc) -> Member {
     Member {
         name: name.to_owned(),
         optional: false,

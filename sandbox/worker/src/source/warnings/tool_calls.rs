@@ -9,28 +9,28 @@ use swc_ecma_ast::{
 };
 
 /// The maximum length of a name in a message, in characters.
-const LONGEST: usize = 60;
+const MAX_NAME_CHARS: usize = 60;
 
 /// Functions of `mux` itself that return a promise.
-const OWN: [&str; 5] = ["call", "read", "search", "describe", "discover"];
+const ASYNC_BUILTINS: [&str; 5] = ["call", "read", "search", "describe", "discover"];
 /// Members of `mux` that are neither servers nor functions that return a promise.
-const PLAIN: [&str; 2] = ["input", "emit"];
+const NON_ASYNC_MEMBERS: [&str; 2] = ["input", "emit"];
 
 /// `callee(arguments)`, with or without `?.`.
-pub(super) struct Call<'a> {
+pub(super) struct CallExpression<'a> {
     pub(super) callee: &'a Expr,
     pub(super) arguments: &'a [ExprOrSpread],
 }
 
-pub(super) fn call(expression: &Expr) -> Option<Call<'_>> {
+pub(super) fn as_call(expression: &Expr) -> Option<CallExpression<'_>> {
     match expression {
         Expr::Call(CallExpr {
             callee: Callee::Expr(callee),
             args: arguments,
             ..
-        }) => Some(Call { callee, arguments }),
+        }) => Some(CallExpression { callee, arguments }),
         Expr::OptChain(chain) => match &*chain.base {
-            OptChainBase::Call(call) => Some(Call {
+            OptChainBase::Call(call) => Some(CallExpression {
                 callee: &call.callee,
                 arguments: &call.args,
             }),
@@ -40,7 +40,7 @@ pub(super) fn call(expression: &Expr) -> Option<Call<'_>> {
     }
 }
 
-fn member(expression: &Expr) -> Option<&MemberExpr> {
+fn as_member(expression: &Expr) -> Option<&MemberExpr> {
     match expression {
         Expr::Member(member) => Some(member),
         Expr::OptChain(chain) => match &*chain.base {
@@ -52,7 +52,7 @@ fn member(expression: &Expr) -> Option<&MemberExpr> {
 }
 
 /// One member access in a chain such as `mux.server["tool"]`.
-enum Step<'a> {
+enum MemberAccess<'a> {
     Name(&'a str),
     /// A string literal in brackets.
     Text(&'a str),
@@ -60,7 +60,7 @@ enum Step<'a> {
     Unknown,
 }
 
-impl<'a> Step<'a> {
+impl<'a> MemberAccess<'a> {
     fn of(property: &'a MemberProp) -> Self {
         match property {
             MemberProp::Ident(name) => Self::Name(&name.sym),
@@ -81,21 +81,21 @@ impl<'a> Step<'a> {
 }
 
 /// The object and the name of a method call, and the position of the name.
-pub(super) fn method<'a>(call: &Call<'a>) -> Option<(&'a Expr, &'a str, BytePos)> {
-    let member = member(call.callee)?;
-    let name = Step::of(&member.prop).text()?;
+pub(super) fn called_method<'a>(call: &CallExpression<'a>) -> Option<(&'a Expr, &'a str, BytePos)> {
+    let member = as_member(call.callee)?;
+    let name = MemberAccess::of(&member.prop).text()?;
     Some((&member.obj, name, member.prop.span_lo()))
 }
 
 /// The callee of a tool call as written, shortened; `None` for other calls.
-pub(super) fn tool(call: &Call<'_>) -> Option<String> {
+pub(super) fn tool_callee(call: &CallExpression<'_>) -> Option<String> {
     let mut steps = Vec::new();
     let mut object = call.callee;
-    while let Some(member) = member(object) {
+    while let Some(member) = as_member(object) {
         if steps.len() == 3 {
             return None;
         }
-        steps.push(Step::of(&member.prop));
+        steps.push(MemberAccess::of(&member.prop));
         object = &member.obj;
     }
     let Expr::Ident(root) = object else {
@@ -104,27 +104,27 @@ pub(super) fn tool(call: &Call<'_>) -> Option<String> {
     steps.reverse();
     let first = steps.first()?;
     let is_tool = match (first.text(), steps.len()) {
-        (Some(name), _) if PLAIN.contains(&name) => false,
-        (Some(name), 1) => name.contains('.') || OWN.contains(&name),
+        (Some(name), _) if NON_ASYNC_MEMBERS.contains(&name) => false,
+        (Some(name), 1) => name.contains('.') || ASYNC_BUILTINS.contains(&name),
         (Some(name), 3) => matches!(name, "resources" | "prompts"),
         (None, 3) => false,
         _ => true,
     };
     (is_tool && root.sym == *"mux").then(|| {
         let steps = steps.iter().map(|step| match step {
-            Step::Name(name) => format!(".{}", shortened(name)),
-            Step::Text(text) => format!("[\"{}\"]", shortened(text)),
-            Step::Unknown => "[…]".into(),
+            MemberAccess::Name(name) => format!(".{}", truncate_name(name)),
+            MemberAccess::Text(text) => format!("[\"{}\"]", truncate_name(text)),
+            MemberAccess::Unknown => "[…]".into(),
         });
         format!("mux{}", steps.collect::<String>())
     })
 }
 
 /// The call at the beginning of `call().then(…).catch(…)`, or the expression itself.
-pub(super) fn beginning(mut expression: &Expr) -> &Expr {
+pub(super) fn first_in_promise_chain(mut expression: &Expr) -> &Expr {
     loop {
-        expression = plain(expression);
-        match call(expression).as_ref().and_then(method) {
+        expression = strip_parens(expression);
+        match as_call(expression).as_ref().and_then(called_method) {
             Some((object, "then" | "catch" | "finally", _)) => expression = object,
             _ => return expression,
         }
@@ -132,8 +132,8 @@ pub(super) fn beginning(mut expression: &Expr) -> &Expr {
 }
 
 /// The argument of `Promise.all(…)` and the like.
-pub(super) fn gathered<'a>(call: &Call<'a>) -> Option<&'a Expr> {
-    let (object, name, _) = method(call)?;
+pub(super) fn promise_combinator_argument<'a>(call: &CallExpression<'a>) -> Option<&'a Expr> {
+    let (object, name, _) = called_method(call)?;
     let root = object.as_ident()?;
     let gathers = matches!(name, "all" | "allSettled" | "any" | "race") && root.sym == *"Promise";
     call.arguments
@@ -143,7 +143,7 @@ pub(super) fn gathered<'a>(call: &Call<'a>) -> Option<&'a Expr> {
 }
 
 /// Strips parentheses around an expression.
-pub(super) fn plain(mut expression: &Expr) -> &Expr {
+pub(super) fn strip_parens(mut expression: &Expr) -> &Expr {
     while let Expr::Paren(paren) = expression {
         expression = &paren.expr;
     }
@@ -151,13 +151,12 @@ pub(super) fn plain(mut expression: &Expr) -> &Expr {
 }
 
 /// If the expression is a function: its position, and whether it returns a promise.
-pub(super) fn function(expression: &Expr) -> Option<(BytePos, bool)> {
-    match plain(expression) {
+pub(super) fn as_function(expression: &Expr) -> Option<(BytePos, bool)> {
+    match strip_parens(expression) {
         Expr::Arrow(arrow) => {
             let gives = match &*arrow.body {
-                ArrowFunctionBody::Expr(body) => {
-                    call(beginning(body)).is_some_and(|call| tool(&call).is_some())
-                }
+                ArrowFunctionBody::Expr(body) => as_call(first_in_promise_chain(body))
+                    .is_some_and(|call| tool_callee(&call).is_some()),
                 ArrowFunctionBody::FunctionBody(_) => false,
             };
             Some((arrow.span.lo, arrow.is_async || gives))
@@ -174,12 +173,12 @@ pub(super) fn function(expression: &Expr) -> Option<(BytePos, bool)> {
 }
 
 /// The name that a pattern declares, if it is a plain identifier.
-pub(super) fn declared(pattern: &Pat) -> Option<&str> {
+pub(super) fn declared_name(pattern: &Pat) -> Option<&str> {
     pattern.as_ident().map(|name| &*name.id.sym)
 }
 
-pub(super) fn shortened(name: &str) -> String {
-    match name.char_indices().nth(LONGEST) {
+pub(super) fn truncate_name(name: &str) -> String {
+    match name.char_indices().nth(MAX_NAME_CHARS) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),
     }

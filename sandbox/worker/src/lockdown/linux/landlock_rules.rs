@@ -7,12 +7,12 @@ use landlock::{
 };
 
 /// The newest version of the rights that this program knows; an older kernel enforces those that it supports.
-const NEWEST: ABI = ABI::V6;
+const LANDLOCK_ABI: ABI = ABI::V6;
 
 /// Restricts the calling thread and those that it starts later. Returns the name of the layer, if the kernel enforces
 /// it.
 pub(super) fn deny_all() -> Option<String> {
-    let status = restrict().ok()?;
+    let status = restrict_self().ok()?;
     match status {
         RulesetStatus::FullyEnforced => Some("landlock".into()),
         RulesetStatus::PartiallyEnforced => Some("landlock (partly)".into()),
@@ -20,11 +20,11 @@ pub(super) fn deny_all() -> Option<String> {
     }
 }
 
-fn restrict() -> Result<RulesetStatus, RulesetError> {
+fn restrict_self() -> Result<RulesetStatus, RulesetError> {
     let restricted = Ruleset::default()
-        .handle_access(AccessFs::from_all(NEWEST))?
-        .handle_access(AccessNet::from_all(NEWEST))?
-        .scope(Scope::from_all(NEWEST))?
+        .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
+        .handle_access(AccessNet::from_all(LANDLOCK_ABI))?
+        .scope(Scope::from_all(LANDLOCK_ABI))?
         .create()?
         .restrict_self()?;
     Ok(restricted.ruleset)

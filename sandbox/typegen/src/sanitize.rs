@@ -8,15 +8,15 @@ use std::borrow::Cow;
 use super::names::is_identifier;
 
 /// The maximum length of a description, in bytes.
-pub(super) const MAX_DESCRIPTION: usize = 4 * 1024;
+pub(super) const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 
 /// The maximum length of a value in a tag or a note, in bytes.
-const MAX_LINE: usize = 200;
+const MAX_COMMENT_LINE_BYTES: usize = 200;
 
 /// A description as the lines of a block comment, without its delimiters: dedented like a Python docstring, without
 /// runs of blank lines, at most [`MAX_DESCRIPTION`] bytes.
-pub(super) fn comment(text: &str) -> String {
-    let visible: String = text.chars().filter_map(visible).collect();
+pub(super) fn sanitize_description(text: &str) -> String {
+    let visible: String = text.chars().filter_map(visible_char).collect();
     let margin = visible
         .lines()
         .skip(1)
@@ -43,23 +43,23 @@ pub(super) fn comment(text: &str) -> String {
         blank = false;
         cleaned.push_str(line);
     }
-    cut(defuse(cleaned), MAX_DESCRIPTION)
+    truncate(escape_comment_end(cleaned), MAX_DESCRIPTION_BYTES)
 }
 
 /// Foreign text for one line of a comment: runs of white space become one blank, at most [`MAX_LINE`] bytes.
-pub(super) fn line(text: &str) -> String {
+pub(super) fn sanitize_line(text: &str) -> String {
     // A long value is cut before it is processed, because a default may be megabytes of JSON.
     let start = text
-        .get(..text.floor_char_boundary(4 * MAX_LINE))
+        .get(..text.floor_char_boundary(4 * MAX_COMMENT_LINE_BYTES))
         .unwrap_or(text);
-    let visible: String = start.chars().filter_map(visible).collect();
+    let visible: String = start.chars().filter_map(visible_char).collect();
     let words: Vec<&str> = visible.split_whitespace().collect();
-    cut(defuse(words.join(" ")), MAX_LINE)
+    truncate(escape_comment_end(words.join(" ")), MAX_COMMENT_LINE_BYTES)
 }
 
 /// A string literal by the rules of JSON. Invisible characters are escaped, not stripped, because the name must stay
 /// the one that the server knows.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn quote_string(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
     for c in text.chars() {
@@ -68,7 +68,7 @@ pub(super) fn quoted(text: &str) -> String {
             '\\' => literal.push_str("\\\\"),
             '\n' => literal.push_str("\\n"),
             '\t' => literal.push_str("\\t"),
-            c if is_unseen(c) => {
+            c if is_invisible(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     literal.push_str(&format!("\\u{unit:04x}"));
                 }
@@ -81,17 +81,17 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// A name as the key of an object type: bare where TypeScript allows it.
-pub(super) fn key(name: &str) -> Cow<'_, str> {
+pub(super) fn property_name(name: &str) -> Cow<'_, str> {
     if is_identifier(name) {
         Cow::Borrowed(name)
     } else {
-        Cow::Owned(quoted(name))
+        Cow::Owned(quote_string(name))
     }
 }
 
 /// Whether two texts are equal apart from case, blanks and punctuation, like the title `Read File` and the name
 /// `read_file`.
-pub(super) fn same_words(a: &str, b: &str) -> bool {
+pub(super) fn equal_ignoring_punctuation(a: &str, b: &str) -> bool {
     let letters = |text: &str| -> Vec<char> {
         text.chars()
             .filter(|c| c.is_alphanumeric())
@@ -102,7 +102,7 @@ pub(super) fn same_words(a: &str, b: &str) -> bool {
 }
 
 /// Escapes `*/`. To be called after stripping, which may join `*` and `/`.
-fn defuse(text: String) -> String {
+fn escape_comment_end(text: String) -> String {
     if text.contains("*/") {
         text.replace("*/", "*\\/")
     } else {
@@ -110,27 +110,27 @@ fn defuse(text: String) -> String {
     }
 }
 
-fn cut(mut text: String, most: usize) -> String {
-    const MARK: &str = " …";
+fn truncate(mut text: String, most: usize) -> String {
+    const TRUNCATION_MARK: &str = " …";
     if text.len() > most {
-        text.truncate(text.floor_char_boundary(most - MARK.len()));
-        text.push_str(MARK);
+        text.truncate(text.floor_char_boundary(most - TRUNCATION_MARK.len()));
+        text.push_str(TRUNCATION_MARK);
     }
     text
 }
 
-fn visible(c: char) -> Option<char> {
+fn visible_char(c: char) -> Option<char> {
     match c {
         '\n' => Some('\n'),
         '\t' => Some(' '),
-        c => (!is_unseen(c)).then_some(c),
+        c => (!is_invisible(c)).then_some(c),
     }
 }
 
 /// Whether a character is invisible to a reader but not to a parser, a terminal or a model: control characters, the
 /// line separators of JavaScript, marks that change the text direction, and invisible fillers and tags. The joiners are
 /// not included, because some scripts need them.
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

@@ -5,15 +5,15 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::members::{Member, Members};
+use super::members::{ServerMember, ServerMembers};
 use super::names::{
-    Collision, collisions, is_path, is_reserved, is_server_name, spell, spell_flat,
+    SpellingCollision, find_collisions, is_path, is_reserved, is_server_name, spell, spell_flat,
 };
-use super::tool::{Declared, Place, declare, unused};
-use super::{ServerDecl, ToolDecl, text};
+use super::tool_declarations::{DeclarationPlace, ToolDeclaration, declare_tool, unused_name};
+use super::{ServerDecl, ToolDecl, sanitize};
 
 /// Global types that are used inside the namespace `Mux`, where a server's type of the same name would hide them.
-const TYPES_IN_USE: &[&str] = &[
+const RESERVED_TYPE_NAMES: &[&str] = &[
     "AnyTool",
     "Array",
     "ContentBlock",
@@ -31,20 +31,20 @@ pub(super) fn type_name(server: &str) -> String {
     if let Some(first) = name.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    if TYPES_IN_USE.contains(&name.as_str()) {
+    if RESERVED_TYPE_NAMES.contains(&name.as_str()) {
         name.push('_');
     }
     name
 }
 
-pub(super) fn declare_all(servers: &[ServerDecl<'_>], out: &mut String) {
+pub(super) fn declare_servers(servers: &[ServerDecl<'_>], out: &mut String) {
     let mut refused = String::new();
     let mut seen = HashSet::new();
     let mut offered: Vec<&ServerDecl<'_>> = Vec::new();
     for server in servers {
         match refusal(server.name, seen.insert(server.name)) {
             Some(why) => {
-                let name = text::line(&text::quoted(server.name));
+                let name = sanitize::sanitize_line(&sanitize::quote_string(server.name));
                 refused.push_str(&format!("// {name} is not offered: {why}.\n"));
             }
             None => offered.push(server),
@@ -59,13 +59,13 @@ pub(super) fn declare_all(servers: &[ServerDecl<'_>], out: &mut String) {
     let mut taken = HashSet::new();
     let types: Vec<String> = offered
         .iter()
-        .map(|server| unused(&type_name(server.name), &mut taken))
+        .map(|server| unused_name(&type_name(server.name), &mut taken))
         .collect();
-    let colliding = collisions(offered.iter().map(|server| server.name));
+    let colliding = find_collisions(offered.iter().map(|server| server.name));
     out.push_str("\ninterface Mux {\n");
     out.push_str(&collision_notes(&colliding, 2));
     for (server, type_name) in offered.iter().zip(&types) {
-        let (key, exact) = keys(server.name, &colliding);
+        let (key, exact) = server_keys(server.name, &colliding);
         for key in std::iter::once(key.as_ref()).chain(exact.as_deref()) {
             out.push_str(&format!("  readonly {key}: Mux.{type_name};\n"));
         }
@@ -98,7 +98,7 @@ fn declare_server(
     let home = format!("Mux.{type_name}");
     out.push_str(&format!("\n  /** The server `{}`.", server.name));
     if let Some(note) = server.note {
-        out.push_str(&format!(" Note: {}", text::line(note)));
+        out.push_str(&format!(" Note: {}", sanitize::sanitize_line(note)));
     }
     out.push_str(&format!(" */\n  interface {type_name} {{\n"));
     match (server.tools.is_empty(), server.note) {
@@ -113,41 +113,41 @@ fn declare_server(
     let tools = server.tools.iter().filter(|tool| seen.insert(tool.name));
     let tools: Vec<&ToolDecl<'_>> = tools.collect();
     let names = || tools.iter().map(|tool| tool.name);
-    let colliding = collisions(names());
+    let colliding = find_collisions(names());
     out.push_str(&collision_notes(&colliding, 4));
-    let members = Members::new(names(), &colliding);
+    let members = ServerMembers::new(names(), &colliding);
     let mut types = String::new();
-    let declared = declared(&tools, &members, &home, &mut types);
+    let declared = declare_tools(&tools, &members, &home, &mut types);
     let has_paths = names().any(is_path);
-    let mut body = Body {
+    let mut body = InterfaceWriter {
         members: &members,
         declared: &declared,
         taken,
         out,
     };
-    body.interface(members.server(), type_name, has_paths);
+    body.write_interface(members.server(), type_name, has_paths);
     if !types.is_empty() {
         out.push_str(&format!("\n  namespace {type_name} {{\n{types}  }}\n"));
     }
 }
 
 /// Declares every tool, in their original order, and appends the types that they name to `types`.
-fn declared(
+fn declare_tools(
     tools: &[&ToolDecl<'_>],
-    members: &Members<'_>,
+    members: &ServerMembers<'_>,
     home: &str,
     types: &mut String,
-) -> Vec<Declared> {
+) -> Vec<ToolDeclaration> {
     let mut taken = HashSet::new();
     let declared = tools.iter().enumerate().map(|(at, tool)| {
-        let place = Place {
+        let place = DeclarationPlace {
             home,
             pad: 4,
             types_pad: 4,
-            column: 4 + method(members.of_tool(at)).len(),
+            column: 4 + method_name(members.member_of_tool(at)).len(),
             taken: &mut taken,
         };
-        let mut declared = declare(tool, place);
+        let mut declared = declare_tool(tool, place);
         // Moved, not copied: the types of a large API are long.
         types.push_str(&std::mem::take(&mut declared.types));
         declared
@@ -156,41 +156,44 @@ fn declared(
 }
 
 /// The method name before the arguments of a tool.
-fn method<'a>(member: &'a Member<'_>) -> Cow<'a, str> {
+fn method_name<'a>(member: &'a ServerMember<'_>) -> Cow<'a, str> {
     match &*member.key {
         // A group that is a tool gets a call signature in its own interface.
         _ if member.is_group() => Cow::Borrowed(""),
         // An unquoted `new` in an interface is a construct signature, not a method.
-        key if member.is_exact || key == "new" => Cow::Owned(text::quoted(key)),
+        key if member.is_exact || key == "new" => Cow::Owned(sanitize::quote_string(key)),
         key => Cow::Borrowed(key),
     }
 }
 
 /// Writes the interfaces of one server and its groups.
-struct Body<'a> {
-    members: &'a Members<'a>,
-    declared: &'a [Declared],
+struct InterfaceWriter<'a> {
+    members: &'a ServerMembers<'a>,
+    declared: &'a [ToolDeclaration],
     /// The names of types that are used in the namespace `Mux`.
     taken: &'a mut HashSet<String>,
     out: &'a mut String,
 }
 
-impl<'a> Body<'a> {
+impl<'a> InterfaceWriter<'a> {
     /// Writes the members of a group, whose interface is opened already, and then its inner groups.
-    fn interface(&mut self, group: &Member<'a>, type_name: &str, has_paths: bool) {
-        let mut groups: Vec<(&Member<'a>, String)> = Vec::new();
-        for member in self.members.of(group) {
+    fn write_interface(&mut self, group: &ServerMember<'a>, type_name: &str, has_paths: bool) {
+        let mut groups: Vec<(&ServerMember<'a>, String)> = Vec::new();
+        for member in self.members.members_of(group) {
             if member.is_group() {
-                let inner = unused(&format!("{type_name}_{}", member.key), self.taken);
-                let key = property(member);
+                let inner = unused_name(&format!("{type_name}_{}", member.key), self.taken);
+                let key = property_key(member);
                 self.out
                     .push_str(&format!("    readonly {key}: Mux.{inner};\n"));
                 groups.push((member, inner));
             } else {
-                self.tool(member);
+                self.write_tool(member);
             }
             for written in &member.written {
-                let (written, key) = (text::quoted(written), text::quoted(&member.key));
+                let (written, key) = (
+                    sanitize::quote_string(written),
+                    sanitize::quote_string(&member.key),
+                );
                 self.out.push_str(&format!(
                     "    readonly {written}: Mux.{type_name}[{key}];\n"
                 ));
@@ -204,53 +207,56 @@ impl<'a> Body<'a> {
         for (group, type_name) in groups {
             self.out
                 .push_str(&format!("\n  interface {type_name} {{\n"));
-            self.tool(group);
-            self.interface(group, &type_name, false);
+            self.write_tool(group);
+            self.write_interface(group, &type_name, false);
         }
     }
 
     /// Writes the method of a tool, or the call signature of a group that is a tool.
-    fn tool(&mut self, member: &Member<'_>) {
+    fn write_tool(&mut self, member: &ServerMember<'_>) {
         if let Some(tool) = member.tool {
             let declared = &self.declared[tool];
             self.out.push_str(&declared.doc.block(4));
-            let method = method(member);
+            let method = method_name(member);
             self.out
                 .push_str(&format!("    {method}{};\n", declared.call));
         }
     }
 }
 
-fn property<'a>(member: &'a Member<'_>) -> Cow<'a, str> {
+fn property_key<'a>(member: &'a ServerMember<'_>) -> Cow<'a, str> {
     match member.is_exact {
-        true => Cow::Owned(text::quoted(&member.key)),
+        true => Cow::Owned(sanitize::quote_string(&member.key)),
         false => Cow::Borrowed(&*member.key),
     }
 }
 
 /// The key of a server and, if it differs, that of the exact name.
-fn keys<'a>(name: &'a str, colliding: &[Collision<'_>]) -> (Cow<'a, str>, Option<String>) {
+fn server_keys<'a>(
+    name: &'a str,
+    colliding: &[SpellingCollision<'_>],
+) -> (Cow<'a, str>, Option<String>) {
     let spelling = spell(name);
     if colliding
         .iter()
         .any(|collision| collision.spelling == spelling)
     {
-        (Cow::Owned(text::quoted(name)), None)
+        (Cow::Owned(sanitize::quote_string(name)), None)
     } else if spelling == name {
         (spelling, None)
     } else {
-        (spelling, Some(text::quoted(name)))
+        (spelling, Some(sanitize::quote_string(name)))
     }
 }
 
-fn collision_notes(colliding: &[Collision<'_>], pad: usize) -> String {
-    let note = |collision: &Collision<'_>| {
+fn collision_notes(colliding: &[SpellingCollision<'_>], pad: usize) -> String {
+    let note = |collision: &SpellingCollision<'_>| {
         let names: Vec<String> = collision
             .names
             .iter()
-            .map(|name| text::quoted(name))
+            .map(|name| sanitize::quote_string(name))
             .collect();
-        let names = text::line(&names.join(", "));
+        let names = sanitize::sanitize_line(&names.join(", "));
         format!(
             "{:pad$}// {names} share a spelling: each goes by its exact name only.\n",
             ""

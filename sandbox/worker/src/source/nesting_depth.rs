@@ -7,10 +7,10 @@
 //! for code.
 
 /// The maximum nesting depth of brackets.
-pub(crate) const MOST: usize = 500;
+pub(crate) const MAX_NESTING_DEPTH: usize = 500;
 
 /// The nesting of a program's brackets.
-pub(crate) struct Nesting {
+pub(crate) struct BracketNesting {
     /// The line and column (in UTF-16 code units), both from 1, of the first bracket that is too deep.
     pub(crate) too_deep: Option<(u32, u32)>,
     /// Whether every closing bracket certainly matches one that the program opened. False for a program with divisions
@@ -18,16 +18,16 @@ pub(crate) struct Nesting {
     pub(crate) balanced: bool,
 }
 
-pub(crate) fn of(source: &str) -> Nesting {
-    let mut scan = Scan {
+pub(crate) fn measure_nesting(source: &str) -> BracketNesting {
+    let mut scan = BracketScanner {
         rest: source,
         open: Vec::new(),
         operand: false,
         balanced: true,
     };
     while let Some(next) = scan.rest.chars().next() {
-        scan.step(next);
-        if scan.open.len() > MOST {
+        scan.scan_token(next);
+        if scan.open.len() > MAX_NESTING_DEPTH {
             let before = &source[..source.len() - scan.rest.len()];
             let line = before.split('\n').count();
             let column = before
@@ -35,13 +35,13 @@ pub(crate) fn of(source: &str) -> Nesting {
                 .next_back()
                 .map_or(0, |line| line.encode_utf16().count());
             let place = |number| u32::try_from(number).unwrap_or(u32::MAX);
-            return Nesting {
+            return BracketNesting {
                 too_deep: Some((place(line), place(column))),
                 balanced: false,
             };
         }
     }
-    Nesting {
+    BracketNesting {
         too_deep: None,
         balanced: scan.balanced && scan.open.is_empty(),
     }
@@ -49,43 +49,43 @@ pub(crate) fn of(source: &str) -> Nesting {
 
 /// The kind of an open bracket, which decides what its closing bracket means.
 #[derive(PartialEq)]
-enum Open {
+enum OpenBracketKind {
     Bracket,
     /// `${` in a template literal, whose text continues after the `}`.
     Template,
 }
 
-struct Scan<'a> {
+struct BracketScanner<'a> {
     rest: &'a str,
-    open: Vec<Open>,
+    open: Vec<OpenBracketKind>,
     /// Whether a value has just ended, so that `/` divides.
     operand: bool,
     balanced: bool,
 }
 
-impl Scan<'_> {
-    fn step(&mut self, next: char) {
+impl BracketScanner<'_> {
+    fn scan_token(&mut self, next: char) {
         match next {
-            '(' | '[' | '{' => self.enter(1, Open::Bracket),
+            '(' | '[' | '{' => self.open_bracket(1, OpenBracketKind::Bracket),
             ')' | ']' | '}' => {
                 self.skip(1);
                 self.operand = true;
                 match self.open.pop() {
-                    Some(Open::Template) => self.template(),
-                    Some(Open::Bracket) => {}
+                    Some(OpenBracketKind::Template) => self.skip_template_text(),
+                    Some(OpenBracketKind::Bracket) => {}
                     None => self.balanced = false,
                 }
             }
             '"' | '\'' => {
                 self.skip(1);
-                self.until(|c| c == next || c == '\n');
+                self.skip_until(|c| c == next || c == '\n');
                 self.operand = true;
             }
             '`' => {
                 self.skip(1);
-                self.template();
+                self.skip_template_text();
             }
-            '/' if self.rest.starts_with("//") => self.until(|c| c == '\n'),
+            '/' if self.rest.starts_with("//") => self.skip_until(|c| c == '\n'),
             '/' if self.rest.starts_with("/*") => {
                 let end = self.rest.find("*/").map_or(self.rest.len(), |at| at + 2);
                 self.skip(end);
@@ -96,13 +96,13 @@ impl Scan<'_> {
                     self.skip(1);
                     self.operand = false;
                 } else {
-                    self.regular_expression();
+                    self.skip_regular_expression();
                 }
             }
             c if c.is_whitespace() => self.skip(c.len_utf8()),
             c if is_word(c) => {
                 let end = self.rest.find(|c| !is_word(c)).unwrap_or(self.rest.len());
-                self.operand = !BEFORE_A_VALUE.contains(&&self.rest[..end]);
+                self.operand = !KEYWORDS_BEFORE_REGEX.contains(&&self.rest[..end]);
                 self.skip(end);
             }
             c => {
@@ -112,7 +112,7 @@ impl Scan<'_> {
         }
     }
 
-    fn enter(&mut self, length: usize, open: Open) {
+    fn open_bracket(&mut self, length: usize, open: OpenBracketKind) {
         self.skip(length);
         self.open.push(open);
         self.operand = false;
@@ -123,7 +123,7 @@ impl Scan<'_> {
     }
 
     /// Skips past the first character for which `ends` is true. `\` escapes the next character.
-    fn until(&mut self, ends: impl Fn(char) -> bool) {
+    fn skip_until(&mut self, ends: impl Fn(char) -> bool) {
         let mut escaped = false;
         for (at, c) in self.rest.char_indices() {
             if !escaped && ends(c) {
@@ -135,7 +135,7 @@ impl Scan<'_> {
     }
 
     /// Skips the text of a template literal up to its end or its next `${`.
-    fn template(&mut self) {
+    fn skip_template_text(&mut self) {
         let mut escaped = false;
         for (at, c) in self.rest.char_indices() {
             if !escaped && c == '`' {
@@ -144,17 +144,17 @@ impl Scan<'_> {
                 return;
             }
             if !escaped && self.rest[at..].starts_with("${") {
-                return self.enter(at + 2, Open::Template);
+                return self.open_bracket(at + 2, OpenBracketKind::Template);
             }
             escaped = !escaped && c == '\\';
         }
         self.rest = "";
     }
 
-    fn regular_expression(&mut self) {
+    fn skip_regular_expression(&mut self) {
         self.skip(1);
         let class = std::cell::Cell::new(false);
-        self.until(|c| {
+        self.skip_until(|c| {
             match c {
                 '[' => class.set(true),
                 ']' => class.set(false),
@@ -167,7 +167,7 @@ impl Scan<'_> {
 }
 
 /// Keywords after which `/` begins a regular expression.
-const BEFORE_A_VALUE: &[&str] = &[
+const KEYWORDS_BEFORE_REGEX: &[&str] = &[
     "return",
     "typeof",
     "case",
@@ -203,10 +203,16 @@ mod tests {
             ("f({a:[", "]})"),
         ] {
             let brackets = if open.starts_with('f') { 3 } else { 1 };
-            let most = MOST / brackets;
-            assert_eq!(of(&nested(open, close, most)).too_deep, None, "{open}");
+            let most = MAX_NESTING_DEPTH / brackets;
+            assert_eq!(
+                measure_nesting(&nested(open, close, most)).too_deep,
+                None,
+                "{open}"
+            );
             assert!(
-                of(&nested(open, close, most + 1)).too_deep.is_some(),
+                measure_nesting(&nested(open, close, most + 1))
+                    .too_deep
+                    .is_some(),
                 "{open}"
             );
         }
@@ -214,7 +220,7 @@ mod tests {
 
     #[test]
     fn brackets_in_text_are_not_counted() {
-        let many = "(".repeat(MOST + 1);
+        let many = "(".repeat(MAX_NESTING_DEPTH + 1);
         for text in [
             format!("'{many}'"),
             format!("\"\\\"{many}\""),
@@ -223,16 +229,20 @@ mod tests {
             format!("// {many}\n1"),
             format!("/* {many} */"),
             format!("return /[/{many}]/.test(x)"),
-            "f(1)\n".repeat(10 * MOST),
+            "f(1)\n".repeat(10 * MAX_NESTING_DEPTH),
         ] {
-            assert_eq!(of(&text).too_deep, None, "{text}");
+            assert_eq!(measure_nesting(&text).too_deep, None, "{text}");
         }
-        assert!(of(&format!("a / b; {many} / c")).too_deep.is_some());
+        assert!(
+            measure_nesting(&format!("a / b; {many} / c"))
+                .too_deep
+                .is_some()
+        );
     }
 
     #[test]
     fn position_is_that_of_the_first_bracket_that_is_too_deep() {
-        let source = format!("/* 𝒳 */\n{}", "[".repeat(MOST + 5));
-        assert_eq!(of(&source).too_deep, Some((2, 501)));
+        let source = format!("/* 𝒳 */\n{}", "[".repeat(MAX_NESTING_DEPTH + 5));
+        assert_eq!(measure_nesting(&source).too_deep, Some((2, 501)));
     }
 }

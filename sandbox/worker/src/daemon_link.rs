@@ -18,18 +18,18 @@ use tokio::sync::mpsc;
 use crate::lockdown;
 
 /// Frames from the daemon, in order.
-pub(crate) type Frames = mpsc::UnboundedReceiver<ToWorker>;
+pub(crate) type FrameReceiver = mpsc::UnboundedReceiver<ToWorker>;
 
 /// Standard input, which is a socket. It is used directly, so that there is no second descriptor for it.
-struct Socket;
+struct StdinSocket;
 
-impl Read for Socket {
+impl Read for StdinSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(unistd::read(io::stdin(), buffer)?)
     }
 }
 
-impl Write for Socket {
+impl Write for StdinSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(unistd::write(io::stdin(), bytes)?)
     }
@@ -41,13 +41,13 @@ impl Write for Socket {
 
 /// The writing end. Not `Send`: only the script's thread writes, so frames cannot interleave.
 #[derive(Clone)]
-pub(crate) struct Link {
+pub(crate) struct DaemonLink {
     _of_one_thread: std::marker::PhantomData<*const ()>,
 }
 
-impl Link {
+impl DaemonLink {
     /// Starts the thread that reads the socket.
-    pub(crate) fn open() -> io::Result<(Self, Frames)> {
+    pub(crate) fn open() -> io::Result<(Self, FrameReceiver)> {
         let kind = SFlag::from_bits_truncate(fstat(io::stdin())?.st_mode) & SFlag::S_IFMT;
         if kind != SFlag::S_IFSOCK {
             return Err(io::Error::other("standard input is not a socket"));
@@ -57,7 +57,7 @@ impl Link {
             .name("mux-link".into())
             .spawn(move || {
                 loop {
-                    match read_frame(&mut Socket) {
+                    match read_frame(&mut StdinSocket) {
                         Ok(Some(frame)) => {
                             if sender.send(frame).is_err() {
                                 break;
@@ -65,12 +65,12 @@ impl Link {
                         }
                         Ok(None) => break,
                         Err(e) => {
-                            lockdown::complain(&format!("mux-worker cannot read from muxd: {e}"));
+                            lockdown::log_line(&format!("mux-worker cannot read from muxd: {e}"));
                             break;
                         }
                     }
                 }
-                lockdown::leave();
+                lockdown::exit_process();
             })?;
         let link = Self {
             _of_one_thread: std::marker::PhantomData,
@@ -80,6 +80,6 @@ impl Link {
 
     /// Writes a frame. Blocks while the socket is full, which is the back-pressure on a script that sends too much.
     pub(crate) fn send(&self, frame: &FromWorker) -> Result<(), FrameError> {
-        write_frame(&mut Socket, frame)
+        write_frame(&mut StdinSocket, frame)
     }
 }

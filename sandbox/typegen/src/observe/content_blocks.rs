@@ -6,12 +6,12 @@
 use serde_json::{Map, Value};
 
 /// Members that any content block may have besides its own.
-const COMMON: &[&str] = &["type", "annotations", "_meta"];
+const COMMON_MEMBERS: &[&str] = &["type", "annotations", "_meta"];
 
-pub(super) fn is_part(object: &Map<String, Value>) -> bool {
+pub(super) fn is_content_block(object: &Map<String, Value>) -> bool {
     let text = |name: &str| object.get(name).is_some_and(Value::is_string);
     let only = |own: &[&str]| {
-        let known = |name: &String| [COMMON, own].concat().contains(&name.as_str());
+        let known = |name: &String| [COMMON_MEMBERS, own].concat().contains(&name.as_str());
         object.keys().all(known)
     };
     match object.get("type").and_then(Value::as_str) {
@@ -19,7 +19,7 @@ pub(super) fn is_part(object: &Map<String, Value>) -> bool {
         Some("image" | "audio") => text("data") && text("mimeType") && only(&["data", "mimeType"]),
         Some("resource") => {
             let resource = object.get("resource").and_then(Value::as_object);
-            only(&["resource"]) && resource.is_some_and(is_resource)
+            only(&["resource"]) && resource.is_some_and(is_resource_contents)
         }
         Some("resource_link") => {
             let own = [
@@ -37,7 +37,7 @@ pub(super) fn is_part(object: &Map<String, Value>) -> bool {
     }
 }
 
-fn is_resource(object: &Map<String, Value>) -> bool {
+fn is_resource_contents(object: &Map<String, Value>) -> bool {
     let text = |name: &str| object.get(name).is_some_and(Value::is_string);
     text("uri") && (text("text") || text("blob"))
 }

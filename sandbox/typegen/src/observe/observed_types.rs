@@ -3,45 +3,45 @@
 //! Invariant: every message of the checker about an observed type names `Seen`, so that a reader can tell it from a
 //! declared type: every object is marked, and so is a result without objects.
 
-use super::super::doc::Doc;
+use super::super::doc::ValueDoc;
 use super::super::ir::{Member, Object as ObjectType, Type, Variant};
-use super::fields::Object;
-use super::node::{ANY, BOOLEAN, NULL, NUMBER, Node, PART, STRING};
+use super::object_shape::ObjectShape;
+use super::shape_node::{ANY, BOOLEAN, NULL, NUMBER, PART, STRING, ShapeNode};
 
 /// The type of whole results; `None` if nothing is known.
-pub(super) fn result(node: &Node) -> Option<Type> {
-    let ty = match ty(node) {
+pub(super) fn result_type_of(node: &ShapeNode) -> Option<Type> {
+    let ty = match type_of_node(node) {
         Type::Any => return None,
         Type::Union(variants) => {
             let marked = |variant: Variant| Variant {
-                ty: marked(variant.ty),
+                ty: mark_as_seen(variant.ty),
                 ..variant
             };
             Type::Union(variants.into_iter().map(marked).collect())
         }
-        ty => marked(ty),
+        ty => mark_as_seen(ty),
     };
     Some(ty)
 }
 
-fn marked(ty: Type) -> Type {
-    if ty == Type::Null || names_seen(&ty) {
+fn mark_as_seen(ty: Type) -> Type {
+    if ty == Type::Null || contains_seen(&ty) {
         ty
     } else {
         Type::Seen(Box::new(ty))
     }
 }
 
-fn names_seen(ty: &Type) -> bool {
+fn contains_seen(ty: &Type) -> bool {
     match ty {
         Type::Seen(_) => true,
-        Type::Array(items) => names_seen(items),
-        Type::Union(variants) => variants.iter().any(|variant| names_seen(&variant.ty)),
+        Type::Array(items) => contains_seen(items),
+        Type::Union(variants) => variants.iter().any(|variant| contains_seen(&variant.ty)),
         _ => false,
     }
 }
 
-fn ty(node: &Node) -> Type {
+fn type_of_node(node: &ShapeNode) -> Type {
     // Objects beside content blocks: the open members of content blocks would hide the observed ones.
     if node.has(ANY) || (node.has(PART) && node.object.is_some()) {
         return Type::Any;
@@ -60,12 +60,12 @@ fn ty(node: &Node) -> Type {
     types.extend(
         node.items
             .as_ref()
-            .map(|items| Type::Array(Box::new(ty(items)))),
+            .map(|items| Type::Array(Box::new(type_of_node(items)))),
     );
     types.extend(
         node.object
             .as_ref()
-            .map(|object| Type::Seen(Box::new(object_type(object)))),
+            .map(|object| Type::Seen(Box::new(type_of_object(object)))),
     );
     // Null alone does not tell which other values are possible.
     if types.is_empty() {
@@ -76,31 +76,31 @@ fn ty(node: &Node) -> Type {
     }
     Type::union(types.into_iter().map(|ty| Variant {
         ty,
-        doc: Doc::default(),
+        doc: ValueDoc::default(),
     }))
 }
 
-fn object_type(object: &Object) -> Type {
+fn type_of_object(object: &ObjectShape) -> Type {
     let member = |name: &str, optional, node| Member {
         name: name.to_owned(),
         optional,
-        ty: ty(node),
-        doc: Doc::default(),
+        ty: type_of_node(node),
+        doc: ValueDoc::default(),
     };
     Type::Object(match object {
         // An empty object tells nothing about its fields, like an empty array about its items.
-        Object::Fields(fields) if fields.is_empty() => ObjectType {
+        ObjectShape::Fields(fields) if fields.is_empty() => ObjectType {
             members: Vec::new(),
-            index: Some(Box::new(member("", true, &Node::default()))),
+            index: Some(Box::new(member("", true, &ShapeNode::default()))),
         },
-        Object::Fields(fields) => ObjectType {
+        ObjectShape::Fields(fields) => ObjectType {
             members: fields
                 .iter()
                 .map(|(name, field)| member(name, field.optional, &field.node))
                 .collect(),
             index: None,
         },
-        Object::Map(node) => ObjectType {
+        ObjectShape::Map(node) => ObjectType {
             members: Vec::new(),
             index: Some(Box::new(member("", true, node))),
         },

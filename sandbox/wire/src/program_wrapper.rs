@@ -4,14 +4,14 @@
 //! line shift, by the length of [`PREFIX`], which is ASCII.
 
 /// Precedes the first line and makes `await` and `return` legal.
-pub const PREFIX: &str = "(async () => { \"use strict\"; ";
+pub const WRAPPER_PREFIX: &str = "(async () => { \"use strict\"; ";
 
 /// Follows the last line.
-pub const SUFFIX: &str = "\n})";
+pub const WRAPPER_SUFFIX: &str = "\n})";
 
 /// The source with what may enclose a program blanked out: a byte-order mark, a `#!` line, a Markdown fence. Line
 /// numbers do not change.
-pub fn without_frame(source: &str) -> String {
+pub fn strip_bom_hashbang_and_fence(source: &str) -> String {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let mut lines: Vec<&str> = source.split('\n').collect();
     if lines.first().is_some_and(|line| line.starts_with("#!")) {
@@ -59,7 +59,7 @@ mod tests {
             ("```py\nreturn 1\n```", "```py\nreturn 1\n```"),
             ("```", "```"),
         ] {
-            assert_eq!(without_frame(source), plain, "{source:?}");
+            assert_eq!(strip_bom_hashbang_and_fence(source), plain, "{source:?}");
         }
     }
 }

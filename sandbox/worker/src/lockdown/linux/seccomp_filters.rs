@@ -15,37 +15,45 @@ use seccompiler::{
     SeccompRule, apply_filter_all_threads,
 };
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Applies both filters. Returns the name of each, and whether it is active.
-pub(super) fn filter() -> [(&'static str, bool); 2] {
+pub(super) fn apply_filters() -> [(&'static str, bool); 2] {
     let apply = |program: Option<BpfProgram>| {
         program.is_some_and(|program| apply_filter_all_threads(&program).is_ok())
     };
     [
-        ("seccomp_deadly", apply(deadly_program())),
+        ("seccomp_deadly", apply(killing_program())),
         ("seccomp", apply(refusing_program())),
     ]
 }
 
-fn deadly_program() -> Option<BpfProgram> {
-    compile(deadly()?, SeccompAction::Allow, SeccompAction::KillProcess)
+fn killing_program() -> Option<BpfProgram> {
+    compile_filter(
+        killing_rules()?,
+        SeccompAction::Allow,
+        SeccompAction::KillProcess,
+    )
 }
 
 fn refusing_program() -> Option<BpfProgram> {
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    compile(allowed()?, refuse, SeccompAction::Allow)
+    compile_filter(allowed_rules()?, refuse, SeccompAction::Allow)
 }
 
 /// Compiles a filter. `None` on an architecture that the crate does not support.
-fn compile(rules: Rules, otherwise: SeccompAction, listed: SeccompAction) -> Option<BpfProgram> {
+fn compile_filter(
+    rules: SyscallRules,
+    otherwise: SeccompAction,
+    listed: SeccompAction,
+) -> Option<BpfProgram> {
     let filter = SeccompFilter::new(rules, otherwise, listed, ARCH.try_into().ok()?).ok()?;
     filter.try_into().ok()
 }
 
 /// Calls that this process makes only if it was taken over.
-fn deadly() -> Option<Rules> {
-    let mut rules: Rules = BTreeMap::new();
+fn killing_rules() -> Option<SyscallRules> {
+    let mut rules: SyscallRules = BTreeMap::new();
     for call in [
         // Network and other programs.
         libc::SYS_socket,
@@ -97,13 +105,13 @@ fn deadly() -> Option<Rules> {
     // A new process; a new thread is refused by the second filter.
     let thread = SeccompCmpOp::MaskedEq(u64::from(libc::CLONE_THREAD.unsigned_abs()));
     let not_a_thread = SeccompCondition::new(0, SeccompCmpArgLen::Dword, thread, 0).ok()?;
-    rules.insert(libc::SYS_clone, vec![rule(&[not_a_thread])?]);
+    rules.insert(libc::SYS_clone, vec![rule_with(&[not_a_thread])?]);
     Some(rules)
 }
 
 /// Calls that the engine, the allocator and the socket need.
-fn allowed() -> Option<Rules> {
-    let mut rules: Rules = BTreeMap::new();
+fn allowed_rules() -> Option<SyscallRules> {
+    let mut rules: SyscallRules = BTreeMap::new();
     for call in [
         libc::SYS_read,
         libc::SYS_readv,
@@ -158,14 +166,19 @@ fn allowed() -> Option<Rules> {
         rules.insert(call, Vec::new());
     }
     let own = u64::from(process::id());
-    rules.insert(libc::SYS_tgkill, vec![rule(&[int(0, own)?])?]);
+    rules.insert(libc::SYS_tgkill, vec![rule_with(&[int_equals(0, own)?])?]);
     // Limits may be read, to find the size of a stack, but not set.
     let nothing_new =
         SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, 0).ok()?;
-    rules.insert(libc::SYS_prlimit64, vec![rule(&[int(0, 0)?, nothing_new])?]);
+    rules.insert(
+        libc::SYS_prlimit64,
+        vec![rule_with(&[int_equals(0, 0)?, nothing_new])?],
+    );
     let several = |argument: u8, values: &[libc::c_int]| -> Option<Vec<SeccompRule>> {
         let values = values.iter().map(|value| u64::from(value.unsigned_abs()));
-        values.map(|value| rule(&[int(argument, value)?])).collect()
+        values
+            .map(|value| rule_with(&[int_equals(argument, value)?]))
+            .collect()
     };
     let names = several(0, &[libc::PR_SET_NAME, libc::PR_SET_VMA])?;
     rules.insert(libc::SYS_prctl, names);
@@ -175,11 +188,11 @@ fn allowed() -> Option<Rules> {
 }
 
 /// The condition that the argument with this index, as a C `int`, has this value.
-fn int(argument: u8, value: u64) -> Option<SeccompCondition> {
+fn int_equals(argument: u8, value: u64) -> Option<SeccompCondition> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).ok()
 }
 
-fn rule(conditions: &[SeccompCondition]) -> Option<SeccompRule> {
+fn rule_with(conditions: &[SeccompCondition]) -> Option<SeccompRule> {
     SeccompRule::new(conditions.to_vec()).ok()
 }
 
@@ -221,7 +234,7 @@ mod tests {
         reason = "a filter stays for good, so that it takes a process of its own"
     )]
     fn dies(what: &str, deed: impl FnOnce()) {
-        let filter = deadly_program().unwrap();
+        let filter = killing_program().unwrap();
         // SAFETY: the child makes a few system calls and ends; it takes no lock that another thread
         // of this process may hold.
         match unsafe { fork() }.unwrap() {

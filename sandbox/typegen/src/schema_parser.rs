@@ -7,22 +7,22 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::doc::Doc;
-use super::inline::settle;
+use super::doc::ValueDoc;
+use super::inline::mark_inline_definitions;
 use super::ir::{Member, Object, Tuple, Type, Variant};
-use super::refs::{Definition, References};
-use super::text;
+use super::references::{SchemaDefinition, SchemaReferences};
+use super::sanitize;
 
 /// The maximum nesting depth of schemas and of written types; anything deeper is `unknown`.
-pub(super) const MAX_DEPTH: usize = 64;
+pub(super) const MAX_SCHEMA_DEPTH: usize = 64;
 
 /// The note on an `unknown` that is nested too deeply.
-pub(super) const TOO_DEEP: &str = "nested deeper than 64 levels";
+pub(super) const TOO_DEEP_NOTE: &str = "nested deeper than 64 levels";
 
 /// Parses a schema to its definitions. The first is the schema itself, called `name` if it needs a name.
-pub(super) fn parse(schema: &Value, name: &str) -> Vec<Definition> {
-    let mut parser = Parser {
-        references: References::new(schema, name),
+pub(super) fn parse_schema(schema: &Value, name: &str) -> Vec<SchemaDefinition> {
+    let mut parser = SchemaParser {
+        references: SchemaReferences::new(schema, name),
     };
     let mut definitions = Vec::new();
     while let Some((name, target)) = parser.references.target(definitions.len()) {
@@ -32,56 +32,59 @@ pub(super) fn parse(schema: &Value, name: &str) -> Vec<Definition> {
         let doc = if definitions.is_empty() {
             doc.untitled()
         } else {
-            doc.settle(&name)
+            doc.resolve_title(&name)
         };
-        definitions.push(Definition {
+        definitions.push(SchemaDefinition {
             name,
             body,
             doc,
             inline: false,
         });
     }
-    settle(&mut definitions);
+    mark_inline_definitions(&mut definitions);
     definitions
 }
 
-pub(super) struct Parser<'a> {
-    references: References<'a>,
+pub(super) struct SchemaParser<'a> {
+    references: SchemaReferences<'a>,
 }
 
-impl Parser<'_> {
-    pub(super) fn schema(&mut self, schema: &Value, depth: usize) -> (Type, Doc) {
+impl SchemaParser<'_> {
+    pub(super) fn schema(&mut self, schema: &Value, depth: usize) -> (Type, ValueDoc) {
         let map = match schema {
-            _ if depth > MAX_DEPTH => {
-                return (Type::Unknown(Some(TOO_DEEP.to_owned())), Doc::default());
+            _ if depth > MAX_SCHEMA_DEPTH => {
+                return (
+                    Type::Unknown(Some(TOO_DEEP_NOTE.to_owned())),
+                    ValueDoc::default(),
+                );
             }
-            Value::Bool(false) => return (Type::Never, Doc::default()),
+            Value::Bool(false) => return (Type::Never, ValueDoc::default()),
             Value::Object(map) => map,
-            _ => return (Type::Unknown(None), Doc::default()),
+            _ => return (Type::Unknown(None), ValueDoc::default()),
         };
-        let mut doc = Doc::of(map);
+        let mut doc = ValueDoc::of(map);
         let mut parts = Vec::new();
         if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
             parts.push(self.references.resolve(reference));
         }
         parts.push(if let Some(constant) = map.get("const") {
-            literal(constant, depth)
-        } else if let Some(values) = non_empty(map, "enum") {
+            literal_type(constant, depth)
+        } else if let Some(values) = non_empty_list(map, "enum") {
             Type::union(
                 values
                     .iter()
-                    .map(|value| variant(literal(value, depth), Doc::default())),
+                    .map(|value| variant(literal_type(value, depth), ValueDoc::default())),
             )
         } else {
             self.typed(map, depth, &mut doc)
         });
-        for part in non_empty(map, "allOf").into_iter().flatten() {
+        for part in non_empty_list(map, "allOf").into_iter().flatten() {
             let (ty, inner) = self.schema(part, depth + 1);
             doc.absorb(inner);
             parts.push(ty);
         }
         for keyword in ["anyOf", "oneOf"] {
-            if let Some(schemas) = non_empty(map, keyword) {
+            if let Some(schemas) = non_empty_list(map, keyword) {
                 parts.push(self.alternatives(schemas, depth, &mut doc));
             }
         }
@@ -91,14 +94,14 @@ impl Parser<'_> {
     }
 
     /// A union. If only one alternative is not null, its documentation moves to the union.
-    fn alternatives(&mut self, schemas: &[Value], depth: usize, doc: &mut Doc) -> Type {
+    fn alternatives(&mut self, schemas: &[Value], depth: usize, doc: &mut ValueDoc) -> Type {
         let variants = schemas.iter().map(|schema| {
             let (ty, doc) = self.schema(schema, depth + 1);
             let name = match &ty {
                 Type::Literal(literal) => literal,
                 _ => "",
             };
-            let doc = doc.settle(name);
+            let doc = doc.resolve_title(name);
             variant(ty, doc)
         });
         let mut variants: Vec<Variant> = variants.collect();
@@ -112,7 +115,7 @@ impl Parser<'_> {
     }
 
     /// The type by the keyword `type`, or guessed from other keywords if that is missing.
-    fn typed(&mut self, map: &Map<String, Value>, depth: usize, doc: &mut Doc) -> Type {
+    fn typed(&mut self, map: &Map<String, Value>, depth: usize, doc: &mut ValueDoc) -> Type {
         let has = |keywords: &[&str]| keywords.iter().any(|keyword| map.contains_key(*keyword));
         let names: Vec<&str> = match map.get("type") {
             Some(Value::String(name)) => vec![name],
@@ -143,23 +146,23 @@ impl Parser<'_> {
         });
         Type::union(
             types
-                .map(|ty| variant(ty, Doc::default()))
+                .map(|ty| variant(ty, ValueDoc::default()))
                 .collect::<Vec<_>>(),
         )
     }
 }
 
 /// The literal type whose only value is `value`.
-fn literal(value: &Value, depth: usize) -> Type {
+fn literal_type(value: &Value, depth: usize) -> Type {
     match value {
-        _ if depth > MAX_DEPTH => Type::Unknown(Some(TOO_DEEP.to_owned())),
+        _ if depth > MAX_SCHEMA_DEPTH => Type::Unknown(Some(TOO_DEEP_NOTE.to_owned())),
         Value::Null => Type::Null,
-        Value::String(string) => Type::Literal(text::quoted(string)),
+        Value::String(string) => Type::Literal(sanitize::quote_string(string)),
         Value::Bool(_) | Value::Number(_) => Type::Literal(value.to_string()),
         Value::Array(values) => {
             let items: Vec<Type> = values
                 .iter()
-                .map(|value| literal(value, depth + 1))
+                .map(|value| literal_type(value, depth + 1))
                 .collect();
             Type::Tuple(Tuple {
                 required: items.len(),
@@ -171,8 +174,8 @@ fn literal(value: &Value, depth: usize) -> Type {
             let member = |(name, value): (&String, &Value)| Member {
                 name: name.clone(),
                 optional: false,
-                ty: literal(value, depth + 1),
-                doc: Doc::default(),
+                ty: literal_type(value, depth + 1),
+                doc: ValueDoc::default(),
             };
             Type::Object(Object {
                 members: map.iter().map(member).collect(),
@@ -182,12 +185,15 @@ fn literal(value: &Value, depth: usize) -> Type {
     }
 }
 
-pub(super) fn variant(ty: Type, doc: Doc) -> Variant {
+pub(super) fn variant(ty: Type, doc: ValueDoc) -> Variant {
     Variant { ty, doc }
 }
 
 /// The list under `keyword`. An empty list counts as missing, contrary to the standard.
-pub(super) fn non_empty<'a>(map: &'a Map<String, Value>, keyword: &str) -> Option<&'a [Value]> {
+pub(super) fn non_empty_list<'a>(
+    map: &'a Map<String, Value>,
+    keyword: &str,
+) -> Option<&'a [Value]> {
     map.get(keyword)
         .and_then(Value::as_array)
         .map(Vec::as_slice)
