@@ -30,6 +30,7 @@ mod once;
 mod openapi;
 mod orphans;
 mod ownership;
+mod packages;
 mod pins;
 mod policy;
 mod pool;

@@ -2,15 +2,18 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use mux_tests::{
-    TestEnv,
+    Running, TestEnv, editors,
     env::{binary, output},
+    fake_programs::{fake_program, fake_programs},
+    left_out,
 };
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 const BUILD: &str = env!("CARGO_PKG_VERSION");
@@ -20,22 +23,24 @@ fn programs(env: &TestEnv, worker: &str) -> PathBuf {
     let folder = env.path("programs");
     fs::create_dir(&folder).unwrap();
     symlink(binary("mux"), folder.join("mux")).unwrap();
-    for (name, said) in [
-        ("muxd", format!("muxd {BUILD} (contract 5)")),
-        ("mux-worker", worker.to_owned()),
-    ] {
-        let path = folder.join(name);
-        fs::write(&path, format!("#!/bin/sh\necho '{said}'\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    }
+    fake_program(&folder.join("muxd"), &format!("muxd {BUILD} (contract 5)"));
+    fake_program(&folder.join("mux-worker"), worker);
     folder
 }
 
+fn script(name: &str) -> Command {
+    Command::new(editors::source("scripts").join(name))
+}
+
 fn release(env: &TestEnv, programs: &Path) -> mux_tests::Output {
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut command = Command::new(top.join("scripts/release"));
+    let mut command = script("release");
     command.arg("--binaries").arg(programs);
     output(command.arg("--out").arg(env.path("out")))
+}
+
+fn sha256(path: &Path) -> String {
+    let digest = Sha256::digest(fs::read(path).unwrap());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]
@@ -47,10 +52,13 @@ fn archive_contains_every_file_and_its_checksum_is_right() {
     let top = name.strip_suffix(".tar.gz").unwrap();
     assert!(top.starts_with(&format!("mux-{BUILD}-")), "{name}");
 
-    let sum = fs::read_to_string(archive.with_file_name(format!("{name}.sha256"))).unwrap();
-    let digest = Sha256::digest(fs::read(&archive).unwrap());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(sum.split_whitespace().collect::<Vec<_>>(), [&digest, &name]);
+    let sums = fs::read_to_string(archive.with_file_name("SHA256SUMS")).unwrap();
+    let others = ["-symbols.tar.gz", ".cdx.json"].map(|ending| format!("{top}{ending}"));
+    for file in others.iter().chain([&name]) {
+        let digest = sha256(&archive.with_file_name(file));
+        assert!(sums.contains(&format!("{digest}  {file}\n")), "{sums}");
+    }
+    assert_eq!(sums.lines().count(), 3, "{sums}");
 
     let listed = output(Command::new("tar").arg("-tzf").arg(&archive)).ok();
     let listed: Vec<&str> = listed.stdout.lines().collect();
@@ -70,6 +78,7 @@ fn archive_contains_every_file_and_its_checksum_is_right() {
         "LICENSE",
         "docs/tutorial.md",
         "LICENCES.txt",
+        "sbom.cdx.json",
     ] {
         let path = format!("{top}/{file}");
         assert!(
@@ -100,6 +109,25 @@ fn archive_contains_every_file_and_its_checksum_is_right() {
     ] {
         assert!(licences.contains(part), "{part:?}");
     }
+    let sbom = fs::read_to_string(unpacked.join("sbom.cdx.json")).unwrap();
+    let sbom: Value = serde_json::from_str(&sbom).unwrap();
+    assert_eq!(sbom["bomFormat"], "CycloneDX");
+    assert_eq!(sbom["specVersion"], "1.5");
+    let parts = sbom["metadata"]["component"]["components"]
+        .as_array()
+        .unwrap();
+    let mux = parts.iter().find(|part| part["name"] == "mux").unwrap();
+    assert_eq!(
+        mux["hashes"][0]["content"],
+        sha256(&unpacked.join("bin/mux"))
+    );
+    for component in sbom["components"].as_array().unwrap() {
+        let hash = component["hashes"][0]["content"].as_str().unwrap();
+        assert_eq!(hash.len(), 64, "{component}");
+        assert!(component["licenses"][0]["expression"].is_string());
+        let purl = component["purl"].as_str().unwrap();
+        assert!(purl.starts_with("pkg:cargo/"), "{purl}");
+    }
     let page = fs::read_to_string(unpacked.join("share/man/man1/mux-run.1")).unwrap();
     assert!(page.contains("\\-\\-timeout"), "{page}");
     // The unpacked `mux` finds the worker in its own folder.
@@ -113,6 +141,59 @@ fn programs_of_different_builds_are_not_released_together() {
     let programs = programs(&env, "mux-worker 0.0.1 (engine v8 1.2.3)");
     release(&env, &programs).fails(1, &["mux-worker is not", BUILD]);
     assert!(!env.path("out").exists());
+}
+
+#[test]
+fn release_of_the_same_programs_has_the_same_bytes_and_a_valid_signature() {
+    if Command::new("ssh-keygen").arg("-?").output().is_err() {
+        left_out("signatures of releases", "there is no ssh-keygen");
+        return;
+    }
+    let env = TestEnv::new();
+    fake_programs(&env.path("programs"), BUILD);
+    let key = env.path("key");
+    let mut keygen = Command::new("ssh-keygen");
+    keygen
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(&key);
+    output(&mut keygen).ok();
+    for out in ["one", "other"] {
+        let mut command = script("release");
+        command.arg("--binaries").arg(env.path("programs"));
+        command.arg("--out").arg(env.path(out));
+        output(command.arg("--key").arg(&key)).ok();
+    }
+    for file in ["SHA256SUMS", "SHA256SUMS.sig"] {
+        let [one, other] = ["one", "other"].map(|out| fs::read(env.path(out).join(file)).unwrap());
+        assert_eq!(one, other, "{file}");
+    }
+    let public = fs::read_to_string(env.path("key.pub")).unwrap();
+    fs::write(env.path("signers"), format!("release {public}")).unwrap();
+    let mut verify = Command::new("ssh-keygen");
+    verify.args(["-Y", "verify", "-n", "muxd", "-I", "release", "-f"]);
+    verify.arg(env.path("signers")).arg("-s");
+    verify.arg(env.path("one/SHA256SUMS.sig"));
+    let sums = fs::File::open(env.path("one/SHA256SUMS")).unwrap();
+    output_of_input(&mut verify, sums).ok();
+    // A file with other content than the one that was signed.
+    let other = fs::File::open(env.path("signers")).unwrap();
+    assert_ne!(output_of_input(&mut verify, other).code, 0);
+}
+
+/// Runs a program to its end with a file as its standard input.
+fn output_of_input(command: &mut Command, input: fs::File) -> mux_tests::Output {
+    Running::start_as_is(command.stdin(input)).wait()
+}
+
+#[test]
+fn release_script_explains_its_arguments() {
+    let help = output(script("release").arg("--help")).ok().stdout;
+    for part in ["--binaries", "--key", "SHA256SUMS.sig", "-symbols.tar.gz"] {
+        assert!(help.contains(part), "{help}");
+    }
+    output(script("release").arg("--nonsense")).fails(1, &["unknown argument: --nonsense"]);
+    let key = ["--key", "/nowhere/key"];
+    output(script("release").args(key)).fails(1, &["cannot read the signing key /nowhere/key"]);
 }
 
 #[test]

@@ -7,7 +7,8 @@
 //! - `env` is one home and the commands run in it; `process` inspects processes, `running` is a program in the
 //!   background, and `pool` a pool of workers without a daemon.
 //! - `agent` speaks MCP to `mux mcp`, `frames` speaks to the daemon's socket, `clients` and `editors` run third-party
-//!   clients and the editor packages, `fake_daemon` gives clients prepared responses.
+//!   clients and the editor packages, `fake_daemon` gives clients prepared responses, `fake_programs` stand in for large
+//!   binaries.
 //! - `authority`, `web`, `proxy` and `graphql` are servers; `browser` drives a real browser.
 //! - `golden` compares with recorded text; `snapshot` makes homes with or without V8 snapshots.
 //! - `canary` limits the daemon's longest poll and memory growth, `chance` and `dice` are seeded randomness, `left_out`
@@ -25,6 +26,7 @@ pub mod dice;
 pub mod editors;
 pub mod env;
 mod fake_daemon;
+pub mod fake_programs;
 pub mod frames;
 pub mod golden;
 pub mod graphql;

@@ -62,6 +62,11 @@ fn commands(env: &TestEnv, words: &[&str]) -> Vec<String> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     listed
         .take_while(|line| !line.is_empty())
+        // A long description continues on a line that is indented further.
+        .filter_map(|line| {
+            line.strip_prefix("  ")
+                .filter(|line| !line.starts_with(' '))
+        })
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
         .filter(|name| name != "help")
         .collect()

@@ -1,4 +1,4 @@
-//! Checks the programs that `mux` starts: `muxd`, and `mux-worker` through it.
+//! Checks the programs that `mux` starts: `muxd`, and `mux-worker` through it, and says how they were installed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +7,8 @@ use mux_proto::variables;
 use super::CheckGroup;
 
 const PROGRAMS_GROUP: &str = "programs";
+/// The file in which a package says how muxd was installed, from the parent of the directory of the programs.
+const INSTALLED_BY_FILE: &str = "share/mux/installed-by";
 
 /// `muxd` and `worker` are the paths that the environment names, if any.
 pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> CheckGroup {
@@ -19,7 +21,33 @@ pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> 
         worker,
         muxd.as_deref(),
     );
+    let own = std::env::current_exe().and_then(|path| path.canonicalize());
+    if let Some(how) = own.ok().and_then(|path| installation(&path)) {
+        group.ok(how);
+    }
     group
+}
+
+/// How the program was installed, and how to update it. `None` for an unpacked archive and a build of one's own.
+fn installation(program: &Path) -> Option<String> {
+    let directory = program.parent()?;
+    let marker = directory.parent()?.join(INSTALLED_BY_FILE);
+    let by = std::fs::read_to_string(marker).ok();
+    let update = match by.as_deref().map(str::trim) {
+        Some("npm") => "`npm install --global` with the newer packages",
+        Some("pip") => {
+            "`pip install --upgrade` with the newer wheel, or `uv tool` and `pipx` if they installed it"
+        }
+        Some("deb") => "`apt install` with the newer package",
+        Some("brew") => "`brew upgrade muxd`",
+        Some("install.sh") => "the newer install.sh",
+        _ if directory.ends_with(".cargo/bin") => "`cargo install` in the newer checkout",
+        _ => return None,
+    };
+    let by = by.as_deref().map_or("cargo", str::trim);
+    Some(format!(
+        "mux was installed by {by}; to update it, use {update}, then `mux restart --upgrade`"
+    ))
 }
 
 /// Checks the program that the environment names, or the one beside `neighbour`, by default `mux` itself.
@@ -66,6 +94,27 @@ pub(super) fn is_executable(path: &Path) -> bool {
 #[cfg(all(test, unix))]
 mod tests {
     use super::{super::CheckVerdict, *};
+
+    #[test]
+    fn the_marker_of_a_package_says_how_to_update() {
+        let prefix = tempfile::tempdir().unwrap();
+        let program = prefix.path().join("bin/mux");
+        assert_eq!(installation(&program), None);
+        let marker = prefix.path().join(INSTALLED_BY_FILE);
+        std::fs::create_dir_all(marker.parent().unwrap()).unwrap();
+        for by in ["npm", "pip", "deb", "brew", "install.sh"] {
+            std::fs::write(&marker, format!("{by}\n")).unwrap();
+            let how = installation(&program).unwrap();
+            assert!(how.contains(&format!("installed by {by};")), "{how}");
+        }
+        std::fs::write(&marker, "something else").unwrap();
+        assert_eq!(installation(&program), None);
+        let of_cargo = installation(Path::new("/home/me/.cargo/bin/mux")).unwrap();
+        assert!(
+            of_cargo.contains("by cargo; to update it, use `cargo install`"),
+            "{of_cargo}"
+        );
+    }
 
     #[test]
     fn missing_program_is_a_failure_that_names_its_variable() {

@@ -1,0 +1,47 @@
+//! Small native programs that stand in for `mux`, `muxd` and `mux-worker` where their size would cost time.
+//!
+//! They are compiled by `cc`, with which Rust links, because scripts read the symbols and the libraries of a program.
+
+use std::{fs, path::Path, process::Command};
+
+use crate::env::output;
+
+const SOURCE: &str = r#"
+#include <stdio.h>
+#include <string.h>
+
+int main(int count, char **arguments) {
+  if (count == 2 && arguments[1][0] == '-') {
+    puts(VERSION);
+    return 0;
+  }
+  if (count == 3 && strcmp(arguments[1], "man") == 0) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/mux.1", arguments[2]);
+    FILE *page = fopen(path, "w");
+    fputs(".TH mux 1\n", page);
+    return fclose(page);
+  }
+  for (int i = 1; i < count; i++) puts(arguments[i]);
+  return strcmp(arguments[count - 1], "fail") == 0 ? 7 : 0;
+}
+"#;
+
+/// Compiles a program that prints `version` for an option, writes a page for `man DIR`, and otherwise prints its
+/// arguments. It exits with 7 if the last one is `fail`.
+pub fn fake_program(path: &Path, version: &str) {
+    let source = path.with_extension("c");
+    fs::write(&source, SOURCE).unwrap();
+    let mut compile = Command::new("cc");
+    compile.arg("-g").arg(format!("-DVERSION=\"{version}\""));
+    output(compile.arg("-o").arg(path).arg(&source)).ok();
+    fs::remove_file(source).unwrap();
+}
+
+/// Compiles the three programs, all of this version, in a new directory.
+pub fn fake_programs(folder: &Path, version: &str) {
+    fs::create_dir(folder).unwrap();
+    for name in ["mux", "muxd", "mux-worker"] {
+        fake_program(&folder.join(name), &format!("{name} {version} (fake)"));
+    }
+}
