@@ -29,8 +29,9 @@ const KEPT: u64 = 40 << 20;
 /// 64 MiB with workers that ignore budgets; with several calls of hundreds of thousands of values each 168 MiB, a part
 /// of it the journal for `mux resume`.
 const IN_HAND: u64 = 208 << 20;
-/// Blocking threads that the runtime keeps for some seconds, and longer while the status is requested continuously.
-const THREADS: usize = 8;
+/// Blocking threads that the runtime keeps for 90 s after their last work, which is longer than is waited here: as many
+/// as had work at once. A leak of one thread a case would be far more.
+const THREADS: usize = 16;
 /// The name of sled's writer threads. It starts them when there is much to write and keeps seven of them, so their
 /// number before all cases is random.
 const WRITERS: &str = "sled-io";
