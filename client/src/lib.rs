@@ -13,7 +13,7 @@
 //!
 //! The crate depends on `mux-proto`, `mux-secrets` and `mux-typegen` only: it has no JavaScript engine and no store.
 //! Most methods of the daemon are called on [`Session::client`] directly. Operations of more than one request have a
-//! function here: [`run`] and its halves [`start`] and [`watch`], and [`Pages`].
+//! function here: [`run`] and its halves [`start`] and [`watch`], and [`ValuePages`].
 //!
 //! # The library
 //!
@@ -72,7 +72,7 @@
 //! Invariants:
 //!
 //! - A method that the `hello` response did not list is never called, because an unknown method ends the connection;
-//!   see [`Session::require`].
+//!   see [`Session::require_feature`].
 //! - Only `render`, `mcp` (protocol messages only) and `main` of each program print; the packages for Node never do.
 //! - A hint fits its reader: an error has one hint for the command line and one for agents (`Error::for_agents`), which
 //!   have tools instead of commands (`Hello::for_agent`).

@@ -13,10 +13,11 @@ mod telemetry;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{self, Notify, mpsc, watch},
     time::sleep,
@@ -32,7 +33,7 @@ use crate::{
     degraded::{DaemonDirs, HostCondition, HostConditions},
     handover::PendingUpgrade,
     lifecycle::{PredecessorRuns, ServiceManager, Shutdown},
-    problems::{Problem, ProblemCode},
+    problems::{DaemonProblem, ProblemCode},
 };
 use mux_caller::activity::Activity;
 use mux_config::environment::Environment;
@@ -67,7 +68,7 @@ pub struct DaemonPaths {
 
 pub struct Daemon {
     pub started: Instant,
-    pub places: DaemonPaths,
+    pub paths: DaemonPaths,
     pub gateway: Arc<Gateway>,
     pub runs: Arc<Runs>,
     pub handles: StoredValues,
@@ -84,11 +85,11 @@ pub struct Daemon {
     /// The login shell's environment, once it is known.
     pub environment: watch::Receiver<Option<Environment>>,
     /// Exhausted resources of the host.
-    pub straits: HostConditions,
+    pub host_conditions: HostConditions,
     launcher: ProcessLauncher,
     loading: sync::Mutex<LoadState>,
     projects: Mutex<Projects>,
-    standing: Mutex<ConfigStatus>,
+    config_status: Mutex<ConfigStatus>,
     configured: watch::Sender<bool>,
     /// Notified when the set of directories to watch may have changed.
     moved: Notify,
@@ -98,18 +99,14 @@ pub struct Daemon {
 #[derive(Debug, Default)]
 struct ConfigStatus {
     /// What is wrong with it, or with the one that was refused.
-    problems: Vec<Problem>,
+    problems: Vec<DaemonProblem>,
     /// The files could not be read.
     unread: bool,
     /// Why directories cannot be watched.
     unwatched: Vec<String>,
     in_force: Option<Arc<Settings>>,
-    /// Servers that are switched off.
-    disabled: BTreeMap<String, String>,
     /// Named secrets, each with the entries that name it.
     secrets: BTreeMap<String, BTreeSet<String>>,
-    /// The names of all sources, disabled ones included.
-    sources: BTreeSet<String>,
 }
 
 impl Daemon {
@@ -118,7 +115,7 @@ impl Daemon {
         reason = "called in one place, by names that say all"
     )]
     pub(crate) fn new(
-        places: DaemonPaths,
+        paths: DaemonPaths,
         gateway: Arc<Gateway>,
         runs: Arc<Runs>,
         handles: StoredValues,
@@ -128,11 +125,11 @@ impl Daemon {
         environment: watch::Receiver<Option<Environment>>,
         launcher: ProcessLauncher,
     ) -> Arc<Self> {
-        let projects = Projects::new(ProjectApprovals::open(places.approvals.clone()));
+        let projects = Projects::new(ProjectApprovals::open(paths.approvals.clone()));
         Arc::new(Self {
             started: Instant::now(),
-            straits: HostConditions::new(places.disks.clone()),
-            places,
+            host_conditions: HostConditions::new(paths.disks.clone()),
+            paths,
             gateway,
             runs,
             handles,
@@ -146,15 +143,15 @@ impl Daemon {
             launcher,
             loading: sync::Mutex::default(),
             projects: Mutex::new(projects),
-            standing: Mutex::default(),
+            config_status: Mutex::default(),
             configured: watch::Sender::new(false),
             moved: Notify::new(),
         })
     }
 
     /// What is wrong and concerns everybody.
-    pub fn problems(&self) -> Vec<Problem> {
-        let mut problems = self.standing().problems.clone();
+    pub fn problems(&self) -> Vec<DaemonProblem> {
+        let mut problems = self.config_status().problems.clone();
         let mut add = |code: ProblemCode, message| problems.push(code.with(message));
         if let Some(message) = self.projects().approvals().problem() {
             add(ProblemCode::Approvals, message);
@@ -170,7 +167,7 @@ impl Daemon {
 
     /// The condition that some files are polled, because the system cannot watch them.
     pub fn unwatched(&self) -> Option<HostCondition> {
-        let why = self.standing().unwatched.join("; ");
+        let why = self.config_status().unwatched.join("; ");
         let message = format!(
             "changes of configuration files are detected only every {} s, or by `mux reload`: {why}",
             CONFIG_RETRY_INTERVAL.as_secs()
@@ -180,17 +177,21 @@ impl Daemon {
 
     /// The disabled servers, each with its command line or URL.
     pub fn disabled(&self) -> BTreeMap<String, String> {
-        self.standing().disabled.clone()
+        let in_force = self.config_status().in_force.clone();
+        in_force
+            .map(|settings| settings.disabled.clone())
+            .unwrap_or_default()
     }
 
     /// The secrets that the configuration names, each with the entries that do.
     pub fn secrets(&self) -> BTreeMap<String, BTreeSet<String>> {
-        self.standing().secrets.clone()
+        self.config_status().secrets.clone()
     }
 
     /// Whether `name` is that of a configured source, and of no server.
     pub fn is_source(&self, name: &str) -> bool {
-        self.standing().sources.contains(name)
+        let in_force = self.config_status().in_force.clone();
+        in_force.is_some_and(|settings| settings.sources.contains(name))
     }
 
     /// Resolves when the configuration has been read for the first time, successfully or not.
@@ -227,25 +228,25 @@ impl Daemon {
 
     /// Whether files cannot be read or watched, so that no event tells when they can.
     fn sees_badly(&self) -> bool {
-        let standing = self.standing();
-        standing.unread || !standing.unwatched.is_empty()
+        let status = self.config_status();
+        status.unread || !status.unwatched.is_empty()
     }
 
     fn watch_over(&self, watching: &mut FileWatcher) {
         let mut files = self.projects().watched_files();
-        let places = &self.places;
-        files.extend([&places.config, &places.env, &places.approvals].map(PathBuf::clone));
+        let paths = &self.paths;
+        files.extend([&paths.config, &paths.env, &paths.approvals].map(PathBuf::clone));
         let described = self.gateway.upstreams().description_files();
         files.extend(described.into_iter().map(|(file, _)| file));
         let unwatched = watching.set_files(&files);
-        self.standing().unwatched = unwatched;
+        self.config_status().unwatched = unwatched;
     }
 
-    fn standing(&self) -> MutexGuard<'_, ConfigStatus> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn config_status(&self) -> MutexGuard<'_, ConfigStatus> {
+        self.config_status.lock()
     }
 
     fn projects(&self) -> MutexGuard<'_, Projects> {
-        self.projects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.projects.lock()
     }
 }

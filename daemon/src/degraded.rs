@@ -6,7 +6,9 @@ mod clock_jump;
 mod disk_space;
 mod process_pause;
 
-use std::{path::PathBuf, sync::Mutex};
+use std::path::PathBuf;
+
+use parking_lot::Mutex;
 
 pub use self::disk_space::DaemonDirs;
 use self::{clock_jump::ClockWatch, process_pause::PauseWatch};
@@ -69,12 +71,7 @@ impl HostConditions {
         found.extend(self.disks.look());
         found.extend(logs());
         found.extend(environment.into_iter().flat_map(of_environment));
-        let clock = self.clock.lock();
-        found.extend(
-            clock
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .look(),
-        );
+        found.extend(self.clock.lock().look());
         found.extend(self.pauses.look());
         found
     }

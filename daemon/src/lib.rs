@@ -10,7 +10,7 @@
 //! - `serve` is the daemon's life from the instance lock to its release; `serve/exit_sequence` is the end of it.
 //! - `rpc` serves the connections; `daemon` is the state that all connections share; `lifecycle` has locks, readiness,
 //!   service managers and shutdown; `handover` replaces one daemon by the next; `degraded` reports exhausted host
-//!   resources.
+//!   resources; `problems` are what `mux status` and `mux doctor` name as wrong.
 //!
 //! # rpc
 //!

@@ -257,7 +257,7 @@ fn build_setup(
     Ok(DaemonSetup {
         program: this_build.unwrap_or(program),
         worker,
-        places: DaemonPaths {
+        paths: DaemonPaths {
             config: dirs.config_file(),
             env: dirs.env_file(),
             socket,

@@ -9,15 +9,13 @@
 mod batch_sender;
 mod otlp_message;
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use mux_telemetry::trace::{
     CollectorEndpoint, CollectorFactory, EndedSpan, SpanCollector, SpanCounts,
 };
+use parking_lot::Mutex;
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -63,25 +61,18 @@ impl OtlpCollector {
 impl SpanCollector for OtlpCollector {
     fn take(&self, span: EndedSpan) {
         if self.queue.try_send(span).is_err() {
-            self.counts
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .lost += 1;
+            self.counts.lock().lost += 1;
         }
     }
 
     fn counts(&self) -> SpanCounts {
-        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = self.counts.lock();
         counts.clone()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {
         self.closing.cancel();
-        let sending = self
-            .sending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let sending = self.sending.lock().take();
         Box::pin(async move {
             let Some(mut sending) = sending else { return };
             if timeout(SPAN_FLUSH_TIMEOUT, &mut sending).await.is_err() {

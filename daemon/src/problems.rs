@@ -1,8 +1,8 @@
 //! What is wrong with this daemon and goes on being wrong, as `mux status` and `mux doctor` show it.
 
-/// One of them.
+/// One problem.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Problem {
+pub struct DaemonProblem {
     pub code: ProblemCode,
     /// The server or source that cannot be used.
     pub server: Option<String>,
@@ -45,8 +45,8 @@ impl ProblemCode {
         }
     }
 
-    pub fn with(self, message: impl Into<String>) -> Problem {
-        Problem {
+    pub fn with(self, message: impl Into<String>) -> DaemonProblem {
+        DaemonProblem {
             code: self,
             server: None,
             message: message.into(),

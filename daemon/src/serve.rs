@@ -63,7 +63,7 @@ pub struct DaemonSetup {
     pub program: PathBuf,
     /// The `mux-worker` program.
     pub worker: PathBuf,
-    pub places: DaemonPaths,
+    pub paths: DaemonPaths,
     pub server_logs: PathBuf,
     /// Where values that are too long for a message are stored.
     pub results: PathBuf,
@@ -190,11 +190,11 @@ pub async fn serve(
         ProgramLimits::default(),
     );
     let activity = Activity::new(None);
-    let socket = setup.places.socket.clone();
+    let socket = setup.paths.socket.clone();
     let (service, ours) = (setup.service, file_identity(&socket));
     let (wish, mut wishes) = mpsc::channel(1);
     let daemon = Daemon::new(
-        setup.places,
+        setup.paths,
         gateway,
         Arc::clone(&runs),
         handles,
@@ -295,7 +295,7 @@ pub async fn serve(
         () = exit_sequence::idle(&activity, &daemon.former) => info!("idle timeout reached, shutting down"),
         () = socket_lost(&socket, ours) => warn!("the socket was removed or replaced, shutting down"),
         never = reporting => match never {},
-        never = daemon.straits.follow() => match never {},
+        never = daemon.host_conditions.follow() => match never {},
     }
     // Refuses pending upgrade requests, if this daemon has no successor.
     drop(wishes);

@@ -10,9 +10,11 @@ mod state;
 
 use std::{
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::{Fault, FaultKind, Program, ToWorker};
 use tokio::{
@@ -338,7 +340,7 @@ impl Pool {
 
 impl PoolInner {
     fn state(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

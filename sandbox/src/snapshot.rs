@@ -9,9 +9,11 @@ mod files;
 use std::{
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::{EXIT_NO_SNAPSHOT, MAX_SNAPSHOT_BYTES};
 use tokio::{
@@ -219,7 +221,7 @@ impl SnapshotStore {
     }
 
     fn state(&self) -> MutexGuard<'_, SnapshotState> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 

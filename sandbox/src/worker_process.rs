@@ -12,13 +12,14 @@ use std::{
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     path::{Path, PathBuf},
     process::Stdio,
-    sync::{Arc, Mutex, PoisonError, mpsc as std_mpsc},
+    sync::{Arc, mpsc as std_mpsc},
     thread,
     time::Duration,
 };
 
 use futures::StreamExt;
 use mux_wire::{FRAME_VERSION, Fault, FromWorker, MAX_FRAME_BYTES, ToWorker};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
     net::{UnixStream, unix::OwnedReadHalf},
@@ -334,7 +335,7 @@ impl Worker {
             drop(timeout(REAP_TIMEOUT, drained).await);
         }
         let last_words = {
-            let lines = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+            let lines = self.stderr.lock();
             lines
                 .iter()
                 .map(String::as_str)
@@ -371,7 +372,7 @@ async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<Str
         let text = String::from_utf8_lossy(&line).trim_end().to_owned();
         line.clear();
         debug!(worker = pid, "{text}");
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         if kept.len() == MAX_STDERR_LINES {
             kept.pop_front();
         }

@@ -49,12 +49,12 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// A directory with an archive of small programs for this platform, and all packages of it.
-struct Packages {
+struct BuiltPackages {
     env: TestEnv,
     folder: PathBuf,
 }
 
-impl Packages {
+impl BuiltPackages {
     /// `None`, if a program is missing that packages are made with.
     fn make() -> Option<Self> {
         if Command::new("dpkg-deb").arg("--version").output().is_err() {
@@ -167,7 +167,7 @@ fn registry_response(
 
 #[test]
 fn npm_installs_the_package_of_this_platform_and_its_launcher_runs_it() {
-    let Some(packages) = Packages::make() else {
+    let Some(packages) = BuiltPackages::make() else {
         return;
     };
     let web = registry(&packages.folder);
@@ -229,7 +229,7 @@ fn npm_installs_the_package_of_this_platform_and_its_launcher_runs_it() {
 
 #[test]
 fn wheel_installs_into_a_new_environment_and_is_removed_without_a_rest() {
-    let Some(packages) = Packages::make() else {
+    let Some(packages) = BuiltPackages::make() else {
         return;
     };
     let venv = packages.env.path("venv");
@@ -257,7 +257,7 @@ fn wheel_installs_into_a_new_environment_and_is_removed_without_a_rest() {
 
 #[test]
 fn debian_package_has_programs_pages_and_units_for_every_user() {
-    let Some(packages) = Packages::make() else {
+    let Some(packages) = BuiltPackages::make() else {
         return;
     };
     let package = packages.file("muxd_", ".deb");
@@ -297,7 +297,7 @@ fn debian_package_has_programs_pages_and_units_for_every_user() {
 
 #[test]
 fn install_script_leaves_what_was_there_unless_everything_succeeds() {
-    let Some(packages) = Packages::make() else {
+    let Some(packages) = BuiltPackages::make() else {
         return;
     };
     let folder = packages.folder.clone();
@@ -391,7 +391,7 @@ fn install_script_leaves_what_was_there_unless_everything_succeeds() {
 
 #[test]
 fn packages_of_the_same_archive_have_the_same_bytes() {
-    let Some(packages) = Packages::make() else {
+    let Some(packages) = BuiltPackages::make() else {
         return;
     };
     let before = files(&packages.folder);

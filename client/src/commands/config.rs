@@ -26,7 +26,7 @@ pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult 
         ConfigCommand::Show { agent } => show_settings(agent, json).await,
         ConfigCommand::Path => Ok(render::config_path(&resolve_dirs()?.config_file(), json)),
         ConfigCommand::Schema => {
-            // Somebody who closes the pipe has read enough.
+            // A closed pipe is not an error.
             drop(render::print_data(CONFIG_SCHEMA));
             Ok(ExitCode::SUCCESS)
         }

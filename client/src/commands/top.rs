@@ -142,7 +142,7 @@ impl LiveView {
     }
 }
 
-/// Polls the daemon after [`BEAT`], on the existing connection or a new one.
+/// Polls the daemon after [`POLL_INTERVAL`], on the existing connection or a new one.
 async fn poll_daemon(session: Option<Session>) -> PollResult {
     sleep(POLL_INTERVAL).await;
     let session = match session {

@@ -2,10 +2,11 @@
 //! modern era.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleServer,
     model::{CustomNotification, ResourceUpdatedNotificationParam, ServerNotification},
@@ -163,7 +164,7 @@ impl NotificationReceivers {
     }
 
     fn inner(&self) -> MutexGuard<'_, NotificationReceiversInner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

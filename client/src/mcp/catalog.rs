@@ -3,7 +3,9 @@
 //! Invariant: a change is announced only if the list differs from the one that the agent has seen, because every change
 //! invalidates the agent's prompt cache.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_client::within_seconds;
 use mux_proto::{Error, InventoryRequest, MuxClient, ToolInfo, ToolList, ToolsRequest};
@@ -180,7 +182,7 @@ impl ToolCatalog {
     }
 
     fn seen(&self) -> MutexGuard<'_, SeenTools> {
-        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.seen.lock()
     }
 }
 

@@ -2,11 +2,9 @@
 //!
 //! Invariant: a question is answered once, by the request that receives it; a question without a request is refused.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_client::{rpc_error, within_seconds};
 use mux_proto::{Answer, AnswerRequest, AskKind, Cause, Error};
@@ -168,6 +166,6 @@ impl QuestionRouter {
     }
 
     fn inner(&self) -> MutexGuard<'_, QuestionRouterInner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

@@ -3,10 +3,7 @@
 //! Invariant: notices are polled while a daemon is reachable. No daemon is started for this: if the user stops it, it
 //! stays stopped until the agent sends a request.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use mux_client::within_seconds;
 use mux_proto::{Cause, Notice, NoticeKind};
@@ -73,8 +70,7 @@ impl NoticeFollower {
 
     async fn follow_connection(self, line: Arc<DaemonConnection>) {
         let mut after = 0;
-        let waiters = line.waiters.lock();
-        let waiters = waiters.unwrap_or_else(PoisonError::into_inner).take();
+        let waiters = line.waiters.lock().take();
         let Some(mut waiters) = waiters.filter(|_| line.session.require_feature("notices").is_ok())
         else {
             return;

@@ -7,12 +7,13 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
 use futures::future::BoxFuture;
 use mux_proto::Cause;
+use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -242,8 +243,8 @@ impl JobRegistry {
         Ok(InputRequiredResult::new(Some(requests), Some(state)))
     }
 
-    fn lock_parked_jobs(&self) -> std::sync::MutexGuard<'_, HashMap<String, ParkedJob>> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_parked_jobs(&self) -> parking_lot::MutexGuard<'_, HashMap<String, ParkedJob>> {
+        self.parked.lock()
     }
 }
 

@@ -6,11 +6,13 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use mux_client::{ClientIdentity, ConnectError, Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{AskKind, Error, Held, Kind, MuxClient, NoticesRequest, endpoint::Dirs, version};
@@ -245,8 +247,7 @@ impl DaemonLink {
 
     /// A receiver of each connection that is opened; `None` after the first call.
     pub(super) fn take_connections(&self) -> Option<ConnectionReceiver> {
-        let listener = self.0.listener.lock();
-        listener.unwrap_or_else(PoisonError::into_inner).take()
+        self.0.listener.lock().take()
     }
 
     /// A receiver of the number of connections opened.
@@ -255,7 +256,7 @@ impl DaemonLink {
     }
 
     fn replace(&self, next: impl FnOnce(&Arc<ConnectionSlot>) -> Option<ClientIdentity>) {
-        let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.0.slot.lock();
         if let Some(me) = next(&slot) {
             slot.over.cancel();
             *slot = ConnectionSlot::new(me);
@@ -263,7 +264,7 @@ impl DaemonLink {
     }
 
     fn slot(&self) -> Arc<ConnectionSlot> {
-        let slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.0.slot.lock();
         Arc::clone(&slot)
     }
 

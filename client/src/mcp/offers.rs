@@ -1,9 +1,6 @@
 //! Resources and prompts of the servers, named after their server, and our own guide.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt as _;
 use mux_client::within_seconds;
@@ -11,6 +8,7 @@ use mux_proto::{
     CompleteRequest, DescribeRequest, Error, Kind, MuxClient, OfferKind, Offered, OffersRequest,
     PromptRequest, ResourceRequest, ServerInstructions,
 };
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     ErrorData,
     model::{
@@ -112,7 +110,7 @@ impl ResourcesAndPrompts {
     }
 
     fn seen(&self) -> MutexGuard<'_, BTreeMap<ListKind, ListDigest>> {
-        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.seen.lock()
     }
 
     async fn all_resources(&self) -> Result<Vec<Resource>, Error> {
@@ -391,10 +389,7 @@ impl ResourcesAndPrompts {
     }
 
     fn names(&self) -> MutexGuard<'_, ListedNames> {
-        self.0
-            .prompts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.prompts.lock()
     }
 }
 

@@ -4,8 +4,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_client::{rpc_error, within_seconds};
 use mux_proto::{Error, MuxClient, SubscribeRequest};
@@ -137,7 +139,7 @@ impl ResourceSubscriptions {
     fn lock_subscribers(
         &self,
     ) -> MutexGuard<'_, BTreeMap<(String, String), BTreeSet<ResourceSubscriber>>> {
-        self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.wanted.lock()
     }
 }
 

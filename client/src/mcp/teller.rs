@@ -1,7 +1,8 @@
 //! Progress notifications of a request, and in the modern era servers' log messages, if the agent asked for them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rmcp::{
     RoleServer,
     model::{ProgressNotificationParam, ProgressToken},
@@ -28,7 +29,7 @@ struct ProgressState {
 impl ProgressSender {
     pub(super) fn attach_request(&self, context: &RequestContext<RoleServer>) {
         let token = context.meta.get_progress_token();
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.listener = token.map(|token| (context.peer.clone(), token));
         state.told = 0.0;
         let level = context.meta.0.get("io.modelcontextprotocol/logLevel");
@@ -38,18 +39,13 @@ impl ProgressSender {
 
     /// Stops notifications until the request is repeated.
     pub(super) fn detach_request(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         (state.listener, state.logs) = (None, None);
     }
 
     /// Passes on a server's log message.
     pub(super) async fn send_request_log(&self, level: &str, logger: &str, data: Value) {
-        let logs = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .logs
-            .clone();
+        let logs = self.0.lock().logs.clone();
         if let Some((peer, least)) = logs
             && audience::is_level_at_least(level, &least)
         {
@@ -58,7 +54,7 @@ impl ProgressSender {
     }
 
     pub(super) fn wants_progress(&self) -> bool {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.lock();
         state.listener.is_some()
     }
 
@@ -76,7 +72,7 @@ impl ProgressSender {
         message: Option<String>,
     ) {
         let (peer, token) = {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.0.lock();
             state.told = state.told.max(progress);
             let Some(listener) = state.listener.clone() else {
                 return;
@@ -91,6 +87,6 @@ impl ProgressSender {
     }
 
     fn last_progress(&self) -> f64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).told
+        self.0.lock().told
     }
 }

@@ -4,7 +4,7 @@ use std::{path::Path, process::ExitCode};
 
 use super::terminal::{eprintln, print, println};
 use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
-use mux_proto::{AuthState, Problem, ServerInfo, ServerState, ToolInfo, ToolList};
+use mux_proto::{AuthState, ProblemDetail, ServerInfo, ServerState, ToolInfo, ToolList};
 
 use super::{
     amounts, display_path, note, print_document,
@@ -162,7 +162,7 @@ fn first_line(description: &str) -> Option<String> {
 
 pub(crate) fn servers(
     servers: &[ServerInfo],
-    problems: &[Problem],
+    problems: &[ProblemDetail],
     config: &Path,
     json: bool,
 ) -> ExitCode {

@@ -3,13 +3,10 @@
 //! Invariant: while a prompt is on the terminal, nothing else is written there: the spinner is hidden, and other output
 //! is printed after the prompt.
 
-use std::{
-    io::IsTerminal,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{io::IsTerminal, sync::Arc, time::Duration};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::terminal::escape_one_line;
 
@@ -157,7 +154,7 @@ impl SpinnerHandle {
     }
 
     fn state(&self) -> MutexGuard<'_, SpinnerState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn escape_one_line(text: &str) -> String {
     escape_visible(&text.replace(char::is_control, " ")).into_owned()
 }
 
-/// JSON text with characters that match [`acts`] as `\uXXXX`; they can only occur in strings.
+/// JSON text with characters that match [`is_unsafe_char`] as `\uXXXX`; they can only occur in strings.
 pub(crate) fn escaped_json(text: &str) -> Cow<'_, str> {
     escape_with(text, |c, spelled| {
         for unit in c.encode_utf16(&mut [0; 2]) {

@@ -4,11 +4,11 @@
 
 use std::{
     fmt, io,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 /// The lifetime of the one-time code, in which the browser must start and load the page.
@@ -63,7 +63,7 @@ impl OneTimeCode {
         if !self.secret.matches_secret(said) {
             return false;
         }
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.take().is_some_and(|until| Instant::now() < until)
     }
 }

@@ -5,8 +5,9 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_files::atomic_file;
 
@@ -54,7 +55,7 @@ impl ApprovalNumbers {
     }
 
     fn lock_with_reserved(&self) -> io::Result<MutexGuard<'_, NumberReservation>> {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = self.given.lock();
         if given.last == given.reserved {
             let mut first = given.reserved;
             atomic_file::write_with(&self.file, |file| {

@@ -3,12 +3,10 @@
 //! Invariant: a notification names tools but no arguments, and errors go only to the log. One notification is shown at
 //! a time: those that come while the desktop does not respond are merged into one that gives their number.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use std::{sync::Arc, thread};
 
 use notify_rust::{Notification, Timeout};
+use parking_lot::{Mutex, MutexGuard};
 use tracing::debug;
 
 use mux_caller::ApprovalRequest;
@@ -103,7 +101,7 @@ impl DesktopNotifier {
     }
 
     fn line(&self) -> MutexGuard<'_, NotifierState> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.lock()
     }
 }
 

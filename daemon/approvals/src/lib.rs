@@ -47,8 +47,10 @@ mod retention;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::{Fault, FaultKind};
 use tokio::{sync::watch, task::spawn_blocking};
@@ -136,7 +138,7 @@ impl Approvals {
     }
 
     pub fn set_terms(&self, terms: ApprovalTerms) {
-        *self.terms.lock().unwrap_or_else(PoisonError::into_inner) = Some(terms);
+        *self.terms.lock() = Some(terms);
     }
 
     pub fn terms(&self) -> ApprovalTerms {
@@ -146,16 +148,12 @@ impl Approvals {
     /// The configured terms, once the configuration was read.
     fn configured_terms(&self) -> Option<ApprovalTerms> {
         let terms = self.terms.lock();
-        terms.unwrap_or_else(PoisonError::into_inner).clone()
+        terms.clone()
     }
 
     /// Problems with saved approvals and grants, to show to the user.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = self
-            .problems
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let mut problems = self.problems.lock().clone();
         problems.extend(self.grants().problem());
         problems
     }
@@ -186,7 +184,7 @@ impl Approvals {
                 }
             }
             drop(book);
-            *this.problems.lock().unwrap_or_else(PoisonError::into_inner) = left.problems;
+            *this.problems.lock() = left.problems;
         });
         // After a failure the next start reads it again.
         drop(read.await);
@@ -279,11 +277,11 @@ impl Approvals {
     }
 
     fn book(&self) -> MutexGuard<'_, PendingApprovals> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.lock()
     }
 
     fn grants(&self) -> MutexGuard<'_, Grants> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
+        self.grants.lock()
     }
 }
 

@@ -9,10 +9,12 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
+
+use parking_lot::Mutex;
 
 use super::{
     approval_record,
@@ -43,7 +45,7 @@ impl OwnerFilesTable {
     }
 
     pub(super) fn owner_files_of(&self, owner: &ApprovalOwner) -> Arc<OwnerFiles> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if let Some(sheet) = open.get(owner).and_then(Weak::upgrade) {
             return sheet;
         }
@@ -108,7 +110,7 @@ impl OwnerFiles {
         approvals: impl FnOnce() -> Vec<ApprovalSnapshot>,
         durable: bool,
     ) -> io::Result<()> {
-        let mut on_disk = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut on_disk = self.state.lock();
         let approvals = approvals();
         if approvals.is_empty() {
             dossier.log().reset_journal_position();
@@ -157,7 +159,7 @@ impl OwnerFiles {
         &self,
         approvals: impl FnOnce() -> Vec<ApprovalSnapshot>,
     ) -> io::Result<()> {
-        let mut on_disk = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut on_disk = self.state.lock();
         let approvals = approvals();
         if approvals.is_empty() {
             return self.remove_both(&mut on_disk);
@@ -219,7 +221,7 @@ impl OwnerFiles {
 
     /// The program of the run and its calls. `None` if there is no journal.
     pub(super) fn read(&self) -> io::Result<Option<(JournalProgram, JournaledCalls)>> {
-        let _turn = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.state.lock();
         call_journal::read_journal(&self.journal)
     }
 }

@@ -4,11 +4,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::{CallTarget, Fault};
 
@@ -149,7 +151,7 @@ impl ResumableRun {
     }
 
     pub(super) fn log(&self) -> MutexGuard<'_, CallLog> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 }
 

@@ -26,7 +26,7 @@ mod call_audit_guard;
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         mpsc::{self, SyncSender, TrySendError},
     },
@@ -34,6 +34,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use parking_lot::Mutex;
 use tokio::{sync::oneshot, task::spawn_blocking, time::timeout};
 use tracing::warn;
 
@@ -170,12 +171,12 @@ impl AuditLog {
 }
 
 impl AuditShared {
-    fn terms(&self) -> std::sync::MutexGuard<'_, AuditRetention> {
-        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn terms(&self) -> parking_lot::MutexGuard<'_, AuditRetention> {
+        self.terms.lock()
     }
 
-    fn problem(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    fn problem(&self) -> parking_lot::MutexGuard<'_, Option<String>> {
+        self.problem.lock()
     }
 
     /// Counts lost lines. Returns the previous number.

@@ -5,13 +5,11 @@
 
 mod token_refresh;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
 
 use futures::future::{BoxFuture, Shared};
 use mux_secrets::Secret;
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::transport::auth::WWWAuthenticateParams;
 use tokio::task::spawn_blocking;
 use tracing::warn;
@@ -101,13 +99,13 @@ impl Account {
 
     /// Sets the proxies and certificates for further requests.
     pub(super) fn use_network(&self, network: &Arc<mux_settings::NetworkSettings>) {
-        let mut used = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.network.lock();
         *used = Arc::clone(network);
     }
 
     pub(super) async fn endpoints(&self) -> Result<AuthServerClient, String> {
         let network = {
-            let used = self.network.lock().unwrap_or_else(PoisonError::into_inner);
+            let used = self.network.lock();
             Arc::clone(&used)
         };
         AuthServerClient::of(&self.server, &network, self.client).await
@@ -374,7 +372,7 @@ impl Account {
     }
 
     fn lock_state(&self) -> MutexGuard<'_, AccountState> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 

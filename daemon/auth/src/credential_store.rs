@@ -10,13 +10,14 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::SystemTime,
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{mpsc, oneshot},
     task::spawn_blocking,
@@ -149,7 +150,7 @@ impl CredentialStore {
     /// Why the file is not used, with a remedy.
     pub(super) fn problem(&self) -> Option<String> {
         let problem = self.disk.problem.lock();
-        problem.unwrap_or_else(PoisonError::into_inner).clone()
+        problem.clone()
     }
 
     /// Whether secrets are stored in the keyring, and why not if that is enabled.
@@ -179,7 +180,7 @@ impl CredentialStore {
 
 impl CredentialBackend {
     fn has_changed(&self) -> bool {
-        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = self.read.lock();
         *read != self.version()
     }
 
@@ -195,9 +196,9 @@ impl CredentialBackend {
     fn read(&self) {
         // Taken before the content, so that a concurrent write is read again.
         let version = self.version();
-        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = version;
+        *self.read.lock() = version;
         let read = self.file.read();
-        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problem = self.problem.lock();
         match read {
             Ok(contents) => {
                 self.contents.store(Arc::new(contents));
@@ -254,7 +255,7 @@ impl CredentialBackend {
             // A refused file is not overwritten, unless it was fixed since.
             disk.read();
             let problem = disk.problem.lock();
-            if let Some(problem) = &*problem.unwrap_or_else(PoisonError::into_inner) {
+            if let Some(problem) = &*problem {
                 return Err(AuthError::Store(problem.clone()));
             }
             let mut contents = CredentialContents::clone(&disk.contents.load());

@@ -6,11 +6,9 @@
 //!
 //! Invariant: a file that cannot be read does not count as empty: such clients cannot be used until it is fixed.
 
-use std::{
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-};
+use std::path::PathBuf;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -59,7 +57,7 @@ impl IssuerBindings {
 
     /// Saves the issuer of a client, replacing an earlier one. It is on disk when this returns.
     pub(super) fn remember(&self, key: &LoginKey, issuer: &str) -> Result<(), String> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.writing.lock();
         let mut document = self.read()?;
         let is_known = |bound: &IssuerBinding| bound.key == *key && bound.issuer == issuer;
         if document.issuers.iter().any(is_known) {

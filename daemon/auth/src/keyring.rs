@@ -3,12 +3,10 @@
 //! Invariant: every request has a timeout. A keyring that did not respond once, or that cannot be opened, counts as
 //! unavailable until `mux reload`, with a reason for `mux doctor`. Other failures concern one request.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use keyring::v1::Entry;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{task::spawn_blocking, time::timeout};
 use tracing::warn;
 
@@ -122,6 +120,6 @@ impl Keyring {
     }
 
     fn lock_unavailable_reason(&self) -> MutexGuard<'_, Option<String>> {
-        self.absent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.absent.lock()
     }
 }

@@ -2,13 +2,11 @@
 //!
 //! Invariant: only a redirect with the state of this request is a response, and the first one counts.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use mux_secrets::Secret;
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, timeout, timeout_at},
@@ -144,7 +142,7 @@ impl LoginAttempt {
     pub(super) async fn cancel_attempt(&self) {
         self.given_up.cancel();
         let over = {
-            let mut over = self.over.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut over = self.over.lock();
             over.take()
         };
         if let Some(over) = over {

@@ -3,12 +3,9 @@
 //! Invariant: a connection that never read its notices gets no notices and no questions, and the questions of a closed
 //! connection get no answer.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::{
     sync::{oneshot, watch},
@@ -256,7 +253,7 @@ impl Mailbox {
     }
 
     fn state(&self) -> MutexGuard<'_, MailboxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

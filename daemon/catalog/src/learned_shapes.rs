@@ -5,10 +5,12 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_typegen::ResultShape;
 use serde_json::Value;
@@ -132,7 +134,7 @@ impl LearnedShapes {
     }
 
     fn state(&self) -> MutexGuard<'_, LearnedState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -20,10 +20,11 @@ use std::{
     collections::HashMap,
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
@@ -263,7 +264,7 @@ impl Pins {
     }
 
     fn books(&self) -> MutexGuard<'_, HashMap<PinOwner, Arc<Mutex<LoadedPins>>>> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        self.books.lock()
     }
 }
 
@@ -275,7 +276,7 @@ fn digest_tools(kept: &Mutex<LoadedPins>, tools: Vec<ToolDescription>) -> Vec<Di
 }
 
 fn lock(kept: &Mutex<LoadedPins>) -> MutexGuard<'_, LoadedPins> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+    kept.lock()
 }
 
 fn unix_seconds() -> u64 {

@@ -7,10 +7,12 @@ use std::{
     collections::{BTreeMap, HashMap},
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
+
+use parking_lot::Mutex;
 
 use mux_typegen::names::{spell, tool_paths, tool_spellings};
 
@@ -134,7 +136,7 @@ impl Scopes {
         // Agents without their own configuration share the default scope.
         let own = agent.filter(|agent| self.agents.contains_key(*agent));
         let key = (place.clone(), own.map(str::to_owned));
-        let mut within = self.within.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut within = self.within.lock();
         if let Some(scope) = within.get(&key) {
             return Arc::clone(scope);
         }
@@ -322,7 +324,7 @@ fn cached_view(
     tools: &Arc<ToolSet>,
     hidden: impl Fn(&Tool) -> bool,
 ) -> Arc<ToolSet> {
-    let mut views = views.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut views = views.lock();
     if let Some(FilteredToolSet { of, view }) = views.get(server)
         && Arc::ptr_eq(of, tools)
     {

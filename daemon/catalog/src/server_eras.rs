@@ -2,10 +2,9 @@
 //!
 //! Invariant: a wrong record costs one more handshake, never a session.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::HashMap;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{ListKey, ProtocolEra, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
@@ -114,7 +113,7 @@ impl ServerEras {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<DigestKey, EraRecord>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -5,9 +5,9 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use tracing::debug;
@@ -193,17 +193,15 @@ impl ToolListStore {
     }
 
     fn lists(&self) -> MutexGuard<'_, HashMap<DigestKey, GzipText>> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lists.lock()
     }
 
     fn instructions(&self) -> MutexGuard<'_, HashMap<DigestKey, String>> {
-        self.instructions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.instructions.lock()
     }
 
     fn roots(&self) -> MutexGuard<'_, HashSet<DigestKey>> {
-        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.roots.lock()
     }
 }
 

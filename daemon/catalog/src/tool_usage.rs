@@ -7,11 +7,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Digest, Tool, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
@@ -95,7 +94,7 @@ impl ToolUsage {
     }
 
     fn counts(&self) -> MutexGuard<'_, HashMap<DigestKey, CallCount>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock()
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a text is named by a digest of all its inputs, so that one name never has two texts.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_typegen::{ObservedResult, ResultShape, ServerDecl};
 use tokio::sync::Semaphore;
@@ -145,7 +147,7 @@ impl TypeTexts {
     }
 
     fn last(&self) -> MutexGuard<'_, Vec<RecentTypeText>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock()
     }
 }
 

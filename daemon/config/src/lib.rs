@@ -5,7 +5,9 @@
 //!
 //! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `sources` and `telemetry` are the sections
 //!   as written; the top level and servers are here. `line_index`: the lines of keys in the file. `expanded_texts`:
-//!   the values that are expanded, and their references. `parse_errors`: messages about mistakes in a file.
+//!   the values that are expanded, and their references. `parse_errors`: messages about mistakes in a file,
+//!   `config_problem`: one mistake with the key that it is about. `schema`: the JSON Schema of the file, made from
+//!   these types.
 //! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
 //!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
 //!   runs commands (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store.
@@ -87,8 +89,13 @@ pub enum ConfigError {
         path: String,
         source: std::io::Error,
     },
-    #[error("{path} is not valid TOML: {message}")]
-    Syntax { path: String, message: String },
+    #[error("{path} is not valid TOML: {position}{message}", position = position_prefix(*.position))]
+    Syntax {
+        path: String,
+        /// The line and the column, if they are known.
+        position: Option<(usize, usize)>,
+        message: String,
+    },
     #[error("{path}: {message}")]
     Shape { path: String, message: String },
 }
@@ -96,19 +103,23 @@ pub enum ConfigError {
 impl ConfigError {
     /// The line of the error, if known, and the message without it.
     pub fn at(&self) -> (Option<usize>, String) {
-        let message = match self {
-            Self::Read { .. } => return (None, self.to_string()),
-            Self::Syntax { message, .. } | Self::Shape { message, .. } => message,
-        };
-        let place = message.strip_prefix("line ").and_then(|rest| {
-            let (line, rest) = rest.split_once(", column ")?;
-            Some((line.parse().ok()?, rest.split_once(": ")?.1))
-        });
-        match place {
-            Some((line, message)) => (Some(line), format!("it is not valid TOML: {message}")),
-            None => (None, message.clone()),
+        match self {
+            Self::Read { .. } => (None, self.to_string()),
+            Self::Syntax {
+                position, message, ..
+            } => (
+                position.map(|(line, _)| line),
+                format!("it is not valid TOML: {message}"),
+            ),
+            Self::Shape { message, .. } => (None, message.clone()),
         }
     }
+}
+
+fn position_prefix(position: Option<(usize, usize)>) -> String {
+    position.map_or_else(String::new, |(line, column)| {
+        format!("line {line}, column {column}: ")
+    })
 }
 
 /// `[servers.NAME]`
@@ -275,7 +286,8 @@ impl Config {
     pub fn parse(text: &str, path: &str) -> Result<Self, ConfigError> {
         let syntax = |error: toml::de::Error| ConfigError::Syntax {
             path: path.to_owned(),
-            message: parse_errors::syntax(&error, text),
+            position: parse_errors::position(&error, text),
+            message: parse_errors::without_value(error.message()),
         };
         let document = DeTable::parse(text).map_err(syntax)?;
         let lines = LineIndex::of(document.get_ref(), text);

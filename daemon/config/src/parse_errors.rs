@@ -6,15 +6,12 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The message for a text that is not TOML, with the position.
-pub(super) fn syntax(error: &toml::de::Error, text: &str) -> String {
-    let message = without_value(error.message());
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else {
-        return message;
-    };
+/// The line and the column of an error in a text that is not TOML.
+pub(super) fn position(error: &toml::de::Error, text: &str) -> Option<(usize, usize)> {
+    let before = text.get(..error.span()?.start)?;
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    format!("line {line}, column {column}: {message}")
+    Some((line, column))
 }
 
 /// A value of another shape: what is expected and of which key.
@@ -57,7 +54,7 @@ pub fn in_entry<T: DeserializeOwned>(entry: &Value, error: &serde_json::Error) -
 }
 
 /// Removes the value from a message of serde, such as `invalid type: string "…", expected a sequence`.
-fn without_value(message: &str) -> String {
+pub(super) fn without_value(message: &str) -> String {
     let quotes = ["invalid ", "unknown variant "]
         .iter()
         .any(|words| message.starts_with(words));

@@ -143,14 +143,14 @@ fn without_null() -> impl schemars::transform::Transform {
                 object.extend(only);
             }
         }
-        for keyword in ["default", "format"] {
-            let is_noise = |value: &serde_json::Value| value.is_null() || value.is_string();
-            if keyword == "default" && object.get(keyword).is_some_and(serde_json::Value::is_null)
-                || keyword == "format" && object.get(keyword).is_some_and(is_noise)
-            {
-                object.remove(keyword);
-            }
+        if object
+            .get("default")
+            .is_some_and(serde_json::Value::is_null)
+        {
+            object.remove("default");
         }
+        // The formats are sizes of Rust's integers.
+        object.remove("format");
     })
 }
 

@@ -9,10 +9,10 @@ use std::{
     io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::Path,
-    sync::{Mutex, PoisonError},
 };
 
 use nix::{fcntl::OFlag, unistd::geteuid};
+use parking_lot::Mutex;
 
 /// Locks for writers, by a hash of the path. Each file has one name for its temporary file, so that a crash leaves at
 /// most one, which the next writer replaces.
@@ -48,7 +48,7 @@ pub fn write_with(
 ) -> io::Result<File> {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(path);
     let turn = &WRITE_LOCKS[(hash % WRITE_LOCKS.len() as u64) as usize];
-    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn.lock();
     let folder = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new()
         .recursive(true)

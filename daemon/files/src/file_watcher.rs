@@ -9,7 +9,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     ffi::OsString,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,6 +17,7 @@ use notify::{
     Event, EventKind, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode},
 };
+use parking_lot::RwLock;
 use tokio::{
     sync::Notify,
     time::{Instant, timeout},
@@ -84,11 +85,7 @@ impl FileWatcher {
         for file in files {
             cover.add(file);
         }
-        *self
-            .wanted
-            .names
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = cover.names;
+        *self.wanted.names.write() = cover.names;
         if self.watcher.is_err() {
             // The system may allow a watcher by now.
             self.watcher = (self.ask)(&self.wanted);
@@ -163,7 +160,7 @@ impl WatchedNames {
             EventKind::Access(_) => return false,
             _ => {}
         }
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.read();
         let named = |path: &PathBuf| path.file_name().is_some_and(|name| names.contains(name));
         event.paths.is_empty() || event.paths.iter().any(named)
     }

@@ -12,8 +12,9 @@ use std::{
     io::{self, Write},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::atomic_file;
 
@@ -31,9 +32,7 @@ pub fn unwritable_logs() -> BTreeMap<PathBuf, String> {
 }
 
 fn lock_unwritable() -> MutexGuard<'static, BTreeMap<PathBuf, String>> {
-    UNWRITABLE_LOGS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    UNWRITABLE_LOGS.lock()
 }
 
 /// A log. Its file is created with the first line.

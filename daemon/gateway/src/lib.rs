@@ -46,9 +46,11 @@ mod spans;
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{Arc, RwLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
+
+use parking_lot::RwLock;
 
 use mux_wire::{CallTarget, Fault, FaultKind};
 use serde_json::Value;
@@ -163,16 +165,13 @@ impl Gateway {
     /// Replaces the rules; rules that stay keep their counts.
     pub fn set_policies(&self, policies: PolicySet) {
         policies.follow(&self.policies());
-        *self
-            .policies
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(policies);
+        *self.policies.write() = Arc::new(policies);
     }
 
     /// The rules in force.
     pub fn policies(&self) -> Arc<PolicySet> {
         let policies = self.policies.read();
-        Arc::clone(&policies.unwrap_or_else(std::sync::PoisonError::into_inner))
+        Arc::clone(&policies)
     }
 
     /// Replaces the scopes of all agents. Their search indexes are rebuilt.
@@ -183,33 +182,24 @@ impl Gateway {
         denials: ProjectDenials,
     ) {
         let scopes = Scopes::new(agents, projects, denials);
-        *self
-            .scopes
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = scopes;
+        *self.scopes.write() = scopes;
     }
 
     /// The current scope of an agent in a workspace.
     pub fn scope(&self, agent: Option<&str>, place: &WorkspaceContext) -> Arc<Scope> {
-        self.scopes
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .scope_within(place, agent)
+        self.scopes.read().scope_within(place, agent)
     }
 
     /// The caller's scope by the current configuration, which may be newer than the run.
     pub fn scope_now(&self, asking: &CallContext) -> Arc<Scope> {
         let agent = asking.caller.origin.agent.as_deref();
-        self.scopes
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .refresh_scope(&asking.scope, agent)
+        self.scopes.read().refresh_scope(&asking.scope, agent)
     }
 
     /// The scope of the caller's agent in its workspace.
     fn scope_of(&self, origin: &ClientOrigin) -> Arc<Scope> {
         let scopes = self.scopes.read();
-        let scopes = scopes.unwrap_or_else(std::sync::PoisonError::into_inner);
+        let scopes = scopes;
         let place = origin.workspace.as_deref();
         let place = place.map(|workspace| scopes.workplace_of(workspace));
         scopes.scope_within(&place.unwrap_or_default(), origin.agent.as_deref())

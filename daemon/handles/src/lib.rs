@@ -24,9 +24,11 @@ mod value_store;
 use std::{
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::{Fault, FaultKind};
 use tokio::{
@@ -219,10 +221,7 @@ impl StoredValues {
     }
 
     fn refusal(&self) -> MutexGuard<'_, KeepFailureState> {
-        self.inner
-            .refusal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.refusal.lock()
     }
 
     /// Runs `work` on a blocking thread, with a timeout.

@@ -5,9 +5,10 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, SystemTime},
 };
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use mux_wire::{Fault, FaultKind};
 use tracing::{debug, warn};
@@ -53,11 +54,11 @@ impl ValueStore {
     }
 
     pub(super) fn update_limits(&self, terms: StoredValueLimits) {
-        *self.terms.write().unwrap_or_else(PoisonError::into_inner) = terms;
+        *self.terms.write() = terms;
     }
 
     pub(super) fn limits(&self) -> StoredValueLimits {
-        *self.terms.read().unwrap_or_else(PoisonError::into_inner)
+        *self.terms.read()
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -215,6 +216,6 @@ impl ValueStore {
     }
 
     fn shelf(&self) -> MutexGuard<'_, ValueIndex> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shelf.lock()
     }
 }

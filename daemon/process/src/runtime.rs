@@ -61,14 +61,12 @@ static POLL_WATCH: std::sync::OnceLock<std::sync::Arc<poll_watch::PollWatch>> =
 /// Checks that `count` threads can exist at the same time; they end before it returns.
 fn probe_threads(count: usize) -> io::Result<()> {
     let (hold, held) = std::sync::mpsc::channel::<()>();
-    let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+    let held = std::sync::Arc::new(parking_lot::Mutex::new(held));
     let mut threads = Vec::new();
     let started = (0..count).try_for_each(|_| {
         let held = std::sync::Arc::clone(&held);
         let thread = thread::Builder::new().spawn(move || {
-            let held = held
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let held = held.lock();
             // Nothing is ever sent: the wait ends when `hold` is dropped.
             _ = held.recv();
         })?;

@@ -3,10 +3,9 @@
 //! Invariant: only [`EventWriter::wait_until_written`] waits. While a block is being stored, later events queue behind
 //! it. The sandbox limits how much a run may send.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::{ConsoleLevel, Fault};
 use tokio::sync::watch;
@@ -90,7 +89,7 @@ impl EventWriter {
     }
 
     fn line(&self) -> MutexGuard<'_, EventBacklog> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.lock()
     }
 }
 

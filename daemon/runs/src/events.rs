@@ -4,12 +4,11 @@
 //! details of faults are dropped beyond [`MAX_EVENT_LOG_BYTES`]; output of the program has limits of its own.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
+
+use parking_lot::Mutex;
 
 use mux_wire::{ConsoleLevel, Fault};
 use tokio::sync::watch;
@@ -160,7 +159,7 @@ impl EventLog {
     /// Appends an event. Does nothing after [`RunEvent::Ended`].
     pub(super) fn push(&self, what: RunEvent) {
         let last = {
-            let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut events = self.events.lock();
             let last = events.kept.last().map(|event| &event.what);
             if matches!(last, Some(RunEvent::Ended(_))) {
                 return;
@@ -221,7 +220,7 @@ impl EventLog {
         let arrived = last.wait_for(|seq| *seq > after);
         // A timeout is not an error: there is just nothing new.
         drop(tokio::time::timeout(wait, arrived).await);
-        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = self.events.lock();
         let events = &events.kept;
         let start = usize::try_from(after)
             .unwrap_or(usize::MAX)

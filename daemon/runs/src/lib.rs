@@ -49,11 +49,13 @@ mod tool_host;
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_sandbox::{Pool, ProgramLimits, QueueKey, RunRequest};
 use mux_wire::{Fault, FaultKind};
@@ -172,7 +174,7 @@ impl Runs {
     }
 
     pub fn set_limits(&self, limits: RunLimits) {
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+        *self.limits.lock() = limits;
     }
 
     /// Accepts a program and starts it in the background.
@@ -430,11 +432,11 @@ impl Runs {
     }
 
     fn limits(&self, agent: Option<&str>) -> ProgramLimits {
-        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let limits = self.limits.lock();
         limits.of(agent).clone()
     }
 
     fn registry(&self) -> MutexGuard<'_, RunRegistry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.registry.lock()
     }
 }

@@ -5,7 +5,7 @@
 mod diagnostic_report;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,6 +13,7 @@ use futures::future::join_all;
 use mux_sandbox::{Pool, ProgramLimits, QueueKey};
 use mux_typegen::names::spell;
 use mux_wire::Fault;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::timeout;
 use tracing::debug;
 
@@ -213,7 +214,7 @@ impl ProgramChecker {
     }
 
     fn checks(&self) -> MutexGuard<'_, CheckModes> {
-        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
+        self.terms.lock()
     }
 }
 

@@ -3,9 +3,11 @@
 //! Invariant: the state only moves forward (waiting, running, ended), and an ended run never changes.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_wire::Fault;
 use tokio::time::Instant;
@@ -176,11 +178,11 @@ impl Run {
     }
 
     fn progress(&self) -> MutexGuard<'_, RunProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock()
     }
 
     fn unheard(&self) -> MutexGuard<'_, Option<TaskTrackerToken>> {
-        self.unheard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unheard.lock()
     }
 }
 

@@ -5,10 +5,11 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{OnceCell, Semaphore},
     time::timeout,
@@ -86,7 +87,7 @@ impl SchemaSlot {
     }
 
     fn state(&self) -> MutexGuard<'_, SlotState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -110,7 +111,7 @@ struct SchemaCache {
 }
 
 fn kept() -> MutexGuard<'static, SchemaCache> {
-    SCHEMA_CACHE.lock().unwrap_or_else(PoisonError::into_inner)
+    SCHEMA_CACHE.lock()
 }
 
 impl SchemaCache {

@@ -2,15 +2,10 @@
 //!
 //! Invariant: masking is idempotent and takes linear time, and its output contains no known value.
 
-use std::{
-    borrow::Cow,
-    collections::VecDeque,
-    fmt,
-    ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{borrow::Cow, collections::VecDeque, fmt, ops::Range, sync::Arc};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     MASK,
@@ -243,7 +238,7 @@ impl RecentTokens {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -2,12 +2,9 @@
 //!
 //! Invariant: time that a call waits in the rate limiter does not count against it.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use mux_caller::{ClockPauseGuard, PausableClock};
@@ -92,8 +89,8 @@ impl CallProgress {
         left.min(self.terms.within) * 9 / 10
     }
 
-    fn done(&self) -> std::sync::MutexGuard<'_, (f64, Option<f64>)> {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    fn done(&self) -> parking_lot::MutexGuard<'_, (f64, Option<f64>)> {
+        self.done.lock()
     }
 }
 

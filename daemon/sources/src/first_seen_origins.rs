@@ -9,9 +9,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{Mutex, PoisonError},
 };
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -71,7 +71,7 @@ impl FirstSeenOrigins {
         written: &str,
         named: &DescribedOrigins,
     ) -> Result<DescribedOrigins, String> {
-        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut book = self.book.lock();
         let book = book.get_or_insert_with(|| self.read());
         let book = book.as_mut().map_err(|problem| problem.clone())?;
         let of = blake3::hash(written.as_bytes()).to_hex().to_string();

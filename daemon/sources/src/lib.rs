@@ -59,11 +59,12 @@ use std::{
     collections::{BTreeSet, HashMap},
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::ClientBuilder;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -167,7 +168,7 @@ impl Sources {
     }
 
     fn lock_live_sources(&self) -> MutexGuard<'_, HashMap<String, Arc<LiveSource>>> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.standing.lock()
     }
 }
 

@@ -9,10 +9,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
@@ -362,7 +363,7 @@ impl LiveSource {
     }
 
     fn seen(&self) -> MutexGuard<'_, DescriptionState> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 }
 

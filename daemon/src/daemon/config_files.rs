@@ -101,8 +101,8 @@ impl LastGoodConfig {
     }
 }
 
-pub(super) async fn written(places: &DaemonPaths) -> Result<ConfigFiles, String> {
-    let (config, env): (PathBuf, PathBuf) = (places.config.clone(), places.env.clone());
+pub(super) async fn written(paths: &DaemonPaths) -> Result<ConfigFiles, String> {
+    let (config, env): (PathBuf, PathBuf) = (paths.config.clone(), paths.env.clone());
     let read = spawn_blocking(move || ConfigFiles::read(&config, &env));
     read.await.map_err(|_| "the daemon is ending".into())
 }

@@ -23,9 +23,9 @@ pub struct ConfigInspection {
 impl Daemon {
     /// The settings for an agent, and whether the configuration has a section for it.
     pub fn report(&self, agent: Option<&str>) -> (Vec<SettingRow>, bool) {
-        let standing = self.standing();
-        let in_force = standing.in_force.clone();
-        drop(standing);
+        let status = self.config_status();
+        let in_force = status.in_force.clone();
+        drop(status);
         let Some(in_force) = in_force else {
             return (Vec::new(), false);
         };
@@ -35,8 +35,8 @@ impl Daemon {
 
     /// The lines of the configuration file on which servers and sources are defined, by name.
     pub fn lines_of_servers(&self, names: &[&str]) -> BTreeMap<String, usize> {
-        let standing = self.standing();
-        let Some(in_force) = &standing.in_force else {
+        let status = self.config_status();
+        let Some(in_force) = &status.in_force else {
             return BTreeMap::new();
         };
         let lines = names.iter().filter_map(|name| {
@@ -70,13 +70,13 @@ impl Daemon {
                 Err(_) => return Err("the daemon is ending".into()),
             }
         };
-        let env = std::fs::read_to_string(&self.places.env).unwrap_or_default();
-        let of_env = environment.apply_env_file(&env, &self.places.env);
+        let env = std::fs::read_to_string(&self.paths.env).unwrap_or_default();
+        let of_env = environment.apply_env_file(&env, &self.paths.env);
         environment.assume_command_values(config.commands());
         let secrets = config.secrets().into_keys().collect();
         let auth = self.gateway.upstreams().auth();
         environment.set_secrets(auth.answers(secrets, false).await);
-        let settings = Settings::resolve(config, &environment, &self.places.home);
+        let settings = Settings::resolve(config, &environment, &self.paths.home);
         let of_env = of_env.into_iter().map(ConfigProblem::of_file);
         let of_servers = settings.unusable_servers().map(|(_, problem)| problem);
         let problems = of_env

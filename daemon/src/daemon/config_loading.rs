@@ -14,7 +14,7 @@ use std::{
 use tracing::{info, warn};
 
 use super::{
-    Daemon, Problem, ProblemCode,
+    Daemon, DaemonProblem, ProblemCode,
     config_files::{ConfigFiles, LastGoodConfig, written},
     telemetry::WantedTelemetry,
 };
@@ -74,15 +74,17 @@ type ScopeInputs = (
 );
 
 /// What is wrong with the files, with values of the configuration, and with entries of servers.
-fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<Problem> {
+fn problems_of(of_files: Vec<String>, settings: &Settings) -> Vec<DaemonProblem> {
     let of_files = of_files.into_iter();
     let of_files = of_files.map(|message| ProblemCode::Config.with(message));
     let of_values = settings.problems.iter();
     let of_values = of_values.map(|problem| ProblemCode::Config.with(&problem.message));
-    let of_servers = settings.unusable_servers().map(|(name, problem)| Problem {
-        server: Some(name.to_owned()),
-        ..ProblemCode::Server.with(problem.message)
-    });
+    let of_servers = settings
+        .unusable_servers()
+        .map(|(name, problem)| DaemonProblem {
+            server: Some(name.to_owned()),
+            ..ProblemCode::Server.with(problem.message)
+        });
     of_files.chain(of_values).chain(of_servers).collect()
 }
 
@@ -122,9 +124,9 @@ impl Daemon {
         if trigger != LoadTrigger::Projects {
             let files = match files {
                 Some(files) => files,
-                None => written(&self.places).await?,
+                None => written(&self.paths).await?,
             };
-            loading.files.take(files, &self.places.config);
+            loading.files.take(files, &self.paths.config);
         }
         let report = self.put_in_force(&mut loading, trigger).await?;
         match &loading.files.trouble {
@@ -163,7 +165,7 @@ impl Daemon {
         }
         let mut of_files: Vec<String> = loading.files.trouble.iter().cloned().collect();
         of_files.extend(loading.files.env_trouble.iter().cloned());
-        of_files.extend(environment.apply_env_file(&loading.files.env, &self.places.env));
+        of_files.extend(environment.apply_env_file(&loading.files.env, &self.paths.env));
         let mut commands: BTreeSet<String> = config.commands();
         commands.extend(approved().flat_map(|project| project.commands()));
         let run = |spec| {
@@ -174,7 +176,7 @@ impl Daemon {
                     .await
             }
         };
-        let how = (self.places.home.as_path(), trigger == LoadTrigger::Asked);
+        let how = (self.paths.home.as_path(), trigger == LoadTrigger::Asked);
         let asked = &mut loading.commands;
         asked.answer(commands, &mut environment, how, run).await;
         let mut secrets = config.secrets();
@@ -185,7 +187,7 @@ impl Daemon {
         let auth = self.gateway.upstreams().auth();
         environment.set_secrets(auth.answers(wanted, trigger == LoadTrigger::Asked).await);
 
-        let settings = Settings::resolve(config, &environment, &self.places.home);
+        let settings = Settings::resolve(config, &environment, &self.paths.home);
         let mut servers = settings.servers.clone();
         let taken: Vec<String> = servers
             .keys()
@@ -195,12 +197,12 @@ impl Daemon {
         let mut outlooks = BTreeMap::new();
         for project in &projects {
             let terms = settings.limits.terms(settings.on_change);
-            let home = &self.places.home;
+            let home = &self.paths.home;
             let (outlook, own) = project.resolve(&taken, &environment, home, terms);
             servers.extend(own.into_iter().map(|server| (server.key(), server)));
             outlooks.insert(Arc::clone(&project.root), Arc::new(outlook));
         }
-        let denials = self.projects().denials(&self.places.home);
+        let denials = self.projects().denials(&self.paths.home);
         let views = (settings.agents.clone(), outlooks, denials);
         if loading.views.as_ref() != Some(&views) {
             let (agents, outlooks, denials) = views.clone();
@@ -219,15 +221,13 @@ impl Daemon {
             warn!(problem = problem.message, "configuration");
         }
         info!(?trigger, ?changes, "configuration loaded");
-        let mut standing = self.standing();
-        standing.problems.clone_from(&problems);
-        standing.unread = loading.files.unread;
-        standing.disabled.clone_from(&settings.disabled);
-        standing.secrets = secrets;
-        standing.sources.clone_from(&settings.sources);
-        drop(standing);
+        let mut status = self.config_status();
+        status.problems.clone_from(&problems);
+        status.unread = loading.files.unread;
+        status.secrets = secrets;
+        drop(status);
         let policy = settings.policy.clone();
-        self.standing().in_force = Some(Arc::new(settings));
+        self.config_status().in_force = Some(Arc::new(settings));
         if !is_leaving {
             self.note(loading, &policy, &changes);
         }
@@ -298,7 +298,7 @@ impl Daemon {
     /// Checks for changes, and loads the configuration if there are any.
     pub(super) async fn look_again(self: &Arc<Self>) {
         let news = self.look_at_projects().await;
-        let Ok(mut written) = written(&self.places).await else {
+        let Ok(mut written) = written(&self.paths).await else {
             return;
         };
         let (known, blank) = {
@@ -311,7 +311,7 @@ impl Daemon {
         };
         if written.is_blank() && !blank {
             tokio::time::sleep(EMPTY_FILE_DELAY).await;
-            let Ok(after) = self::written(&self.places).await else {
+            let Ok(after) = self::written(&self.paths).await else {
                 return;
             };
             written = after;

@@ -181,7 +181,7 @@ impl Daemon {
         if !workspace.is_absolute() {
             return None;
         }
-        let (workspace, home) = (workspace.to_owned(), self.places.home.clone());
+        let (workspace, home) = (workspace.to_owned(), self.paths.home.clone());
         let looking = spawn_blocking(move || scan_workspace(&workspace, &home));
         timeout(PROJECT_READ_TIMEOUT, looking).await.ok()?.ok()
     }

@@ -106,7 +106,7 @@ mod tests {
                 steady: start.steady + passed,
                 clock: start.clock + passed + forward - back,
             });
-            told.map(|strait| strait.message)
+            told.map(|condition| condition.message)
         };
         let none = Duration::ZERO;
         assert_eq!(at(10, none, none), None);

@@ -119,7 +119,7 @@ mod tests {
             runtime: at("run"),
         };
         let told = disks.look();
-        let modes: Vec<_> = told.iter().map(|strait| strait.mode).collect();
+        let modes: Vec<_> = told.iter().map(|condition| condition.mode).collect();
         assert_eq!(modes, ["missing"], "{told:?}");
         assert!(told[0].message.contains("types"), "{told:?}");
         std::fs::create_dir(at("cache")).unwrap();

@@ -2,11 +2,9 @@
 //!
 //! Deadlines expire meanwhile, and this condition tells the user why.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
@@ -41,15 +39,14 @@ impl PauseWatch {
             if lasted >= MIN_PAUSE {
                 warn!(?lasted, "process was suspended");
                 let over = now;
-                *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(ProcessPause { lasted, over });
+                *self.0.lock() = Some(ProcessPause { lasted, over });
             }
             last = now;
         }
     }
 
     pub(super) fn look(&self) -> Option<HostCondition> {
-        let pause = (*self.0.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let pause = (*self.0.lock())?;
         let ago = pause.over.elapsed();
         if ago > PAUSE_REPORT_DURATION {
             return None;

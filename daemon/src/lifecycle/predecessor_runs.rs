@@ -6,11 +6,7 @@
 //! Invariant: events and results are those of the daemon in which the run executes; if that daemon dies, the run's last
 //! event says so. The same clients find the run as if it ran here.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use mux_proto::{
@@ -18,6 +14,7 @@ use mux_proto::{
     RunsRequest, StopRequest, transport,
     version::{CONTRACT, FEATURES},
 };
+use parking_lot::{Mutex, MutexGuard};
 use tarpc::client::{Config, RpcError};
 use tokio::{
     net::UnixStream,
@@ -377,11 +374,11 @@ impl PredecessorRuns {
     }
 
     fn client(&self) -> MutexGuard<'_, Option<MuxClient>> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+        self.client.lock()
     }
 
     fn runs(&self) -> MutexGuard<'_, BTreeMap<String, Arc<FollowedRun>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock()
     }
 }
 

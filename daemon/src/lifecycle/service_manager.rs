@@ -4,10 +4,11 @@
 //! its own passes its environment on.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, mpsc::SyncSender},
+    sync::{Arc, mpsc::SyncSender},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::passed_socket::{PassedSocket, PassedSocketError};
@@ -181,7 +182,7 @@ impl ServiceManager {
     pub fn alive(&self) {
         #[cfg(target_os = "linux")]
         {
-            let said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
+            let said = self.0.said.lock();
             let text = systemd::notification_text(ServiceState::Alive, &said);
             drop(said);
             self.say(text);
@@ -190,7 +191,7 @@ impl ServiceManager {
 
     fn tell(&self, word: ServiceState, words: &str) {
         {
-            let mut said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut said = self.0.said.lock();
             if word == ServiceState::Nothing && *said == words {
                 return;
             }

@@ -1,10 +1,8 @@
 //! Sends spans in batches, and retries where the collector may take them later.
 
-use std::{
-    error::Error as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{error::Error as _, sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_telemetry::trace::{CollectorEndpoint, EndedSpan, SpanCounts};
 use opentelemetry_proto::tonic::{
@@ -181,7 +179,7 @@ impl BatchSender {
     }
 
     fn counts(&self) -> MutexGuard<'_, SpanCounts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock()
     }
 }
 

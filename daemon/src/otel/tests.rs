@@ -17,7 +17,7 @@ async fn collector(answers: &'static [u16]) -> (CollectorEndpoint, mpsc::Unbound
         let (sender, answered) = (sender.clone(), Arc::clone(&answered));
         async move {
             sender.send(body).unwrap();
-            let mut answered = answered.lock().unwrap();
+            let mut answered = answered.lock();
             *answered += 1;
             let answer = answers[(*answered - 1).min(answers.len() - 1)];
             StatusCode::from_u16(answer).unwrap()

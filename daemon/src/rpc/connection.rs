@@ -6,8 +6,10 @@
 use std::{
     convert::Infallible,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_proto::{Hello, version::FEATURES};
 use mux_sandbox::QueueKey;
@@ -286,7 +288,7 @@ impl ConnectionState {
     }
 
     fn runs(&self) -> MutexGuard<'_, Vec<Weak<Run>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock()
     }
 }
 

@@ -2,10 +2,9 @@
 //!
 //! Invariant: a lent descriptor is reserved again when its connection has ended, as soon as the system provides one.
 
-use std::{
-    fs::File,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fs::File, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// The number of reserved descriptors, and so of connections that can use one.
 const RESERVED_DESCRIPTORS: usize = 2;
@@ -50,7 +49,7 @@ impl DescriptorReserve {
     }
 
     fn shelf(&self) -> MutexGuard<'_, ReserveState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -91,11 +91,11 @@ fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
             state: UpstreamState::Broken,
             ..SlotView::default()
         };
-        let places = match server.definition() {
+        let paths = match server.definition() {
             Ok(_) => server.slot_views(),
             Err(_) => vec![broken],
         };
-        (server.meters().label().to_owned(), places)
+        (server.meters().label().to_owned(), paths)
     });
     slots.collect()
 }

@@ -38,7 +38,7 @@ pub(super) fn report(
         }));
     }
     wire::SettingsReport {
-        file: daemon.places.config.clone(),
+        file: daemon.paths.config.clone(),
         settings,
         notes,
     }

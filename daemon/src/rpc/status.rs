@@ -7,7 +7,7 @@ use super::{connection::ConnectionState, convert};
 use crate::{
     daemon::Daemon,
     lifecycle::{ServiceManager, StartOrigin},
-    problems::{Problem, ProblemCode},
+    problems::{DaemonProblem, ProblemCode},
 };
 use mux_catalog::imitations;
 use mux_process::descriptor_limits;
@@ -77,9 +77,9 @@ pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::St
             failed: counts.failed,
         },
         servers: servers(daemon, door),
-        config: daemon.places.config.clone(),
-        socket: daemon.places.socket.clone(),
-        log: daemon.places.log.clone(),
+        config: daemon.paths.config.clone(),
+        socket: daemon.paths.socket.clone(),
+        log: daemon.paths.log.clone(),
         problems: problems
             .iter()
             .map(|problem| problem.message.clone())
@@ -110,12 +110,12 @@ fn telemetry_status(tracer: &Tracer) -> wire::TelemetryStatus {
 /// The conditions of the host that restrict the daemon.
 fn degraded_conditions(daemon: &Daemon) -> Vec<wire::Degraded> {
     let environment = daemon.environment.borrow();
-    let straits = daemon.straits.look(environment.as_ref());
-    let all = straits.into_iter().chain(daemon.unwatched());
-    let told = all.map(|strait| wire::Degraded {
-        mode: strait.mode.to_owned(),
-        message: strait.message,
-        fix: strait.fix,
+    let host_conditions = daemon.host_conditions.look(environment.as_ref());
+    let all = host_conditions.into_iter().chain(daemon.unwatched());
+    let told = all.map(|condition| wire::Degraded {
+        mode: condition.mode.to_owned(),
+        message: condition.message,
+        fix: condition.fix,
     });
     told.collect()
 }
@@ -173,8 +173,8 @@ pub(super) fn servers(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Serv
     servers
 }
 
-fn problem_info(problem: Problem) -> wire::Problem {
-    wire::Problem {
+fn problem_info(problem: DaemonProblem) -> wire::ProblemDetail {
+    wire::ProblemDetail {
         code: problem.code.as_str().to_owned(),
         server: problem.server,
         message: problem.message,

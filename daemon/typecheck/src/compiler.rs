@@ -12,12 +12,13 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -158,7 +159,7 @@ impl Compiler {
     /// Loads the types before the first program, so that their size does not count against the program's limits.
     async fn load(&self, folder: &Path, limits: CheckLimits) -> Result<(), CheckLoss> {
         let is_loaded = {
-            let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            let loaded = self.loaded.lock();
             loaded.contains(folder)
         };
         if is_loaded {
@@ -168,7 +169,7 @@ impl Compiler {
         let longer = CheckLimits { deadline, ..limits };
         match self.open(folder, "export {};\n", longer).await {
             Ok(_) => {
-                let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut loaded = self.loaded.lock();
                 loaded.insert(folder.to_owned());
                 Ok(())
             }
@@ -277,7 +278,7 @@ impl Compiler {
     async fn ask(&self, method: &str, params: Value) -> LspAnswer {
         let (reply, answer) = oneshot::channel();
         let id = {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = self.waiting.lock();
             waiting.next += 1;
             let id = waiting.next;
             if let Some(askers) = &mut waiting.askers {

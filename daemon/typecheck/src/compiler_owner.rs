@@ -6,12 +6,13 @@
 use std::{
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, sleep_until},
@@ -58,7 +59,7 @@ impl OwnerShared {
 
     /// Sets the configured compiler. Returns whether it has changed.
     pub(super) fn name(&self, named: Option<PathBuf>) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let changed = known.named != named;
         if changed {
             *known = KnownCompiler {
@@ -76,7 +77,7 @@ impl OwnerShared {
             rss_bytes: pid.and_then(compiler::rss),
             ..CheckerStatus::default()
         };
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         status.problem = known.problem.clone();
         if let Some(found) = &known.found {
             status.compiler = Some(found.path.clone());
@@ -103,12 +104,12 @@ impl OwnerShared {
     }
 
     fn named(&self) -> Option<PathBuf> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known.named.clone()
     }
 
     fn learn(&self, found: Option<find_compiler::FoundCompiler>, problem: Option<String>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.found = found.or(known.found.take());
         known.problem = problem;
     }

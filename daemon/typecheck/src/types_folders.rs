@@ -9,8 +9,10 @@ use std::{
     collections::VecDeque,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use super::{CheckFailure, TypeDeclarations};
 
@@ -70,7 +72,7 @@ impl TypesFolders {
         let (draft, place) = (self.work.join(".draft"), folder.clone());
         let (text, writing) = (types.text.clone(), Arc::clone(&self.writing));
         let written = tokio::task::spawn_blocking(move || {
-            let _alone = writing.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = writing.lock();
             lay_out(&draft, &place, &text.read())
         })
         .await;
@@ -87,12 +89,12 @@ impl TypesFolders {
 
     /// Verifies the folder again before its next use.
     pub(super) fn doubt(&self, types: &TypeDeclarations) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         known.retain(|hash| *hash != types.hash);
     }
 
     fn is_known(&self, hash: &[u8; 32]) -> bool {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let Some(place) = known.iter().position(|known| known == hash) else {
             return false;
         };
@@ -105,7 +107,7 @@ impl TypesFolders {
     /// Records a folder as used, and removes old ones, including those of earlier daemons.
     async fn sweep(&self, hash: [u8; 32]) {
         let kept: Vec<String> = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.lock();
             known.retain(|known| *known != hash);
             known.push_back(hash);
             if known.len() > MAX_TYPES_FOLDERS {

@@ -2,12 +2,9 @@
 //!
 //! Invariant: a program is checked by one task at a time. Others that check the same program wait for its verdict.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{sync::watch, time::Instant};
 
 use super::{CheckFailure, Diagnostic, TypeDeclarations};
@@ -121,8 +118,8 @@ impl VerdictCache {
         self.lock().entries.retain(|_, entry| pending(entry));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, VerdictEntries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, VerdictEntries> {
+        self.0.lock()
     }
 }
 

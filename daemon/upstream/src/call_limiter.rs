@@ -2,7 +2,9 @@
 //!
 //! Invariant: a returned permit goes to the next waiter in turn, never to a newcomer while others wait.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_sandbox::{QueueKey, fair::FairQueue};
 use tokio::sync::oneshot;
@@ -31,7 +33,7 @@ impl PermitSlot {
     }
 
     pub(super) fn release_early(&self) {
-        let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let place = self.0.lock().take();
         drop(place);
     }
 }
@@ -81,7 +83,7 @@ impl CallLimiter {
     }
 
     fn state(&self) -> MutexGuard<'_, CallLimiterState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

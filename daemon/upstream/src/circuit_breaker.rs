@@ -9,10 +9,10 @@
 use std::{
     collections::{VecDeque, hash_map::RandomState},
     hash::{BuildHasher as _, Hasher as _},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// The backoff after the first failure.
@@ -138,7 +138,7 @@ impl CircuitBreaker {
     }
 
     fn state(&self) -> MutexGuard<'_, BreakerState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -401,7 +401,7 @@ impl SessionConnector<'_> {
             closing: CancellationToken::new(),
             known: CancellationToken::new(),
             ended: CancellationToken::new(),
-            cause: Mutex::new(None),
+            cause: parking_lot::Mutex::new(None),
         });
         info!(server = name, pid, transport, took = ?session.start_time, tools = session.tools().len(), "session open");
         let watch = SessionWatch {

@@ -9,12 +9,13 @@
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio_util::sync::CancellationToken;
 
@@ -230,7 +231,7 @@ impl InFlight {
     }
 
     fn state(&self) -> MutexGuard<'_, InFlightState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -2,12 +2,9 @@
 //!
 //! Invariant: the wait for an announced session is bounded; a session that is not claimed is stopped.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep, timeout_at},
@@ -95,7 +92,7 @@ impl IncomingSessions {
     }
 
     fn places(&self) -> MutexGuard<'_, HashMap<HandoverKey, Option<HandedSession>>> {
-        self.0.places.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.places.lock()
     }
 }
 

@@ -2,11 +2,9 @@
 //!
 //! Invariant: at most [`MAX_TRACKED_TOOLS`] tools are tracked, and a tool is compared only with itself.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
+
+use parking_lot::Mutex;
 
 /// A call that takes this many times its usual duration is slow.
 const SLOW_CALL_FACTOR: f64 = 5.0;
@@ -32,7 +30,7 @@ struct LatencyBaselineState {
 
 impl LatencyBaseline {
     pub(super) fn record_call_duration(&self, tool: &str, took: Duration) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         if state.tools.len() >= MAX_TRACKED_TOOLS && !state.tools.contains_key(tool) {
             return;
         }
@@ -51,7 +49,7 @@ impl LatencyBaseline {
     }
 
     pub(super) fn is_slow(&self) -> bool {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.lock();
         state.slow.count_ones() >= MIN_SLOW_CALLS
     }
 }
@@ -90,6 +88,6 @@ mod tests {
         for n in 0..10_000 {
             pace.record_call_duration(&n.to_string(), MIN_SLOW_CALL_DURATION);
         }
-        assert_eq!(pace.0.lock().unwrap().tools.len(), MAX_TRACKED_TOOLS);
+        assert_eq!(pace.0.lock().tools.len(), MAX_TRACKED_TOOLS);
     }
 }

@@ -155,7 +155,7 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{
-        Arc, RwLock, Weak,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -163,6 +163,7 @@ use std::{
 use futures::future::join_all;
 use mux_typegen::names::spell;
 use mux_wire::{Fault, FaultKind};
+use parking_lot::RwLock;
 
 pub use self::{
     back_channel::{BackChannelRemedy, NoBackChannel},
@@ -251,10 +252,7 @@ impl Upstreams {
     /// finish on the old session, and their resource subscriptions continue.
     pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> ServerChanges {
         let mut changes = ServerChanges::default();
-        let mut servers = self
-            .servers
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut servers = self.servers.write();
         servers.retain(|name, server| {
             let kept = settings.contains_key(name);
             if !kept {
@@ -441,19 +439,12 @@ impl Upstreams {
 
     /// Ends every session and waits until the processes are gone.
     pub async fn close(&self) {
-        let servers = std::mem::take(
-            &mut *self
-                .servers
-                .write()
-                .unwrap_or_else(std::sync::PoisonError::into_inner),
-        );
+        let servers = std::mem::take(&mut *self.servers.write());
         join_all(servers.values().map(|server| server.close())).await;
     }
 
-    fn read_servers(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<String, Arc<Server>>> {
-        self.servers
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn read_servers(&self) -> parking_lot::RwLockReadGuard<'_, BTreeMap<String, Arc<Server>>> {
+        self.servers.read()
     }
 }
 

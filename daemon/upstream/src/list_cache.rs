@@ -2,11 +2,9 @@
 //!
 //! Invariant: concurrent callers share one request for a list and its outcome.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -69,7 +67,7 @@ impl ListCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, ListCell> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -106,19 +104,19 @@ mod tests {
         let waiter = || {
             shelf.get(async {
                 let (done, outcome) = oneshot::channel();
-                tries.lock().unwrap().push(done);
+                tries.lock().push(done);
                 outcome.await.unwrap()
             })
         };
         let mut all = std::pin::pin!(join_all([waiter(), waiter(), waiter()]));
         assert!(all.as_mut().now_or_never().is_none());
-        let first = tries.lock().unwrap().remove(0);
+        let first = tries.lock().remove(0);
         first.send(Err(CallError::NotSent)).unwrap();
         let outcomes = all.now_or_never().expect("nobody asks again");
-        assert!(outcomes.iter().all(Result::is_err) && tries.lock().unwrap().is_empty());
+        assert!(outcomes.iter().all(Result::is_err) && tries.lock().is_empty());
         let mut next = std::pin::pin!(waiter());
         assert!(next.as_mut().now_or_never().is_none());
-        let second = tries.lock().unwrap().remove(0);
+        let second = tries.lock().remove(0);
         second.send(Ok((ListedItems::default(), None))).unwrap();
         assert!(next.now_or_never().unwrap().is_ok());
         assert!(shelf.cell().initialized());

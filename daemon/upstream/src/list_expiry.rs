@@ -2,11 +2,9 @@
 //!
 //! Invariant: an expired list is fetched only on demand, and at most once a second, however short its TTL.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// The shortest TTL that is honored.
@@ -37,7 +35,7 @@ impl ListExpiry {
     }
 
     fn lock_deadline(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

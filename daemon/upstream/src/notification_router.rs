@@ -4,8 +4,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 #[expect(
     deprecated,
@@ -103,10 +105,7 @@ impl NotificationRouter {
 
     /// Writes a line to the server's log.
     pub(super) fn write_log_line(&self, line: &str) {
-        self.log
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .write(&self.stamp.stamp_line(line));
+        self.log.lock().write(&self.stamp.stamp_line(line));
     }
 
     pub(super) fn resource_updated(&self, uri: &str) {

@@ -2,12 +2,9 @@
 //!
 //! Invariant: only the latest notification is kept, and the caller gets the last one before the answer.
 
-use std::{
-    convert::Infallible,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::ProgressNotificationParam;
 use tokio::{sync::Notify, time::sleep};
 
@@ -45,11 +42,11 @@ impl ProgressMeter {
     }
 
     pub(super) fn record_activity(&self, mark: ClockMark) {
-        *self.sign.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
+        *self.sign.lock() = Some(mark);
     }
 
     pub(super) fn last_activity(&self) -> Option<ClockMark> {
-        *self.sign.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.sign.lock()
     }
 
     /// Takes the latest notification that was not forwarded yet.
@@ -76,7 +73,7 @@ impl ProgressMeter {
     }
 
     fn latest(&self) -> MutexGuard<'_, Option<ProgressUpdate>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.latest.lock()
     }
 }
 
@@ -90,7 +87,7 @@ mod tests {
     async fn forwarding_is_rate_limited_and_keeps_the_last_notification() {
         let meter = ProgressMeter::default();
         let heard = Mutex::new(Vec::new());
-        let tell = |progress: ProgressUpdate| heard.lock().unwrap().push(progress.progress);
+        let tell = |progress: ProgressUpdate| heard.lock().push(progress.progress);
         let token = ProgressToken(NumberOrString::Number(1));
         let telling = async {
             for n in 0..1000 {
@@ -106,7 +103,7 @@ mod tests {
             () = telling => {}
             never = meter.forward_progress(&tell) => match never {},
         }
-        let told = heard.lock().unwrap().len();
+        let told = heard.lock().len();
         assert!((25..=31).contains(&told), "{told}");
         assert_eq!(meter.take_latest().unwrap().progress, 999.0);
     }

@@ -5,8 +5,10 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_caller::{ClientNotice, Mailbox};
 
@@ -152,7 +154,7 @@ impl ResourceSubscribers {
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<ResourceSubscriber>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -6,10 +6,11 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
     GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -332,20 +333,20 @@ impl AnnouncedListDigests {
             }
             hasher.finish()
         });
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         told.insert(kind, digest)
             .is_some_and(|before| before != digest)
     }
 
     /// Forgets a list after clients were notified of its change.
     pub(super) fn forget(&self, kind: ListKind) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         told.remove(&kind);
     }
 
     /// The kinds that clients have requested.
     pub(super) fn kinds(&self) -> Vec<ListKind> {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = self.0.lock();
         told.keys().copied().collect()
     }
 }

@@ -8,11 +8,12 @@ mod server_handover;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use futures::future::join_all;
 use mux_wire::Fault;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     ServerContext, Session,
@@ -367,7 +368,7 @@ impl Server {
     }
 
     fn slots(&self) -> MutexGuard<'_, ServerSlots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock()
     }
 }
 

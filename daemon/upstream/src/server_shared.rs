@@ -4,9 +4,11 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{
     ServerContext, Session, call_limiter::CallLimiter, circuit_breaker::CircuitBreaker,
@@ -159,7 +161,7 @@ impl ServerShared {
     }
 
     fn lock_facts(&self) -> MutexGuard<'_, LatestSessionFacts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock()
     }
 }
 

@@ -4,11 +4,12 @@
 //! caller gets an error that says so.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{CallToolRequest, CallToolRequestParams},
@@ -171,7 +172,7 @@ impl Session {
     }
 
     pub(super) fn cause(&self) -> String {
-        let cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
+        let cause = self.cause.lock();
         cause
             .clone()
             .unwrap_or_else(|| "the session was closed".into())
@@ -269,7 +270,7 @@ impl Session {
     }
 
     pub(super) fn set_cause(&self, cause: String) {
-        let mut slot = self.cause.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.cause.lock();
         slot.get_or_insert_with(|| truncate_server_text(cause));
     }
 }

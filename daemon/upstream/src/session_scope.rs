@@ -5,8 +5,10 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{server::Server, session_key::SessionKey};
 
@@ -84,6 +86,6 @@ impl SessionScope {
     }
 
     fn state(&self) -> MutexGuard<'_, SessionScopeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

@@ -10,7 +10,7 @@ use std::{
     collections::HashSet,
     path::PathBuf,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -18,6 +18,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use mux_sandbox::QueueKey;
 use mux_wire::Fault;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{Notify, mpsc, oneshot},
     time::Instant,
@@ -357,7 +358,7 @@ impl Slot {
     }
 
     fn lock_status(&self) -> MutexGuard<'_, SlotStatus> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock()
     }
 
     /// Takes no new callers; the session ends with its last call, or now.

@@ -4,14 +4,11 @@
 
 mod session_end;
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use mux_wire::Fault;
+use parking_lot::Mutex;
 use tokio::{
     sync::mpsc,
     task::AbortHandle,
@@ -327,7 +324,7 @@ impl SlotOwner {
     }
 
     fn update_status(&self, change: impl FnOnce(&mut SlotStatus)) {
-        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.seen.lock());
     }
 }
 

@@ -3,11 +3,9 @@
 //!
 //! Invariant: clients are notified of a change only if what they know is no longer true.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -80,13 +78,13 @@ impl SlotShared {
 
     /// The transport that last worked at this address.
     pub(super) fn known_transport(&self, url: &str) -> Option<RemoteTransport> {
-        let spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+        let spoken = self.spoken.lock();
         let (known, over) = spoken.as_ref()?;
         (known == url).then_some(*over)
     }
 
     pub(super) fn remember_transport(&self, url: &str, over: RemoteTransport) {
-        let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spoken = self.spoken.lock();
         *spoken = Some((url.to_owned(), over));
     }
 

@@ -5,11 +5,9 @@
 //!
 //! Invariant: the wait of a server depends only on the length of the queue before it, not on starts that hang.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -35,7 +33,7 @@ impl StartLimiter {
 
     /// Sets the number of concurrent starts.
     pub fn set_limit(&self, count: usize) {
-        let mut known = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.count.lock();
         if count > *known {
             self.places.add_permits(count - *known);
         } else if let Ok(fewer) = u32::try_from(*known - count) {

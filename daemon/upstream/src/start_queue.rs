@@ -2,8 +2,9 @@
 //!
 //! Invariant: dropping the future stops what it has started.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
 use super::{
@@ -48,7 +49,7 @@ pub(super) async fn start_session(
     }
     let opening = Session::open(offer, definition, launcher, log, beside, others);
     let reason = |reason: Option<&str>| {
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = seen.lock();
         seen.reason = reason.map(str::to_owned);
     };
     match definition.link {

@@ -6,9 +6,10 @@
 use std::{
     collections::VecDeque,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::sync::oneshot;
 use tokio::task::consume_budget;
@@ -42,7 +43,7 @@ impl LastLines {
 
     pub(super) fn push(&self, line: &str) {
         let line = self.mask_text(line);
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         if lines.len() == MAX_KEPT_LINES {
             lines.pop_front();
         }
@@ -76,12 +77,7 @@ impl LastLines {
     }
 
     pub(super) fn get(&self) -> Vec<String> {
-        self.lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .cloned()
-            .collect()
+        self.lines.lock().iter().cloned().collect()
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
     io,
     path::PathBuf,
     sync::{
-        Arc, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -68,7 +68,7 @@ type ParsedLine = (Vec<u8>, Option<RxJsonRpcMessage<RoleClient>>);
 
 /// Hands the pipes to their next owner when the session ends, if there is one.
 #[derive(Debug)]
-pub(super) struct PipesHandover<R, W>(Arc<std::sync::Mutex<PipesSender<R, W>>>);
+pub(super) struct PipesHandover<R, W>(Arc<parking_lot::Mutex<PipesSender<R, W>>>);
 
 type PipesSender<R, W> = Option<oneshot::Sender<TransportPipes<R, W>>>;
 
@@ -86,13 +86,13 @@ impl<R, W> PipesHandover<R, W> {
     /// Requests the pipes: they stay open at the end of the transport. The receiver gets nothing if a line was torn.
     pub(super) fn request_pipes(&self) -> oneshot::Receiver<TransportPipes<R, W>> {
         let (sender, pipes) = oneshot::channel();
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.0.lock();
         *slot = Some(sender);
         pipes
     }
 
     fn take_pipes_sender(&self) -> Option<oneshot::Sender<TransportPipes<R, W>>> {
-        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.0.lock();
         slot.take()
     }
 }

@@ -2,11 +2,9 @@
 //!
 //! Invariant: only the client that was asked is notified; if there are too many, the oldest are forgotten.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::in_flight::CallingClient;
@@ -67,7 +65,7 @@ impl UrlElicitations {
     }
 
     fn pages(&self) -> MutexGuard<'_, VecDeque<UrlElicitationEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

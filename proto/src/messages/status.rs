@@ -105,7 +105,7 @@ pub enum ServerState {
 
 /// Something that is wrong and goes on being wrong.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct Problem {
+pub struct ProblemDetail {
     /// What it is about: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
     /// `credentials`; newer daemons may send others.
     pub code: String,
@@ -144,7 +144,7 @@ pub struct Status {
     pub problems: Vec<String>,
     /// The same problems, with codes to decide by. A daemon of an older version sends none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub problem_details: Vec<Problem>,
+    pub problem_details: Vec<ProblemDetail>,
     /// What the daemon cannot do now, because its machine does not let it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degraded: Vec<Degraded>,
@@ -158,12 +158,12 @@ pub struct Status {
 
 impl Status {
     /// The problems, also those of a daemon that sends no codes.
-    pub fn all_problems(&self) -> Vec<Problem> {
+    pub fn all_problems(&self) -> Vec<ProblemDetail> {
         if !self.problem_details.is_empty() {
             return self.problem_details.clone();
         }
         let messages = self.problems.iter().cloned();
-        let of_config = messages.map(|message| Problem {
+        let of_config = messages.map(|message| ProblemDetail {
             code: "config".into(),
             server: None,
             message,

@@ -1,6 +1,6 @@
 //! Results whose type depends on an argument, such as a field selection: the schema holds for calls without it.
 //!
-//! JSON Schema cannot express this. Such a schema has `anyOf` and [`UNLESS`], which names the argument: the first
+//! JSON Schema cannot express this. Such a schema has `anyOf` and [`UNLESS_KEYWORD`], which names the argument: the first
 //! alternative is the result of a call without it, and any alternative that of a call with it.
 //!
 //! Invariant: the checker never reports a missing member in the result of a call with the argument.

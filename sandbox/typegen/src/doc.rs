@@ -1,6 +1,6 @@
 //! The documentation of a value in a schema, as one JSDoc block.
 //!
-//! Invariant: a `Doc` has only text that was sanitized by `text`, so it can be written as it is.
+//! Invariant: a `ValueDoc` has only text that was sanitized by `text`, so it can be written as it is.
 
 use serde_json::{Map, Value};
 

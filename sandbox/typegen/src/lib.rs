@@ -3,15 +3,16 @@
 //!
 //! Depends on no other crate of this workspace. What TypeScript cannot express is widened, never narrowed.
 //!
-//! - `parse`, `shapes`, `refs` and `json` read a schema into types (`ir`), which `laws` combines; `chosen` handles
-//!   results whose type depends on an argument; `inline` decides which definitions keep a name of their own.
-//! - `emit`, `flat`, `doc` and `text` write types as TypeScript; `tool` declares one tool, `server` the properties of
-//!   `mux`, `signature` a tool on one line.
+//! - `schema_parser`, `schema_shapes`, `references` and `json` read a schema into types (`ir`), which `laws` combines;
+//!   `chosen` handles results whose type depends on an argument; `inline` decides which definitions keep a name of their own.
+//! - `emit` writes types as TypeScript on several lines, `flat` on one line, with texts from `doc` and `sanitize`;
+//!   `tool_declarations` declares one tool, `server_declarations` the properties of `mux`, `signature` a tool on one
+//!   line.
 //! - `names` spells servers and tools; `members` turns dotted names of tools into groups
 //!   (`mux.petstore.pet.getPetById`), so that only a segment that is not an identifier is respelled.
-//! - `observe` learns types from results. Its parts: `node` is one position in a shape, `fields` an object, `keys`
-//!   tells field names from data, `parts` recognizes MCP content, `sample` reads one result, `types` and `outline`
-//!   convert a shape to types and text.
+//! - `observe` learns types from results. Its parts: `shape_node` is one position in a shape, `object_shape` an object,
+//!   `data_keys` tells field names from data, `content_blocks` recognizes MCP content, `sample_result` reads one result,
+//!   `observed_types` and `outline` convert a shape to types and text.
 //!
 //! Invariant: pure and total. The same tools give the same text, any JSON value gives valid TypeScript, no schema is
 //! fetched, and no text of a server can leave the comment, string or type that it was put in.

@@ -35,7 +35,7 @@ pub struct ServerMember<'a> {
 }
 
 impl<'a> ServerMembers<'a> {
-    /// The members for these names, which must be distinct. `colliding` is what [`super::names::collisions`] returns
+    /// The members for these names, which must be distinct. `colliding` is what [`super::names::find_collisions`] returns
     /// for them.
     pub fn new(names: impl Iterator<Item = &'a str>, colliding: &[SpellingCollision<'_>]) -> Self {
         let colliding: HashSet<&str> = colliding.iter().map(|c| &*c.spelling).collect();

@@ -1,6 +1,6 @@
 //! Observed results: the type of a tool that declares none is learned from its results.
 //!
-//! Invariant: a shape has names of fields and kinds of values, never a value. It stays below `MAX_SIZE` and `MAX_DEPTH`
+//! Invariant: a shape has names of fields and kinds of values, never a value. It stays below `MAX_SHAPE_SIZE` and `MAX_SHAPE_DEPTH`
 //! whatever a server sends, and only ever gets wider.
 
 mod content_blocks;
@@ -24,7 +24,7 @@ const MAX_SHAPE_DEPTH: u8 = 12;
 /// loses its deepest level.
 const MAX_SHAPE_SIZE: usize = 2000;
 
-/// The maximum length of a serialized shape in bytes, well above what `MAX_SIZE` allows.
+/// The maximum length of a serialized shape in bytes, well above what `MAX_SHAPE_SIZE` allows.
 const MAX_SERIALIZED_BYTES: usize = 256 * 1024;
 
 const SHAPE_VERSION: u8 = 1;
@@ -38,7 +38,7 @@ const SHAPE_VERSION: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultShape {
     node: ShapeNode,
-    /// Levels that are kept, [`MAX_DEPTH`] or fewer.
+    /// Levels that are kept, [`MAX_SHAPE_DEPTH`] or fewer.
     depth: u8,
     calls: u64,
 }

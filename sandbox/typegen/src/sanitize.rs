@@ -14,7 +14,7 @@ pub(super) const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 const MAX_COMMENT_LINE_BYTES: usize = 200;
 
 /// A description as the lines of a block comment, without its delimiters: dedented like a Python docstring, without
-/// runs of blank lines, at most [`MAX_DESCRIPTION`] bytes.
+/// runs of blank lines, at most [`MAX_DESCRIPTION_BYTES`] bytes.
 pub(super) fn sanitize_description(text: &str) -> String {
     let visible: String = text.chars().filter_map(visible_char).collect();
     let margin = visible
@@ -46,7 +46,7 @@ pub(super) fn sanitize_description(text: &str) -> String {
     truncate(escape_comment_end(cleaned), MAX_DESCRIPTION_BYTES)
 }
 
-/// Foreign text for one line of a comment: runs of white space become one blank, at most [`MAX_LINE`] bytes.
+/// Foreign text for one line of a comment: runs of white space become one blank, at most [`MAX_COMMENT_LINE_BYTES`] bytes.
 pub(super) fn sanitize_line(text: &str) -> String {
     // A long value is cut before it is processed, because a default may be megabytes of JSON.
     let start = text

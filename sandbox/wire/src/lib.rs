@@ -4,10 +4,10 @@
 //!
 //! - `codec` reads and writes length-prefixed frames, `bounded` reads lists up to a maximum length.
 //! - `fault` is the error type below the client socket.
-//! - `program` wraps the source of a program, `absent` has hints for globals and modules that programs expect and the
-//!   sandbox does not have.
+//! - `program_wrapper` wraps the source of a program, `missing_globals` has hints for globals and modules that programs
+//!   expect and the sandbox does not have.
 //!
-//! Both ends come from the same build, so the encoding is compact (postcard) and has no versions beyond [`VERSION`],
+//! Both ends come from the same build, so the encoding is compact (postcard) and has no versions beyond [`FRAME_VERSION`],
 //! which the worker sends first. JSON is text inside a frame: neither side parses what it only passes on.
 //!
 //! Invariant: the daemon treats every [`FromWorker`] as written by an attacker. A frame that is too long, cannot be
@@ -75,7 +75,7 @@ pub struct Program {
     /// Which tool a call reaches does not depend on it.
     pub names: String,
     /// The maximum bytes of console output. What exceeds it is dropped, with one warning. Each line counts
-    /// [`LINE_COST`] more than its text.
+    /// [`CONSOLE_LINE_OVERHEAD_BYTES`] more than its text.
     pub max_console: u32,
     /// The maximum bytes of JSON of one call's arguments.
     pub max_argument: u32,
@@ -83,7 +83,8 @@ pub struct Program {
     pub max_result: u32,
     /// The maximum number of timers that one run may set.
     pub max_timers: u32,
-    /// The maximum bytes of JSON of all emitted parts together. Each part counts [`PART_COST`] more than its text.
+    /// The maximum bytes of JSON of all emitted parts together. Each part counts [`EMITTED_PART_OVERHEAD_BYTES`] more
+    /// than its text.
     pub max_emitted: u32,
 }
 

@@ -1,7 +1,7 @@
 //! The source of a program: what is stripped around it, and the wrapper that makes it a function.
 //!
 //! Invariant: a program that is run and a program that is checked have the same lines. Only the columns of the first
-//! line shift, by the length of [`PREFIX`], which is ASCII.
+//! line shift, by the length of [`WRAPPER_PREFIX`], which is ASCII.
 
 /// Precedes the first line and makes `await` and `return` legal.
 pub const WRAPPER_PREFIX: &str = "(async () => { \"use strict\"; ";

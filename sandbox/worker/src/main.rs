@@ -3,16 +3,16 @@
 //! It exchanges `mux-wire` frames over its standard input, which is a socket, and has no network, no files and no
 //! environment. In this workspace it depends on `mux-wire` alone, and it is the only program with a JavaScript engine.
 //!
-//! - `arguments` parses the command line; `link` is the socket: one thread reads it, the script's thread writes it;
+//! - `arguments` parses the command line; `daemon_link` is the socket: one thread reads it, the script's thread writes it;
 //!   `watchdog` stops code that a program left behind (a timer, a finalizer, a stray promise).
 //! - `source` turns TypeScript into a script: types are blanked out in place, so that lines and columns stay;
-//!   `source/nesting` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
+//!   `source/nesting_depth` bounds how deep a program nests, `source/warnings` finds calls that are not awaited and names
 //!   that do not exist in the sandbox.
-//! - `runtime` is one isolate: `runtime/build` creates it from the scripts of `js/` (the guest's realm) or from a
-//!   `snapshot` of them, `runtime/host` calls the functions that the prelude provides to the host.
+//! - `runtime` is one isolate: `runtime/isolate_build` creates it from the scripts of `js/` (the guest's realm) or from a
+//!   `snapshot` of them, `runtime/host_object` calls the functions that the prelude provides to the host.
 //! - `bridge` has what the ops of one isolate share: pending calls, and budgets. `ops` are the only ways out of the
 //!   isolate, with `ops/web` for the web's globals; ops only convert and pass on.
-//! - `buffers` and `memory` are the budgets of array buffers and of the process; `fault` converts a script's failure,
+//! - `buffer_allocator` and `memory` are the budgets of array buffers and of the process; `fault` converts a script's failure,
 //!   with a position in the user's own source.
 //! - `lockdown` drops what the process does not need (`lockdown/linux`, `macos`, `none`); `time_zone` loads the time
 //!   zone before that.

@@ -35,7 +35,7 @@ deno_core::extension!(
 );
 
 /// The extension with the scripts of the guest's realm embedded: the macro above would read them from the source
-/// directory at every start. The ops find their [`Bridge`] in the state of the runtime, where it is put once the
+/// directory at every start. The ops find their [`OpBridge`] in the state of the runtime, where it is put once the
 /// isolate is built.
 pub(crate) fn extension() -> Extension {
     const PRELUDE_SCRIPTS: &[ExtensionFileSource] = &[

@@ -6,13 +6,14 @@
 mod nesting_depth;
 mod warnings;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use deno_core::serde_json::json;
 use mux_wire::{
     Fault, FaultKind, missing_globals,
     program_wrapper::{WRAPPER_PREFIX, WRAPPER_SUFFIX, strip_bom_hashbang_and_fence},
 };
+use parking_lot::Mutex;
 use swc_common::{
     BytePos, GLOBALS, Globals, SourceMap,
     errors::{DiagnosticBuilder, Emitter, Handler},
@@ -101,7 +102,7 @@ fn parse_and_strip(plain: &str, prefix: &str, suffix: &str) -> Result<String, Ve
     let found = Arc::new(Mutex::new(ParserReports::new()));
     let handler = Handler::with_emitter(true, false, Box::new(ReportCollector(Arc::clone(&found))));
     strip_types(&map, &handler, format!("{prefix}{plain}{suffix}")).map_err(|problem| {
-        let found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = found.lock();
         let mut faults: Vec<Fault> = found
             .iter()
             .map(|(position, message)| parser_fault(&map, plain, *position, message))
@@ -151,10 +152,7 @@ struct ReportCollector(Arc<Mutex<ParserReports>>);
 impl Emitter for ReportCollector {
     fn emit(&mut self, diagnostic: &mut DiagnosticBuilder<'_>) {
         let position = diagnostic.span.primary_span().map(|span| span.lo);
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((position, diagnostic.message()));
+        self.0.lock().push((position, diagnostic.message()));
     }
 }
 

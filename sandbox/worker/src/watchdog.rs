@@ -1,7 +1,7 @@
 //! Stops code that a program left behind: a timer, a finalizer, a stray promise that goes on after the result.
 //!
-//! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`GRACE`] of processor
-//! time, by [`MAX_WAIT`] at most, and cannot change it. While no program has ended, the thread sleeps.
+//! Invariant: code that runs after a program has returned or thrown can delay the outcome by [`MAX_CPU_TIME_AFTER_END`] of processor
+//! time, by [`MAX_WALL_TIME_AFTER_END`] at most, and cannot change it. While no program has ended, the thread sleeps.
 
 use std::{
     io,

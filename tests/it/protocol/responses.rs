@@ -14,10 +14,10 @@ mod upgrade;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
-    Held, Kind, Level, MissingServer, Outcome, Problem, ReadPage, ReloadReport, RunCounts, RunInfo,
-    RunList, RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote,
-    Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage,
-    Welcome, WorkerStatus, service::MuxResponse,
+    Held, Kind, Level, MissingServer, Outcome, ProblemDetail, ReadPage, ReloadReport, RunCounts,
+    RunInfo, RunList, RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo,
+    SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList,
+    TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -378,7 +378,7 @@ fn status() -> Status {
         socket: "/run/user/1000/mux/muxd.sock".into(),
         log: "/home/me/.local/state/mux/log".into(),
         problems: vec!["something".into()],
-        problem_details: vec![Problem {
+        problem_details: vec![ProblemDetail {
             code: "server".into(),
             server: Some("fix".into()),
             message: "something".into(),

@@ -115,7 +115,7 @@ fn is_same_server(own: &ConfiguredProcess, entry: &str, value: &serde_json::Valu
 mod tests {
     use super::{super::CheckVerdict, *};
 
-    fn told(text: &str) -> Vec<(CheckVerdict, String)> {
+    fn checks_of(text: &str) -> Vec<(CheckVerdict, String)> {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("mcp.json");
         std::fs::write(&file, text).unwrap();
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn missing_broken_and_duplicate_agent_entries_are_reported() {
         let mux = r#""mux": { "command": "mux", "args": ["mcp"] }"#;
-        let of = |entries: &str| told(&format!(r#"{{ "mcpServers": {{ {entries} }} }}"#));
+        let of = |entries: &str| checks_of(&format!(r#"{{ "mcpServers": {{ {entries} }} }}"#));
         assert_eq!(of(mux), [(CheckVerdict::Ok, "Cursor has mux".into())]);
         assert_eq!(
             of("")[0],
@@ -154,6 +154,6 @@ mod tests {
         assert_eq!(twice[0].0, CheckVerdict::Warning);
         assert!(twice[0].1.contains("too: other, git; "), "{twice:?}");
         assert!(!twice[0].1.contains("s3cret"));
-        assert_eq!(told("{ nonsense")[0].0, CheckVerdict::Warning);
+        assert_eq!(checks_of("{ nonsense")[0].0, CheckVerdict::Warning);
     }
 }

@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(env.verdict, CheckVerdict::Warning);
         assert!(env.fix.as_ref().unwrap().starts_with("chmod 600 "));
         assert_eq!(config.verdict, CheckVerdict::Ok);
-        // `look` has closed the directory.
+        // The check has closed the directory.
         fs::remove_file(dirs.env_file()).unwrap();
         assert_eq!(verdicts(&dirs), [CheckVerdict::Ok, CheckVerdict::Ok]);
     }

@@ -32,19 +32,22 @@ pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> 
 fn installation(program: &Path) -> Option<String> {
     let directory = program.parent()?;
     let marker = directory.parent()?.join(INSTALLED_BY_FILE);
-    let by = std::fs::read_to_string(marker).ok();
-    let update = match by.as_deref().map(str::trim) {
-        Some("npm") => "`npm install --global` with the newer packages",
-        Some("pip") => {
+    let marker = std::fs::read_to_string(marker).unwrap_or_default();
+    let by = match marker.trim() {
+        "" if directory.ends_with(".cargo/bin") => "cargo",
+        by => by,
+    };
+    let update = match by {
+        "npm" => "`npm install --global` with the newer packages",
+        "pip" => {
             "`pip install --upgrade` with the newer wheel, or `uv tool` and `pipx` if they installed it"
         }
-        Some("deb") => "`apt install` with the newer package",
-        Some("brew") => "`brew upgrade muxd`",
-        Some("install.sh") => "the newer install.sh",
-        _ if directory.ends_with(".cargo/bin") => "`cargo install` in the newer checkout",
+        "deb" => "`apt install` with the newer package",
+        "brew" => "`brew upgrade muxd`",
+        "install.sh" => "the newer install.sh",
+        "cargo" => "`cargo install` in the newer checkout",
         _ => return None,
     };
-    let by = by.as_deref().map_or("cargo", str::trim);
     Some(format!(
         "mux was installed by {by}; to update it, use {update}, then `mux restart --upgrade`"
     ))

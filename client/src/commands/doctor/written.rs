@@ -134,7 +134,7 @@ fn missing_command(command: &str, path: Option<&OsStr>) -> Option<String> {
 mod tests {
     use super::{super::CheckVerdict, *};
 
-    fn told(config: &str) -> Vec<(CheckVerdict, String)> {
+    fn checks_of(config: &str) -> Vec<(CheckVerdict, String)> {
         let home = tempfile::tempdir().unwrap();
         let dirs = Dirs::under(home.path()).unwrap();
         std::fs::write(dirs.config_file(), config).unwrap();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn toml_error_names_the_line_without_its_content() {
-        let told = told("[servers.a]\ncommand = \"sh\"\nenv = { TOKEN = \"s3cret\n");
+        let told = checks_of("[servers.a]\ncommand = \"sh\"\nenv = { TOKEN = \"s3cret\n");
         let [(CheckVerdict::Failure, message)] = &told[..] else {
             panic!("{told:?}");
         };
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn missing_programs_are_reported() {
-        let told = told(
+        let told = checks_of(
             "[servers]\ninline = { command = \"sh\" }\n[servers.here]\ncommand = \"/bin/sh\"\n\
              [servers.gone]\ncommand = \"/no/such\"\n[servers.lost]\ncommand = \"no-such-program\"\n\
              [servers.off]\ncommand = \"no-such-program\"\nenabled = false\n\
@@ -171,6 +171,6 @@ mod tests {
                 "[servers.lost]: no program `no-such-program` is on your PATH"
             ]
         );
-        assert_eq!(super::tests::told("")[0].0, CheckVerdict::Ok);
+        assert_eq!(super::tests::checks_of("")[0].0, CheckVerdict::Ok);
     }
 }

@@ -162,7 +162,7 @@ impl ConfigMerger {
         }
     }
 
-    /// Writes an entry over the existing one, whose keys other than [`IDENTITY`] stay.
+    /// Writes an entry over the existing one, whose keys other than [`SERVER_IDENTITY_KEYS`] stay.
     fn put_entry(
         &mut self,
         name: &str,

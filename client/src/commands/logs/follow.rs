@@ -1,6 +1,6 @@
 //! Follows what is appended to a log, across log rotation.
 //!
-//! Invariant: each line is returned once, and whole or cut to [`KEPT`] bytes, whenever the log is rotated.
+//! Invariant: each line is returned once, and whole or cut to [`MAX_LINE_BYTES`] bytes, whenever the log is rotated.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 

@@ -2,11 +2,9 @@
 //!
 //! Invariant: echo is restored, however the read ends.
 
-use std::{
-    io::{self, BufRead as _},
-    sync::{Mutex, PoisonError},
-};
+use std::io::{self, BufRead as _};
 
+use parking_lot::Mutex;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::render;
@@ -19,7 +17,7 @@ pub(super) fn read_hidden_line(name: &str) -> io::Result<String> {
     let mut quiet = before.clone();
     quiet.local_modes.remove(LocalModes::ECHO);
     quiet.local_modes.insert(LocalModes::ECHONL);
-    *SAVED_TERMIOS.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+    *SAVED_TERMIOS.lock() = Some(before);
     render::ask_for_secret(name);
     tcsetattr(io::stdin(), OptionalActions::Flush, &quiet)?;
     let mut line = String::new();
@@ -31,10 +29,7 @@ pub(super) fn read_hidden_line(name: &str) -> io::Result<String> {
 }
 
 pub(super) fn restore_echo() {
-    let before = SAVED_TERMIOS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
+    let before = SAVED_TERMIOS.lock().take();
     if let Some(before) = before {
         // This fails only if the terminal is gone.
         _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);

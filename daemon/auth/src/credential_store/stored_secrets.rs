@@ -14,7 +14,7 @@ use crate::{
     login_record::now,
 };
 
-use super::{CredentialBackend, CredentialStore, HashMap, MutexGuard, PoisonError, StoreJob};
+use super::{CredentialBackend, CredentialStore, HashMap, MutexGuard, StoreJob};
 
 /// Why a named secret has no value.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -162,7 +162,7 @@ impl CredentialBackend {
     }
 
     fn told(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock()
     }
 }
 

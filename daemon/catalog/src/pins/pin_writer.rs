@@ -7,10 +7,11 @@ use std::{
     collections::HashMap,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     thread,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tracing::warn;
 
@@ -132,5 +133,5 @@ fn write(folder: &Path, owner: PinOwner, book: EncodedPins, shared: &Mutex<PinWr
 }
 
 fn locked(shared: &Mutex<PinWriterState>) -> MutexGuard<'_, PinWriterState> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.lock()
 }

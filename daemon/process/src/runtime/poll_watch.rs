@@ -11,7 +11,7 @@ use std::{
     cell::RefCell,
     io,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -22,6 +22,7 @@ use nix::{
     time::{ClockId, clock_gettime},
     unistd::{Pid, gettid},
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::{Builder, Runtime, RuntimeMetrics};
 
 /// The sampling interval.
@@ -97,7 +98,7 @@ impl PollWatch {
     }
 
     fn threads(&self) -> MutexGuard<'_, Vec<Arc<WorkerThread>>> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.threads.lock()
     }
 
     fn look_at_workers(&self, metrics: &RuntimeMetrics, workers: &mut [Option<AwayWorker>]) {

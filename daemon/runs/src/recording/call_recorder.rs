@@ -2,10 +2,9 @@
 //!
 //! Invariant: a recording is complete or there is none. One that would be too long fails with a fault.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Instant, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_secrets::KnownSecrets;
 use mux_wire::{CallTarget, Fault, FaultKind};
@@ -115,7 +114,7 @@ impl CallRecorder {
     }
 
     fn state(&self) -> MutexGuard<'_, RecordedCalls> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -5,9 +5,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use mux_wire::{CallTarget, Fault, FaultKind};
 
@@ -47,7 +48,7 @@ impl CallReplayer {
         let (tool, raw) = spelled_tool(target);
         let key = call_key(&tool, raw, arguments);
         let entry = {
-            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut left = self.left.lock();
             left.get_mut(&key).and_then(VecDeque::pop_front)
         };
         let Some(entry) = entry else {

@@ -5,10 +5,11 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use reqwest::StatusCode;
 use serde_json::{Map, Value};
 
@@ -54,7 +55,7 @@ struct JudgedDocuments(Mutex<VecDeque<(blake3::Hash, DocumentEffect)>>);
 
 impl JudgedDocuments {
     fn remember(&self, key: blake3::Hash, effect: DocumentEffect) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if known.iter().any(|(other, _)| *other == key) {
             return;
         }
@@ -65,7 +66,7 @@ impl JudgedDocuments {
     }
 
     fn effect(&self, key: blake3::Hash) -> Option<DocumentEffect> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let mut known = known.iter();
         known
             .find(|(other, _)| *other == key)
@@ -197,11 +198,7 @@ impl Source for GraphqlEndpoint {
     }
 
     fn tools(&self) -> Vec<Value> {
-        let made = self
-            .tools
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let made = self.tools.lock().take();
         made.unwrap_or_else(|| tool_list::all(&self.schema, self.depth).tools)
     }
 

@@ -5,9 +5,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
+    sync::{Arc, atomic::AtomicU64},
 };
 
+use parking_lot::Mutex;
 use reqwest::Url;
 
 use super::{
@@ -103,7 +104,7 @@ impl EntryState {
         Ok(tokens)
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, TokenCache> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> parking_lot::MutexGuard<'_, TokenCache> {
+        self.held.lock()
     }
 }

@@ -3,17 +3,14 @@
 //! Invariant: at most one token request is in flight, however many calls wait for it; it continues if one of them is
 //! cancelled.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use futures::{
     FutureExt as _,
     future::{BoxFuture, Shared},
 };
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::{
     Client, StatusCode,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE},
@@ -314,7 +311,7 @@ impl TokenFetcher {
     }
 
     fn held(&self) -> MutexGuard<'_, TokenState> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 

@@ -110,15 +110,15 @@ type ReceivedRequest = (Option<String>, bool);
 
 impl DescriptionServer {
     fn set(&self, text: &str) {
-        self.0.lock().unwrap().0 = text.to_owned();
+        self.0.lock().0 = text.to_owned();
     }
 
     fn asked(&self) -> Vec<ReceivedRequest> {
-        self.0.lock().unwrap().1.clone()
+        self.0.lock().1.clone()
     }
 
     fn answer(&self, asked: &Request) -> Response {
-        let mut page = self.0.lock().unwrap();
+        let mut page = self.0.lock();
         let header = |name: &str| {
             let value = asked.headers().get(name)?;
             Some(value.to_str().unwrap().to_owned())

@@ -8,7 +8,7 @@ use std::{
     convert::Infallible,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
@@ -162,8 +163,8 @@ impl MetricsPort {
         *told = problem;
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Option<String>> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> parking_lot::MutexGuard<'_, Option<String>> {
+        self.problem.lock()
     }
 }
 

@@ -6,11 +6,13 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::{Mutex, RwLock};
 
 use mux_wire::FaultKind;
 use prometheus_client::{
@@ -136,7 +138,7 @@ impl ServerMetrics {
     }
 
     pub(super) fn of(&self, identity: &str) -> Arc<ServerMeters> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(meters) = known.get(identity) {
             return Arc::clone(meters);
         }
@@ -213,7 +215,7 @@ impl ServerMeters {
 
     /// The meters of a tool that the server has.
     pub(super) fn tool(&self, name: &str) -> ToolMeters {
-        let tools = self.tools.read().unwrap_or_else(PoisonError::into_inner);
+        let tools = self.tools.read();
         if let Some(tool) = tools.get(name) {
             return tool.clone();
         }
@@ -223,7 +225,7 @@ impl ServerMeters {
             let other = || self.tool_meters(OTHER_LABEL);
             return self.other_tools.get_or_init(other).clone();
         }
-        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = self.tools.write();
         let make = || {
             // Concurrent calls may exceed the limit by a few.
             self.families.counted.fetch_add(1, Ordering::Relaxed);

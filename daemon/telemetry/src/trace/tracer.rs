@@ -2,9 +2,10 @@
 //!
 //! Invariant: a recorded span has its own ID, which is passed to the servers that are called within it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use parking_lot::RwLock;
 
 use super::{
     CollectorEndpoint, CollectorFactory, Span, SpanCollector, SpanCounts, SpanKind, TraceContext,
@@ -77,7 +78,7 @@ impl Tracer {
             }
         }
         let before = {
-            let mut now = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
+            let mut now = self.0.state.write();
             std::mem::replace(&mut *now, state)
         };
         if let Some(before) = before.collector {
@@ -96,7 +97,7 @@ impl Tracer {
     }
 
     pub fn report(&self) -> TracerReport {
-        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.state.read();
         let counts = state.collector.as_ref().map(|collector| collector.counts());
         let mut counts = counts.unwrap_or_default();
         counts.problem = counts.problem.or_else(|| state.problem.clone());
@@ -118,7 +119,7 @@ impl Tracer {
     }
 
     fn collector(&self) -> Option<Arc<dyn SpanCollector>> {
-        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.state.read();
         state.collector.clone()
     }
 }
@@ -184,7 +185,7 @@ fn start_span(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     use super::{super::EndedSpan, *};
 
@@ -193,7 +194,7 @@ mod tests {
 
     impl SpanCollector for KeptSpans {
         fn take(&self, span: EndedSpan) {
-            self.0.lock().unwrap().push(span);
+            self.0.lock().push(span);
         }
 
         fn counts(&self) -> SpanCounts {
@@ -240,7 +241,7 @@ mod tests {
             .begin_span(SpanKind::Internal, || "check".into());
         drop(given_up);
         run.end_with(|| None);
-        let spans = kept.0.lock().unwrap();
+        let spans = kept.0.lock();
         let [call, check, run] = &spans[..] else {
             panic!("{spans:?}");
         };
@@ -258,7 +259,7 @@ mod tests {
         tracer
             .begin_trace(None, SpanKind::Server, || "run".into())
             .end_with(|| None);
-        let root = kept.0.lock().unwrap().pop().unwrap();
+        let root = kept.0.lock().pop().unwrap();
         assert!(root.parent.is_none() && root.context.is_sampled());
         tracer.send_to(None);
         let nobody = tracer.begin_trace(None, SpanKind::Server, || unreachable!());

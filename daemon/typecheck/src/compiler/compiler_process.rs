@@ -8,10 +8,11 @@ use std::{
     ffi::OsStr,
     path::Path,
     process::Stdio,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -107,7 +108,7 @@ impl CompilerProcess {
             false => format!("{how}: {last_words}"),
         });
         drop(self.why.set(told));
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         waiting.askers = None;
     }
 }
@@ -132,7 +133,7 @@ async fn listen(
             }
             (Some(id), None) => {
                 let asker = id.as_u64().and_then(|id| {
-                    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut waiting = waiting.lock();
                     waiting.askers.as_mut()?.remove(&id)
                 });
                 let answer = match (message.result, message.error) {

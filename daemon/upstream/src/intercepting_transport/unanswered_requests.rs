@@ -2,11 +2,9 @@
 //!
 //! Invariant: there are at most [`MAX_UNANSWERED_REQUESTS`].
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{HashMap, hash_map::Entry};
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
@@ -81,6 +79,6 @@ impl UnansweredRequests {
     }
 
     fn ids(&self) -> MutexGuard<'_, HashMap<RequestId, AnswerStage>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ids.lock()
     }
 }

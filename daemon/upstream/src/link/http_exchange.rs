@@ -7,9 +7,11 @@ use std::{
     fmt, fs,
     os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use mux_http::http_client;
 use mux_secrets::RecentTokens;
@@ -147,8 +149,7 @@ impl HttpExchange {
 
     /// The state of the server's event stream.
     pub(super) fn lock_sse_backoff(&self) -> MutexGuard<'_, SseBackoff> {
-        let standing = self.0.standing.lock();
-        standing.unwrap_or_else(PoisonError::into_inner)
+        self.0.standing.lock()
     }
 
     /// Sends a request, with a new token after a 401 or 403. Returns any response that does not ask for a token.

@@ -7,12 +7,9 @@
 //! Invariant: a call that is cancelled, or whose session has ended, is dropped. Results of a source are moved, never
 //! copied: one may take most of the available memory.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use rmcp::{
     RoleClient,
     model::{ErrorCode, GetExtensions, JsonRpcMessage},
@@ -273,10 +270,8 @@ impl SourceBridge {
         }
     }
 
-    fn in_flight(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn in_flight(&self) -> parking_lot::MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.in_flight.lock()
     }
 }
 

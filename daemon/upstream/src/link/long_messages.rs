@@ -5,8 +5,9 @@
 //!
 //! Invariant: a placeholder is recognized by a random prefix that no server can know.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
     RoleClient,
     model::{GetExtensions as _, JsonRpcMessage, ServerNotification, ServerRequest, ServerResult},
@@ -117,7 +118,7 @@ impl LongMessages {
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptMessages> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.kept.lock()
     }
 }
 

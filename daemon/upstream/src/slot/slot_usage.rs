@@ -2,11 +2,9 @@
 //!
 //! Invariant: a run is listed from its first session here until it has ended.
 
-use std::{
-    collections::HashSet,
-    sync::{MutexGuard, PoisonError, atomic::Ordering},
-};
+use std::{collections::HashSet, sync::atomic::Ordering};
 
+use parking_lot::MutexGuard;
 use tokio::time::Instant;
 
 use super::SlotUsage;
@@ -23,7 +21,7 @@ impl SlotUsage {
     }
 
     fn last(&self) -> MutexGuard<'_, Instant> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock()
     }
 
     pub(super) fn is_free(&self) -> bool {
@@ -31,6 +29,6 @@ impl SlotUsage {
     }
 
     pub(super) fn runs(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runs.lock()
     }
 }

@@ -2,7 +2,7 @@
 //! need no types and no name resolution: a name that is declared anywhere in the program counts as the program's own.
 //!
 //! Invariant: a warning never changes what a program does. The time and stack for warnings are bounded for any program:
-//! expressions and statements nested deeper than [`DEEPEST`] are skipped.
+//! expressions and statements nested deeper than [`MAX_VISIT_DEPTH`] are skipped.
 
 mod program_survey;
 mod tool_calls;
@@ -20,13 +20,13 @@ use self::{program_survey::ProgramSurvey, warning_findings::WarningFinder};
 const MAX_WARNINGS: usize = 100;
 
 /// The maximum nesting depth of expressions, statements and patterns that are visited. Brackets are limited by
-/// [`super::nesting::MOST`], and each contains at most a few levels of these.
+/// [`super::nesting_depth::MAX_NESTING_DEPTH`], and each contains at most a few levels of these.
 const MAX_VISIT_DEPTH: usize = 4000;
 
 /// The position of the first byte for the parser, which reserves 0.
 const SOURCE_START: BytePos = BytePos(1);
 
-/// The warnings for a script that [`super::prepare`] returned, sorted by position.
+/// The warnings for a script that [`super::prepare_script`] returned, sorted by position.
 pub(super) fn program_warnings(script: &str) -> Vec<Fault> {
     let Some(tree) = parse_script(script) else {
         return Vec::new();
