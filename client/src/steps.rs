@@ -17,12 +17,13 @@ pub(crate) fn is_step_event(event: &Event) -> bool {
 pub(crate) fn split_steps(outcome: &Outcome) -> Option<(Value, Outcome)> {
     match outcome {
         Outcome::Result(summary) => {
+            let summary: Value = summary.parse().ok()?;
             let steps = summary.get("steps")?.clone();
             let stored = summary.get("stored").cloned();
             let stored = stored.and_then(|handle| serde_json::from_value(handle).ok());
             let end = match stored {
                 Some(handle) => Outcome::Stored(handle),
-                None => Outcome::Result(summary.get("result")?.clone()),
+                None => Outcome::Result(summary.get("result")?.clone().into()),
             };
             Some((steps, end))
         }
@@ -87,14 +88,14 @@ mod tests {
 
     #[test]
     fn outcome_of_steps_is_split_and_others_are_unchanged() {
-        let ended = Outcome::Result(json!({ "ok": true, "steps": summary(), "result": 7 }));
+        let ended = Outcome::Result(json!({ "ok": true, "steps": summary(), "result": 7 }).into());
         assert_eq!(
             split_steps(&ended),
-            Some((summary(), Outcome::Result(json!(7))))
+            Some((summary(), Outcome::Result(json!(7).into())))
         );
 
         let stored = json!({ "handle": "h_1", "bytes": 9, "preview": "[", "expires_ms": 1 });
-        let ended = Outcome::Result(json!({ "ok": true, "steps": [], "stored": stored }));
+        let ended = Outcome::Result(json!({ "ok": true, "steps": [], "stored": stored }).into());
         let (_, outcome) = split_steps(&ended).unwrap();
         assert!(matches!(outcome, Outcome::Stored(handle) if handle.bytes == 9));
 
@@ -108,7 +109,7 @@ mod tests {
             (steps, error.details),
             (summary(), Some(json!({ "step": "b" })))
         );
-        assert_eq!(split_steps(&Outcome::Result(json!([1]))), None);
+        assert_eq!(split_steps(&Outcome::Result(json!([1]).into())), None);
     }
 
     #[test]

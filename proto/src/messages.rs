@@ -39,7 +39,7 @@ pub use self::{
 };
 pub use self::{policy::*, settings::*};
 pub use self::{status::*, tools::*};
-use crate::Error;
+use crate::{Error, JsonText};
 
 /// First message of a connection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -101,7 +101,7 @@ pub struct CallRequest {
     pub path: String,
     /// An object.
     #[serde(default)]
-    pub arguments: Value,
+    pub arguments: JsonText,
     /// Arguments as typed on a command line: names with text, which the daemon converts as the tool's schema requires.
     /// A name may occur several times where a list is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -86,7 +86,7 @@ async fn everything(session: &Session) -> Result<()> {
     let made = join_all(calls.into_iter().map(|(tool, arguments)| {
         let request = CallRequest {
             path: format!("suite.{tool}"),
-            arguments,
+            arguments: arguments.into(),
             ..CallRequest::default()
         };
         client.call(within_seconds(PATIENCE), request)

@@ -151,7 +151,7 @@ impl Client {
     pub(crate) fn begin(&self, tool: &str, arguments: Value) -> JoinHandle<Result<Value, Error>> {
         let request = CallRequest {
             path: format!("fix.{tool}"),
-            arguments,
+            arguments: arguments.into(),
             token: Some(format!("token of {tool}")),
             ..CallRequest::default()
         };
@@ -162,7 +162,7 @@ impl Client {
                 .await
                 .unwrap()?
             {
-                Held::Value(value) => Ok(value),
+                Held::Value(value) => Ok(value.to_value()),
                 Held::Stored(handle) => panic!("{handle:?}"),
             }
         })

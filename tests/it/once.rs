@@ -227,7 +227,7 @@ impl Place {
 async fn alone(session: &Session, path: String, arguments: serde_json::Value) -> Result<(), Error> {
     let request = CallRequest {
         path,
-        arguments,
+        arguments: arguments.into(),
         ..CallRequest::default()
     };
     let held = session.client.call(within_seconds(PATIENCE), request);
@@ -244,7 +244,7 @@ async fn in_program(
 ) -> Result<(), Error> {
     let request = RunRequest {
         source: "return await mux.call(mux.input.path, mux.input.arguments)".into(),
-        input: json!({ "path": path, "arguments": arguments }),
+        input: json!({ "path": path, "arguments": arguments }).into(),
         ..RunRequest::default()
     };
     match mux_client::run(session, request, |_| {})

@@ -87,7 +87,7 @@ async fn run(session: &Session, code: &str) -> Outcome {
 async fn call(session: &Session, path: &str, arguments: Value) -> Result<Held, Error> {
     let request = CallRequest {
         path: path.into(),
-        arguments,
+        arguments: arguments.into(),
         ..CallRequest::default()
     };
     let called = session.client.call(within_seconds(PATIENCE), request);

@@ -47,7 +47,7 @@ impl Client {
     async fn try_call(&self, path: &str) -> Result<Value, Error> {
         let request = CallRequest {
             path: path.into(),
-            arguments: json!({}),
+            arguments: json!({}).into(),
             ..CallRequest::default()
         };
         match self
@@ -57,7 +57,7 @@ impl Client {
             .await
             .unwrap()?
         {
-            Held::Value(value) => Ok(value),
+            Held::Value(value) => Ok(value.to_value()),
             Held::Stored(handle) => panic!("{handle:?}"),
         }
     }
@@ -93,7 +93,7 @@ impl Client {
                 match event.event {
                     EventKind::Ended {
                         outcome: Outcome::Result(value),
-                    } => return value,
+                    } => return value.to_value(),
                     EventKind::Ended { outcome } => panic!("{outcome:?}"),
                     _ => {}
                 }

@@ -2,7 +2,7 @@
 
 use std::{io::Read, time::Duration};
 
-use mux_proto::{CallRequest, Held, transport};
+use mux_proto::{CallRequest, Held, JsonText, transport};
 use serde_json::Value;
 
 use super::{
@@ -29,8 +29,8 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         Err((message, hint)) => return usage_error(message, hint, json),
     };
     let (arguments, typed) = match given {
-        CallArguments::Object(object) => (object, Vec::new()),
-        CallArguments::Typed(pairs) => (Value::Null, pairs),
+        CallArguments::Object(object) => (object.into(), Vec::new()),
+        CallArguments::Typed(pairs) => (JsonText::default(), pairs),
     };
     let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = CallRequest {
@@ -64,7 +64,7 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
     waiting.end();
     let (session, value) = answer?.map_err(CommandFailure::from)?;
     match value {
-        Held::Value(value) => Ok(render::value(&value, json)),
+        Held::Value(value) => Ok(render::value(&value.to_value(), json)),
         Held::Stored(handle) if json => Ok(render::stored(&handle)),
         Held::Stored(handle) => stored::print_stored_value(&session, &handle).await,
     }

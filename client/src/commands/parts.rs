@@ -53,7 +53,7 @@ pub(super) async fn save_parts(
 
 async fn load_part(session: &Session, part: &Held) -> Result<Value, Error> {
     match part {
-        Held::Value(block) => Ok(block.clone()),
+        Held::Value(block) => Ok(block.to_value()),
         Held::Stored(handle) => {
             let text = ValuePages::new(session, &handle.handle, 0, None)
                 .read_to_end_of_value()

@@ -35,7 +35,7 @@ pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResul
     let request = RunRequest {
         source: listing.text.clone(),
         language: Language::Json,
-        input,
+        input: input.into(),
         traceparent,
         tracestate,
         timeout_ms: run::duration_millis(args.timeout),

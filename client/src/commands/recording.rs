@@ -86,7 +86,7 @@ pub(super) async fn is_same_outcome(
         recorded.map(strip_durations) == Some(strip_durations(value))
     };
     match outcome {
-        Outcome::Result(value) => same(value.clone()),
+        Outcome::Result(value) => same(value.to_value()),
         Outcome::Error(error) => {
             let recorded = &recorded["error"];
             recorded["kind"] == serde_json::json!(error.kind)

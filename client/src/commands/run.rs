@@ -35,7 +35,7 @@ pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
     let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
-        input,
+        input: input.into(),
         traceparent,
         tracestate,
         timeout_ms: duration_millis(args.timeout),
@@ -157,7 +157,7 @@ pub(super) async fn finish_run(
         view.differs();
     }
     match view.ended(outcome) {
-        RunOutcome::Result(value) => Ok(view.result(&value)),
+        RunOutcome::Result(value) => Ok(view.result(value)),
         RunOutcome::Error(error) => Ok(view.failed(&error)),
         RunOutcome::Stored(handle) if json => Ok(view.stored(&handle)),
         RunOutcome::Stored(handle) => {

@@ -75,8 +75,9 @@ pub(super) fn stored_value_notice(what: &str, handle: &Handle) -> String {
 /// A part that a program emitted, as a content block.
 pub(super) fn part_content(part: &Held) -> ContentBlock {
     match part {
-        Held::Value(block) => serde_json::from_value(block.clone())
-            .unwrap_or_else(|_| ContentBlock::text(block.to_string())),
+        Held::Value(block) => {
+            (block.parse()).unwrap_or_else(|_| ContentBlock::text(block.to_string()))
+        }
         Held::Stored(handle) => ContentBlock::text(stored_value_notice("A part", handle)),
     }
 }
@@ -84,7 +85,7 @@ pub(super) fn part_content(part: &Held) -> ContentBlock {
 /// A server's complete `CallToolResult`, or the handle of a stored one.
 pub(super) fn server_result(held: Held) -> CallToolResult {
     match held {
-        Held::Value(result) => match serde_json::from_value(result.clone()) {
+        Held::Value(result) => match result.parse() {
             Ok(result) => with_object_structure(result),
             // A format that this build does not know.
             Err(_) => text_result(result.to_string()),
@@ -158,7 +159,7 @@ mod tests {
                 (json!([]), Some(json!({ "a": 1 }))),
             ),
         ] {
-            let result = server_result(Held::Value(given));
+            let result = server_result(Held::Value(given.into()));
             let content = serde_json::to_value(&result.content).unwrap();
             assert_eq!((content, result.structured_content), expected);
         }

@@ -15,8 +15,9 @@ use std::{
 use parking_lot::Mutex;
 
 use mux_client::{ClientIdentity, ConnectError, Session, ValuePages, rpc_error, within_seconds};
-use mux_proto::{AskKind, Error, Held, Kind, MuxClient, NoticesRequest, endpoint::Dirs, version};
-use serde_json::Value;
+use mux_proto::{
+    AskKind, Error, Held, JsonText, Kind, MuxClient, NoticesRequest, endpoint::Dirs, version,
+};
 use tarpc::client::RpcError;
 use tokio::{
     sync::{OnceCell, mpsc, oneshot, watch},
@@ -73,13 +74,13 @@ impl DaemonConnection {
     }
 
     /// The complete value, even if it is stored because it is too long for a message.
-    pub(super) async fn full_value(&self, held: Held) -> Result<Value, Error> {
+    pub(super) async fn full_value(&self, held: Held) -> Result<JsonText, Error> {
         let handle = match held {
             Held::Value(value) => return Ok(value),
             Held::Stored(handle) => handle.handle,
         };
         let pages = ValuePages::new(&self.session, &handle, 0, None);
-        serde_json::from_str(&pages.read_to_end_of_value().await?)
+        JsonText::new(pages.read_to_end_of_value().await?)
             .map_err(|error| Error::new(Kind::Internal, format!("`{handle}` is not JSON: {error}")))
     }
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures::FutureExt as _;
 use mux_client::within_seconds;
 use mux_proto::{
-    CompleteRequest, DescribeRequest, Error, Kind, MuxClient, OfferKind, Offered, OffersRequest,
-    PromptRequest, ResourceRequest, ServerInstructions,
+    CompleteRequest, DescribeRequest, Error, JsonText, Kind, MuxClient, OfferKind, Offered,
+    OffersRequest, PromptRequest, ResourceRequest, ServerInstructions,
 };
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::{
@@ -186,7 +186,8 @@ impl ResourcesAndPrompts {
                     return Ok(JobOutput::Resource(guide::read_guide(&servers)));
                 }
                 let read = offers.fetch_resource(&server, &own, ear).await;
-                let mut result = read.map_err(|error| resource_error(error, &shown))?;
+                let read = read.map_err(|error| resource_error(error, &shown))?;
+                let mut result = read.to_value();
                 if !offers.is_single() {
                     rename_contents(&mut result, &server);
                 }
@@ -213,7 +214,7 @@ impl ResourcesAndPrompts {
                 let arguments = asked.arguments.unwrap_or_default();
                 let answer = offers.fetch_prompt(server, name, arguments, ear).await;
                 let result = answer.map_err(|error| answers::protocol_error(&error))?;
-                let prompt = serde_json::from_value::<GetPromptResult>(result);
+                let prompt = result.parse::<GetPromptResult>();
                 prompt.map(JobOutput::Prompt).map_err(invalid_mcp_error)
             }
             .boxed()
@@ -284,7 +285,7 @@ impl ResourcesAndPrompts {
         server: &str,
         uri: &str,
         ear: JobContext,
-    ) -> Result<Value, Error> {
+    ) -> Result<JsonText, Error> {
         let (token, _seat) = ear.register_call();
         let request = ResourceRequest {
             server: server.to_owned(),
@@ -311,7 +312,7 @@ impl ResourcesAndPrompts {
         name: String,
         arguments: JsonObject,
         ear: JobContext,
-    ) -> Result<Value, Error> {
+    ) -> Result<JsonText, Error> {
         let (token, _seat) = ear.register_call();
         let request = PromptRequest {
             server,

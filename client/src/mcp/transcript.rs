@@ -92,15 +92,17 @@ impl RunTranscript {
             _ => "succeeded",
         };
         let mut document = self.document(run, state);
-        let apart = steps::split_steps(outcome).filter(|_| self.of_steps);
-        let (steps, outcome) = match apart {
+        let split = self.of_steps.then(|| steps::split_steps(outcome));
+        let (steps, outcome) = match split.flatten() {
             Some((steps, end)) => (Some(steps), end),
             None => (None, outcome.clone()),
         };
         let first = match &outcome {
             Outcome::Result(value) => {
-                document.insert("result".into(), value.clone());
-                value_text(value)
+                let value = value.to_value();
+                let text = value_text(&value);
+                document.insert("result".into(), value);
+                text
             }
             Outcome::Stored(handle) => {
                 let stored = json!({ "handle": handle.handle, "bytes": handle.bytes });
@@ -304,8 +306,8 @@ mod tests {
 
     #[test]
     fn result_comes_first_as_plain_json() {
-        let result =
-            happened(Vec::new()).into_tool_result("r-1", &Outcome::Result(json!({ "n": 1 })));
+        let result = happened(Vec::new())
+            .into_tool_result("r-1", &Outcome::Result(json!({ "n": 1 }).into()));
         assert_eq!(texts(&result), ["{\"n\":1}"]);
         let expected = json!({ "run": "r-1", "state": "succeeded", "result": { "n": 1 } });
         assert_eq!(result.structured_content, Some(expected));
@@ -316,9 +318,10 @@ mod tests {
     fn emitted_parts_become_content_blocks() {
         let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
         let emitted = EventKind::Emitted {
-            part: Held::Value(image.clone()),
+            part: Held::Value(image.clone().into()),
         };
-        let result = happened(vec![emitted]).into_tool_result("r-1", &Outcome::Result(Value::Null));
+        let result =
+            happened(vec![emitted]).into_tool_result("r-1", &Outcome::Result(Value::Null.into()));
         assert_eq!(serde_json::to_value(&result.content[1]).unwrap(), image);
     }
 
@@ -348,7 +351,7 @@ mod tests {
         let lines = (0..1000)
             .map(|n| said(&format!("{n}{}", "x".repeat(100))))
             .collect();
-        let result = happened(lines).into_tool_result("r-1", &Outcome::Result(Value::Null));
+        let result = happened(lines).into_tool_result("r-1", &Outcome::Result(Value::Null.into()));
         let console = texts(&result)[1].to_owned();
         assert!(console.len() < MAX_CONSOLE_BYTES + 200);
         assert!(console.contains("earlier lines are left out"), "{console}");

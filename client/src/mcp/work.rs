@@ -73,7 +73,7 @@ async fn execute_builtin(
             } = own::parse_tool_args(name, arguments)?;
             let asked = CallRequest {
                 path,
-                arguments: Value::Object(args),
+                arguments: Value::Object(args).into(),
                 timeout_ms: timeout_seconds.map(seconds_to_millis),
                 // A stored value is read by a program or in parts, and needs no duplicate content.
                 lean: true,
@@ -94,7 +94,7 @@ async fn execute_run(
 ) -> Result<CallToolResult, Error> {
     let request = RunRequest {
         source: asked.code,
-        input: asked.input,
+        input: asked.input.into(),
         timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
         detach: asked.detach,
         no_check: asked.check == Some(false),
@@ -113,7 +113,7 @@ async fn execute_run_program(
     let request = RunRequest {
         source: asked.program_json(),
         language: Language::Json,
-        input: asked.input,
+        input: asked.input.into(),
         timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
         detach: asked.detach,
         traceparent: ear.trace.parent.clone(),
@@ -256,7 +256,7 @@ pub(super) fn direct_call(
         let called = async {
             let asked = CallRequest {
                 path,
-                arguments: Value::Object(arguments),
+                arguments: Value::Object(arguments).into(),
                 ..CallRequest::default()
             };
             let (line, held) = send_call(&link, asked, ear).await?;

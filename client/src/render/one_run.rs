@@ -34,7 +34,7 @@ pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
             super::note(&format!("`mux runs watch {}` follows it", info.run));
             ExitCode::SUCCESS
         }
-        Some(Outcome::Result(value)) => output_exit_code(print_value(&value)),
+        Some(Outcome::Result(value)) => output_exit_code(print_value(&value.to_value())),
         Some(Outcome::Stored(handle)) => {
             println!("{}\u{2026}", escape_text(&handle.preview));
             let size = amounts::size_text(handle.bytes);

@@ -31,8 +31,15 @@ pub(super) fn needs_a_file(part: &Held) -> bool {
 
 fn plain_text(part: &Held) -> Option<String> {
     match part {
-        Held::Value(block) if block["type"] == "text" => block["text"].as_str().map(str::to_owned),
-        _ => None,
+        Held::Value(block) => {
+            let block = block.to_value();
+            let is_text = block["type"] == "text";
+            block["text"]
+                .as_str()
+                .filter(|_| is_text)
+                .map(str::to_owned)
+        }
+        Held::Stored(_) => None,
     }
 }
 
@@ -40,7 +47,7 @@ fn plain_text(part: &Held) -> Option<String> {
 pub(super) fn part_summary(part: &Held) -> String {
     match part {
         Held::Value(block) => {
-            let part = ContentPart::parse_block(block);
+            let part = ContentPart::parse_block(&block.to_value());
             let what = part.mime.as_deref().unwrap_or(&part.kind);
             let size = part.size().map(|size| amounts::size_text(size as u64));
             let uri = part
@@ -86,7 +93,7 @@ mod tests {
                 "resource, 3 B, x: ",
             ),
         ] {
-            assert_eq!(part_summary(&Held::Value(part)), text);
+            assert_eq!(part_summary(&Held::Value(part.into())), text);
         }
         assert_eq!(
             part_summary(&Held::Stored(handle())),

@@ -77,7 +77,8 @@ impl RunRecord {
 
     /// Splits the summary of steps from the outcome, and returns the rest.
     pub(super) fn split_outcome(&mut self, outcome: Outcome) -> Outcome {
-        match steps::split_steps(&outcome).filter(|_| self.of_steps) {
+        let split = self.of_steps.then(|| steps::split_steps(&outcome));
+        match split.flatten() {
             Some((steps, end)) => {
                 self.steps = Some(steps);
                 end
@@ -139,7 +140,7 @@ pub(super) fn outcome_fields(outcome: &Outcome) -> Map<String, Value> {
     let mut ended = Map::new();
     match outcome {
         Outcome::Result(value) => {
-            ended.insert("result".into(), value.clone());
+            ended.insert("result".into(), value.to_value());
         }
         Outcome::Stored(handle) => {
             ended.insert("stored".into(), json!(handle));
@@ -156,7 +157,7 @@ pub(super) fn read_command(handle: &Handle) -> String {
 
 fn part_json(held: &Held) -> Value {
     match held {
-        Held::Value(value) => value.clone(),
+        Held::Value(value) => value.to_value(),
         Held::Stored(handle) => json!({ "stored": handle }),
     }
 }
@@ -199,7 +200,7 @@ pub(super) mod tests {
                 error: None,
             },
             EventKind::Emitted {
-                part: Held::Value(json!({ "type": "text", "text": "x" })),
+                part: Held::Value(json!({ "type": "text", "text": "x" }).into()),
             },
             EventKind::Emitted {
                 part: Held::Stored(handle()),
@@ -226,7 +227,7 @@ pub(super) mod tests {
         let failed = Outcome::Error(error.clone());
         for (outcome, failure, end) in [
             (
-                Outcome::Result(json!([1])),
+                Outcome::Result(json!([1]).into()),
                 None,
                 json!({ "ok": true, "result": [1] }),
             ),
@@ -237,7 +238,7 @@ pub(super) mod tests {
             ),
             (failed, None, json!({ "ok": false, "error": error })),
             (
-                Outcome::Result(json!([1])),
+                Outcome::Result(json!([1]).into()),
                 Some(&error),
                 json!({ "ok": false, "result": [1], "error": error }),
             ),
@@ -255,7 +256,7 @@ pub(super) mod tests {
             files: Some(vec!["parts/part-1.png".into()]),
             ..RunRecord::default()
         };
-        let document = record.document(&Outcome::Result(Value::Null), None);
+        let document = record.document(&Outcome::Result(Value::Null.into()), None);
         assert!(document.get("run").is_none());
         assert_eq!(document["files"], json!(["parts/part-1.png"]));
     }

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::terminal::eprintln;
-use mux_proto::{Error, Event, EventKind, Handle, Held, Kind, Level, Outcome};
-use serde_json::{Value, json};
+use mux_proto::{Error, Event, EventKind, Handle, Held, JsonText, Kind, Level, Outcome};
+use serde_json::json;
 
 use super::{
     ProgramListing, SpinnerGuard, SpinnerHandle, amounts, approvals,
@@ -256,12 +256,12 @@ impl RunView {
         self.failure.get_or_insert(error.hint(hint));
     }
 
-    pub(crate) fn result(self, value: &Value) -> ExitCode {
+    pub(crate) fn result(self, value: JsonText) -> ExitCode {
         if self.json {
-            return self.finish_json(&Outcome::Result(value.clone()));
+            return self.finish_json(&Outcome::Result(value));
         }
         let failure = self.finish_lines();
-        let printed = super::output_exit_code(print_value(value));
+        let printed = super::output_exit_code(print_value(&value.to_value()));
         print_late_failure(failure).unwrap_or(printed)
     }
 

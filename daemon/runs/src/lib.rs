@@ -73,7 +73,7 @@ pub use self::{
 use self::{execution::ExecutionOptions, recording_mode::RecordingMode, registry::RunRegistry};
 use crate::{
     program_check::{CheckFindings, ProgramChecker},
-    recording::{CallRecorder, CallReplayer, RecordedProgram, RunRecording},
+    recording::{CallRecorder, CallReplayer, RecordedProgram, RunRecording, raw_json},
 };
 use mux_approvals::{ProgramStart, ResumableRun, ResumedRun};
 use mux_caller::{
@@ -211,7 +211,7 @@ impl Runs {
                 let script = RecordedProgram {
                     source: program.source.clone(),
                     steps: program.language == ProgramLanguage::Json,
-                    input: serde_json::from_str(&program.input).unwrap_or_default(),
+                    input: raw_json(&program.input),
                     timeout_ms: program
                         .wall
                         .map(|wall| u64::try_from(wall.as_millis()).unwrap_or(u64::MAX)),

@@ -9,6 +9,7 @@ mod file_format;
 mod known_secrets;
 mod mask_secrets;
 
+pub(crate) use self::file_format::raw_json;
 pub use self::{
     call_recorder::CallRecorder,
     call_replayer::CallReplayer,

@@ -56,29 +56,17 @@ fn error_details(text: String) -> Value {
         .unwrap_or_else(|| json!({ "omitted_bytes": text.len() }))
 }
 
-/// Fails if a value does not fit into a frame, which would end the connection without an error.
-pub(super) fn check_fits_frame(text: &str, value: &Value) -> Result<(), wire::Error> {
+/// Checks that JSON text fits into a frame.
+pub(super) fn check_fits_frame(text: &str) -> Result<(), wire::Error> {
     // The rest is for the envelope.
     const MAX_FRAME_TEXT_BYTES: usize = wire::transport::MAX_FRAME - 4096;
-    // `1e15` is serialized as `1000000000000000.0`, and nothing grows by a larger factor.
-    const MAX_ESCAPE_GROWTH: usize = 5;
-    if text.len() <= MAX_FRAME_TEXT_BYTES / MAX_ESCAPE_GROWTH {
-        return Ok(());
-    }
-    let length = serde_json::to_vec(value).map_or(usize::MAX, |text| text.len());
+    let length = text.len();
     if length <= MAX_FRAME_TEXT_BYTES {
         return Ok(());
     }
     let message =
         format!("the value has {length} bytes; a message can have {MAX_FRAME_TEXT_BYTES}");
     Err(wire::Error::new(wire::Kind::Limit, message).hint("return only what you need"))
-}
-
-/// Parses JSON text that the daemon or a worker has produced.
-fn parse_own_json(text: &str) -> Result<Value, wire::Error> {
-    json_depth::check(text, "the result").map_err(error)?;
-    serde_json::from_str(text)
-        .map_err(|e| wire::Error::new(wire::Kind::Internal, format!("the result is not JSON: {e}")))
 }
 
 pub(super) fn event(event: SequencedEvent) -> wire::Event {
@@ -132,7 +120,7 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
                 recording: handle(recording),
             },
             RunEvent::Emitted(part) => wire::EventKind::Emitted {
-                part: held_value(part).unwrap_or(wire::Held::Value(Value::Null)),
+                part: held_value(part).unwrap_or(wire::Held::Value(wire::JsonText::default())),
             },
             RunEvent::Resumed { run, calls } => wire::EventKind::Resumed { run, calls },
             RunEvent::ApprovalAsked(request) => {
@@ -157,8 +145,11 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
 pub(super) fn held_value(held: InlineOrStored) -> Result<wire::Held, wire::Error> {
     Ok(match held {
         InlineOrStored::Inline(text) => {
-            let value = parse_own_json(&text)?;
-            check_fits_frame(&text, &value)?;
+            json_depth::check(&text, "the result").map_err(error)?;
+            check_fits_frame(&text)?;
+            let value = wire::JsonText::new(text).map_err(|e| {
+                wire::Error::new(wire::Kind::Internal, format!("the result is not JSON: {e}"))
+            })?;
             wire::Held::Value(value)
         }
         InlineOrStored::Stored(stored) => wire::Held::Stored(handle(stored)),

@@ -100,7 +100,7 @@ pub(super) async fn complete(
     })?;
     let found = ask(daemon, door, &request.server, &wanted, None).await;
     let completion = found.map_err(convert::error)?;
-    convert::check_fits_frame(&completion.to_string(), &completion)?;
+    convert::check_fits_frame(&completion.to_string())?;
     Ok(completion)
 }
 

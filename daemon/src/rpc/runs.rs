@@ -11,12 +11,9 @@ use super::{MAX_LONG_POLL, connection::ConnectionState, convert, program_steps};
 use crate::daemon::Daemon;
 use mux_caller::RunAccess;
 use mux_process::blocking_pool;
-use mux_runs::{
-    Run, RunEvent, RunSpec, Runs,
-    recording::{RecordedProgram, RunRecording},
-};
+use mux_runs::{ProgramLanguage, Run, RunEvent, RunSpec, Runs, recording::RunRecording};
 use mux_telemetry::trace::TraceContext;
-use mux_text::json_weight;
+use mux_text::json_depth;
 
 /// The approximate length of one page of events, in bytes; a frame has room for much more.
 const EVENT_PAGE_BYTES: usize = 1 << 20;
@@ -37,22 +34,29 @@ pub(super) async fn start(
         }
         None => None,
     };
-    let script = match &recording {
-        Some(recording) => recording.program.clone(),
-        None => RecordedProgram {
-            steps: request.language == wire::Language::Json,
-            source: request.source,
-            input: request.input,
-            timeout_ms: request.timeout_ms,
-            ..RecordedProgram::default()
-        },
+    let (language, source, input, timeout_ms) = match &recording {
+        Some(RunRecording { program, .. }) => (
+            program.language(),
+            program.source.clone(),
+            program.input.get().to_owned(),
+            program.timeout_ms,
+        ),
+        None => (
+            match request.language {
+                wire::Language::TypeScript => ProgramLanguage::TypeScript,
+                wire::Language::Json => ProgramLanguage::Json,
+            },
+            request.source,
+            request.input.into_boxed_str().into_string(),
+            request.timeout_ms,
+        ),
     };
-    let language = script.language();
+    json_depth::check(&input, "the input").map_err(convert::error)?;
     let program = RunSpec {
         language,
-        source: script.source,
-        input: json_weight::to_text(script.input).await,
-        wall: script.timeout_ms.map(Duration::from_millis),
+        source,
+        input,
+        wall: timeout_ms.map(Duration::from_millis),
         record: request.record,
         // A replayed program is not checked: the types of that time are not known.
         check: !request.no_check && recording.is_none(),

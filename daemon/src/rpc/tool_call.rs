@@ -62,8 +62,8 @@ pub(super) async fn make(
             raw: request.raw,
         },
         arguments: match (request.arguments, request.typed) {
-            (Value::Null, typed) => CallArguments::Typed(typed),
-            (object, _) => CallArguments::of_value(object).await,
+            (none, typed) if none.is_null() => CallArguments::Typed(typed),
+            (object, _) => CallArguments::Json(object.into_boxed_str().into()),
         },
         within: request.timeout_ms.map(Duration::from_millis),
         asking,

@@ -174,11 +174,12 @@ pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         .get()
         .is_some_and(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
     let service = greeted.map_err(|error| {
+        let refused = matches!(&error, ClientInitializeError::JsonRpcError(e) if speaks_newest(e));
         let mut unfit = connect_error(error);
         // It may have understood the probe after all, or it was never probed.
         let unasked = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !unfit.gone;
         unfit.again = match knowledge {
-            _ if speaks_newest || unasked => Some(ProtocolEra::Modern),
+            _ if speaks_newest || refused || unasked => Some(ProtocolEra::Modern),
             EraKnowledge::Remembered { .. } => Some(ProtocolEra::Legacy),
             _ => None,
         };

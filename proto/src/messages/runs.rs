@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Error, Language};
+use crate::{Error, JsonText, Language};
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RunRequest {
@@ -15,7 +15,7 @@ pub struct RunRequest {
     pub language: Language,
     /// `mux.input`.
     #[serde(default)]
-    pub input: Value,
+    pub input: JsonText,
     /// The limit of wall time, 1,000 to 300,000; the daemon's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -180,7 +180,7 @@ pub enum Level {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    Result(Value),
+    Result(JsonText),
     /// A result that is too long for a message; it is read with `read`.
     Stored(Handle),
     Error(Error),
@@ -190,7 +190,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
-    Value(Value),
+    Value(JsonText),
     Stored(Handle),
 }
 

@@ -190,7 +190,7 @@ async fn calls(session: &Session, rounds: usize) -> anyhow::Result<Samples> {
     for _ in 0..rounds {
         let request = CallRequest {
             path: "fix.echo".into(),
-            arguments: json!({ "text": "hello" }),
+            arguments: json!({ "text": "hello" }).into(),
             ..CallRequest::default()
         };
         let began = Instant::now();

@@ -93,7 +93,8 @@ pub(crate) async fn in_program(
             "batches": batches(rounds),
             "batch": BATCH,
             "warmUp": WARM_UP,
-        }),
+        })
+        .into(),
         ..RunRequest::default()
     };
     let Outcome::Result(times) = run(&session, request, |_| {}).await?.outcome else {
@@ -101,6 +102,7 @@ pub(crate) async fn in_program(
     };
     let mut samples = Samples::default();
     for time in times
+        .to_value()
         .as_array()
         .into_iter()
         .flatten()

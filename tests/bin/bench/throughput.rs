@@ -168,7 +168,7 @@ async fn expect(session: &Session, source: &str, result: i64) -> anyhow::Result<
         ..RunRequest::default()
     };
     match run(session, request, |_| {}).await?.outcome {
-        Outcome::Result(value) if value == result => Ok(()),
+        Outcome::Result(value) if value == serde_json::Value::from(result) => Ok(()),
         other => anyhow::bail!("{source} gave {other:?}"),
     }
 }

@@ -80,7 +80,7 @@ async fn call(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> anyhow::Result<Calls>
         while !over.load(Ordering::Relaxed) {
             let request = CallRequest {
                 path: "fix.counter".into(),
-                arguments: json!({ "key": "k" }),
+                arguments: json!({ "key": "k" }).into(),
                 ..CallRequest::default()
             };
             let began = Instant::now();
@@ -89,7 +89,7 @@ async fn call(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> anyhow::Result<Calls>
                     calls.times.push(began.elapsed());
                     calls
                         .values
-                        .push(value.as_str().context("no text")?.parse()?);
+                        .push(value.to_value().as_str().context("no text")?.parse()?);
                 }
                 // Nothing has happened: the next daemon is asked.
                 Ok(Err(error)) if error.is_ending() => break,

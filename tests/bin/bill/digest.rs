@@ -58,7 +58,7 @@ impl Bill {
         let began = Instant::now();
         let request = RunRequest {
             source: source.clone(),
-            input,
+            input: input.into(),
             ..RunRequest::default()
         };
         let finished = mux_client::run(&self.session, request, |_| {}).await?;
@@ -177,7 +177,7 @@ impl Bill {
     ) -> Result<Value, anyhow::Error> {
         let request = CallRequest {
             path: path.into(),
-            arguments: arguments.clone(),
+            arguments: arguments.clone().into(),
             ..CallRequest::default()
         };
         let answer: Result<Held, Error> =
@@ -187,7 +187,7 @@ impl Bill {
         };
         replayed.count += 1;
         replayed.tokens += self.tokens.count(&format!("{path} {arguments} {value}"));
-        Ok(value)
+        Ok(value.to_value())
     }
 }
 

@@ -117,12 +117,12 @@ impl Client {
         let n = self.dice.below(1000);
         let request = RunRequest {
             source: PROGRAM.into(),
-            input: json!({ "servers": servers, "n": n }),
+            input: json!({ "servers": servers, "n": n }).into(),
             ..RunRequest::default()
         };
         let finished = run(session, request, |_| {}).await;
         let answer = match finished.map_err(|error| anyhow!("{error:?}"))?.outcome {
-            Outcome::Result(value) => Ok(value),
+            Outcome::Result(value) => Ok(value.to_value()),
             Outcome::Error(error) => Err(error),
             Outcome::Stored(handle) => Ok(json!(handle.handle)),
         };
@@ -157,7 +157,7 @@ async fn ask(
 ) -> anyhow::Result<Result<Value, Error>> {
     let request = CallRequest {
         path: path.into(),
-        arguments,
+        arguments: arguments.into(),
         ..CallRequest::default()
     };
     let held = session
@@ -165,7 +165,7 @@ async fn ask(
         .call(within_seconds(PATIENCE), request)
         .await?;
     Ok(held.map(|held| match held {
-        Held::Value(value) => value,
+        Held::Value(value) => value.to_value(),
         Held::Stored(handle) => json!(handle.handle),
     }))
 }

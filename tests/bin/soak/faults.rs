@@ -125,7 +125,7 @@ impl Faults {
         };
         let request = CallRequest {
             path: format!("{}.sleep", name(server)),
-            arguments: json!({ "ms": 60_000 }),
+            arguments: json!({ "ms": 60_000 }).into(),
             ..CallRequest::default()
         };
         let within = Duration::from_millis(self.dice.below(200) as u64);

@@ -1,6 +1,7 @@
 console.log("text", 1, true, null, undefined, -0, 10n, Symbol("s"));
 console.log(["text", 1, [2, [3, [4, [5]]]]], { a: 1, "b-c": { d: { e: { f: { g: 1 } } } } });
 console.log(() => 1, function named() {}, class Point {}, mux.fix.echo, mux.call);
+console.log(class { static get name(): string { throw new Error("a getter ran"); } }, new Proxy(() => 1, { getOwnPropertyDescriptor() { throw 1; } }));
 console.log(new Date(0), new Date(NaN), /x/g, new Map([["k", { v: 1 }]]), new Set([1, "two"]));
 console.log(new Uint8Array([1, 2]), new ArrayBuffer(1), new URL("https://example.com/x"), new URLSearchParams("a=1&b=2"));
 console.log(Promise.resolve(1), new (class Point { x = 1; #hidden = 2; get y() { return 3; } })(), Object.create(null));

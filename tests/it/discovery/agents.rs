@@ -34,7 +34,7 @@ fn home() -> TestEnv {
 async fn call(session: &Session, path: &str, raw: bool) -> Result<(), Error> {
     let request = CallRequest {
         path: path.into(),
-        arguments: json!({ "a": 1, "b": 2, "id": "x" }),
+        arguments: json!({ "a": 1, "b": 2, "id": "x" }).into(),
         raw,
         ..CallRequest::default()
     };
@@ -166,9 +166,9 @@ async fn hidden_tool_is_in_no_list() {
             panic!("it fails");
         };
         let keys = |value: &Value, key: &str| value.as_array().unwrap().contains(&key.into());
-        assert_eq!(!keys(&seen[0], "web"), is_small);
-        assert_eq!(!keys(&seen[1], "add"), is_small);
-        assert_eq!(!keys(&seen[2], "get-thing"), is_small);
+        assert_eq!(!keys(&seen.to_value()[0], "web"), is_small);
+        assert_eq!(!keys(&seen.to_value()[1], "add"), is_small);
+        assert_eq!(!keys(&seen.to_value()[2], "get-thing"), is_small);
         let texts = [
             paths.join(" "),
             hits.join(" "),
@@ -184,7 +184,7 @@ async fn hidden_tool_is_in_no_list() {
                 assert_eq!(types.matches("    add(").count(), 1);
                 assert_eq!(types.matches("    get_thing(").count(), 1);
             }
-            assert_eq!(seen[3].as_array().unwrap().len(), 2, "{seen}");
+            assert_eq!(seen.to_value()[3].as_array().unwrap().len(), 2, "{seen}");
         } else {
             let all = texts.join(" ") + &seen.to_string();
             hidden

@@ -55,7 +55,10 @@ async fn questions_are_answered_by_the_calling_client() {
         };
         assert_eq!(cause, Cause::Run(run.clone()));
         client.answer(ask, accepted("Ada")).await.unwrap();
-        assert_eq!(client.outcome(&run).await, Outcome::Result(json!("Ada")));
+        assert_eq!(
+            client.outcome(&run).await,
+            Outcome::Result(json!("Ada").into())
+        );
 
         // Without a client that can answer.
         let deaf = Client::deaf(&env).await;

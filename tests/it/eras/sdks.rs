@@ -59,7 +59,7 @@ async fn works(file: &str, runs_it: &Path, version: &str) {
     assert_eq!(params["message"], "your name?");
     client.answer(ask, accepted("ada")).await.unwrap();
     let outcome = client.outcome(&run).await;
-    assert_eq!(outcome, mux_proto::Outcome::Result(json!("ada")));
+    assert_eq!(outcome, mux_proto::Outcome::Result(json!("ada").into()));
 
     let call = client.begin("wait", json!({}));
     until_noted(&env, &journal, "waiting");

@@ -118,6 +118,7 @@ async fn events_of_an_ended_run_fit_into_pages() {
         return whole";
     let request = RunRequest {
         source: source.into(),
+        timeout_ms: Some(150_000),
         ..RunRequest::default()
     };
     let run = session.client.start_run(within_seconds(10), request).await;
@@ -141,7 +142,7 @@ async fn events_of_an_ended_run_fit_into_pages() {
         events.extend(page.events.into_iter().map(|event| event.event));
         pages += 1;
     }
-    let outcome = Outcome::Result(json!(16));
+    let outcome = Outcome::Result(json!(16).into());
     assert_eq!(events.last(), Some(&EventKind::Ended { outcome }));
     let errors = events.iter().filter(|event| {
         matches!(event, EventKind::CallEnded { error: Some(error), .. } if error.message.len() < 5000)

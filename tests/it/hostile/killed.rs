@@ -59,7 +59,7 @@ async fn hundred_killed_workers_cost_only_their_runs() {
                 let text = format!("{client}/{right}/{lost}");
                 let request = RunRequest {
                     source: "return await mux.fix.echo({ text: mux.input })".into(),
-                    input: json!(text),
+                    input: json!(text).into(),
                     ..RunRequest::default()
                 };
                 match mux_client::run(&session, request, |_| {})

@@ -167,11 +167,11 @@ async fn call_other(session: &Session, n: u64) -> Result<(), String> {
 async fn call(session: &Session, path: &str, arguments: Value) -> Result<Value, String> {
     let request = CallRequest {
         path: path.into(),
-        arguments,
+        arguments: arguments.into(),
         ..CallRequest::default()
     };
     match session.client.call(within_seconds(HANG), request).await {
-        Ok(Ok(Held::Value(value))) => Ok(value),
+        Ok(Ok(Held::Value(value))) => Ok(value.to_value()),
         other => Err(format!("{other:?}")),
     }
 }
@@ -179,7 +179,7 @@ async fn call(session: &Session, path: &str, arguments: Value) -> Result<Value, 
 async fn run(session: &Session, program: &str, server: &str) -> Outcome {
     let request = RunRequest {
         source: format!("const it = mux[mux.input];\n{program}"),
-        input: json!(server),
+        input: json!(server).into(),
         timeout_ms: Some(PATIENCE * 1000),
         ..RunRequest::default()
     };
@@ -191,7 +191,7 @@ fn judge(outcome: &Outcome, must: &Must) -> Result<(), String> {
     match (outcome, must) {
         (Outcome::Result(value), Must::Give(json)) => {
             let wanted: Value = serde_json::from_str(json).unwrap();
-            same("its program", value, &wanted)
+            same("its program", &value.to_value(), &wanted)
         }
         (Outcome::Error(error), Must::Fail(kind, says)) => {
             let found = serde_json::to_value(&error.kind).unwrap();

@@ -18,7 +18,7 @@ const ECHO: [&str; 3] = ["call", "docs.echo", "text=hello"];
 fn call(text: &str) -> CallRequest {
     CallRequest {
         path: "docs.echo".into(),
-        arguments: json!({ "text": text }),
+        arguments: json!({ "text": text }).into(),
         ..CallRequest::default()
     }
 }
@@ -31,7 +31,7 @@ async fn crowd(env: &TestEnv, callers: usize) {
         let answer = session.client.call(within_seconds(PATIENCE), call(&text));
         async move {
             let answer = answer.await.unwrap().unwrap();
-            assert_eq!(answer, Held::Value(text.into()));
+            assert_eq!(answer, Held::Value(json!(text).into()));
         }
     });
     join_all(calls).await;

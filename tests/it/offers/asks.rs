@@ -80,7 +80,10 @@ async fn question_names_the_run_as_cause_and_the_program_gets_the_answer() {
     };
     assert_eq!(cause, Cause::Run(run.clone()));
     client.answer(ask, accepted("Ada")).await.unwrap();
-    assert_eq!(client.outcome(&run).await, Outcome::Result(json!("Ada")));
+    assert_eq!(
+        client.outcome(&run).await,
+        Outcome::Result(json!("Ada").into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +145,7 @@ async fn question_without_an_answering_client_is_declined_at_once() {
     let run = listening.start(code, true).await;
     assert_eq!(
         listening.outcome(&run).await,
-        Outcome::Result(json!("decline"))
+        Outcome::Result(json!("decline").into())
     );
 }
 

@@ -40,7 +40,10 @@ async fn wall_limit_of_a_run_pauses_while_the_user_is_asked() {
     let (ask, ..) = client.question().await;
     time_passes(&env).await;
     client.answer(ask, accepted("Ada")).await.unwrap();
-    assert_eq!(client.outcome(&run).await, Outcome::Result(json!("Ada")));
+    assert_eq!(
+        client.outcome(&run).await,
+        Outcome::Result(json!("Ada").into())
+    );
     // The time of the program itself still counts.
     let code = "await mux.fix.elicit({ message: '?' }); await mux.fix.hang({})";
     let run = client.start(code, false).await;
@@ -89,7 +92,7 @@ async fn questions_of_a_run_share_a_total_time_limit() {
         "(limits.ask_total)",
         "(limits.ask_total)",
     ];
-    for (reason, limit) in reasons.as_array().unwrap().iter().zip(limits) {
+    for (reason, limit) in reasons.to_value().as_array().unwrap().iter().zip(limits) {
         assert!(reason.as_str().unwrap().contains(limit), "{reasons}");
     }
 }

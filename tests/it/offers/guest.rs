@@ -11,7 +11,7 @@ async fn result(env: &TestEnv, code: &str) -> Value {
     let client = Client::deaf(env).await;
     let run = client.start(code, false).await;
     match client.outcome(&run).await {
-        Outcome::Result(value) => value,
+        Outcome::Result(value) => value.to_value(),
         other => panic!("{other:?}"),
     }
 }

@@ -82,7 +82,10 @@ async fn prompts_and_completions_have_the_mcp_format() {
     let Held::Value(got) = prompt("greet", "Ada").await.unwrap() else {
         panic!("it is short");
     };
-    assert_eq!(got["messages"][0]["content"]["text"], "Hello, Ada!");
+    assert_eq!(
+        got.to_value()["messages"][0]["content"]["text"],
+        "Hello, Ada!"
+    );
     let error = prompt("insult", "Ada").await.unwrap_err();
     assert_eq!(
         (error.kind, error.path.as_deref()),

@@ -82,7 +82,7 @@ async fn step_and_call_events_are_in_order_and_the_run_is_listed() {
     let Outcome::Result(summary) = outcome else {
         panic!("{outcome:?}");
     };
-    assert_eq!(summary["result"], "x");
+    assert_eq!(summary.to_value()["result"], "x");
     let listed = env.mux(["runs"]).ok().stdout;
     assert!(
         listed.contains("3 steps: fix.fail, fix.echo, fix.echo"),

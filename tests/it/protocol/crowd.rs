@@ -133,7 +133,7 @@ async fn fifty_clients_in_one_process_get_their_own_answers() {
                 );
                 let request = RunRequest {
                     source,
-                    input: json!(round),
+                    input: json!(round).into(),
                     ..RunRequest::default()
                 };
                 let mut console = Vec::new();
@@ -146,7 +146,7 @@ async fn fifty_clients_in_one_process_get_their_own_answers() {
                 });
                 let finished = finished.await.unwrap();
                 let expected = json!(format!("{n}/{round}/{}", n + round));
-                assert_eq!(finished.outcome, Outcome::Result(expected));
+                assert_eq!(finished.outcome, Outcome::Result(expected.into()));
                 assert_eq!(console, [format!("{n}/{round}")]);
             }
         }));

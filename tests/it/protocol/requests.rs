@@ -137,7 +137,7 @@ fn hello() -> Hello {
 fn run() -> RunRequest {
     RunRequest {
         source: "return mux.input.n + 1".into(),
-        input: json!({ "n": 1 }),
+        input: json!({ "n": 1 }).into(),
         timeout_ms: Some(5000),
         traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
         detach: true,
@@ -163,7 +163,7 @@ fn check() -> CheckRequest {
 fn call() -> CallRequest {
     CallRequest {
         path: "fix.add".into(),
-        arguments: json!({ "a": 1, "b": 2.5 }),
+        arguments: json!({ "a": 1, "b": 2.5 }).into(),
         ..CallRequest::default()
     }
 }
@@ -171,7 +171,7 @@ fn call() -> CallRequest {
 fn call_typed() -> CallRequest {
     CallRequest {
         path: "fix.add".into(),
-        arguments: json!(null),
+        arguments: json!(null).into(),
         typed: vec![("a".into(), "1".into()), ("b".into(), "2".into())],
         raw: true,
         timeout_ms: Some(2000),
@@ -190,7 +190,7 @@ fn call_traced() -> CallRequest {
 fn call_stored() -> CallRequest {
     CallRequest {
         path: "fix.blob".into(),
-        arguments: json!({ "bytes": 300_000 }),
+        arguments: json!({ "bytes": 300_000 }).into(),
         ..CallRequest::default()
     }
 }

@@ -75,7 +75,7 @@ fn of_everybody() -> Vec<(&'static str, MuxResponse)> {
         ),
         (
             "call",
-            MuxResponse::Call(Ok(Held::Value(json!({ "sum": 3.5 })))),
+            MuxResponse::Call(Ok(Held::Value(json!({ "sum": 3.5 }).into()))),
         ),
         ("call_failed", MuxResponse::Call(Err(error()))),
         ("call_stored", MuxResponse::Call(Ok(Held::Stored(handle())))),
@@ -236,7 +236,9 @@ fn page() -> EventPage {
         console(Level::Warn),
         console(Level::Error),
         EventKind::Emitted {
-            part: Held::Value(json!({ "type": "image", "data": "eA==", "mimeType": "image/png" })),
+            part: Held::Value(
+                json!({ "type": "image", "data": "eA==", "mimeType": "image/png" }).into(),
+            ),
         },
         EventKind::Emitted {
             part: Held::Stored(handle()),
@@ -251,7 +253,7 @@ fn page() -> EventPage {
             outcome: Outcome::Stored(handle()),
         },
         EventKind::Ended {
-            outcome: Outcome::Result(json!([1, null, "x"])),
+            outcome: Outcome::Result(json!([1, null, "x"]).into()),
         },
     ];
     let events = kinds.into_iter().zip(1..).map(|(event, seq)| Event {

@@ -17,7 +17,7 @@ async fn cancelled_calls(session: &Session, times: usize) {
         let Held::Value(told) = told else {
             panic!("{told:?}");
         };
-        if told.as_array().unwrap().len() >= times {
+        if told.to_value().as_array().unwrap().len() >= times {
             return;
         }
     }

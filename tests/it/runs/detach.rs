@@ -36,7 +36,7 @@ async fn detached_run_continues_without_its_client_and_its_outcome_can_be_read()
     call(&second, "fix.barrier", go).await.unwrap();
     assert_eq!(
         outcome(&second, &detached).await,
-        Outcome::Result(json!("done"))
+        Outcome::Result(json!("done").into())
     );
     assert_eq!(
         info(&second, &detached).await.unwrap().state,

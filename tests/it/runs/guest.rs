@@ -19,7 +19,7 @@ fn parts(events: &[Event]) -> Vec<Held> {
 #[track_caller]
 fn result(outcome: Outcome) -> Value {
     match outcome {
-        Outcome::Result(value) => value,
+        Outcome::Result(value) => value.to_value(),
         other => panic!("{other:?}"),
     }
 }
@@ -70,7 +70,7 @@ async fn parts_console_lines_and_calls_keep_the_order_of_the_program() {
         .filter_map(|event| match &event.event {
             EventKind::Console { text, .. } => Some(text.clone()),
             EventKind::Emitted { part } => Some(match part {
-                Held::Value(part) => format!("part {}", part["text"].as_str().unwrap()),
+                Held::Value(part) => format!("part {}", part.to_value()["text"].as_str().unwrap()),
                 Held::Stored(handle) => format!("stored {}", handle.bytes),
             }),
             EventKind::CallEnded { call, .. } => Some(format!("call {call}")),

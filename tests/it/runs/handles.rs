@@ -143,7 +143,7 @@ async fn result_that_cannot_be_stored_is_sent_inline_with_a_warning() {
     let id = start(&session, LONG, false).await;
     let mut events = all(&session, &id).await;
     let ended = events.pop().unwrap().event;
-    let outcome = Outcome::Result(long());
+    let outcome = Outcome::Result(long().into());
     assert!(ended == EventKind::Ended { outcome }, "not as it was");
     let Some(EventKind::Console { text, .. }) = events.pop().map(|event| event.event) else {
         panic!("{events:#?}");
@@ -166,6 +166,7 @@ async fn error_for_a_value_too_long_for_a_worker_has_its_handle() {
     let Outcome::Result(told) = run(&session, code).await else {
         panic!("no result");
     };
+    let told = told.to_value();
     assert_eq!(told[0], "limit", "{told:#}");
     assert!(told[1].as_str().unwrap().contains("16775002"), "{told:#}");
     let handle = told[2]["handle"].as_str().unwrap();

@@ -102,7 +102,7 @@ async fn events_can_be_read_again_from_any_number() {
     }
     assert_eq!(events(&reader, &run, u64::MAX, 0).await, []);
     let last = EventKind::Ended {
-        outcome: Outcome::Result(json!("end")),
+        outcome: Outcome::Result(json!("end").into()),
     };
     assert_eq!(whole[6].event, last);
 }

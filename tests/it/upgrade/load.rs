@@ -29,7 +29,7 @@ async fn library(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> Vec<i64> {
         loop {
             let request = CallRequest {
                 path: "fix.counter".into(),
-                arguments: json!({ "key": "k" }),
+                arguments: json!({ "key": "k" }).into(),
                 ..CallRequest::default()
             };
             match session
@@ -38,7 +38,9 @@ async fn library(env: Arc<TestEnv>, over: Arc<AtomicBool>) -> Vec<i64> {
                 .await
                 .unwrap()
             {
-                Ok(Held::Value(value)) => values.push(value.as_str().unwrap().parse().unwrap()),
+                Ok(Held::Value(value)) => {
+                    values.push(value.to_value().as_str().unwrap().parse().unwrap())
+                }
                 Ok(other) => panic!("{other:?}"),
                 Err(error) if error.is_ending() => break,
                 Err(error) => panic!("{error:?}"),

@@ -93,7 +93,7 @@ impl CallRecorder {
         let calls = std::mem::take(&mut state.calls);
         drop(state);
         let since = self.since.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut texts = vec![script.input.to_string()];
+        let mut texts = vec![script.input.get().to_owned()];
         for call in &calls {
             texts.push(call.arguments.get().to_owned());
             if let RecordedOutcome::Result(text) = &call.outcome {

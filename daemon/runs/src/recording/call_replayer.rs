@@ -96,7 +96,7 @@ mod tests {
         RecordedProgram {
             source: source.into(),
             steps: false,
-            input: json!({ "token": "t0k3n-of-mine" }),
+            input: super::super::raw_json(&json!({ "token": "t0k3n-of-mine" }).to_string()),
             timeout_ms: Some(1_000),
             agent: None,
             names: "{}".into(),
@@ -154,7 +154,8 @@ mod tests {
         );
         let recording = RunRecording::parse(&text).unwrap();
         let player = CallReplayer::new(recording.calls);
-        let with = recording.program.input["token"].as_str().unwrap();
+        let input: serde_json::Value = serde_json::from_str(recording.program.input.get()).unwrap();
+        let with = input["token"].as_str().unwrap();
         let arguments = json!({ "with": with }).to_string();
         let (outcome, _) = player.replay_call(&named("s.login"), &arguments).unwrap();
         assert_eq!(outcome.unwrap(), "\"***\"");

@@ -4,7 +4,7 @@
 
 use mux_wire::{Fault, FaultKind};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use mux_approvals::call_fingerprint::call_key;
 use mux_program::ProgramLanguage;
@@ -36,7 +36,7 @@ pub struct RecordedProgram {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steps: bool,
     #[serde(default)]
-    pub input: Value,
+    pub input: Box<RawValue>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,7 +134,7 @@ impl RecordedOutcome {
 }
 
 /// JSON text unchanged; a text that is not JSON becomes a JSON string.
-pub(super) fn raw_json(text: &str) -> Box<RawValue> {
+pub(crate) fn raw_json(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned())
         .or_else(|_| serde_json::value::to_raw_value(text))
         .unwrap_or_else(|_| RawValue::NULL.to_owned())

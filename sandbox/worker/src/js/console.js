@@ -22,7 +22,7 @@ export function inspect(value, depth = 0, seen = []) {
     case "symbol":
       return value.toString();
     case "function":
-      return `[function ${value.name || "(anonymous)"}]`;
+      return `[function ${functionName(value)}]`;
     case "object":
       break;
     default:
@@ -35,6 +35,16 @@ export function inspect(value, depth = 0, seen = []) {
   } catch {
     return "[object that cannot be shown]";
   }
+}
+
+function functionName(value) {
+  let name;
+  try {
+    name = Object.getOwnPropertyDescriptor(value, "name")?.value;
+  } catch {
+    // A proxy refused.
+  }
+  return typeof name === "string" && name !== "" ? name : "(anonymous)";
 }
 
 const { URL, URLSearchParams } = globals;

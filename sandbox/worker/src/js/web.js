@@ -75,6 +75,9 @@ class TextEncoder {
 class TextDecoder {
   #fatal;
   #ignoreBom;
+  // With `stream`: the bytes of a character that has not arrived whole, and whether the start of the text has.
+  #partial = new Uint8Array();
+  #begun = false;
   constructor(label = "utf-8", { fatal = false, ignoreBOM = false } = {}) {
     if (!/^(utf-?8|unicode-1-1-utf-8)$/i.test(`${label}`.trim())) {
       throw new RangeError(`TextDecoder knows utf-8 only, not ${label}`);
@@ -88,11 +91,31 @@ class TextDecoder {
   get fatal() {
     return this.#fatal;
   }
-  decode(data = new Uint8Array()) {
-    const bytes = ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
-    return op_mux_utf8_decode(bytes, this.#fatal, this.#ignoreBom);
+  decode(data = new Uint8Array(), { stream = false } = {}) {
+    let bytes = ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
+    if (this.#partial.length > 0) {
+      const chunk = bytes;
+      bytes = new Uint8Array(this.#partial.length + chunk.length);
+      bytes.set(this.#partial);
+      bytes.set(chunk, this.#partial.length);
+    }
+    const end = stream ? bytes.length - partialCharacter(bytes) : bytes.length;
+    const keepBom = this.#ignoreBom || this.#begun;
+    this.#partial = bytes.slice(end);
+    this.#begun = stream && (this.#begun || end > 0);
+    return op_mux_utf8_decode(bytes.subarray(0, end), this.#fatal, keepBom);
   }
 }
+
+// The number of bytes at the end that begin a character of UTF-8 and do not complete it.
+const partialCharacter = (bytes) => {
+  for (let count = 1; count <= 3 && count <= bytes.length; count++) {
+    const byte = bytes[bytes.length - count];
+    if (byte < 0x80) return 0;
+    if (byte >= 0xc0) return count < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? count : 0;
+  }
+  return 0;
+};
 
 // ---- URLs: parsed by the host's URL library, held as text here ----
 

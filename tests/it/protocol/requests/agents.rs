@@ -101,7 +101,7 @@ fn direct() -> ToolsRequest {
 fn call() -> CallRequest {
     CallRequest {
         path: "fix.add".into(),
-        arguments: json!({ "a": 1, "b": 2.5 }),
+        arguments: json!({ "a": 1, "b": 2.5 }).into(),
         token: Some("t-2".into()),
         ..CallRequest::default()
     }

@@ -16,7 +16,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
                 request: RunRequest {
                     source: source(),
                     language: Language::Json,
-                    input: json!({ "n": 1 }),
+                    input: json!({ "n": 1 }).into(),
                     ..RunRequest::default()
                 },
             },

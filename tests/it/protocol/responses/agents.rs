@@ -26,19 +26,22 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         ("tools_direct", MuxResponse::Tools(Ok(direct()))),
         (
             "call_traced",
-            MuxResponse::Call(held(json!({ "sum": 3.5 }))),
+            MuxResponse::Call(held(json!({ "sum": 3.5 }).into())),
         ),
-        ("call_token", MuxResponse::Call(held(json!({ "sum": 3.5 })))),
+        (
+            "call_token",
+            MuxResponse::Call(held(json!({ "sum": 3.5 }).into())),
+        ),
         ("offers", MuxResponse::Offers(Ok(offers()))),
         (
             "read_resource",
             MuxResponse::ReadResource(held(
-                json!({ "contents": [{ "uri": "fix://text", "text": "x" }] }),
+                json!({ "contents": [{ "uri": "fix://text", "text": "x" }] }).into(),
             )),
         ),
         (
             "get_prompt",
-            MuxResponse::GetPrompt(held(json!({ "messages": [] }))),
+            MuxResponse::GetPrompt(held(json!({ "messages": [] }).into())),
         ),
         (
             "complete",
