@@ -101,7 +101,11 @@ impl ToolDescription {
 
     /// Parses an MCP `Tool`. `None` if it is not one.
     pub fn of_definition(definition: &Value) -> Option<Self> {
-        let mut members = definition.as_object()?.clone();
+        Self::of_members(definition.as_object()?.clone())
+    }
+
+    /// Reads the members of an MCP `Tool`. `None` if it is not one.
+    pub fn of_members(mut members: Map<String, Value>) -> Option<Self> {
         let text = |value: Option<Value>| match value {
             Some(Value::String(text)) => Some(text),
             _ => None,

@@ -1,4 +1,4 @@
-//! Decides whether a call is sent a second time.
+//! Decides whether a call or another request is sent a second time.
 //!
 //! Invariant: a call that may have happened is sent again at most once, and only if that is harmless: its tool declares
 //! so, and so does the user for its server.
@@ -12,9 +12,22 @@ use mux_catalog::Tool;
 use mux_settings::RetryPolicy;
 use mux_upstream::{BackChannelRemedy, CallError, Server};
 
+/// Allows one more attempt at a request that was not sent: its session ended while it was queued, or a moment ago.
+#[derive(Debug, Default)]
+pub(super) struct UnsentRetry {
+    used: bool,
+}
+
+impl UnsentRetry {
+    /// Whether to try again after this answer.
+    pub(super) fn should_retry<T>(&mut self, answer: &Result<T, CallError>) -> bool {
+        matches!(answer, Err(CallError::NotSent)) && !std::mem::replace(&mut self.used, true)
+    }
+}
+
 pub(super) struct CallAttempts {
     retry: RetryPolicy,
-    unsent: bool,
+    unsent: UnsentRetry,
     /// The first attempt that may have happened and has no result. It is the outcome unless a later attempt is
     /// answered.
     first: Option<DispatchedCall>,
@@ -30,7 +43,7 @@ impl CallAttempts {
     fn with(retry: RetryPolicy) -> Self {
         Self {
             retry,
-            unsent: true,
+            unsent: UnsentRetry::default(),
             first: None,
             told: AtomicBool::new(false),
         }
@@ -54,14 +67,12 @@ impl CallAttempts {
     /// Whether to try again after this attempt.
     pub(super) fn should_retry(&mut self, sent: &Result<DispatchedCall, Fault>) -> bool {
         let Ok(sent) = sent else { return false };
-        match sent.answer {
-            // The session may have ended while the call was queued, or a moment ago.
-            Err(CallError::NotSent) => std::mem::take(&mut self.unsent),
-            Err(ref error) if self.first.is_none() && may_have_happened(error) => {
+        match &sent.answer {
+            Err(error) if self.first.is_none() && may_have_happened(error) => {
                 self.first = Some(sent.clone());
                 self.is_harmless(&sent.tool)
             }
-            _ => false,
+            answer => self.unsent.should_retry(answer),
         }
     }
 

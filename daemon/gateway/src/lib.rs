@@ -84,7 +84,9 @@ use mux_telemetry::{
     trace::{TraceScope, Tracer},
 };
 use mux_text::json_weight;
-use mux_upstream::{CallerIdentity, HeldSession, RequestOptions, Server, Upstreams};
+use mux_upstream::{
+    CallInFlight, CallerIdentity, HeldSession, RequestOptions, Server, Slot, Upstreams,
+};
 
 /// Receives the events of a call.
 pub trait CallObserver: Send + Sync {
@@ -278,8 +280,8 @@ impl Gateway {
         };
         let arguments = self.readers.read_checked(&tool, &call.arguments).await?;
         entry.set_arguments(|| serde_json::to_string(&arguments).unwrap_or_default());
-        let mut place = match early {
-            Some(place) => place,
+        let mut permit = match early {
+            Some(permit) => permit,
             None => slot.acquire_call(&call.asking.turn).await,
         };
         let span = info_span!("call", path);
@@ -294,7 +296,7 @@ impl Gateway {
             let traced = spans::tool_call_span(trace, &server, &session, &tool.name);
             let sending = RequestOptions {
                 caller: Some(&call.asking.caller),
-                place: Some(&place),
+                permit: Some(permit.permit_slot()),
                 within,
                 whole,
                 progress: &|progress| observer.call_progress(number, &path, progress),
@@ -316,16 +318,14 @@ impl Gateway {
             if !attempts.should_retry(&sent) {
                 break attempts.into_outcome(sent);
             }
-            let next = match ready_session(&server, (&whose, trace), observer).await {
-                Ok(next) => next,
+            let held = (&slot, permit);
+            match next_session(&server, (&call.asking, &whose), observer, held).await {
+                Ok((next, next_permit)) => {
+                    permit = next_permit;
+                    HeldSession { slot, session } = next;
+                }
                 Err(fault) => break attempts.into_outcome(Err(fault)),
-            };
-            if !Arc::ptr_eq(&next.slot, &slot) {
-                // Both permits may belong to the same limiter.
-                drop(place);
-                place = next.slot.acquire_call(&call.asking.turn).await;
             }
-            HeldSession { slot, session } = next;
         };
         let took = started.elapsed();
         let outcome = match sent {
@@ -416,6 +416,23 @@ async fn ready_session(
     let held = held?;
     observer.server_ready(server.name(), asked.elapsed());
     Ok(held)
+}
+
+/// The caller's session for another attempt, with a permit of its slot.
+async fn next_session(
+    server: &Server,
+    (asking, whose): (&CallContext, &CallerIdentity),
+    observer: &dyn CallObserver,
+    (slot, permit): (&Arc<Slot>, CallInFlight),
+) -> Result<(HeldSession, CallInFlight), Fault> {
+    let next = ready_session(server, (whose, &asking.caller.trace), observer).await?;
+    if Arc::ptr_eq(&next.slot, slot) {
+        return Ok((next, permit));
+    }
+    // Both permits may belong to the same limiter.
+    drop(permit);
+    let permit = next.slot.acquire_call(&asking.turn).await;
+    Ok((next, permit))
 }
 
 pub fn find_tool(tools: &ToolSet, server: &str, name: &str) -> Result<Arc<Tool>, Fault> {

@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    CallObserver, Gateway, call_timeouts, fault_of_call_error,
+    CallObserver, Gateway,
+    call_attempts::UnsentRetry,
+    call_timeouts, fault_of_call_error, next_session,
     permission::{ApprovalReason, PermissionRequest, PermissionSubject, deny_if_ask},
     ready_session, spans,
 };
@@ -122,15 +124,15 @@ impl Gateway {
         let (within, whole) = call_timeouts(server, None)?;
         let sending = RequestOptions {
             caller: Some(&asking.caller),
-            place: None,
+            permit: None,
             within,
             whole,
             progress: &|_| {},
             trace: None,
         };
         let whose = CallerIdentity::of(&asking.caller);
-        // The session may end just before the request.
-        for last in [false, true] {
+        let mut unsent = UnsentRetry::default();
+        loop {
             let held = server.session(&whose).await;
             let held = held.inspect_err(|_| server.announce_list_unavailable(&whose, kind))?;
             let HeldSession { slot, session } = held;
@@ -143,13 +145,14 @@ impl Gateway {
                 true => slot.list_and_announce(&session, kind, &sending).await,
                 false => Err(CallError::NotSent),
             };
-            match list {
-                Err(CallError::NotSent) if !last => {}
-                Err(error) => return Err(fault_of_offer_error(&path, error).await),
-                Ok(list) => return Ok(list),
+            if unsent.should_retry(&list) {
+                continue;
             }
+            return match list {
+                Ok(list) => Ok(list),
+                Err(error) => Err(fault_of_offer_error(&path, error).await),
+            };
         }
-        Err(fault_of_offer_error(&path, CallError::NotSent).await)
     }
 
     /// Requests one resource, prompt or completion, in MCP's format. Audited like a call.
@@ -203,36 +206,46 @@ impl Gateway {
         let (within, whole) = call_timeouts(&server, None)?;
         let whose = CallerIdentity::of(&asking.caller);
         let trace = &asking.caller.trace;
-        let HeldSession { slot, mut session } =
-            ready_session(&server, (&whose, trace), observer).await?;
-        let place = slot.acquire_call(&asking.turn).await;
+        let HeldSession {
+            mut slot,
+            mut session,
+        } = ready_session(&server, (&whose, trace), observer).await?;
+        let mut permit = slot.acquire_call(&asking.turn).await;
         let started = Instant::now();
         let number = observer.call_started(&path);
         entry.set_call_number(number);
         let traced = spans::offer_request_span(trace, &server, &session, wanted);
-        let sending = RequestOptions {
-            caller: Some(&asking.caller),
-            place: Some(&place),
-            within,
-            whole,
-            progress: &|progress: ProgressUpdate| observer.call_progress(number, &path, progress),
-            trace: traced.trace().context().map(|context| &**context),
-        };
-        let mut outcome = match server.serves(&slot, &whose) {
-            true => session.request_content(wanted, &sending).await,
-            false => Err(CallError::NotSent),
-        };
-        if let Err(CallError::NotSent) = outcome {
-            // The session ended while this was queued, or a moment ago.
-            match ready_session(&server, (&whose, trace), observer).await {
-                Ok(next) => session = next.session,
+        let mut unsent = UnsentRetry::default();
+        let outcome = loop {
+            let sending = RequestOptions {
+                caller: Some(&asking.caller),
+                permit: Some(permit.permit_slot()),
+                within,
+                whole,
+                progress: &|progress: ProgressUpdate| {
+                    observer.call_progress(number, &path, progress)
+                },
+                trace: traced.trace().context().map(|context| &**context),
+            };
+            let answer = match server.serves(&slot, &whose) {
+                true => session.request_content(wanted, &sending).await,
+                false => Err(CallError::NotSent),
+            };
+            if !unsent.should_retry(&answer) {
+                break answer;
+            }
+            let held = (&slot, permit);
+            match next_session(&server, (asking, &whose), observer, held).await {
+                Ok((next, next_permit)) => {
+                    permit = next_permit;
+                    HeldSession { slot, session } = next;
+                }
                 Err(fault) => {
                     observer.call_ended(number, &path, started.elapsed(), Err(&fault));
                     return Err(fault);
                 }
             }
-            outcome = session.request_content(wanted, &sending).await;
-        }
+        };
         traced.end_with(|| spans::error_type(Ok(&outcome)));
         let took = started.elapsed();
         let outcome = match outcome {
@@ -259,16 +272,19 @@ impl Gateway {
         let entry = &mut CallAuditGuard::disabled();
         let (server, path, ask) = self.authorize_offer(server, asked, asking, entry).await?;
         deny_if_ask(&path, ask)?;
-        for last in [false, true] {
+        let mut unsent = UnsentRetry::default();
+        loop {
             let caller = &asking.caller;
             let HeldSession { slot, session } = server.session(&CallerIdentity::of(caller)).await?;
-            match slot.follow(&session, uri, mailbox, caller).await? {
-                Err(CallError::NotSent) if !last => {}
-                Err(error) => return Err(fault_of_offer_error(&path, error).await),
-                Ok(followed) => return Ok(followed),
+            let followed = slot.follow(&session, uri, mailbox, caller).await?;
+            if unsent.should_retry(&followed) {
+                continue;
             }
+            return match followed {
+                Ok(()) => Ok(()),
+                Err(error) => Err(fault_of_offer_error(&path, error).await),
+            };
         }
-        Err(fault_of_offer_error(&path, CallError::NotSent).await)
     }
 
     /// Ends the connection's subscription.

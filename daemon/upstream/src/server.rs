@@ -3,7 +3,14 @@
 //! Invariant: a caller only gets a session of its own key. A session that moves to another key, because its server
 //! turned out to depend on the workspace, serves no other key from that moment on.
 
+mod circuit_breaker;
+mod server_context;
 mod server_handover;
+mod server_shared;
+mod server_view;
+mod slot;
+mod start_limiter;
+mod unavailable;
 
 use std::{
     collections::HashMap,
@@ -15,23 +22,24 @@ use futures::future::join_all;
 use mux_wire::Fault;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{
-    ServerContext, Session,
-    resource_subscriptions::server_retired_fault,
-    resources_and_prompts::ListKind,
-    server_shared::ServerShared,
-    session_key::{CallerIdentity, SessionKey},
-    session_scope::SessionScope,
-    slot::{Slot, SlotEvent},
-    slot_shared::SlotClientState,
-    unavailable,
+pub use self::{
+    server_context::ServerContext,
+    server_view::ServerView,
+    slot::{CallInFlight, OutgoingSession, Slot, SlotView, UpstreamState},
+    start_limiter::StartLimiter,
+};
+use self::{server_shared::ServerShared, slot::SlotEvent, unavailable::server_retired_fault};
+use crate::{
+    listing::ListKind,
+    session::Session,
+    sharing::{CallerIdentity, RootsObserver, SessionKey, SessionScope, SlotClientState},
 };
 use mux_catalog::{KnownServer, ToolSet, pins::PinKey};
 use mux_settings::{ServerDefinition, ServerSettings, ShareMode};
 use mux_telemetry::metrics::ServerMeters;
 
 /// The maximum number of slots of one server. An unused slot makes room for a new one.
-pub(super) const MAX_SERVER_SLOTS: usize = 16;
+const MAX_SERVER_SLOTS: usize = 16;
 /// The maximum number of retries for a caller whose slot was retired or moved meanwhile.
 const MAX_SLOT_MOVES: usize = 4;
 
@@ -44,7 +52,7 @@ pub struct Server {
     definition: Result<ServerDefinition, String>,
     meters: Arc<ServerMeters>,
     /// `None` if the definition is invalid.
-    pub(super) family: Option<Arc<ServerShared>>,
+    family: Option<Arc<ServerShared>>,
     slots: Mutex<ServerSlots>,
 }
 
@@ -66,7 +74,7 @@ pub struct HeldSession {
 
 impl Server {
     /// Creates the server. It takes over the clients' state from `before`: known lists and resource subscriptions.
-    pub(super) fn new(
+    pub(crate) fn new(
         settings: ServerSettings,
         surroundings: &ServerContext,
         before: Option<&Self>,
@@ -96,7 +104,7 @@ impl Server {
     }
 
     /// Opens the session of an eager server. If not all clients share it, it opens with the first caller instead.
-    pub(super) fn open_if_eager(&self) {
+    pub(crate) fn open_if_eager(&self) {
         let Some(family) = &self.family else { return };
         if family.definition.eager
             && family.sharing.current_sharing().share == ShareMode::User
@@ -193,50 +201,13 @@ impl Server {
             return Ok(Arc::clone(slot));
         }
         if slots.by_key.len() >= MAX_SERVER_SLOTS && !slots.make_room() {
-            return Err(unavailable::slots_full_fault(family));
+            return Err(unavailable::slots_full_fault(family, MAX_SERVER_SLOTS));
         }
         let tenant = SessionScope::new(self.me.clone(), key.clone(), whose.workspace.clone());
         let audience = slots.audiences.entry(key.clone()).or_default().clone();
         let slot = Slot::start(family, tenant, audience);
         slots.by_key.insert(key, Arc::clone(&slot));
         Ok(slot)
-    }
-
-    /// Handles a request for roots, which shows that the server depends on the workspace. If `share` is not configured,
-    /// the session moves to the workspace of the caller for whom the server asks.
-    pub(super) fn handle_roots_request(&self, tenant: &SessionScope, workspace: Option<PathBuf>) {
-        let Some(family) = &self.family else { return };
-        // Holding the lock, no caller gets a slot by the old rule while the session moves.
-        let mut slots = self.slots();
-        family.sharing.record_asks_for_roots();
-        let Some(workspace) = workspace.filter(|_| family.sharing.is_detected()) else {
-            return;
-        };
-        let key = SessionKey::Workspace(workspace.clone());
-        if tenant.key() != SessionKey::User || slots.by_key.contains_key(&key) {
-            return;
-        }
-        let is_it = |slot: &Arc<Slot>| std::ptr::eq(Arc::as_ptr(&slot.tenant), tenant);
-        if slots.by_key.get(&SessionKey::User).is_some_and(is_it)
-            && let Some(slot) = slots.by_key.remove(&SessionKey::User)
-        {
-            tenant.move_to_workspace(workspace.clone());
-            // A slot that has ended has no timer to update.
-            _ = slot.send_event(SlotEvent::Moved);
-            if let Some(audience) = slots.audiences.remove(&SessionKey::User) {
-                // Subscribers of other workspaces wait for sessions of their own.
-                for other in audience.subscribers.split_off_other_workspaces(&workspace) {
-                    let key = other
-                        .workspace
-                        .clone()
-                        .map_or(SessionKey::User, SessionKey::Workspace);
-                    let theirs = slots.audiences.entry(key).or_default();
-                    theirs.subscribers.add_moved_subscriber(other);
-                }
-                slots.audiences.insert(key.clone(), audience);
-            }
-            slots.by_key.insert(key, slot);
-        }
     }
 
     /// The known tools, connected or not.
@@ -309,7 +280,7 @@ impl Server {
     }
 
     /// Drops the subscriptions and the own slot of a connection that has ended.
-    pub(super) fn forget(&self, connection: u64) {
+    pub(crate) fn forget(&self, connection: u64) {
         self.retire_key(&SessionKey::Client(connection), "its client has gone");
         let mut slots = self.slots();
         let ServerSlots {
@@ -328,7 +299,7 @@ impl Server {
     }
 
     /// Releases the slots that a run has used and drops its own slot.
-    pub(super) fn run_ended(&self, run: &str) {
+    pub(crate) fn run_ended(&self, run: &str) {
         for slot in self.all_slots() {
             slot.release_run(run);
         }
@@ -345,14 +316,14 @@ impl Server {
     }
 
     /// The server was removed or changed: takes no new callers; each session ends with its last call.
-    pub(super) fn retire(&self) {
+    pub(crate) fn retire(&self) {
         for slot in self.take_all_slots() {
             slot.retire("the server was removed or changed", false);
         }
     }
 
     /// Ends all sessions now and waits for their end.
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let slots = self.take_all_slots();
         join_all(slots.iter().map(|slot| slot.close())).await;
     }
@@ -363,12 +334,51 @@ impl Server {
         slots.by_key.drain().map(|(_, slot)| slot).collect()
     }
 
-    pub(super) fn all_slots(&self) -> Vec<Arc<Slot>> {
+    pub(crate) fn all_slots(&self) -> Vec<Arc<Slot>> {
         self.slots().by_key.values().cloned().collect()
     }
 
     fn slots(&self) -> MutexGuard<'_, ServerSlots> {
         self.slots.lock()
+    }
+}
+
+impl RootsObserver for Server {
+    /// Handles a request for roots, which shows that the server depends on the workspace. If `share` is not configured,
+    /// the session moves to the workspace of the caller for whom the server asks.
+    fn handle_roots_request(&self, tenant: &SessionScope, workspace: Option<PathBuf>) {
+        let Some(family) = &self.family else { return };
+        // Holding the lock, no caller gets a slot by the old rule while the session moves.
+        let mut slots = self.slots();
+        family.sharing.record_asks_for_roots();
+        let Some(workspace) = workspace.filter(|_| family.sharing.is_detected()) else {
+            return;
+        };
+        let key = SessionKey::Workspace(workspace.clone());
+        if tenant.key() != SessionKey::User || slots.by_key.contains_key(&key) {
+            return;
+        }
+        let is_it = |slot: &Arc<Slot>| std::ptr::eq(Arc::as_ptr(&slot.tenant), tenant);
+        if slots.by_key.get(&SessionKey::User).is_some_and(is_it)
+            && let Some(slot) = slots.by_key.remove(&SessionKey::User)
+        {
+            tenant.move_to_workspace(workspace.clone());
+            // A slot that has ended has no timer to update.
+            _ = slot.send_event(SlotEvent::Moved);
+            if let Some(audience) = slots.audiences.remove(&SessionKey::User) {
+                // Subscribers of other workspaces wait for sessions of their own.
+                for other in audience.subscribers.split_off_other_workspaces(&workspace) {
+                    let key = other
+                        .workspace
+                        .clone()
+                        .map_or(SessionKey::User, SessionKey::Workspace);
+                    let theirs = slots.audiences.entry(key).or_default();
+                    theirs.subscribers.add_moved_subscriber(other);
+                }
+                slots.audiences.insert(key.clone(), audience);
+            }
+            slots.by_key.insert(key, slot);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{super::raw_message, link_error::LinkError};
+use super::{link_error::LinkError, raw_message};
 use mux_sources::{CallFailure, CallLimits, CallProgress, Source};
 
 /// The maximum number of answers that are not received yet.

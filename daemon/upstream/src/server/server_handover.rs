@@ -3,12 +3,12 @@
 //! Invariant: a session that arrives is given to the slot that it had, or is stopped.
 
 use super::{
-    super::{
-        session_handover::{HandedSession, HandoverKey, OutgoingSession},
-        session_key::CallerIdentity,
-        slot::SlotEvent,
-    },
     Server,
+    slot::{OutgoingSession, SlotEvent},
+};
+use crate::{
+    session::{HandedSession, HandoverKey},
+    sharing::CallerIdentity,
 };
 
 impl Server {

@@ -1,0 +1,336 @@
+//! Sends HTTP requests to a remote server, up to the head of the response.
+//!
+//! Invariant: a request is sent once; a second time only after a response that refuses it for want of a valid token.
+
+use std::{
+    collections::HashMap,
+    fmt, fs,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use mux_http::http_client;
+use mux_secrets::RecentTokens;
+use reqwest::{
+    Client, Method, Response, StatusCode, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE},
+};
+use rmcp::model::{ClientJsonRpcMessage, GetMeta as _};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
+
+use super::{long_messages::LongMessages, sse_backoff::SseBackoff, token_provider::TokenProvider};
+use crate::link::{
+    link_ending::LinkEnding,
+    link_error::{AuthChallenge, LinkError},
+};
+use mux_settings::RemoteServer;
+use mux_telemetry::trace::{TRACEPARENT, TraceContext};
+use mux_text::error_chain::{error_causes, excerpt, fix_of};
+
+/// The maximum number of unanswered requests of one session.
+pub(in crate::link) const MAX_CONCURRENT_REQUESTS: usize = 32;
+/// The time limit for sending a message that is not a request.
+const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The HTTP client of one session to one server; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct HttpExchange(Arc<HttpExchangeInner>);
+
+struct HttpExchangeInner {
+    client: Client,
+    /// The headers of the server's entry, sent with every request.
+    headers: HeaderMap,
+    authorization: Arc<dyn TokenProvider>,
+    /// The URL without secrets, for messages.
+    shown: String,
+    /// Secrets to mask in errors, including the last tokens that were sent.
+    secrets: RecentTokens,
+    ending: LinkEnding,
+    places: Arc<Semaphore>,
+    /// Permits one long response body in memory at a time.
+    long: Arc<Semaphore>,
+    /// Long messages that were parsed ahead of rmcp, if rmcp reads the stream.
+    messages: LongMessages,
+    standing: Mutex<SseBackoff>,
+    /// Whether the server has answered the request for its event stream.
+    listening: watch::Sender<bool>,
+}
+
+impl fmt::Debug for HttpExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpExchange")
+            .field("to", &self.0.shown)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One HTTP request.
+pub(in crate::link) struct HttpRequest<'a> {
+    pub(in crate::link) method: Method,
+    pub(in crate::link) url: &'a str,
+    pub(in crate::link) headers: HeaderMap,
+    pub(in crate::link) body: Option<Vec<u8>>,
+}
+
+impl HttpExchange {
+    pub(in crate::link) fn new(
+        remote: &RemoteServer,
+        authorization: Arc<dyn TokenProvider>,
+        ending: LinkEnding,
+    ) -> Result<Self, String> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &remote.headers {
+            let key = HeaderName::try_from(name)
+                .map_err(|_| format!("headers: {name:?} is not a valid header name"))?;
+            let mut value = HeaderValue::from_str(value.expose())
+                .map_err(|_| format!("headers: the value of {name} cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        if let Some(socket) = &remote.socket {
+            check_socket_owner(socket)?;
+        }
+        Ok(Self(Arc::new(HttpExchangeInner {
+            client: http_client::build_client(&remote.network, remote.socket.as_deref())?,
+            headers,
+            authorization,
+            shown: remote.redacted_url(),
+            secrets: RecentTokens::beside(remote.known_secrets()),
+            ending,
+            places: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
+            long: Arc::new(Semaphore::new(1)),
+            messages: LongMessages::default(),
+            standing: Mutex::default(),
+            listening: watch::Sender::new(false),
+        })))
+    }
+
+    pub(in crate::link) fn listening(&self) -> &watch::Sender<bool> {
+        &self.0.listening
+    }
+
+    pub(in crate::link) fn ending(&self) -> &LinkEnding {
+        &self.0.ending
+    }
+
+    pub(in crate::link) fn request_semaphore(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.places)
+    }
+
+    pub(in crate::link) fn long_body_semaphore(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.long)
+    }
+
+    pub(in crate::link) fn messages(&self) -> &LongMessages {
+        &self.0.messages
+    }
+
+    /// The trace headers for a message. The entry's own `traceparent` takes precedence.
+    pub(in crate::link) fn trace_headers(&self, message: &ClientJsonRpcMessage) -> HeaderMap {
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return HeaderMap::new();
+        };
+        let meta = request.request.get_meta();
+        let parent = meta
+            .get_traceparent()
+            .filter(|_| !self.0.headers.contains_key(TRACEPARENT));
+        let context = parent.and_then(|parent| TraceContext::parse(parent, meta.get_tracestate()));
+        context.iter().flat_map(TraceContext::headers).collect()
+    }
+
+    /// The state of the server's event stream.
+    pub(in crate::link) fn lock_sse_backoff(&self) -> MutexGuard<'_, SseBackoff> {
+        self.0.standing.lock()
+    }
+
+    /// Sends a request, with a new token after a 401 or 403. Returns any response that does not ask for a token.
+    pub(in crate::link) async fn send(
+        &self,
+        request: HttpRequest<'_>,
+    ) -> Result<Response, LinkError> {
+        let authorization = &self.0.authorization;
+        let mut token = authorization.token().await?;
+        let mut tried = false;
+        loop {
+            let response = self.send_once(&request, token.as_deref()).await?;
+            let Some(challenge) = auth_challenge(&response) else {
+                return Ok(response);
+            };
+            drop(response);
+            if tried {
+                let given_up = authorization.retry_refused(token.as_deref(), &challenge);
+                return Err(given_up.await);
+            }
+            tried = true;
+            let sent = token.take();
+            match authorization
+                .token_refused(sent.as_deref(), &challenge)
+                .await?
+            {
+                Some(other) => token = Some(other),
+                None => return Err(LinkError::SignIn(challenge)),
+            }
+        }
+    }
+
+    async fn send_once(
+        &self,
+        request: &HttpRequest<'_>,
+        token: Option<&str>,
+    ) -> Result<Response, LinkError> {
+        let url = Url::parse(request.url)
+            .map_err(|_| LinkError::Unreached("the address cannot be read".into()))?;
+        let mut headers = self.0.headers.clone();
+        headers.extend(request.headers.clone());
+        if let Some(token) = token {
+            self.0.secrets.remember(token);
+            let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+                .map_err(|_| LinkError::Unreached("the token cannot be sent".into()))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let mut sending = self.0.client.request(request.method.clone(), url);
+        if let Some(body) = &request.body {
+            sending = sending.body(body.clone());
+        }
+        let sent = sending.headers(headers).send().await;
+        // Calls in flight are not affected by a connection that could not be made.
+        sent.map_err(|error| self.reqwest_link_error(error))
+    }
+
+    /// Sends a message that is not a request under a time limit: no caller would cancel it.
+    pub(in crate::link) async fn send_notification_in_time<T>(
+        &self,
+        posted: impl Future<Output = Result<T, LinkError>>,
+    ) -> Result<T, LinkError> {
+        let late = |_| {
+            let shown = &self.0.shown;
+            LinkError::Lost(format!(
+                "{shown} did not take a message within {NOTIFICATION_TIMEOUT:?}"
+            ))
+        };
+        timeout(NOTIFICATION_TIMEOUT, posted).await.map_err(late)?
+    }
+
+    /// Maps a client error to what happened to the request, without secrets in the text.
+    pub(in crate::link) fn reqwest_link_error(&self, error: reqwest::Error) -> LinkError {
+        let (connecting, building) = (error.is_connect(), error.is_builder());
+        let why = error_causes(&error.without_url());
+        let shown = &self.0.shown;
+        if building {
+            return LinkError::Unreached(
+                self.mask_secrets(&format!("the request cannot be made: {why}")),
+            );
+        }
+        if !connecting {
+            let text = format!("the connection to {shown} was lost: {why}");
+            return LinkError::Lost(self.mask_secrets(&text));
+        }
+        let fix = fix_of(&why, "url");
+        let text = self.mask_secrets(&format!("{shown} cannot be reached: {why}; {fix}"));
+        LinkError::Unreached(text)
+    }
+
+    /// Maps an HTTP error status to what happened to the request.
+    pub(in crate::link) fn status_link_error(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &str,
+    ) -> LinkError {
+        let said = excerpt(body);
+        let said = match said.is_empty() {
+            true => String::new(),
+            false => format!("; it says: {said}"),
+        };
+        let fix = match status.as_u16() {
+            300..400 => return self.redirect_link_error(status, headers),
+            403 => "its headers or its token do not allow this",
+            404 => "check the path of `url`",
+            405 => "this address does not take messages: check `url`, or its `transport`",
+            407 => "the proxy wants a user and a password: HTTPS_PROXY=http://user:password@host",
+            408 | 429 => "try again later",
+            500..600 => "the problem is on the server's side",
+            _ => "check `url` and `headers`",
+        };
+        let text = format!("{} answers HTTP {status}: {fix}{said}", self.0.shown);
+        let text = self.mask_secrets(&text);
+        match status.is_server_error() {
+            true => LinkError::Lost(text),
+            false => LinkError::Declined {
+                status: status.as_u16(),
+                text,
+            },
+        }
+    }
+
+    fn redirect_link_error(&self, status: StatusCode, headers: &HeaderMap) -> LinkError {
+        let target = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        // The query may hold secrets.
+        let target = target.map(|to| to.split(['?', '#']).next().unwrap_or(to));
+        let to = target.map_or("elsewhere".into(), |to| format!("to {}", excerpt(to)));
+        let text = format!(
+            "{} redirects {to} (HTTP {status}), which is not followed: write that address as `url` if you trust it",
+            self.0.shown
+        );
+        LinkError::Declined {
+            status: status.as_u16(),
+            text: self.mask_secrets(&text),
+        }
+    }
+
+    /// The text with known secrets masked.
+    pub(in crate::link) fn mask_secrets(&self, text: &str) -> String {
+        self.0.secrets.masker().text(text)
+    }
+
+    pub(in crate::link) fn shown_url(&self) -> &str {
+        &self.0.shown
+    }
+}
+
+/// Converts rmcp's headers.
+pub(in crate::link) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
+    headers.into_iter().collect()
+}
+
+/// Refuses a socket of another user, who could read everything that is sent to it.
+fn check_socket_owner(socket: &Path) -> Result<(), String> {
+    let shown = socket.display();
+    let found = fs::metadata(socket).map_err(|error| {
+        format!("the socket {shown} cannot be used: {error}; is the server running?")
+    })?;
+    if !found.file_type().is_socket() {
+        return Err(format!("{shown} is not a socket"));
+    }
+    match found.uid() == nix::unistd::geteuid().as_raw() {
+        true => Ok(()),
+        false => Err(format!(
+            "the socket {shown} belongs to another user (uid {}), and is refused",
+            found.uid()
+        )),
+    }
+}
+
+fn auth_challenge(response: &Response) -> Option<AuthChallenge> {
+    let header = response.headers().get(WWW_AUTHENTICATE);
+    let header = header.and_then(|header| header.to_str().ok()).unwrap_or("");
+    let wanted = match response.status().as_u16() {
+        401 => true,
+        // Without that error code, signing in does not help.
+        403 => header.contains("insufficient_scope"),
+        _ => false,
+    };
+    wanted.then(|| AuthChallenge {
+        status: response.status().as_u16(),
+        header: header.to_owned(),
+        why: None,
+    })
+}

@@ -1,0 +1,249 @@
+//! HTTP+SSE of 2024-11-05: one stream for all messages of the server, and an endpoint for messages to it.
+//!
+//! Invariant: the session ends with its stream. Streams are never resumed, so no message arrives twice.
+
+use std::sync::Arc;
+
+use super::{
+    http_exchange::{HttpExchange, HttpRequest, MAX_CONCURRENT_REQUESTS},
+    response_body,
+};
+use crate::link::{FINAL_OUTPUT_TIMEOUT, link_error::LinkError, parse_message};
+use futures::StreamExt;
+use reqwest::{
+    Method, StatusCode, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+};
+use rmcp::{
+    RoleClient,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    task::AbortHandle,
+    time::timeout,
+};
+
+/// The maximum number of messages that are read but not received yet.
+const MAX_QUEUED_MESSAGES: usize = 16;
+/// The maximum number of bytes kept of an error response.
+const MAX_SSE_ERROR_BYTES: usize = 64 << 10;
+
+pub(crate) struct SseTransport {
+    exchange: HttpExchange,
+    endpoint: watch::Receiver<Option<MessageEndpoint>>,
+    messages: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
+    listening: AbortHandle,
+}
+
+/// The URL for messages, once the server has sent it.
+type MessageEndpoint = Result<Arc<Url>, LinkError>;
+
+impl SseTransport {
+    pub(in crate::link) fn new(exchange: HttpExchange, url: &str) -> Self {
+        let (told, endpoint) = watch::channel(None);
+        let (heard, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
+        let listener = SseListener {
+            exchange: exchange.clone(),
+            url: url.to_owned(),
+            told,
+            heard,
+        };
+        Self {
+            exchange,
+            endpoint,
+            messages,
+            listening: tokio::spawn(listener.run()).abort_handle(),
+        }
+    }
+}
+
+impl Drop for SseTransport {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+impl Transport<RoleClient> for SseTransport {
+    type Error = LinkError;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        let (exchange, mut endpoint) = (self.exchange.clone(), self.endpoint.clone());
+        async move {
+            let url = match endpoint.wait_for(Option::is_some).await.as_deref() {
+                Ok(Some(Ok(url))) => Arc::clone(url),
+                Ok(Some(Err(error))) => return Err(error.clone()),
+                Ok(None) | Err(_) => {
+                    return Err(LinkError::Unreached(stream_end_reason(&exchange)));
+                }
+            };
+            let posted = post_to_endpoint(&exchange, &url, &item);
+            match &item {
+                TxJsonRpcMessage::<RoleClient>::Request(_) => posted.await,
+                _ => exchange.send_notification_in_time(posted).await,
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), LinkError> {
+        self.listening.abort();
+        Ok(())
+    }
+}
+
+async fn post_to_endpoint(
+    exchange: &HttpExchange,
+    url: &Url,
+    message: &TxJsonRpcMessage<RoleClient>,
+) -> Result<(), LinkError> {
+    if exchange.ending().cause().is_some() {
+        return Err(LinkError::Unreached(stream_end_reason(exchange)));
+    }
+    // The semaphore is never closed, so this cannot fail.
+    let _place = match message {
+        TxJsonRpcMessage::<RoleClient>::Request(_) => {
+            exchange.request_semaphore().acquire_owned().await.ok()
+        }
+        _ => None,
+    };
+    let mut headers = exchange.trace_headers(message);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let body =
+        serde_json::to_vec(message).map_err(|error| LinkError::Unreached(error.to_string()))?;
+    let request = HttpRequest {
+        method: Method::POST,
+        url: url.as_str(),
+        headers,
+        body: Some(body),
+    };
+    let response = exchange.send(request).await?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    if status == StatusCode::NOT_FOUND {
+        exchange.ending().mark_ended(LinkError::Gone.to_string());
+        return Err(LinkError::Gone);
+    }
+    let headers = response.headers().clone();
+    let said = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
+    Err(exchange.status_link_error(status, &headers, &String::from_utf8_lossy(&said)))
+}
+
+fn stream_end_reason(exchange: &HttpExchange) -> String {
+    let cause = exchange.ending().cause();
+    cause.unwrap_or_else(|| "its event stream has ended".into())
+}
+
+/// Reads the stream to its end.
+struct SseListener {
+    exchange: HttpExchange,
+    url: String,
+    told: watch::Sender<Option<MessageEndpoint>>,
+    heard: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
+}
+
+impl SseListener {
+    async fn run(self) {
+        let cause = match self.read_event_stream().await {
+            Ok(()) => "its event stream has ended".to_owned(),
+            Err(error) => {
+                let cause = error.to_string();
+                self.told.send_if_modified(|told| {
+                    let first = told.is_none();
+                    told.get_or_insert(Err(error));
+                    first
+                });
+                cause
+            }
+        };
+        // The responses to the pending POSTs say what happened to their messages.
+        let every = u32::try_from(MAX_CONCURRENT_REQUESTS).unwrap_or(u32::MAX);
+        let answered = self.exchange.request_semaphore().acquire_many_owned(every);
+        drop(timeout(FINAL_OUTPUT_TIMEOUT, answered).await);
+        self.exchange.ending().mark_ended(cause);
+    }
+
+    async fn read_event_stream(&self) -> Result<(), LinkError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let request = HttpRequest {
+            method: Method::GET,
+            url: &self.url,
+            headers,
+            body: None,
+        };
+        let response = self.exchange.send(request).await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        if !status.is_success() {
+            let said = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
+            let said = String::from_utf8_lossy(&said);
+            return Err(self.exchange.status_link_error(status, &headers, &said));
+        }
+        let kind = headers
+            .get(CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok());
+        if !kind.is_some_and(|kind| kind.starts_with("text/event-stream")) {
+            let shown = self.exchange.shown_url();
+            let text = format!("{shown} does not send an event stream: check the path of `url`");
+            return Err(LinkError::Declined {
+                status: status.as_u16(),
+                text,
+            });
+        }
+        // The server's URLs are relative to the target of a redirect.
+        let base = response.url().clone();
+        let mut events = response_body::event_stream(&self.exchange, response, None);
+        while let Some(event) = events.next().await {
+            let event = event.map_err(|error| {
+                let text = self.exchange.mask_secrets(&error.to_string());
+                LinkError::Lost(format!("its event stream was lost: {text}"))
+            })?;
+            let data = event.data.unwrap_or_default();
+            match event.event.as_deref() {
+                Some("endpoint") => self.set_endpoint(&base, data.trim())?,
+                None | Some("" | "message") => self.forward_message(data).await,
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the endpoint; only the first one counts. It must have the stream's origin: our headers go nowhere else.
+    fn set_endpoint(&self, base: &Url, said: &str) -> Result<(), LinkError> {
+        let url = match base.join(said) {
+            Ok(url) if url.origin() == base.origin() => url,
+            _ => {
+                let text = "its message endpoint is at another origin, which is refused";
+                return Err(LinkError::Declined {
+                    status: 200,
+                    text: text.into(),
+                });
+            }
+        };
+        self.told.send_if_modified(|told| {
+            let first = told.is_none();
+            told.get_or_insert(Ok(Arc::new(url)));
+            first
+        });
+        Ok(())
+    }
+
+    async fn forward_message(&self, data: String) {
+        if data.trim().is_empty() {
+            return;
+        }
+        if let Some(message) = parse_message::parse_incoming_off_thread(data).await {
+            // An error means that the session is closing.
+            drop(self.heard.send(message).await);
+        }
+    }
+}

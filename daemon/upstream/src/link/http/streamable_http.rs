@@ -1,0 +1,447 @@
+//! Streamable HTTP: each message is a POST, answered by one message or a stream of messages.
+//!
+//! rmcp's worker keeps the order of messages and resumes lost streams; the requests are made here.
+//!
+//! Invariant: a POST is never repeated; only a GET, which resumes a stream, is.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::{StreamExt, stream::BoxStream};
+use reqwest::{
+    Method, StatusCode,
+    header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use rmcp::{
+    RoleClient,
+    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::{
+        StreamableHttpClientTransport, Transport,
+        common::client_side_sse::SseRetryPolicy,
+        streamable_http_client::{
+            SseError, StreamableHttpClient, StreamableHttpClientTransportConfig,
+            StreamableHttpError, StreamableHttpPostResponse,
+        },
+    },
+};
+use sse_stream::Sse;
+use tokio::time::timeout;
+
+use super::{
+    http_exchange::{HttpExchange, HttpRequest, header_map},
+    long_messages::LongMessages,
+    response_body,
+};
+use crate::link::{link_ending::LinkEnding, link_error::LinkError, parse_message};
+use mux_process::blocking_pool;
+use mux_text::json_weight::MIN_OFFLOAD_BYTES;
+
+const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID_HEADER: HeaderName = HeaderName::from_static("last-event-id");
+const JSON_MEDIA_TYPE: &str = "application/json";
+const SSE_MEDIA_TYPE: &str = "text/event-stream";
+/// The maximum number of bytes kept of an error response.
+const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
+/// The time limit for deleting a session at its server.
+const DELETE_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum number of failed attempts to resume a stream.
+const MAX_STREAM_RETRIES: usize = 8;
+const MIN_STREAM_RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_STREAM_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// How long a call waits for the event stream on which the server may send requests.
+const STREAM_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
+const METHOD_NOT_FOUND: i32 = -32601;
+
+pub(crate) struct StreamableHttpTransport {
+    rmcp: StreamableHttpClientTransport<HttpExchange>,
+    messages: LongMessages,
+}
+
+impl Transport<RoleClient> for StreamableHttpTransport {
+    type Error = StreamableHttpError<LinkError>;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.rmcp.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.rmcp.receive().await?;
+        Some(self.messages.restore_message(message))
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.rmcp.close().await
+    }
+}
+
+pub(in crate::link) fn streamable_transport(
+    exchange: HttpExchange,
+    url: &str,
+) -> StreamableHttpTransport {
+    let messages = exchange.messages().clone();
+    let retry = Arc::new(StreamRetryPolicy(exchange.ending().clone()));
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+        // Our own lower limit applies first and counts streams, too.
+        .max_concurrent_requests(256)
+        // The slot opens a new session explicitly, and no call moves to it by itself.
+        .reinit_on_expired_session(false)
+        .max_sse_event_size(response_body::MAX_HTTP_MESSAGE_BYTES);
+    config.retry_config = retry;
+    StreamableHttpTransport {
+        rmcp: StreamableHttpClientTransport::with_client(exchange, config),
+        messages,
+    }
+}
+
+/// Decides when a lost stream is resumed.
+#[derive(Debug)]
+struct StreamRetryPolicy(LinkEnding);
+
+impl SseRetryPolicy for StreamRetryPolicy {
+    fn retry(&self, times: usize) -> Option<Duration> {
+        if times >= MAX_STREAM_RETRIES {
+            self.0
+                .mark_ended("its event stream was lost and could not be resumed");
+            return None;
+        }
+        let doubled = MIN_STREAM_RETRY_DELAY.saturating_mul(1 << times.min(8));
+        // Half to all of the delay, so that sessions do not reconnect at once.
+        let chance = RandomState::new().build_hasher().finish() % 512;
+        let part = 512 + u32::try_from(chance).unwrap_or(0);
+        Some(doubled.min(MAX_STREAM_RETRY_DELAY) * part / 1024)
+    }
+}
+
+impl StreamableHttpClient for HttpExchange {
+    type Error = LinkError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
+        let headers = header_map(custom_headers);
+        let posted = self.post_json_rpc(&uri, &message, session_id.as_deref(), headers);
+        Ok(match &message {
+            ClientJsonRpcMessage::Request(_) => posted.await?,
+            _ => self.send_notification_in_time(posted).await?,
+        })
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        _max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
+        self.post_message(uri, message, session_id, auth_header, custom_headers)
+            .await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<LinkError>> {
+        let mut headers = header_map(custom_headers);
+        headers.insert(ACCEPT, HeaderValue::from_static(SSE_MEDIA_TYPE));
+        insert_session_header(&mut headers, session_id.as_deref())?;
+        let resumes = last_event_id.is_some();
+        if let Some(id) = last_event_id {
+            let id = HeaderValue::try_from(id)
+                .map_err(|_| LinkError::Lost("its event id cannot be sent".into()))?;
+            headers.insert(LAST_EVENT_ID_HEADER, id);
+        }
+        let request = HttpRequest {
+            method: Method::GET,
+            url: &uri,
+            headers,
+            body: None,
+        };
+        if !resumes {
+            let pause = self.lock_sse_backoff().reopen_delay();
+            tokio::time::sleep(pause).await;
+        }
+        let response = self.send(request).await;
+        self.listening().send_replace(true);
+        let response = response?;
+        let status = response.status();
+        let is_stream = media_type(response.headers()) == SSE_MEDIA_TYPE;
+        if status.is_success() && is_stream {
+            if !resumes {
+                self.lock_sse_backoff().record_stream_open();
+            }
+            return Ok(response_body::event_stream(
+                self,
+                response,
+                Some(self.messages().clone()),
+            ));
+        }
+        let known = resumes || self.lock_sse_backoff().was_opened();
+        if status == StatusCode::NOT_FOUND && session_id.is_some() && known {
+            self.ending().mark_ended(LinkError::Gone.to_string());
+            return Err(LinkError::Gone.into());
+        }
+        // A server need not offer an event stream.
+        if !resumes && (status.is_client_error() || status.is_success()) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        Err(self
+            .status_link_error(status, response.headers(), "")
+            .into())
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        _max_sse_event_size: usize,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<LinkError>> {
+        self.get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
+            .await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), StreamableHttpError<LinkError>> {
+        let mut headers = header_map(custom_headers);
+        insert_session_header(&mut headers, Some(&session_id))?;
+        let request = HttpRequest {
+            method: Method::DELETE,
+            url: &uri,
+            headers,
+            body: None,
+        };
+        // Whatever the answer is, the session has ended on our side.
+        match timeout(DELETE_SESSION_TIMEOUT, self.send(request)).await {
+            Ok(answer) => drop(answer?),
+            Err(_) => {
+                let text = format!(
+                    "it did not confirm the end of the session within {DELETE_SESSION_TIMEOUT:?}"
+                );
+                return Err(LinkError::Lost(text).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the server may ask the user something while it handles this message.
+fn may_ask_user(message: &ClientJsonRpcMessage) -> bool {
+    use ClientRequest::{CallToolRequest, GetPromptRequest, ReadResourceRequest};
+    let ClientJsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    matches!(
+        request.request,
+        CallToolRequest(_) | GetPromptRequest(_) | ReadResourceRequest(_)
+    )
+}
+
+impl HttpExchange {
+    /// Waits until the server's event stream is open: servers lose requests that they send before. A server that never
+    /// answers delays only one call.
+    async fn wait_for_server_stream(&self) {
+        let mut listening = self.listening().subscribe();
+        if timeout(STREAM_OPEN_TIMEOUT, listening.wait_for(|is| *is))
+            .await
+            .is_err()
+        {
+            self.listening().send_replace(true);
+        }
+    }
+
+    async fn post_json_rpc(
+        &self,
+        url: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        mut headers: HeaderMap,
+    ) -> Result<StreamableHttpPostResponse, LinkError> {
+        let asked = match message {
+            ClientJsonRpcMessage::Request(request) => Some(&request.id),
+            _ => None,
+        };
+        if session.is_some() && may_ask_user(message) {
+            self.wait_for_server_stream().await;
+        }
+        let place = match asked {
+            // The semaphore is never closed, so this cannot fail.
+            Some(_) => self.request_semaphore().acquire_owned().await.ok(),
+            None => None,
+        };
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON_MEDIA_TYPE));
+        insert_session_header(&mut headers, session)?;
+        headers.extend(self.trace_headers(message));
+        let body =
+            serde_json::to_vec(message).map_err(|error| LinkError::Unreached(error.to_string()))?;
+        let request = HttpRequest {
+            method: Method::POST,
+            url,
+            headers,
+            body: Some(body),
+        };
+        let response = self.send(request).await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !status.is_success() {
+            return self.read_error_response(message, session, response).await;
+        }
+        let given = response.headers().get(SESSION_ID_HEADER);
+        let given = given.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let length = response
+            .headers()
+            .get(CONTENT_LENGTH)
+            .map(|l| l.as_bytes().to_owned());
+        match (media_type(response.headers()), asked) {
+            (SSE_MEDIA_TYPE, Some(_)) => {
+                // The permit is returned when the stream ends.
+                let messages = Some(self.messages().clone());
+                let events =
+                    response_body::event_stream(self, response, messages).map(move |event| {
+                        let _held = &place;
+                        event
+                    });
+                Ok(StreamableHttpPostResponse::Sse(events.boxed(), given))
+            }
+            // An answer to a notification has no receiver.
+            (_, None) => Ok(StreamableHttpPostResponse::Accepted),
+            (JSON_MEDIA_TYPE, Some(id)) => {
+                let body =
+                    response_body::read_body(self, response, response_body::MAX_HTTP_MESSAGE_BYTES)
+                        .await?;
+                let message = parse_response_body(body, id).await;
+                Ok(StreamableHttpPostResponse::Json(message, given))
+            }
+            (_, Some(_)) if length.as_deref() == Some(b"0") => {
+                let text = format!("{} sent an empty response to a request", self.shown_url());
+                Err(LinkError::Lost(text))
+            }
+            (other, Some(_)) => {
+                let text = format!(
+                    "{} answers with {other:?}, which is not an MCP message: check the path of `url`",
+                    self.shown_url()
+                );
+                Err(LinkError::Lost(self.mask_secrets(&text)))
+            }
+        }
+    }
+
+    /// Reads an error response, which may hold a message all the same.
+    async fn read_error_response(
+        &self,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        response: reqwest::Response,
+    ) -> Result<StreamableHttpPostResponse, LinkError> {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response_body::read_error_body(response, MAX_ERROR_BODY_BYTES).await;
+        let said = match serde_json::from_slice(&body) {
+            Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+            _ => None,
+        };
+        let unknown_method = said.as_ref().is_some_and(|e| e.code.0 == METHOD_NOT_FOUND);
+        if status == StatusCode::NOT_FOUND && session.is_some() && !unknown_method {
+            self.ending().mark_ended(LinkError::Gone.to_string());
+            return Err(LinkError::Gone);
+        }
+        let text = String::from_utf8_lossy(&body);
+        // Many servers report an unknown session with this status. It does not prove that the request was not
+        // processed, so it is not resent.
+        let of_session = |e: &ErrorData| e.message.to_ascii_lowercase().contains("session");
+        if status == StatusCode::BAD_REQUEST
+            && session.is_some()
+            && said.as_ref().is_some_and(of_session)
+        {
+            self.ending().mark_ended(LinkError::Gone.to_string());
+            return Err(self.status_link_error(status, &headers, &text));
+        }
+        if let ClientJsonRpcMessage::Request(request) = message {
+            // The id may not be ours: a proxy in front of the server does not know it.
+            let answer = |error| {
+                let message = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+                Ok(StreamableHttpPostResponse::Json(message, None))
+            };
+            let forbidden = status == StatusCode::FORBIDDEN;
+            match said {
+                Some(error) if !forbidden => return answer(error),
+                // A legacy server does not know this method, and may answer with something other than JSON.
+                None if matches!(request.request, ClientRequest::DiscoverRequest(_))
+                    && session.is_none()
+                    && status.is_client_error()
+                    && !forbidden =>
+                {
+                    let text = format!("server/discover was answered with HTTP {status}");
+                    return answer(ErrorData::invalid_request(text, None));
+                }
+                _ => {}
+            }
+        }
+        Err(self.status_link_error(status, &headers, &text))
+    }
+}
+
+/// Parses the message in a response body. If that fails, the result is an error for the call.
+async fn parse_response_body(body: Vec<u8>, id: &RequestId) -> ServerJsonRpcMessage {
+    let long = body.len() > MIN_OFFLOAD_BYTES;
+    let read = move || {
+        parse_message::check_json_weight(&body)?;
+        serde_json::from_slice(&body).map_err(|why| why.to_string())
+    };
+    let read = match long {
+        true => blocking_pool::run(read).await,
+        false => read(),
+    };
+    read.unwrap_or_else(|why| {
+        let text = format!("the server's answer cannot be read: {why}");
+        ServerJsonRpcMessage::error(ErrorData::parse_error(text, None), Some(id.clone()))
+    })
+}
+
+fn insert_session_header(headers: &mut HeaderMap, session: Option<&str>) -> Result<(), LinkError> {
+    if let Some(session) = session {
+        let id = HeaderValue::from_str(session)
+            .map_err(|_| LinkError::Unreached("the session's id cannot be sent".into()))?;
+        headers.insert(SESSION_ID_HEADER, id);
+    }
+    Ok(())
+}
+
+/// The `Content-Type` without its parameters.
+fn media_type(headers: &HeaderMap) -> &str {
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next();
+    kind.unwrap_or_default().trim()
+}

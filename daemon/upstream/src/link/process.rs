@@ -1,0 +1,13 @@
+//! The link to a server that is a process: its start through the keeper, JSON-RPC over its pipes, its standard error.
+
+mod process_launcher;
+mod request_ids;
+mod stderr;
+mod stdio_transport;
+
+pub use self::process_launcher::ProcessLauncher;
+pub(crate) use self::{stderr::LastLines, stdio_transport::TransportPipes};
+pub(super) use self::{
+    stderr::{StderrHandover, drain_stderr},
+    stdio_transport::{PipesHandover, StdioTransport},
+};

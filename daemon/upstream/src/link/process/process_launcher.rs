@@ -1,0 +1,202 @@
+//! Starts server processes through the keeper, with the environment that they may see.
+//!
+//! Invariant: a dead keeper is replaced before the next start, never in the middle of one.
+
+use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::{
+    io::AsyncReadExt,
+    sync::{Mutex, watch},
+    time::timeout,
+};
+use tracing::warn;
+
+use mux_config::environment::{CommandOutput, Environment};
+#[cfg(target_os = "linux")]
+use mux_keeper::KeeperOffer;
+use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec};
+use mux_settings::ProcessServer;
+
+/// The time limit for a program that only prints a value.
+const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum output of such a program; an environment is shorter.
+const MAX_PROGRAM_OUTPUT_BYTES: usize = 16 << 20;
+/// How long its output is still read after its exit, if another process holds its pipes.
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Starts processes; cheap to clone.
+#[derive(Clone)]
+pub struct ProcessLauncher(Arc<LauncherInner>);
+
+struct LauncherInner {
+    /// The `muxd` executable, which also runs as the keeper.
+    program: PathBuf,
+    lock: PathBuf,
+    /// Set once the login shell has answered.
+    environment: watch::Receiver<Option<Environment>>,
+    keeper: Mutex<KeeperSlot>,
+}
+
+enum KeeperSlot {
+    Empty,
+    Running(Keeper),
+    /// The daemon is shutting down: nothing starts any more.
+    Closed,
+}
+
+impl std::fmt::Debug for ProcessLauncher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcessLauncher").finish_non_exhaustive()
+    }
+}
+
+impl ProcessLauncher {
+    pub fn new(
+        program: PathBuf,
+        lock: PathBuf,
+        environment: watch::Receiver<Option<Environment>>,
+    ) -> Self {
+        Self(Arc::new(LauncherInner {
+            program,
+            lock,
+            environment,
+            keeper: Mutex::new(KeeperSlot::Empty),
+        }))
+    }
+
+    /// Offers the running keeper to the next daemon. `None` if there is none to offer.
+    #[cfg(target_os = "linux")]
+    pub async fn offer_keeper(&self) -> Option<KeeperOffer> {
+        let keeper = self.keeper().await.ok()?;
+        let offer = keeper.offer().await;
+        offer
+            .inspect_err(|error| warn!(%error, "the keeper cannot be handed to the next daemon"))
+            .ok()
+    }
+
+    /// Uses the keeper of the previous daemon from now on.
+    pub async fn use_keeper(&self, keeper: Keeper) {
+        *self.0.keeper.lock().await = KeeperSlot::Running(keeper);
+    }
+
+    /// Starts the keeper ahead of need.
+    pub async fn warm_up(&self) {
+        if let Err(error) = self.keeper().await {
+            warn!(%error, "cannot start the keeper of the server processes");
+        }
+    }
+
+    /// Starts the process of a server, with pipes to all three of its streams.
+    pub(crate) async fn launch(
+        &self,
+        name: &str,
+        process: &ProcessServer,
+    ) -> Result<KeptChild, String> {
+        let mut environment = self.0.environment.clone();
+        let basis = match environment.wait_for(Option::is_some).await {
+            Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
+            // It will never be set: the daemon is shutting down.
+            Err(_) => return Err("the daemon is ending".into()),
+        };
+        let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
+        let mut env: Vec<(OsString, OsString)> = Vec::new();
+        for (name, value) in basis.iter().chain(declared) {
+            env.retain(|(known, _)| known.to_str() != Some(name));
+            env.push((name.into(), value.into()));
+        }
+        let spec = SpawnSpec {
+            program: PathBuf::from(&process.command),
+            args: process
+                .args
+                .iter()
+                .map(|arg| OsString::from(arg.expose()))
+                .collect(),
+            env,
+            cwd: process.cwd.clone(),
+            tag: name.to_owned(),
+        };
+        let keeper = self.keeper().await.map_err(full_error_text)?;
+        keeper
+            .spawn(spec)
+            .await
+            .map_err(full_error_text::<SpawnError>)
+    }
+
+    /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
+    pub async fn program_output(&self, spec: SpawnSpec) -> Result<Vec<u8>, String> {
+        let told = self
+            .program_output_and_exit(spec, PROGRAM_OUTPUT_TIMEOUT, MAX_PROGRAM_OUTPUT_BYTES)
+            .await?;
+        Ok(told.printed)
+    }
+
+    /// Runs a program that prints at most `most` bytes, and returns its output and exit status.
+    pub async fn program_output_and_exit(
+        &self,
+        spec: SpawnSpec,
+        within: Duration,
+        most: usize,
+    ) -> Result<CommandOutput, String> {
+        let keeper = self.keeper().await.map_err(full_error_text)?;
+        let mut child = keeper.spawn(spec).await.map_err(full_error_text)?;
+        drop(child.stdin.take());
+        let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err("the process has no pipes".into());
+        };
+        let mut printed = Vec::new();
+        let mut complaints = tokio::io::sink();
+        let mut stdout = stdout.take(most as u64 + 1);
+        let mut exit = None;
+        let all = async {
+            let mut read = std::pin::pin!(async {
+                let both = tokio::join!(
+                    stdout.read_to_end(&mut printed),
+                    tokio::io::copy(&mut stderr, &mut complaints)
+                );
+                // A broken pipe has no more output.
+                drop(both);
+            });
+            tokio::select! {
+                () = &mut read => exit = Some(child.wait().await),
+                ended = child.wait() => {
+                    exit = Some(ended);
+                    // Its children may hold its pipes forever.
+                    _ = timeout(OUTPUT_DRAIN_TIMEOUT, read).await;
+                }
+            }
+        };
+        let timely = timeout(within, all).await.is_ok();
+        if printed.len() > most {
+            return Err(format!("it printed more than {most} bytes"));
+        }
+        match exit {
+            Some(exit) if timely => Ok(CommandOutput { printed, exit }),
+            _ => Err(format!("it did not answer within {within:?}")),
+        }
+    }
+
+    /// Waits until every started process is gone. Nothing can be started afterwards.
+    pub async fn close(&self) {
+        let slot = std::mem::replace(&mut *self.0.keeper.lock().await, KeeperSlot::Closed);
+        if let KeeperSlot::Running(keeper) = slot {
+            keeper.close().await;
+        }
+    }
+
+    async fn keeper(&self) -> Result<Keeper, KeeperError> {
+        let mut slot = self.0.keeper.lock().await;
+        match &*slot {
+            KeeperSlot::Running(keeper) if !keeper.is_gone() => return Ok(keeper.clone()),
+            KeeperSlot::Running(_) | KeeperSlot::Empty => {}
+            KeeperSlot::Closed => return Err(KeeperError::Gone),
+        }
+        let keeper = Keeper::start(&self.0.program, &self.0.lock).await?;
+        *slot = KeeperSlot::Running(keeper.clone());
+        Ok(keeper)
+    }
+}
+
+/// The text of an error with its causes.
+fn full_error_text<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
+    format!("{:#}", anyhow::Error::new(error))
+}

@@ -1,0 +1,185 @@
+//! Reads a server's standard error: writes it to the server's log, and keeps the last lines for errors.
+//!
+//! Invariant: the pipe is always drained, whether or not the log can be written. The log has the server's output
+//! unchanged; in the lines kept for errors, the secrets of its entry are masked.
+
+use std::{collections::VecDeque, path::PathBuf, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::sync::oneshot;
+use tokio::task::consume_budget;
+
+use crate::link::server_log::{LogStamp, ServerLog};
+use mux_secrets::{KnownSecrets, Masker};
+
+const MAX_STDERR_LINE_BYTES: u64 = 8 << 10;
+const MAX_KEPT_LINES: usize = 20;
+/// The maximum number of bytes of all kept lines in an error.
+const MAX_SHOWN_STDERR_BYTES: usize = 4 << 10;
+/// The maximum number of bytes of one line in an error.
+const MAX_SHOWN_LINE_BYTES: usize = 1 << 10;
+
+/// The last output lines of one process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastLines {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    masker: Arc<Masker>,
+}
+
+impl LastLines {
+    pub(crate) fn masking(hidden: &KnownSecrets) -> Self {
+        Self {
+            lines: Arc::default(),
+            masker: Arc::new(Masker::new(hidden)),
+        }
+    }
+
+    pub(crate) fn push(&self, line: &str) {
+        let line = self.mask_text(line);
+        let mut lines = self.lines.lock();
+        if lines.len() == MAX_KEPT_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// Masks secrets in a text of the server.
+    pub(crate) fn mask_text(&self, text: &str) -> String {
+        self.masker.text(text)
+    }
+
+    /// Appends the last lines to an error text.
+    pub(crate) fn append_last_lines(&self, problem: String) -> String {
+        // The text may quote the server.
+        let problem = self.mask_text(&problem);
+        let lines = self.get();
+        let cut = |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
+        let lines: Vec<String> = lines.iter().map(cut).collect();
+        let mut room = MAX_SHOWN_STDERR_BYTES;
+        let fitting = lines.iter().rev().take_while(|line| {
+            let fits = line.len() <= room;
+            room = room.saturating_sub(line.len());
+            fits
+        });
+        let shown = &lines[lines.len() - fitting.count()..];
+        if shown.is_empty() {
+            problem
+        } else {
+            format!("{problem}; its last output:\n  {}", shown.join("\n  "))
+        }
+    }
+
+    pub(crate) fn get(&self) -> Vec<String> {
+        self.lines.lock().iter().cloned().collect()
+    }
+}
+
+/// Drains the pipe in the background. The receiver resolves when the pipe is at its end.
+pub(crate) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
+    pipe: R,
+    log: PathBuf,
+    stamp: LogStamp,
+    hidden: &KnownSecrets,
+) -> (LastLines, oneshot::Receiver<()>, StderrHandover<R>) {
+    let kept = LastLines::masking(hidden);
+    let lines = kept.clone();
+    let (done, ended) = oneshot::channel();
+    let (leave, mut left) = oneshot::channel::<oneshot::Sender<R>>();
+    tokio::spawn(async move {
+        let mut log = ServerLog::open(&log);
+        let mut reader = BufReader::new(pipe);
+        let mut line = Vec::new();
+        let mut to = None;
+        loop {
+            // Many short lines would otherwise occupy a thread of the runtime.
+            consume_budget().await;
+            line.clear();
+            let read = {
+                let mut limited = (&mut reader).take(MAX_STDERR_LINE_BYTES);
+                let mut reading = std::pin::pin!(limited.read_until(b'\n', &mut line));
+                tokio::select! {
+                    read = &mut reading => Some(read),
+                    next = &mut left, if !left.is_terminated() => match next {
+                        Ok(next) => {
+                            to = Some(next);
+                            None
+                        }
+                        // The pipe can no longer be taken over.
+                        Err(_) => Some(reading.await),
+                    },
+                }
+            };
+            match read {
+                Some(Ok(0) | Err(_)) => break,
+                Some(Ok(_)) => {}
+                None => line.extend_from_slice(reader.buffer()),
+            }
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end();
+            if !text.is_empty() {
+                lines.push(text);
+                log.write(&stamp.stamp_line(text));
+            }
+            if let Some(next) = to {
+                // If the receiver is gone, the pipe is closed here.
+                drop(next.send(reader.into_inner()));
+                break;
+            }
+        }
+        // The receiver may be gone.
+        _ = done.send(());
+    });
+    (kept, ended, StderrHandover(leave))
+}
+
+/// Takes the pipe from the task that drains it.
+#[derive(Debug)]
+pub(crate) struct StderrHandover<R>(oneshot::Sender<oneshot::Sender<R>>);
+
+impl<R> StderrHandover<R> {
+    /// Returns `None` if the pipe has ended.
+    pub(crate) async fn take_pipe(self) -> Option<R> {
+        let (next, pipe) = oneshot::channel();
+        self.0.send(next).ok()?;
+        pipe.await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_reach_the_log_and_the_last_ones_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("s.log");
+        let text: String = (0..50).map(|i| format!("line {i}\n")).collect();
+        let (kept, ended, _) = drain_stderr(
+            std::io::Cursor::new(text.clone()),
+            log.clone(),
+            LogStamp::default(),
+            &KnownSecrets::default(),
+        );
+        ended.await.unwrap();
+        assert_eq!(kept.get().len(), MAX_KEPT_LINES);
+        assert_eq!(kept.get()[0], "line 30");
+        let written = std::fs::read_to_string(log).unwrap();
+        let told = written
+            .lines()
+            .map(|line| line.split_once(" - ").unwrap().1);
+        assert!(told.eq(text.lines()), "{written}");
+    }
+
+    #[tokio::test]
+    async fn unwritable_log_does_not_stop_draining() {
+        let (kept, ended, _) = drain_stderr(
+            std::io::Cursor::new("a\n"),
+            "/nonexistent/x.log".into(),
+            LogStamp::default(),
+            &KnownSecrets::default(),
+        );
+        ended.await.unwrap();
+        assert_eq!(kept.get(), ["a"]);
+    }
+}

@@ -1,0 +1,419 @@
+//! JSON-RPC over a process's pipes, one message per line, for rmcp.
+//!
+//! rmcp's own reader drops a line that is too long and goes on; the call that waits for it would then wait forever.
+//! Here such a line ends the session, and lines that are not JSON-RPC go to the server's log.
+//!
+//! Invariant: memory for one line is bounded by [`MAX_STDIO_MESSAGE_BYTES`], whatever the server writes.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rmcp::{
+    RoleClient,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::{
+    io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::{Mutex, oneshot},
+    task::{JoinHandle, consume_budget, spawn_blocking},
+};
+use tracing::{debug, warn};
+
+use super::{request_ids::RequestIdOffset, stderr::LastLines};
+use crate::link::{
+    parse_message,
+    server_log::{LogStamp, ServerLog},
+};
+use mux_text::json_weight::MIN_OFFLOAD_BYTES;
+
+/// The maximum length of a message in bytes.
+const MAX_STDIO_MESSAGE_BYTES: usize = 16 << 20;
+/// The maximum number of lines that are not messages to write to the log.
+const MAX_NOISE_LINES: usize = 50;
+/// The maximum number of characters of such a line.
+const MAX_NOISE_CHARS: usize = 300;
+
+pub(crate) struct StdioTransport<R, W> {
+    /// `None` once it was handed over.
+    reader: Option<BufReader<R>>,
+    writer: Arc<Mutex<Option<W>>>,
+    /// Whether a line may have been written in part only.
+    torn: Arc<AtomicBool>,
+    /// Unparsed output from the previous transport.
+    early: io::Cursor<Vec<u8>>,
+    numbers: RequestIdOffset,
+    parting: PipesHandover<R, W>,
+    /// Whether a message has arrived. Before that, a server that closes its input is still read to the end: its output
+    /// says why.
+    answered: Arc<AtomicBool>,
+    line: Vec<u8>,
+    /// A long line that is being parsed on a blocking thread. No later line is passed on before it.
+    reading: Option<JoinHandle<ParsedLine>>,
+    noise: usize,
+    log: (PathBuf, LogStamp),
+    /// Shown when the server fails: its output in place of messages is often the reason.
+    last_lines: LastLines,
+}
+
+/// A line, and the message in it if it holds one.
+type ParsedLine = (Vec<u8>, Option<RxJsonRpcMessage<RoleClient>>);
+
+/// Hands the pipes to their next owner when the session ends, if there is one.
+#[derive(Debug)]
+pub(crate) struct PipesHandover<R, W>(Arc<parking_lot::Mutex<PipesSender<R, W>>>);
+
+type PipesSender<R, W> = Option<oneshot::Sender<TransportPipes<R, W>>>;
+
+/// The pipes and the state that a transport leaves behind.
+#[derive(Debug)]
+pub(crate) struct TransportPipes<R, W> {
+    pub(crate) reader: R,
+    pub(crate) writer: W,
+    pub(crate) unread: Vec<u8>,
+    /// The next request id: neither it nor a greater one was used.
+    pub(crate) next: i64,
+}
+
+impl<R, W> PipesHandover<R, W> {
+    /// Requests the pipes: they stay open at the end of the transport. The receiver gets nothing if a line was torn.
+    pub(crate) fn request_pipes(&self) -> oneshot::Receiver<TransportPipes<R, W>> {
+        let (sender, pipes) = oneshot::channel();
+        let mut slot = self.0.lock();
+        *slot = Some(sender);
+        pipes
+    }
+
+    fn take_pipes_sender(&self) -> Option<oneshot::Sender<TransportPipes<R, W>>> {
+        let mut slot = self.0.lock();
+        slot.take()
+    }
+}
+
+impl<R, W> Clone for PipesHandover<R, W> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
+    #[cfg(test)]
+    pub(crate) fn new(
+        reader: R,
+        writer: W,
+        log: (PathBuf, LogStamp),
+        last_lines: LastLines,
+    ) -> Self {
+        let pipes = TransportPipes {
+            reader,
+            writer,
+            unread: Vec::new(),
+            next: 0,
+        };
+        Self::over_pipes(pipes, false, log, last_lines)
+    }
+
+    /// Continues on the pipes of another transport.
+    pub(crate) fn over_pipes(
+        pipes: TransportPipes<R, W>,
+        modern: bool,
+        log: (PathBuf, LogStamp),
+        last_lines: LastLines,
+    ) -> Self {
+        Self {
+            reader: Some(BufReader::with_capacity(64 << 10, pipes.reader)),
+            writer: Arc::new(Mutex::new(Some(pipes.writer))),
+            torn: Arc::default(),
+            early: io::Cursor::new(pipes.unread),
+            numbers: RequestIdOffset::starting_at(pipes.next, modern),
+            parting: PipesHandover(Arc::default()),
+            answered: Arc::default(),
+            line: Vec::new(),
+            reading: None,
+            noise: 0,
+            log,
+            last_lines,
+        }
+    }
+
+    pub(crate) fn pipes_handover(&self) -> PipesHandover<R, W> {
+        self.parting.clone()
+    }
+
+    /// The pipes and unread output; `None` if a line may have been torn.
+    fn take_pipes(&mut self, writer: W) -> Option<TransportPipes<R, W>> {
+        let reader = self.reader.take()?;
+        if self.torn.load(Ordering::Acquire) {
+            return None;
+        }
+        // The partial line comes first, then what follows it.
+        let mut unread = std::mem::take(&mut self.line);
+        let read = usize::try_from(self.early.position()).unwrap_or(usize::MAX);
+        let early = std::mem::take(&mut self.early).into_inner();
+        unread.extend_from_slice(early.get(read..).unwrap_or_default());
+        unread.extend_from_slice(reader.buffer());
+        Some(TransportPipes {
+            reader: reader.into_inner(),
+            writer,
+            unread,
+            next: self.numbers.next_request_id(),
+        })
+    }
+
+    /// Returns the line's message if it is for this session, and clears the line.
+    fn finish_line(
+        &mut self,
+        found: Option<RxJsonRpcMessage<RoleClient>>,
+    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = match found {
+            Some(message) => {
+                self.answered.store(true, Ordering::Relaxed);
+                self.numbers.map_incoming(message)
+            }
+            None => {
+                if !self.line.trim_ascii().is_empty() {
+                    self.log_noise_line();
+                }
+                None
+            }
+        };
+        self.line.clear();
+        // One long line does not mean that others follow.
+        self.line.shrink_to(MIN_OFFLOAD_BYTES);
+        message
+    }
+
+    fn log_noise_line(&mut self) {
+        self.noise += 1;
+        if self.noise <= MAX_NOISE_LINES {
+            let text = format!("[stdout, not a message] {}", printable_excerpt(&self.line));
+            debug!("{text}");
+            let (log, stamp) = &self.log;
+            ServerLog::open(log).write(&stamp.stamp_line(&text));
+            self.last_lines.push(&text);
+        }
+    }
+}
+
+impl<R, W> Transport<RoleClient> for StdioTransport<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        mut item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let (writer, answered) = (Arc::clone(&self.writer), Arc::clone(&self.answered));
+        let torn = Arc::clone(&self.torn);
+        self.numbers.map_outgoing(&mut item);
+        async move {
+            let mut bytes = serde_json::to_vec(&item)?;
+            bytes.push(b'\n');
+            // This lock spans an await so that lines do not interleave.
+            let mut writer = writer.lock().await;
+            let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+            // The future may be dropped during the write.
+            torn.store(true, Ordering::Release);
+            let written = async {
+                writer.write_all(&bytes).await?;
+                writer.flush().await
+            };
+            let written = written.await;
+            if written.is_ok() {
+                torn.store(false, Ordering::Release);
+            }
+            match written {
+                Err(_) if !answered.load(Ordering::Relaxed) => Ok(()),
+                written => written,
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            // Many short lines would otherwise occupy a thread of the runtime.
+            consume_budget().await;
+            if let Some(reading) = &mut self.reading {
+                let read = reading.await;
+                self.reading = None;
+                // An error means that the runtime is shutting down.
+                let (line, message) = read.ok()?;
+                self.line = line;
+                match self.finish_line(message) {
+                    Some(message) => return Some(message),
+                    None => continue,
+                }
+            }
+            let reader = self.reader.as_mut()?;
+            let early = next_line(&mut self.early, &mut self.line).await;
+            let next = match early {
+                Ok(false) => next_line(reader, &mut self.line).await,
+                early => early,
+            };
+            match next {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    warn!(%error, "cannot read from the server, ending the session");
+                    self.last_lines.push(&format!("[muxd] {error}"));
+                    return None;
+                }
+            }
+            if self.line.len() > MIN_OFFLOAD_BYTES {
+                let line = std::mem::take(&mut self.line);
+                self.reading = Some(spawn_blocking(move || {
+                    let message = message_in_line(&line);
+                    (line, message)
+                }));
+                continue;
+            }
+            let message = message_in_line(&self.line);
+            if let Some(message) = self.finish_line(message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        let writer = self.writer.lock().await.take();
+        let Some(mut writer) = writer else {
+            return Ok(());
+        };
+        // The next owner of the pipes parses the line again.
+        if let Some(reading) = self.reading.take()
+            && let Ok((line, _)) = reading.await
+        {
+            self.line = line;
+        }
+        if let Some(next) = self.parting.take_pipes_sender() {
+            if let Some(pipes) = self.take_pipes(writer) {
+                // If the receiver is gone, the pipes are closed here.
+                drop(next.send(pipes));
+            }
+            return Ok(());
+        }
+        // Closing its input asks a server to exit.
+        writer.shutdown().await
+    }
+}
+
+fn message_in_line(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
+    let text = line.trim_ascii();
+    match text.first() {
+        Some(b'{') => parse_message::parse_incoming(text),
+        _ => None,
+    }
+}
+
+/// The beginning of a line as printable text.
+fn printable_excerpt(line: &[u8]) -> String {
+    // A cut line may be looked at by its beginning only.
+    let start = &line[..line.len().min(4 * MAX_NOISE_CHARS)];
+    let start = match std::str::from_utf8(start.trim_ascii_end()) {
+        // Only its last character is cut.
+        Err(error) if error.error_len().is_none() && start.len() < line.len() => {
+            &start[..error.valid_up_to()]
+        }
+        _ => start,
+    };
+    match std::str::from_utf8(start.trim_ascii_end()) {
+        Ok(text) => text
+            .chars()
+            .take(MAX_NOISE_CHARS)
+            .map(|c| {
+                if c.is_control() {
+                    char::REPLACEMENT_CHARACTER
+                } else {
+                    c
+                }
+            })
+            .collect(),
+        Err(_) => format!("{} bytes that are not text", line.len()),
+    }
+}
+
+/// Appends the next line to `line`; returns false at the end of the stream. Cancel-safe: a partial line stays in
+/// `line`.
+async fn next_line(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> io::Result<bool> {
+    loop {
+        let available = reader.fill_buf().await?;
+        if available.is_empty() {
+            return Ok(false);
+        }
+        let (taken, ended) = match available.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (available.len(), false),
+        };
+        if line.len() + taken > MAX_STDIO_MESSAGE_BYTES {
+            return Err(io::Error::other(format!(
+                "a message is longer than {MAX_STDIO_MESSAGE_BYTES} bytes"
+            )));
+        }
+        line.extend_from_slice(&available[..taken]);
+        reader.consume(taken);
+        if ended {
+            return Ok(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn messages(input: Vec<u8>) -> Vec<String> {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut transport = StdioTransport::new(
+            io::Cursor::new(input),
+            tokio::io::sink(),
+            (log.path().to_owned(), LogStamp::default()),
+            LastLines::default(),
+        );
+        let mut found = Vec::new();
+        while let Some(message) = transport.receive().await {
+            found.push(serde_json::to_string(&message).unwrap());
+        }
+        found
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_not_messages_are_skipped() {
+        let message = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let input = format!("hello\n{message}\r\n\n{{\"half\": \n\u{1}\u{2}\n{message}\n");
+        assert_eq!(messages(input.into_bytes()).await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn unreadable_answer_becomes_an_error_answer() {
+        let nested = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let input = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"structuredContent\":{nested}}}}}\n\
+             {{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"x\",\"params\":{{\"a\":{nested}}}}}\n"
+        );
+        let messages = messages(input.into_bytes()).await;
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(messages[0].contains("\"id\":7"), "{messages:?}");
+        assert!(messages[0].contains("cannot be read"), "{messages:?}");
+    }
+
+    #[tokio::test]
+    async fn line_over_the_limit_ends_the_session() {
+        let message = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+        let mut input = vec![b'x'; MAX_STDIO_MESSAGE_BYTES + 1];
+        input.extend_from_slice(b"\n");
+        input.extend_from_slice(message);
+        assert!(messages(input).await.is_empty());
+    }
+}

@@ -1,0 +1,134 @@
+//! A server's entry in the catalog: turns its list of tools, compared with the pins, into a set of callable tools, and
+//! remembers it.
+//!
+//! Invariant: every list is compared with the pins here before it becomes a set of tools.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tracing::warn;
+
+use mux_catalog::{
+    Catalog, ListKey, ProtocolEra, ToolDescription, ToolSet,
+    pins::{PinKey, Pins},
+};
+use mux_process::{blocking_pool, malloc_trim};
+use mux_settings::ServerDefinition;
+
+/// Processing a longer list frees enough memory to return some to the system.
+const LARGE_TOOLS_LIST_LEN: usize = 100;
+
+#[derive(Clone, Debug)]
+pub(crate) struct ServerCatalogEntry {
+    pub(crate) name: String,
+    exclude: Vec<String>,
+    key: ListKey,
+    catalog: Arc<Catalog>,
+    pub(crate) pinned: PinKey,
+    pins: Arc<Pins>,
+}
+
+impl ServerCatalogEntry {
+    pub(crate) fn new(
+        (name, identity): (&str, &str),
+        definition: &ServerDefinition,
+        catalog: Arc<Catalog>,
+        pins: Arc<Pins>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            exclude: definition.exclude.clone(),
+            key: ListKey::of(identity, definition),
+            catalog,
+            pinned: PinKey::of(identity, definition),
+            pins,
+        }
+    }
+
+    /// Builds the tool set from what the server lists now, and its instructions. A long list takes a second.
+    pub(crate) async fn build_tool_set(
+        &self,
+        tools: Vec<ToolDescription>,
+        instructions: Option<&str>,
+    ) -> ToolSet {
+        let offer = self.clone();
+        let many = tools.len() > LARGE_TOOLS_LIST_LEN;
+        let set = blocking_pool::run(move || offer.judge_tools(tools)).await;
+        let set = set.saying(instructions);
+        let told = set.instructions().map(|text| &**text);
+        if self.catalog.remember_instructions(&self.key, told) {
+            warn!(
+                server = self.name,
+                "its instructions have changed since its last session"
+            );
+        }
+        if many {
+            malloc_trim::give_back_soon();
+        }
+        set
+    }
+
+    fn judge_tools(&self, tools: Vec<ToolDescription>) -> ToolSet {
+        self.catalog.remember_tools(&self.key, &tools);
+        let tools = self.pins.compare_with_pins(&self.pinned, tools);
+        let set = ToolSet::new(&self.name, tools, &self.exclude);
+        for warning in set.warnings.iter().chain(&set.remarks()) {
+            warn!(server = self.name, "{warning}");
+        }
+        set
+    }
+
+    /// The tool set from the last connection.
+    pub(crate) fn recall_tools(&self) -> Option<ToolSet> {
+        let tools = self.catalog.recall_tools(&self.key)?;
+        let many = tools.len() > LARGE_TOOLS_LIST_LEN;
+        let tools = self.pins.compare_remembered(&self.pinned, tools);
+        let set = ToolSet::new(&self.name, tools, &self.exclude);
+        let set = set.saying(self.catalog.recall_instructions(&self.key).as_deref());
+        if many {
+            malloc_trim::give_back_soon();
+        }
+        Some(set)
+    }
+
+    /// Whether the remembered list is too long to load synchronously.
+    pub(crate) fn is_long(&self) -> bool {
+        self.catalog.is_long_list(&self.key)
+    }
+
+    /// The era in which the server was last connected.
+    pub(crate) fn era(&self) -> Option<ProtocolEra> {
+        self.catalog.era(&self.key)
+    }
+
+    pub(crate) fn remember_era(&self, era: ProtocolEra, identity: &str) {
+        self.catalog.remember_era(&self.key, era, identity);
+    }
+
+    /// Records that its tools need the legacy era; returns whether the server may be opened in it.
+    pub(crate) fn needs_legacy(&self, identity: &str) -> bool {
+        self.catalog.needs_legacy(&self.key, identity)
+    }
+
+    pub(crate) fn remember_only_modern(&self) {
+        self.catalog.mark_only_modern(&self.key);
+    }
+
+    pub(crate) fn remember_roots(&self) {
+        self.catalog.remember_roots(&self.key);
+    }
+
+    pub(crate) fn asks_for_roots(&self) -> bool {
+        self.catalog.asks_for_roots(&self.key)
+    }
+
+    /// Changes when the user accepts a pin: the tools are to be listed again.
+    pub(crate) fn pin_approvals(&self) -> watch::Receiver<()> {
+        self.pins.accepted()
+    }
+
+    /// Announces a new list; call it once the list is visible to all readers.
+    pub(crate) fn publish_tools(&self) {
+        self.catalog.notify_changed();
+    }
+}

@@ -1,0 +1,205 @@
+//! Lists the tools of a server page by page, and converts them to our description.
+//!
+//! Invariant: a list that does not end is an error, not a wait.
+
+use std::time::Duration;
+
+use rmcp::{
+    RoleClient,
+    model::{ListToolsRequest, PaginatedRequestParams, Tool},
+    service::{Peer, PeerRequestOptions, ServiceError},
+};
+use serde::{Deserialize, de::Error as _};
+use serde_json::Value;
+use tokio::{runtime::Handle, task::spawn_blocking};
+
+use super::list_expiry::shorter_ttl;
+use crate::{calls::CancelOnDrop, link::raw_message};
+use mux_catalog::ToolDescription;
+use mux_process::{blocking_pool, malloc_trim};
+use mux_text::json_length;
+
+const MAX_LISTED_TOOLS: usize = 10_000;
+const MAX_TOOL_PAGES: usize = 500;
+/// The maximum length of all pages together as JSON text. In memory a list takes several times as much.
+const MAX_TOOLS_LIST_BYTES: usize = 8 << 20;
+/// The maximum length of a source's list: the list is our own work, and each tool is limited.
+const MAX_SOURCE_TOOLS_LIST_BYTES: usize = 64 << 20;
+/// JSON-RPC's code for an unknown method.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+pub(crate) struct ListedTools {
+    pub(crate) tools: Vec<ToolDescription>,
+    /// How long the list is valid, if the server says so.
+    pub(crate) ttl: Option<Duration>,
+}
+
+/// A page of any list.
+pub(crate) struct ListPage {
+    pub(crate) items: Vec<Value>,
+    pub(crate) next: Option<String>,
+    pub(crate) ttl: Option<Duration>,
+}
+
+impl ListPage {
+    /// Parses a page with the items in the field `items`; `None` if the result is not such a page.
+    pub(crate) fn page_from_result(result: Value, items: &str) -> Option<Self> {
+        let Value::Object(mut page) = result else {
+            return None;
+        };
+        let Some(Value::Array(items)) = page.remove(items) else {
+            return None;
+        };
+        let next = page.get("nextCursor").and_then(Value::as_str);
+        Some(Self {
+            items,
+            next: next.map(str::to_owned),
+            ttl: page.get("ttlMs").and_then(parse_ttl),
+        })
+    }
+}
+
+/// Parses a TTL; negative values become zero.
+fn parse_ttl(said: &Value) -> Option<Duration> {
+    let millis = said
+        .as_u64()
+        .or(said.as_f64().map(|millis| millis as u64))?;
+    Some(Duration::from_millis(millis))
+}
+
+/// Lists all tools. `transport` is the name of the session's transport.
+///
+/// A source lists all its tools at once, on a blocking thread: a thousand of them take some hundred milliseconds, which
+/// would delay other tasks of the runtime. Lists that a server sends page by page are awaited in place.
+pub(crate) async fn list_tools(
+    peer: &Peer<RoleClient>,
+    transport: &'static str,
+) -> Result<ListedTools, String> {
+    if transport != "source" {
+        return list_all_pages(peer, MAX_TOOLS_LIST_BYTES).await;
+    }
+    let (peer, runtime) = (peer.clone(), Handle::current());
+    let listed = move || runtime.block_on(list_all_pages(&peer, MAX_SOURCE_TOOLS_LIST_BYTES));
+    let listed = spawn_blocking(listed).await;
+    listed.unwrap_or_else(|_| Err("its tools could not be listed: see `mux logs`".into()))
+}
+
+/// Lists all tools, in at most `most` bytes.
+async fn list_all_pages(peer: &Peer<RoleClient>, most: usize) -> Result<ListedTools, String> {
+    let listed = fetch_tools_pages(peer, most).await;
+    if listed.is_err() {
+        // The partial list may have been very long.
+        malloc_trim::give_back_soon();
+    }
+    listed
+}
+
+async fn fetch_tools_pages(peer: &Peer<RoleClient>, most: usize) -> Result<ListedTools, String> {
+    let mut listed = ListedTools {
+        tools: Vec::new(),
+        ttl: None,
+    };
+    let (mut cursor, mut room) = (None, most);
+    for _ in 0..MAX_TOOL_PAGES {
+        let failed = |why: &str| format!("its tools cannot be listed: {why}");
+        let page = match fetch_tools_page(peer, cursor).await {
+            Ok(page) => page.ok_or_else(|| failed("the answer is not a list"))?,
+            // A server without tools need not know the method.
+            Err(ServiceError::McpError(e)) if e.code.0 == METHOD_NOT_FOUND => return Ok(listed),
+            Err(error) => return Err(failed(&error.to_string())),
+        };
+        listed.ttl = shorter_ttl(listed.ttl, page.ttl);
+        // A source sends its whole list as one page.
+        let read = blocking_pool::run(move || {
+            let length = json_length::of(&page.items, room);
+            length.map(|length| (length, describe_tools(page.items)))
+        });
+        let (length, described) =
+            (read.await).ok_or_else(|| format!("its list of tools is longer than {most} bytes"))?;
+        room -= length;
+        let described = described.map_err(|error| failed(&error.to_string()))?;
+        listed.tools.extend(described);
+        if listed.tools.len() > MAX_LISTED_TOOLS {
+            return Err(format!("it lists more than {MAX_LISTED_TOOLS} tools"));
+        }
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(listed);
+        }
+    }
+    Err(format!(
+        "its list of tools has more than {MAX_TOOL_PAGES} pages"
+    ))
+}
+
+/// Fetches one page; `None` if the answer is not a page.
+async fn fetch_tools_page(
+    peer: &Peer<RoleClient>,
+    cursor: Option<String>,
+) -> Result<Option<ListPage>, ServiceError> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let request = ListToolsRequest::with_param(params).into();
+    let options = PeerRequestOptions::no_options();
+    let handle = peer.send_cancellable_request(request, options).await?;
+    let guard = CancelOnDrop::new(peer, &handle.id);
+    let result = handle.await_response().await?;
+    guard.disarm();
+    let result = raw_message::result_to_value(result).unwrap_or_default();
+    Ok(ListPage::page_from_result(result, "tools"))
+}
+
+fn describe_tools(items: Vec<Value>) -> Result<Vec<ToolDescription>, serde_json::Error> {
+    items.into_iter().map(describe_tool).collect()
+}
+
+/// Converts a tool. It fails if rmcp cannot parse the tool; members that rmcp does not know are kept.
+fn describe_tool(mut tool: Value) -> Result<ToolDescription, serde_json::Error> {
+    // rmcp copies what it parses, and most of a tool is its schemas.
+    let schemas = ["inputSchema", "outputSchema"].map(|name| match tool.get_mut(name) {
+        Some(Value::Object(schema)) => Some((name, std::mem::take(schema))),
+        _ => None,
+    });
+    Tool::deserialize(&tool)?;
+    for (name, schema) in schemas.into_iter().flatten() {
+        tool[name] = Value::Object(schema);
+    }
+    let described = match tool {
+        Value::Object(mut members) => {
+            members.retain(|_, value| !value.is_null());
+            ToolDescription::of_members(members)
+        }
+        _ => None,
+    };
+    described.ok_or_else(|| serde_json::Error::custom("it is not a tool"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use mux_catalog::ToolSet;
+
+    #[test]
+    fn all_members_of_a_tool_are_kept() {
+        let said = json!({
+            "name": "n",
+            "title": "T",
+            "description": "D",
+            "inputSchema": { "type": "object" },
+            "outputSchema": { "type": "object", "properties": {} },
+            "annotations": { "readOnlyHint": true, "openWorldHint": false },
+            "icons": [{ "src": "https://x/y.png", "mimeType": "image/png" }],
+            "_meta": { "a/b": [1] },
+            "execution": { "taskSupport": "optional" },
+        });
+        let described = describe_tool(said.clone()).unwrap();
+        let kept: Vec<&str> = described.extra.keys().map(String::as_str).collect();
+        assert_eq!(
+            kept,
+            ["title", "annotations", "icons", "_meta", "execution"]
+        );
+        let set = ToolSet::new("s", vec![described], &[]);
+        assert_eq!(set.find("n").unwrap().definition(), said);
+    }
+}

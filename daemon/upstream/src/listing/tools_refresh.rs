@@ -1,0 +1,110 @@
+//! Tracks announced changes of a list of tools, and the calls that wait for the new list.
+//!
+//! A server that announces a change may have changed a tool that a caller has seen. A call after the announcement waits
+//! for the new list, but only for a limited time.
+//!
+//! Invariant: a call that finds the list current uses what the server announced last.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
+
+/// How long a call waits for the new list. After that it uses the old list.
+const TOOLS_REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(crate) struct ToolsRefresh {
+    announced: AtomicU64,
+    /// The last announcement that the list includes, or for which the wait was given up.
+    current: watch::Sender<u64>,
+    wake: Notify,
+}
+
+impl Default for ToolsRefresh {
+    fn default() -> Self {
+        Self {
+            announced: AtomicU64::new(0),
+            current: watch::Sender::new(0),
+            wake: Notify::new(),
+        }
+    }
+}
+
+impl ToolsRefresh {
+    /// Records that the server has announced a change.
+    pub(crate) fn announce_change(&self) {
+        self.announced.fetch_add(1, Ordering::AcqRel);
+        self.wake.notify_one();
+    }
+
+    /// Resolves when the list has to be fetched, with the number to pass to [`Self::mark_refreshed`].
+    pub(crate) async fn wait_for_announcement(&self) -> u64 {
+        self.wake.notified().await;
+        self.announced.load(Ordering::Acquire)
+    }
+
+    /// Records that the list was fetched for this announcement, successfully or not.
+    pub(crate) fn mark_refreshed(&self, announced: u64) {
+        self.current.send_if_modified(|current| {
+            let later = announced > *current;
+            *current = announced.max(*current);
+            later
+        });
+    }
+
+    /// Resolves when changes announced before this call are in the list, or after a timeout.
+    pub(crate) async fn wait_until_current(&self) {
+        let announced = self.announced.load(Ordering::Acquire);
+        if *self.current.borrow() >= announced {
+            return;
+        }
+        let mut current = self.current.subscribe();
+        let listed = current.wait_for(|current| *current >= announced);
+        if timeout(TOOLS_REFRESH_TIMEOUT, listed).await.is_err() {
+            // The next call does not wait for the same list.
+            self.mark_refreshed(announced);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_wait_for_changes_announced_before_them() {
+        let relist = ToolsRefresh::default();
+        relist
+            .wait_until_current()
+            .now_or_never()
+            .expect("nothing was announced");
+        relist.announce_change();
+        let first = relist.wait_for_announcement().await;
+        relist.announce_change();
+        let mut second = std::pin::pin!(relist.wait_until_current());
+        assert!(second.as_mut().now_or_never().is_none());
+        relist.mark_refreshed(first);
+        assert!(
+            second.as_mut().now_or_never().is_none(),
+            "that list may be older"
+        );
+        let next = relist.wait_for_announcement().await;
+        relist.mark_refreshed(next);
+        second.now_or_never().expect("it is listed");
+
+        relist.announce_change();
+        relist.wait_until_current().await;
+        relist
+            .wait_until_current()
+            .now_or_never()
+            .expect("once is enough");
+    }
+}

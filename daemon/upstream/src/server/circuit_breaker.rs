@@ -1,0 +1,250 @@
+//! Decides when a server that failed may be started again.
+//!
+//! A failure is a start that does not succeed, or a session that ends soon after it without having answered a call.
+//! After each failure in a row the backoff doubles. Too many failures within a minute open the breaker: callers get an
+//! error at once, and after the backoff one attempt shows whether the server has recovered.
+//!
+//! Invariant: failures are forgotten only after a useful session or by an explicit reset.
+
+use std::{
+    collections::{VecDeque, hash_map::RandomState},
+    hash::{BuildHasher as _, Hasher as _},
+    time::Duration,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
+
+/// The backoff after the first failure.
+const MIN_RESTART_BACKOFF: Duration = Duration::from_millis(250);
+const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
+/// The number of failures within [`FAILURE_WINDOW`] that opens the breaker.
+pub(crate) const FAILURE_THRESHOLD: usize = 5;
+pub(crate) const FAILURE_WINDOW: Duration = Duration::from_secs(60);
+/// A session that lived at least this long counts as a success.
+pub(crate) const STABLE_SESSION_AGE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default)]
+pub(crate) struct CircuitBreaker(Mutex<BreakerState>);
+
+/// Guarded by `CircuitBreaker`.
+#[derive(Debug, Default)]
+struct BreakerState {
+    phase: BreakerPhase,
+    /// The failures within the window.
+    failures: VecDeque<Instant>,
+    /// Failures since the last successful session.
+    streak: u32,
+    rest: Option<Instant>,
+    cause: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum BreakerPhase {
+    #[default]
+    Closed,
+    Open,
+    /// One attempt is in progress.
+    Trying,
+    /// The attempt opened a session, which must stay up to close the breaker.
+    Proving,
+}
+
+/// Whether a session may be opened now.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum BreakerDecision {
+    Go,
+    /// Not before this time; short enough to wait for.
+    Rest(Instant),
+    /// Not before this time, and callers should not wait. `cause` is the last failure.
+    Shut {
+        until: Instant,
+        cause: String,
+    },
+}
+
+impl CircuitBreaker {
+    /// After [`BreakerDecision::Go`] the caller reports the outcome: `record_opened`, `record_failure` or
+    /// `record_abandoned`.
+    pub(crate) fn try_enter(&self, now: Instant) -> BreakerDecision {
+        let mut state = self.state();
+        let rest = state.rest.filter(|rest| *rest > now);
+        match (state.phase, rest) {
+            (BreakerPhase::Closed | BreakerPhase::Proving, Some(until)) => {
+                BreakerDecision::Rest(until)
+            }
+            (BreakerPhase::Closed | BreakerPhase::Proving, None) => BreakerDecision::Go,
+            (BreakerPhase::Open, None) => {
+                state.phase = BreakerPhase::Trying;
+                BreakerDecision::Go
+            }
+            (BreakerPhase::Open | BreakerPhase::Trying, rest) => BreakerDecision::Shut {
+                until: rest.unwrap_or(now),
+                cause: state.cause.clone(),
+            },
+        }
+    }
+
+    pub(crate) fn record_opened(&self) {
+        let mut state = self.state();
+        state.rest = None;
+        if state.phase == BreakerPhase::Trying {
+            state.phase = BreakerPhase::Proving;
+        }
+    }
+
+    /// Records a start that failed, or a session that ended soon after it. Returns the end of the backoff, and whether
+    /// the breaker is open.
+    pub(crate) fn record_failure(&self, now: Instant, cause: &str) -> (Instant, bool) {
+        let mut state = self.state();
+        let recent = |failure: &Instant| now.duration_since(*failure) < FAILURE_WINDOW;
+        state.failures.retain(recent);
+        state.failures.push_back(now);
+        if state.failures.len() > FAILURE_THRESHOLD {
+            state.failures.pop_front();
+        }
+        state.streak = state.streak.saturating_add(1);
+        let rest = now + restart_backoff(state.streak, random_fraction());
+        state.rest = Some(rest);
+        cause.clone_into(&mut state.cause);
+        if state.phase != BreakerPhase::Closed || state.failures.len() >= FAILURE_THRESHOLD {
+            state.phase = BreakerPhase::Open;
+        }
+        (rest, state.phase == BreakerPhase::Open)
+    }
+
+    /// Records a session that ended soon after its start but had answered a call, so it was useful. Returns the end of
+    /// a short backoff.
+    pub(crate) fn record_early_end(&self, now: Instant) -> Instant {
+        let rest = now + restart_backoff(1, random_fraction());
+        *self.state() = BreakerState {
+            rest: Some(rest),
+            ..BreakerState::default()
+        };
+        rest
+    }
+
+    /// The attempt was cancelled and has no outcome.
+    pub(crate) fn record_abandoned(&self) {
+        let mut state = self.state();
+        if state.phase == BreakerPhase::Trying {
+            state.phase = BreakerPhase::Open;
+        }
+    }
+
+    /// Forgets all failures: a session was stable, or the user intervened.
+    pub(crate) fn reset(&self) {
+        *self.state() = BreakerState::default();
+    }
+
+    fn state(&self) -> MutexGuard<'_, BreakerState> {
+        self.0.lock()
+    }
+}
+
+/// The backoff after `streak` failures, reduced by up to a quarter so that servers that failed together do not restart
+/// together.
+fn restart_backoff(streak: u32, chance: f64) -> Duration {
+    let doubled = MIN_RESTART_BACKOFF.saturating_mul(1 << streak.saturating_sub(1).min(16));
+    doubled.min(MAX_RESTART_BACKOFF).mul_f64(1.0 - chance / 4.0)
+}
+
+/// Uniform in `0.0..1.0`.
+fn random_fraction() -> f64 {
+    let bits = RandomState::new().build_hasher().finish() >> 40;
+    bits as f64 / (1 << 24) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shut(gate: BreakerDecision) -> bool {
+        matches!(gate, BreakerDecision::Shut { .. })
+    }
+
+    #[test]
+    fn backoff_doubles_from_250_ms_to_30_s() {
+        let rests = [1, 2, 3, 7, 8, 100].map(|streak| restart_backoff(streak, 0.0).as_millis());
+        assert_eq!(rests, [250, 500, 1_000, 16_000, 30_000, 30_000]);
+        assert_eq!(restart_backoff(1, 1.0), MIN_RESTART_BACKOFF.mul_f64(0.75));
+        assert!((0..1_000).all(|_| (0.0..1.0).contains(&random_fraction())));
+    }
+
+    #[test]
+    fn five_failures_in_a_minute_open_it_and_one_attempt_follows_the_backoff() {
+        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        for failure in 1..=FAILURE_THRESHOLD {
+            assert_eq!(breaker.try_enter(now), BreakerDecision::Go, "{failure}");
+            let (rest, open) = breaker.record_failure(now, "why");
+            assert_eq!(open, failure == FAILURE_THRESHOLD);
+            match breaker.try_enter(now) {
+                BreakerDecision::Rest(until) => assert!(!open && until == rest),
+                BreakerDecision::Shut { until, cause } => {
+                    assert!(open && until == rest && cause == "why")
+                }
+                BreakerDecision::Go => panic!("no rest"),
+            }
+            now = rest;
+        }
+        assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+        assert!(shut(breaker.try_enter(now)), "one try is enough");
+        // The attempt fails: the breaker opens again, for longer.
+        let (rest, open) = breaker.record_failure(now, "still");
+        assert!(
+            open && rest - now > Duration::from_secs(5),
+            "{:?}",
+            rest - now
+        );
+        // The next attempt starts and dies at once, which is no recovery.
+        assert_eq!(breaker.try_enter(rest), BreakerDecision::Go);
+        breaker.record_opened();
+        assert_eq!(
+            breaker.try_enter(rest),
+            BreakerDecision::Go,
+            "there is a session"
+        );
+        assert!(breaker.record_failure(rest, "again").1);
+        assert!(shut(breaker.try_enter(rest)));
+        breaker.reset();
+        assert_eq!(breaker.try_enter(rest), BreakerDecision::Go);
+        assert!(!breaker.record_failure(rest, "once").1);
+    }
+
+    #[test]
+    fn server_that_dies_after_answering_never_opens_the_breaker() {
+        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        for _ in 0..FAILURE_THRESHOLD - 1 {
+            now = breaker.record_failure(now, "why").0;
+        }
+        for _ in 0..50 {
+            assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+            breaker.record_opened();
+            let rest = breaker.record_early_end(now);
+            assert!(rest - now <= MIN_RESTART_BACKOFF);
+            assert_eq!(breaker.try_enter(now), BreakerDecision::Rest(rest));
+            now = rest;
+        }
+    }
+
+    #[test]
+    fn failures_outside_the_window_never_open_it() {
+        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        for _ in 0..50 {
+            assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+            assert!(!breaker.record_failure(now, "why").1);
+            now += Duration::from_secs(31);
+        }
+    }
+
+    #[test]
+    fn abandoned_attempt_allows_the_next() {
+        let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
+        for _ in 0..FAILURE_THRESHOLD {
+            now = breaker.record_failure(now, "why").0;
+        }
+        assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+        breaker.record_abandoned();
+        assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+    }
+}

@@ -1,0 +1,37 @@
+//! What every server of the daemon depends on.
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::start_limiter::StartLimiter;
+use crate::{link::ProcessLauncher, server_messages::RequestPolicy, session::IncomingSessions};
+use mux_auth::Auth;
+use mux_caller::ListChangeNotifier;
+use mux_catalog::{Catalog, pins::Pins};
+use mux_sources::Sources;
+use mux_telemetry::metrics::Metrics;
+
+/// The dependencies of every server.
+#[derive(Clone, Debug)]
+pub struct ServerContext {
+    pub launcher: ProcessLauncher,
+    /// The directory for the servers' logs, one file each.
+    pub logs: PathBuf,
+    /// Remembers the servers' tools.
+    pub catalog: Arc<Catalog>,
+    /// The tools as they were when they were first trusted.
+    pub pins: Arc<Pins>,
+    /// Notified when the servers' lists change.
+    pub news: Arc<ListChangeNotifier>,
+    /// Limits the servers that start at the same time.
+    pub starts: Arc<StartLimiter>,
+    /// Provides the tokens for remote servers.
+    pub auth: Arc<Auth>,
+    /// APIs that the daemon calls itself, without a server.
+    pub sources: Arc<Sources>,
+    /// The sessions that the previous daemon hands over.
+    pub awaited: IncomingSessions,
+    /// The metrics of the servers.
+    pub metrics: Arc<Metrics>,
+    /// Decides on the servers' requests to clients, once it is set.
+    pub requests: RequestPolicy,
+}

@@ -1,0 +1,174 @@
+//! The state that all sessions of one server share.
+//!
+//! Invariant: facts are known of the server as a whole; of several sessions the latest one counts.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{circuit_breaker::CircuitBreaker, server_context::ServerContext};
+use crate::{
+    calls::CallLimiter, listing::ServerCatalogEntry, session::Session, sharing::SessionSharing,
+};
+use mux_catalog::ToolSet;
+use mux_settings::{ServerDefinition, ServerEndpoint};
+use mux_telemetry::metrics::ServerMeters;
+
+#[derive(Debug)]
+pub(crate) struct ServerShared {
+    pub(crate) name: String,
+    /// Tells it apart from one of the same name in another project.
+    pub(crate) identity: String,
+    pub(crate) definition: ServerDefinition,
+    pub(crate) offer: ServerCatalogEntry,
+    pub(crate) log: PathBuf,
+    pub(crate) surroundings: ServerContext,
+    /// The metrics of the server, kept across definitions.
+    pub(crate) meters: Arc<ServerMeters>,
+    pub(crate) sharing: Arc<SessionSharing>,
+    /// The breaker of all sessions except those of a workspace.
+    pub(crate) breaker: Arc<CircuitBreaker>,
+    /// The limiter of a server that is not a process: its sessions share its capacity. A process has its own.
+    pub(crate) places: Option<Arc<CallLimiter>>,
+    facts: Mutex<LatestSessionFacts>,
+    pub(crate) calls: AtomicU64,
+    pub(crate) in_flight: AtomicU64,
+}
+
+/// Facts from the latest session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LatestSessionFacts {
+    pub(crate) transport: Option<&'static str>,
+    pub(crate) identity: Option<String>,
+    pub(crate) protocol: Option<String>,
+    pub(crate) start_time: Option<Duration>,
+    pub(crate) starts: u64,
+    /// The remembered or last listed tools, while no session is open.
+    pub(crate) tools: Option<Arc<ToolSet>>,
+    latest: Option<Arc<Session>>,
+}
+
+impl ServerShared {
+    /// `identity` tells the server apart from one of the same name in another project.
+    pub(crate) fn new(
+        (name, identity): (&str, &str),
+        definition: &ServerDefinition,
+        log: PathBuf,
+        (surroundings, meters): (ServerContext, Arc<ServerMeters>),
+    ) -> Arc<Self> {
+        let offer = ServerCatalogEntry::new(
+            (name, identity),
+            definition,
+            Arc::clone(&surroundings.catalog),
+            Arc::clone(&surroundings.pins),
+        );
+        let later = offer.is_long();
+        let facts = LatestSessionFacts {
+            tools: (!later)
+                .then(|| offer.recall_tools())
+                .flatten()
+                .map(Arc::new),
+            ..LatestSessionFacts::default()
+        };
+        let elsewhere = !matches!(definition.link, ServerEndpoint::Process(_));
+        let family = Arc::new(Self {
+            name: name.to_owned(),
+            identity: identity.to_owned(),
+            log,
+            sharing: SessionSharing::new(definition, offer.clone()),
+            places: elsewhere.then(|| CallLimiter::new(definition.calls_at_once)),
+            definition: definition.clone(),
+            offer,
+            meters,
+            surroundings,
+            breaker: Arc::default(),
+            facts: Mutex::new(facts),
+            calls: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+        });
+        if later {
+            family.recall_tools_in_background();
+        }
+        family
+    }
+
+    /// Loads the remembered tools in the background: a long list takes longer than a start should. Until then the tools
+    /// are unknown.
+    fn recall_tools_in_background(self: &Arc<Self>) {
+        let family = Arc::downgrade(self);
+        let offer = self.offer.clone();
+        tokio::task::spawn_blocking(move || {
+            let tools = offer.recall_tools().map(Arc::new);
+            let Some(family) = family.upgrade() else {
+                return;
+            };
+            let mut facts = family.lock_facts();
+            // A session that opened meanwhile has newer tools.
+            if facts.current_tools().is_none() {
+                facts.tools = tools;
+                drop(facts);
+                family.offer.publish_tools();
+            }
+        });
+    }
+
+    /// Records an opened session; returns whether its tools differ from the known ones.
+    pub(crate) fn session_opened(&self, session: &Arc<Session>) -> bool {
+        let tools = session.tools().key;
+        let mut facts = self.lock_facts();
+        let before = facts.current_tools().map(|tools| tools.key);
+        let changed = before != Some(tools);
+        *facts = LatestSessionFacts {
+            transport: Some(session.transport),
+            identity: session.identity.clone(),
+            protocol: session.protocol.clone(),
+            start_time: Some(session.start_time),
+            starts: facts.starts + 1,
+            // The session holds them and updates them.
+            tools: None,
+            latest: Some(Arc::clone(session)),
+        };
+        changed
+    }
+
+    /// Records the end of a session; its last list stays known.
+    pub(crate) fn session_over(&self, session: &Arc<Session>) {
+        let mut facts = self.lock_facts();
+        if facts
+            .latest
+            .as_ref()
+            .is_some_and(|latest| Arc::ptr_eq(latest, session))
+        {
+            facts.tools = facts.current_tools();
+            facts.latest = None;
+        }
+    }
+
+    pub(crate) fn facts(&self) -> LatestSessionFacts {
+        let facts = self.lock_facts();
+        LatestSessionFacts {
+            tools: facts.current_tools(),
+            ..facts.clone()
+        }
+    }
+
+    pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {
+        self.lock_facts().current_tools()
+    }
+
+    fn lock_facts(&self) -> MutexGuard<'_, LatestSessionFacts> {
+        self.facts.lock()
+    }
+}
+
+impl LatestSessionFacts {
+    /// The tools of the latest session, which follow its updates, or the remembered ones.
+    fn current_tools(&self) -> Option<Arc<ToolSet>> {
+        let latest = self.latest.as_ref().map(|session| session.tools());
+        latest.or_else(|| self.tools.clone())
+    }
+}

@@ -1,0 +1,99 @@
+//! Snapshots of a server's state for readers.
+//!
+//! Invariant: a view is a copy; readers block nothing.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{
+    Server,
+    slot::{SlotView, UpstreamState},
+};
+use crate::sharing::share_name;
+
+use mux_catalog::ToolSet;
+use mux_settings::ShareMode;
+
+/// A snapshot of a server over all its sessions.
+#[derive(Clone, Debug, Default)]
+pub struct ServerView {
+    pub state: UpstreamState,
+    /// The reason for the state, where it is not obvious.
+    pub reason: Option<String>,
+    pub pid: Option<u32>,
+    /// The transport of the latest session.
+    pub transport: Option<&'static str>,
+    pub identity: Option<String>,
+    pub protocol: Option<String>,
+    pub start_time: Option<Duration>,
+    pub starts: u64,
+    /// The tools of the latest session, which may have been opened by another daemon.
+    pub tools: Option<Arc<ToolSet>>,
+    pub calls: u64,
+    pub in_flight: u64,
+    pub share: Option<ShareMode>,
+    /// Why it is shared so, if `share` is not configured.
+    pub share_reason: Option<&'static str>,
+    /// The sessions, if there may be several.
+    pub sessions: Vec<SlotView>,
+    /// The time until the next attempt to start it.
+    pub retry_in: Option<Duration>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+impl Server {
+    /// A snapshot of each slot.
+    pub fn slot_views(&self) -> Vec<SlotView> {
+        self.all_slots().iter().map(|slot| slot.view()).collect()
+    }
+
+    pub fn view(&self) -> ServerView {
+        let Some(family) = &self.family else {
+            return ServerView {
+                state: UpstreamState::Broken,
+                reason: self.definition().as_ref().err().cloned(),
+                ..ServerView::default()
+            };
+        };
+        let (facts, shared) = (family.facts(), family.sharing.current_sharing());
+        let mut keyed = self.all_slots();
+        keyed.sort_by_key(|slot| slot.tenant.key());
+        let views: Vec<SlotView> = keyed.iter().map(|slot| slot.view()).collect();
+        let best = views.iter().min_by_key(|view| view.state).cloned();
+        let best = best.unwrap_or_default();
+        let several = views.len() > 1 || shared.share != ShareMode::User;
+        let uneager = family.definition.eager && shared.share != ShareMode::User;
+        let uneager = uneager.then(|| {
+            let whom = share_name(shared.share);
+            format!(
+                "start = \"eager\" has no effect yet: it has a session for each {whom}, and none has connected"
+            )
+        });
+        ServerView {
+            state: best.state,
+            reason: best.reason,
+            pid: best.pid,
+            retry_in: best.retry_in,
+            transport: facts.transport,
+            identity: facts.identity,
+            protocol: facts.protocol,
+            start_time: facts.start_time,
+            starts: facts.starts,
+            tools: facts.tools,
+            calls: family.calls.load(Ordering::Relaxed),
+            in_flight: family.in_flight.load(Ordering::Relaxed),
+            share: Some(shared.share),
+            share_reason: shared.reason,
+            sessions: if several { views } else { Vec::new() },
+            warnings: family
+                .sharing
+                .sharing_warning()
+                .into_iter()
+                .chain(uneager.filter(|_| keyed.is_empty()))
+                .collect(),
+        }
+    }
+}

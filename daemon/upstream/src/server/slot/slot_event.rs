@@ -1,0 +1,41 @@
+//! The events that a slot's owner handles.
+
+use std::{path::PathBuf, sync::Arc};
+
+use mux_wire::Fault;
+use tokio::sync::oneshot;
+
+use crate::{link::OpenError, session::Session};
+
+pub(crate) type SessionWaiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
+
+pub(crate) enum SlotEvent {
+    Acquire {
+        waiter: SessionWaiter,
+        /// The caller's workspace.
+        workspace: Option<PathBuf>,
+    },
+    /// Open the session although no caller waits.
+    Wake,
+    /// A session of the previous daemon has arrived.
+    Handed,
+    Opened(Result<Arc<Session>, OpenError>),
+    Over(SessionEnd),
+    Restart(SessionWaiter),
+    /// The slot has moved to another key.
+    Moved,
+    /// Take no more callers; end the session when its calls are done, or at once.
+    Retire {
+        why: &'static str,
+        now: bool,
+        done: Option<oneshot::Sender<()>>,
+    },
+}
+
+/// How a session ended.
+pub(crate) struct SessionEnd {
+    pub(crate) session: Arc<Session>,
+    pub(crate) reason: String,
+    /// Whether the daemon closed it.
+    pub(crate) asked: bool,
+}

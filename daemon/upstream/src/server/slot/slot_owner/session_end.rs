@@ -1,0 +1,97 @@
+//! Handles the end of a slot's session, and the end of the slot itself.
+//!
+//! Invariant: the end of a session does not affect the session that has replaced it.
+
+use std::sync::Arc;
+
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{SlotOwner, SlotPhase};
+use crate::server::{
+    circuit_breaker::STABLE_SESSION_AGE,
+    slot::{
+        slot_event::{SessionEnd, SlotEvent},
+        slot_status::SlotStatus,
+    },
+};
+
+impl SlotOwner {
+    pub(super) fn over(&mut self, over: &SessionEnd) {
+        match &self.phase {
+            SlotPhase::Open(now, _) | SlotPhase::Reopening(_, now, _)
+                if Arc::ptr_eq(now, &over.session) => {}
+            // Another session has replaced it.
+            _ => return,
+        }
+        self.open.store(None);
+        let (waiters, session, since) = match std::mem::replace(&mut self.phase, SlotPhase::Closed)
+        {
+            SlotPhase::Open(session, since) => (Vec::new(), session, since),
+            SlotPhase::Reopening(waiters, session, since) => (waiters, session, since),
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        self.family.session_over(&session);
+        let (now, lived) = (Instant::now(), since.elapsed() >= STABLE_SESSION_AGE);
+        let until = match over.asked || lived || session.health.is_useful() {
+            true => {
+                self.update_status(|seen| {
+                    *seen = SlotStatus {
+                        reason: Some(over.reason.clone()),
+                        ..SlotStatus::default()
+                    };
+                });
+                match (over.asked, lived) {
+                    (_, true) => {
+                        self.breaker.reset();
+                        now
+                    }
+                    (true, false) => now,
+                    (false, false) => self.breaker.record_early_end(now),
+                }
+            }
+            false => self.record_start_failure(&over.reason),
+        };
+        match waiters.is_empty() {
+            true => self.back_off_until(until),
+            false => self.open_or_back_off(waiters),
+        }
+    }
+
+    /// Ends the slot: waiters get an error, and the session is closed with its last call or now.
+    pub(super) async fn retire(
+        mut self,
+        why: &'static str,
+        now: bool,
+        mut events: mpsc::UnboundedReceiver<SlotEvent>,
+    ) {
+        events.close();
+        let mut session = match std::mem::replace(&mut self.phase, SlotPhase::Closed) {
+            SlotPhase::Open(session, _) | SlotPhase::Reopening(_, session, _) => Some(session),
+            // There are no callers any more: the start is aborted.
+            SlotPhase::Opening(_) => {
+                if let Some(opening) = self.opening.take() {
+                    opening.abort();
+                }
+                self.breaker.record_abandoned();
+                None
+            }
+            SlotPhase::Resting(..) | SlotPhase::Closed => None,
+        };
+        while let Some(event) = events.recv().await {
+            if let SlotEvent::Opened(Ok(opened)) = event {
+                session = Some(opened);
+            }
+        }
+        let Some(session) = session else { return };
+        self.open.store(None);
+        self.family.session_over(&session);
+        if !now {
+            session.wait_until_idle().await;
+        }
+        session.close(why);
+        session.wait_ended().await;
+    }
+}

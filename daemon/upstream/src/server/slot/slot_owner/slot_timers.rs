@@ -1,0 +1,65 @@
+//! The timers of a slot's owner: retries after a backoff, and closing unused sessions.
+//!
+//! Invariant: a session with a call in flight or with resource subscriptions is in use.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{SlotOwner, SlotPhase};
+use crate::sharing::SessionKey;
+
+/// A session of a workspace, a client or a run is closed after this time without use, unless its entry sets another.
+const DEFAULT_IDLE_CLOSE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+impl SlotOwner {
+    /// The time of the next timer.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        match &self.phase {
+            SlotPhase::Resting(_, until) => Some(*until),
+            SlotPhase::Open(..) => {
+                let limit = self.idle_close_limit()?;
+                // A call in flight restarts the limit.
+                let since = self.usage.idle_since().unwrap_or_else(Instant::now);
+                since.checked_add(limit)
+            }
+            SlotPhase::Closed | SlotPhase::Opening(_) | SlotPhase::Reopening(..) => None,
+        }
+    }
+
+    pub(crate) fn handle_deadline(&mut self) {
+        match &mut self.phase {
+            SlotPhase::Resting(waiters, _) => {
+                let waiters = std::mem::take(waiters);
+                self.open_or_back_off(waiters);
+            }
+            SlotPhase::Open(session, _) => {
+                let session = Arc::clone(session);
+                let limit = self
+                    .idle_close_limit()
+                    .unwrap_or(DEFAULT_IDLE_CLOSE_TIMEOUT);
+                let unused = self.usage.idle_since();
+                let over = unused.is_some_and(|since| since.elapsed() >= limit);
+                if over && !self.beside.subscribers.has_subscribers() && session.is_open() {
+                    self.wanted = false;
+                    let limit = humantime::format_duration(limit);
+                    session.close(&format!("closed after {limit} without a call (idle_close)"));
+                } else if over {
+                    // It has subscriptions, or it is ending.
+                    self.usage.touch();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn idle_close_limit(&self) -> Option<Duration> {
+        let by_key = || match self.tenant.key() {
+            SessionKey::User => None,
+            SessionKey::Workspace(_) | SessionKey::Client(_) | SessionKey::Run(_) => {
+                Some(DEFAULT_IDLE_CLOSE_TIMEOUT)
+            }
+        };
+        self.definition.idle_close.or_else(by_key)
+    }
+}

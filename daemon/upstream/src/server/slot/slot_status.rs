@@ -1,0 +1,42 @@
+//! The state of a slot: as its task publishes it, and as a snapshot for readers.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The state that the task publishes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SlotStatus {
+    pub(crate) state: UpstreamState,
+    pub(crate) reason: Option<String>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) retry_at: Option<Instant>,
+}
+
+/// A snapshot of one slot.
+#[derive(Clone, Debug, Default)]
+pub struct SlotView {
+    pub of: String,
+    pub state: UpstreamState,
+    pub reason: Option<String>,
+    pub pid: Option<u32>,
+    pub retry_in: Option<Duration>,
+}
+
+/// The state of a server, ordered by how long a caller has to wait.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub enum UpstreamState {
+    Ready,
+    /// It answers, but not as it should.
+    Degraded,
+    Starting,
+    /// Not started yet, or closed.
+    #[default]
+    Cold,
+    /// The last start failed; the next call tries again.
+    Failed,
+    /// It failed too often and is not started for a while.
+    BackingOff,
+    /// Its configuration cannot be used.
+    Broken,
+}

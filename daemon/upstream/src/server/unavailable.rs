@@ -1,0 +1,111 @@
+//! The errors for callers that get no session.
+//!
+//! Invariant: each names the cause and a remedy.
+
+use std::time::Duration;
+
+use mux_sandbox::scarce;
+use mux_wire::{Fault, FaultKind};
+use tokio::time::Instant;
+
+use super::{
+    circuit_breaker::{FAILURE_THRESHOLD, FAILURE_WINDOW},
+    server_shared::ServerShared,
+};
+use crate::{link::OpenError, sharing::share_name};
+use mux_settings::ServerEndpoint;
+
+/// The session cannot be started. `link` is the endpoint of this session.
+pub(crate) fn start_failed_fault(
+    family: &ServerShared,
+    link: &ServerEndpoint,
+    error: &OpenError,
+) -> Fault {
+    let name = &family.name;
+    let (kind, hint) = match (error, link) {
+        (OpenError::SignIn(_), _) => {
+            let message = format!("the server `{name}` cannot be started: {error}");
+            return Fault::new(FaultKind::AuthRequired, message).user_hint(format!(
+                "`mux servers login {name}`, or give a token in its `headers`"
+            ));
+        }
+        (OpenError::Failed(_), ServerEndpoint::Remote(remote)) => (
+            FaultKind::Unavailable,
+            format!("its address: {}", remote.redacted_url()),
+        ),
+        (OpenError::Failed(_), ServerEndpoint::Source(source)) => (
+            FaultKind::Unavailable,
+            format!("its description: {}", source.shown()),
+        ),
+        (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
+            let (log, command) = (family.log.display(), link.shown());
+            let usual = || format!("its log: {log}; its command: {command}");
+            let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
+            (FaultKind::Unavailable, hint)
+        }
+    };
+    let message = format!("the server `{name}` cannot be started: {error}");
+    Fault::new(kind, message).hint(hint)
+}
+
+/// The circuit breaker is open.
+pub(crate) fn breaker_open_fault(family: &ServerShared, until: Instant, cause: &str) -> Fault {
+    let name = &family.name;
+    let message = format!(
+        "the server `{name}` {}; {}. The last time: {cause}",
+        breaker_open_text(),
+        next_try(until.saturating_duration_since(Instant::now()))
+    );
+    let log = family.log.display();
+    Fault::new(FaultKind::Unavailable, message).user_hint(format!(
+        "`mux servers restart {name}` tries it now; its log: {log}"
+    ))
+}
+
+pub(crate) fn breaker_open_text() -> String {
+    format!("failed {FAILURE_THRESHOLD} times within {FAILURE_WINDOW:?} and is not retried for now")
+}
+
+fn next_try(rest: Duration) -> String {
+    match rest.is_zero() {
+        true => "it is being tried again now".into(),
+        false => format!("it is tried again in {:.1} s", rest.as_secs_f64()),
+    }
+}
+
+/// The server's definition is invalid.
+pub(crate) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
+    let message = format!("the server `{server}` cannot be used: {problem}");
+    Fault::new(FaultKind::Unavailable, message)
+        .user_hint("correct its entry in config.toml, then run `mux reload`")
+}
+
+/// The entry uses `${workspace}`, and the caller has no workspace.
+pub(crate) fn missing_workspace_fault(server: &str) -> Fault {
+    let message = format!(
+        "the server `{server}` works in a workspace (its entry uses ${{workspace}}), and this client has none"
+    );
+    Fault::new(FaultKind::Unavailable, message).hints(
+        "run it inside a project, or pass --workspace",
+        "for the user: start the agent inside a project, or name one in `mux mcp --workspace DIR`",
+    )
+}
+
+/// All slots of the server are in use.
+pub(crate) fn slots_full_fault(family: &ServerShared, limit: usize) -> Fault {
+    let message = format!(
+        "{limit} sessions of the server `{}` are in use, one for each {}, and there is no room for another",
+        family.name,
+        share_name(family.sharing.current_sharing().share)
+    );
+    Fault::new(FaultKind::Busy, message).hints(
+        "try again when one of them has ended; `mux servers` shows them",
+        "try again when one of them has ended",
+    )
+}
+
+/// The error for a slot whose task has ended with its server.
+pub(super) fn server_retired_fault(server: &str) -> Fault {
+    let message = format!("the server `{server}` was removed or changed");
+    Fault::new(FaultKind::Unavailable, message).hint("try again")
+}

@@ -1,0 +1,102 @@
+//! The client side of the protocol towards a server: the requests that it may send. Its notifications go to
+//! [`super::notification_router`] before rmcp sees them.
+
+#[expect(deprecated, reason = "servers of today ask for them")]
+use rmcp::model::{CreateMessageRequestParams, CreateMessageResult, ListRootsResult};
+use std::sync::Arc;
+
+use rmcp::{
+    ClientHandler, RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
+        ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
+        Implementation, JsonObject, RootsCapabilities, SamplingCapability, TASKS_EXTENSION_ID,
+        UrlElicitationCapability,
+    },
+    service::RequestContext,
+};
+use serde_json::Value;
+
+use super::server_requests::ServerRequests;
+
+/// Handles a server's requests; one for each session.
+pub(crate) struct ClientRequestHandler {
+    pub(crate) asks: Arc<ServerRequests>,
+}
+
+impl ClientHandler for ClientRequestHandler {
+    fn get_info(&self) -> ClientConfig {
+        let implementation = Implementation::new("muxd", env!("CARGO_PKG_VERSION"));
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::new())
+            .with_url(UrlElicitationCapability::new());
+        let mut can = ClientCapabilities::default();
+        can.elicitation = Some(elicitation);
+        can.sampling = Some(SamplingCapability::default());
+        can.roots = self.asks.has_roots().then(roots_capability);
+        let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        can.extensions = Some([tasks].into_iter().collect());
+        ClientConfig::new(can, implementation)
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let params = serde_json::to_value(params).map_err(params_error)?;
+        Ok(self
+            .asks
+            .elicit(self.asks.sole_recipient(), params, &context.ct)
+            .await)
+    }
+
+    #[expect(deprecated, reason = "servers of today ask for it")]
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let params = serde_json::to_value(params).map_err(params_error)?;
+        self.asks
+            .sample(self.asks.sole_recipient(), params, &context.ct)
+            .await
+    }
+
+    #[expect(deprecated, reason = "servers of today ask for them")]
+    async fn list_roots(
+        &self,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self
+            .asks
+            .roots(self.asks.sole_recipient(), &context.ct)
+            .await)
+    }
+
+    /// Requests that rmcp cannot parse arrive here, too.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        const SUPPORTED_METHODS: [&str; 3] =
+            ["elicitation/create", "sampling/createMessage", "roots/list"];
+        let (code, message) = match SUPPORTED_METHODS.contains(&request.method.as_str()) {
+            true => (ErrorCode::INVALID_PARAMS, "the params are invalid"),
+            false => (ErrorCode::METHOD_NOT_FOUND, "this method is not supported"),
+        };
+        Err(ErrorData::new(code, message, None::<Value>))
+    }
+}
+
+/// Roots do not change during a call, and a server that asks outside of a call gets none, so `listChanged` is false.
+fn roots_capability() -> RootsCapabilities {
+    let mut roots = RootsCapabilities::default();
+    roots.list_changed = Some(false);
+    roots
+}
+
+fn params_error(error: serde_json::Error) -> ErrorData {
+    ErrorData::invalid_params(error.to_string(), None)
+}

@@ -1,0 +1,345 @@
+//! A transport that handles incoming messages in order, before rmcp sees them.
+//!
+//! rmcp spawns a task for each notification and request. A progress notification could then be handled after the answer
+//! that it preceded, and a flood would become as many tasks. Here each message is handled where it arrives, and
+//! messages that rmcp does not need are dropped.
+//!
+//! Invariant: a server has at most `MAX_UNANSWERED_REQUESTS` requests whose answers are not sent yet; at the limit,
+//! nothing more is read from it.
+
+use std::sync::Arc;
+
+use rmcp::{
+    RoleClient,
+    model::{
+        GetExtensions, GetMeta, JsonRpcMessage, ProtocolVersion, ServerNotification, ServerRequest,
+        ServerResult,
+    },
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tracing::debug;
+
+use super::{
+    notification_router::NotificationRouter,
+    unanswered_requests::{RequestAdmission, UnansweredRequests},
+};
+use crate::{calls::InFlightId, link::LinkError};
+
+pub(crate) struct InterceptingTransport<T> {
+    inner: T,
+    ears: Arc<NotificationRouter>,
+    asked: Arc<UnansweredRequests>,
+    /// A request that waits until the number of unanswered requests drops.
+    held: Option<RxJsonRpcMessage<RoleClient>>,
+    /// Whether the server gets the workspace of its caller as roots.
+    by_workspace: bool,
+    /// Whether rmcp answers a request that the server has cancelled. `None` before the handshake.
+    answers_cancelled: Option<bool>,
+}
+
+impl<T> InterceptingTransport<T> {
+    pub(crate) fn new(inner: T, ears: Arc<NotificationRouter>, by_workspace: bool) -> Self {
+        Self {
+            inner,
+            by_workspace,
+            asked: Arc::clone(&ears.asked),
+            ears,
+            held: None,
+            answers_cancelled: None,
+        }
+    }
+
+    /// For a session that another daemon initialized with this version.
+    pub(crate) fn with_negotiated_version(mut self, version: &ProtocolVersion) -> Self {
+        self.answers_cancelled = Some(!version.has_initialize());
+        self
+    }
+
+    /// Handles the message and returns it if rmcp needs it, too.
+    fn intercept_message(
+        &mut self,
+        message: RxJsonRpcMessage<RoleClient>,
+    ) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let heard = match &message {
+            JsonRpcMessage::Notification(heard) => heard,
+            JsonRpcMessage::Response(answer) => {
+                self.ears.in_flight.finish_answered(&answer.id);
+                if let ServerResult::InitializeResult(server) = &answer.result {
+                    let answers = !server.protocol_version.has_initialize();
+                    self.answers_cancelled.get_or_insert(answers);
+                }
+                return Some(message);
+            }
+            JsonRpcMessage::Error(answer) => {
+                if let Some(id) = &answer.id {
+                    self.ears.in_flight.finish_answered(id);
+                }
+                return Some(message);
+            }
+            JsonRpcMessage::Request(asked) => {
+                // rmcp would handle it in a task, where later messages could overtake it.
+                if self.by_workspace && matches!(asked.request, ServerRequest::ListRootsRequest(_))
+                {
+                    let party = self.ears.in_flight.calling_client();
+                    let workspace = party.and_then(|party| party.caller.workspace.clone());
+                    self.ears.roots_requested(workspace);
+                }
+                return Some(message);
+            }
+        };
+        match &heard.notification {
+            ServerNotification::ProgressNotification(told) => self.ears.progress(&told.params),
+            ServerNotification::LoggingMessageNotification(told) => {
+                self.ears.route_log_message(&told.params)
+            }
+            // rmcp ends the request itself and does not answer it, unless it already has.
+            ServerNotification::CancelledNotification(told) => {
+                if let Some(id) = &told.params.request_id
+                    && self.answers_cancelled == Some(false)
+                {
+                    self.asked.cancelled(id);
+                }
+                return Some(message);
+            }
+            ServerNotification::ResourceUpdatedNotification(told) => {
+                self.ears.resource_updated(&told.params.uri);
+            }
+            ServerNotification::ResourceListChangedNotification(_) => {
+                self.ears.resources_changed();
+            }
+            ServerNotification::PromptListChangedNotification(_) => self.ears.prompts_changed(),
+            ServerNotification::ToolListChangedNotification(_) => self.ears.tools_changed(),
+            ServerNotification::SubscriptionsAcknowledgedNotification(told) => {
+                if let Some(listen) = heard.notification.get_meta().subscription_id() {
+                    let filter = told.params.notifications.clone();
+                    self.ears.record_acknowledgment(listen, filter);
+                }
+            }
+            ServerNotification::TaskStatusNotification(_) => self.ears.notify_task_waiters(),
+            // Notifications of the legacy era.
+            ServerNotification::CustomNotification(told) => {
+                match (told.method.as_str(), &told.params) {
+                    ("notifications/tasks/status", _) => self.ears.notify_task_waiters(),
+                    ("notifications/elicitation/complete", Some(params)) => {
+                        self.ears.complete_url_elicitation(
+                            params["elicitationId"].as_str().unwrap_or_default(),
+                        );
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+impl<T> Transport<RoleClient> for InterceptingTransport<T>
+where
+    T: Transport<RoleClient, Error = LinkError>,
+{
+    type Error = LinkError;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        let (mut answers, mut mark) = (None, None);
+        match &item {
+            JsonRpcMessage::Request(sent) => {
+                mark = sent.request.extensions().get::<InFlightId>().copied();
+                let token = sent.request.get_meta().get_progress_token();
+                if let (Some(mark), Some(token)) = (mark, token) {
+                    self.ears
+                        .in_flight
+                        .register_sent(mark, sent.id.clone(), token);
+                }
+            }
+            JsonRpcMessage::Response(sent) => answers = Some(sent.id.clone()),
+            JsonRpcMessage::Error(sent) => answers.clone_from(&sent.id),
+            JsonRpcMessage::Notification(_) => {}
+        }
+        if let Some(id) = &answers {
+            self.asked.answered(id);
+        }
+        let (asked, ears) = (Arc::clone(&self.asked), Arc::clone(&self.ears));
+        let sending = self.inner.send(item);
+        async move {
+            if mark.is_some_and(|mark| !ears.in_flight.begin_sending(mark)) {
+                return Err(LinkError::Unreached("the caller no longer waits".into()));
+            }
+            let sent = sending.await;
+            // rmcp may end before it reports the error.
+            if let (Some(mark), Err(error)) = (mark, &sent) {
+                ears.in_flight.record_send_failure(mark, error.clone());
+            }
+            if let Some(id) = answers {
+                asked.sent(&id);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let message = match self.held.take() {
+                Some(held) => held,
+                None => {
+                    let message = self.inner.receive().await?;
+                    self.ears.alive.record_heard();
+                    match self.intercept_message(message) {
+                        Some(message) => message,
+                        None => continue,
+                    }
+                }
+            };
+            let JsonRpcMessage::Request(request) = &message else {
+                return Some(message);
+            };
+            match self.asked.begin(&request.id) {
+                RequestAdmission::Yes => return Some(message),
+                RequestAdmission::Repeated => {
+                    debug!(id = %request.id, "dropping a request whose id is in use")
+                }
+                RequestAdmission::NoRoom => {
+                    // Kept here: rmcp may drop this future while it waits.
+                    self.held = Some(message);
+                    self.asked.fewer.notified().await;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), LinkError> {
+        self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use futures::{FutureExt as _, future::BoxFuture};
+    use rmcp::model::{ClientResult, EmptyResult};
+    use serde_json::json;
+    use tokio::sync::Semaphore;
+
+    use super::{super::unanswered_requests::MAX_UNANSWERED_REQUESTS, *};
+    use crate::sharing::SlotShared;
+    use mux_caller::ListChangeNotifier;
+
+    /// A server that sends these messages, and accepts one message per permit.
+    struct ScriptedTransport {
+        says: VecDeque<serde_json::Value>,
+        takes: Arc<Semaphore>,
+    }
+
+    impl Transport<RoleClient> for ScriptedTransport {
+        type Error = LinkError;
+
+        fn send(
+            &mut self,
+            _: TxJsonRpcMessage<RoleClient>,
+        ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+            let takes = Arc::clone(&self.takes);
+            async move {
+                takes.acquire().await.unwrap().forget();
+                Ok(())
+            }
+        }
+
+        async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+            let said = self.says.pop_front()?;
+            Some(serde_json::from_value(said).unwrap())
+        }
+
+        async fn close(&mut self) -> Result<(), LinkError> {
+            Ok(())
+        }
+    }
+
+    fn ask(id: usize) -> serde_json::Value {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "roots/list" })
+    }
+
+    fn cancel(id: usize) -> serde_json::Value {
+        let params = json!({ "requestId": id });
+        json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
+    }
+
+    fn overheard(
+        version: &str,
+        says: impl IntoIterator<Item = serde_json::Value>,
+    ) -> (InterceptingTransport<ScriptedTransport>, Arc<Semaphore>) {
+        let server = json!({ "name": "s", "version": "0" });
+        let result =
+            json!({ "protocolVersion": version, "capabilities": {}, "serverInfo": server });
+        let hello = json!({ "jsonrpc": "2.0", "id": 0, "result": result });
+        let folder = tempfile::tempdir().unwrap();
+        let beside = SlotShared::new(Arc::new(ListChangeNotifier::default()));
+        let ears =
+            NotificationRouter::new("s", Arc::default(), &folder.path().join("log"), &beside);
+        let takes = Arc::new(Semaphore::new(0));
+        let says = [hello].into_iter().chain(says).collect();
+        let script = ScriptedTransport {
+            says,
+            takes: Arc::clone(&takes),
+        };
+        (InterceptingTransport::new(script, ears, true), takes)
+    }
+
+    /// The number of requests that pass before nothing more is read.
+    fn requests(overheard: &mut InterceptingTransport<ScriptedTransport>) -> usize {
+        let mut count = 0;
+        while let Some(message) = overheard.receive().now_or_never() {
+            match message {
+                Some(JsonRpcMessage::Request(_)) => count += 1,
+                Some(_) => {}
+                None => return count,
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn request_with_an_id_in_use_is_dropped() {
+        let (mut overheard, _) = overheard("2025-11-25", (0..1_000).map(|_| ask(7)));
+        assert_eq!(requests(&mut overheard), 1);
+    }
+
+    #[test]
+    fn cancelled_request_counts_until_its_answer_is_sent() {
+        let says = (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
+        let (mut overheard, takes) = overheard("2025-11-25", says);
+        let mut sending = Vec::new();
+        let mut answered = || {
+            while let Some(Some(message)) = overheard.receive().now_or_never() {
+                if let JsonRpcMessage::Request(request) = message {
+                    let result = ClientResult::EmptyResult(EmptyResult {});
+                    let answer = JsonRpcMessage::response(result, request.id);
+                    let sent: BoxFuture<'static, _> = overheard.send(answer).boxed();
+                    sending.push(sent);
+                }
+            }
+            takes.add_permits(3);
+            sending.retain_mut(|sending| sending.as_mut().now_or_never().is_none());
+            sending.len()
+        };
+        // Three answers are sent, and as many requests arrive.
+        for _ in 0..3 {
+            assert_eq!(answered(), MAX_UNANSWERED_REQUESTS - 3);
+        }
+    }
+
+    #[test]
+    fn cancelled_request_without_answer_frees_its_place() {
+        let pairs = || (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
+        assert_eq!(requests(&mut overheard("2025-11-25", pairs()).0), 1_000);
+        // In later versions rmcp answers a cancelled request all the same.
+        assert_eq!(
+            requests(&mut overheard("2026-07-28", pairs()).0),
+            MAX_UNANSWERED_REQUESTS
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! Routes the notifications of a session's server.
+//!
+//! Invariant: nothing here blocks: it runs where the server's messages arrive.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+
+#[expect(
+    deprecated,
+    reason = "servers of today log this way; the next era's do not"
+)]
+use rmcp::model::LoggingMessageNotificationParam;
+use rmcp::model::{ProgressNotificationParam, RequestId, SubscriptionFilter};
+use serde_json::Value;
+use tokio::sync::{Notify, watch};
+
+use super::{
+    last_heard::LastHeard, unanswered_requests::UnansweredRequests,
+    url_elicitation::UrlElicitations,
+};
+use crate::{
+    calls::InFlight,
+    link::{LogStamp, ServerLog},
+    listing::{ListCaches, ListKind, ToolsRefresh},
+    sharing::SlotShared,
+};
+use mux_caller::{ClientNotice, ListChanges};
+
+pub(crate) struct NotificationRouter {
+    server: String,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) offers: Arc<ListCaches>,
+    /// Requests to list the tools again.
+    pub(crate) tools: ToolsRefresh,
+    /// Notified when a task's status may have changed.
+    pub(crate) tasks: Notify,
+    pub(crate) pages: UrlElicitations,
+    /// The server's requests that are not answered yet.
+    pub(crate) asked: Arc<UnansweredRequests>,
+    /// The last acknowledged `subscriptions/listen` request and its filter.
+    acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
+    beside: Arc<SlotShared>,
+    log: Mutex<ServerLog>,
+    stamp: LogStamp,
+    /// The time of the last message.
+    pub(crate) alive: LastHeard,
+}
+
+impl NotificationRouter {
+    pub(crate) fn new(
+        server: &str,
+        in_flight: Arc<InFlight>,
+        log: &Path,
+        beside: &Arc<SlotShared>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            server: server.to_owned(),
+            stamp: LogStamp::of(&in_flight),
+            in_flight,
+            offers: Arc::default(),
+            tools: ToolsRefresh::default(),
+            tasks: Notify::new(),
+            pages: UrlElicitations::default(),
+            asked: Arc::default(),
+            acknowledged: watch::Sender::new(None),
+            beside: Arc::clone(beside),
+            log: Mutex::new(ServerLog::open(log)),
+            alive: LastHeard::default(),
+        })
+    }
+
+    pub(crate) fn progress(&self, told: &ProgressNotificationParam) {
+        self.in_flight.progress(told);
+    }
+
+    #[expect(
+        deprecated,
+        reason = "servers of today log this way; the next era's do not"
+    )]
+    pub(crate) fn route_log_message(&self, told: &LoggingMessageNotificationParam) {
+        let text = match &told.data {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let line = format!("[{:?}] {}", told.level, text.trim_end());
+        self.write_log_line(&line);
+        let Some(party) = self
+            .in_flight
+            .calling_client()
+            .filter(|p| p.mailbox.is_read())
+        else {
+            return;
+        };
+        let level = serde_json::to_value(told.level).ok();
+        party.mailbox.push_notice(ClientNotice::Log {
+            server: self.server.clone(),
+            level: level
+                .and_then(|level| level.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            logger: told.logger.clone(),
+            data: told.data.clone(),
+            cause: party.caller.cause.clone(),
+        });
+    }
+
+    /// Writes a line to the server's log.
+    pub(crate) fn write_log_line(&self, line: &str) {
+        self.log.lock().write(&self.stamp.stamp_line(line));
+    }
+
+    pub(crate) fn resource_updated(&self, uri: &str) {
+        self.beside
+            .subscribers
+            .notify_subscribers(&self.server, uri);
+    }
+
+    /// A URL elicitation is complete: notifies the client that was asked.
+    pub(crate) fn complete_url_elicitation(&self, id: &str) {
+        if let Some((mailbox, cause)) = self.pages.take_completed(id) {
+            mailbox.push_notice(ClientNotice::ElicitationComplete {
+                server: self.server.clone(),
+                id: id.to_owned(),
+                cause,
+            });
+        }
+    }
+
+    /// Wakes the pollers of tasks: the status of one may have changed.
+    pub(crate) fn notify_task_waiters(&self) {
+        self.tasks.notify_waiters();
+    }
+
+    pub(crate) fn record_acknowledgment(&self, listen: RequestId, filter: SubscriptionFilter) {
+        self.acknowledged.send_replace(Some((listen, filter)));
+    }
+
+    /// Resolves to the filter that the server acknowledged for this request.
+    pub(crate) async fn wait_for_acknowledgment(&self, listen: &RequestId) -> SubscriptionFilter {
+        let mut told = self.acknowledged.subscribe();
+        let is_it =
+            |told: &Option<(RequestId, _)>| told.as_ref().is_some_and(|(id, _)| id == listen);
+        let told = told.wait_for(is_it).await.map(|told| told.clone());
+        match told {
+            Ok(Some((_, filter))) => filter,
+            // The sender lives as long as `self`.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Treats everything in the filter as changed: notifications may have been missed.
+    pub(crate) fn treat_as_changed(&self, filter: &SubscriptionFilter) {
+        if filter.tools_list_changed == Some(true) {
+            self.tools_changed();
+        }
+        if filter.resources_list_changed == Some(true) {
+            self.resources_changed();
+        }
+        if filter.prompts_list_changed == Some(true) {
+            self.prompts_changed();
+        }
+        for uri in filter.resource_subscriptions.iter().flatten() {
+            self.resource_updated(uri);
+        }
+    }
+
+    /// The server asks for roots; `caller` is the workspace of the call in flight, if there is one. Returns the
+    /// workspace to answer with.
+    pub(crate) fn roots_requested(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
+        self.beside.tenant.workspace_for_roots(caller)
+    }
+
+    pub(crate) fn tools_changed(&self) {
+        self.tools.announce_change();
+    }
+
+    /// Notifies clients that the tools have changed.
+    pub(crate) fn publish_tools_change(&self) {
+        self.beside.news.notify_changed(ListChanges::TOOLS);
+    }
+
+    pub(crate) fn resources_changed(&self) {
+        self.offers.forget_resources();
+        self.beside.record_list_changed(ListKind::Resources);
+        self.beside.record_list_changed(ListKind::ResourceTemplates);
+    }
+
+    pub(crate) fn prompts_changed(&self) {
+        self.offers.forget_prompts();
+        self.beside.record_list_changed(ListKind::Prompts);
+    }
+}
+
+impl std::fmt::Debug for NotificationRouter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NotificationRouter")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}

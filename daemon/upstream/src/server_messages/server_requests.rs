@@ -1,0 +1,461 @@
+//! Requests of a server (elicitation, sampling, roots) to the client whose call caused them.
+//!
+//! Invariant: a question is answered by the only connection with calls in flight on this session, or at once by the
+//! daemon. While it is open, that connection's clocks are paused; the total pause is limited, however many servers ask
+//! however often. No question reaches a client before [`ServerRequestPolicy`] has allowed it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
+
+use futures::future::{BoxFuture, join_all};
+use mux_wire::{Fault, FaultKind};
+#[expect(deprecated, reason = "servers of today ask for them")]
+use rmcp::model::{CreateMessageResult, ListRootsResult, Root};
+use rmcp::model::{ElicitResult, ElicitationAction, ErrorCode, ErrorData, MetaObject};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+use tokio::{sync::Semaphore, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{notification_router::NotificationRouter, question_text};
+use crate::calls::CallingClient;
+use mux_caller::{Caller, ClientAnswer, ClientQuestion, QuestionKind};
+use mux_settings::{AskLimits, RootsSetting, ServerDefinition};
+
+/// The maximum number of open questions of one session.
+const MAX_OPEN_QUESTIONS: usize = 16;
+/// MCP's error code for sampling that the user declined.
+const SAMPLING_REJECTED: ErrorCode = ErrorCode(-1);
+
+/// The policy for requests of servers; empty until it is set.
+pub type RequestPolicy = Arc<OnceLock<Weak<dyn ServerRequestPolicy>>>;
+
+/// The policy for the server's requests to clients.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestPolicyContext {
+    /// The identity of the server, unique among servers of one name.
+    pub(crate) identity: String,
+    pub(crate) policy: RequestPolicy,
+}
+
+/// Decides whether a server may ask something of a client.
+pub trait ServerRequestPolicy: Send + Sync {
+    /// Polls `answer` once the request may pass, and not at all if it may not.
+    fn answer_if_allowed<'a>(
+        &'a self,
+        request: ServerRequest<'a>,
+        answer: BoxFuture<'a, Result<Value, ServerRequestError>>,
+    ) -> BoxFuture<'a, Result<Value, ServerRequestError>>;
+}
+
+/// A request from a server.
+pub struct ServerRequest<'a> {
+    pub name: &'a str,
+    /// Tells the server apart from one of the same name in another project.
+    pub identity: &'a str,
+    /// The MCP method.
+    pub method: &'static str,
+    pub params: &'a Value,
+    /// The caller whose call the server works on; `None` if there is none or it is ambiguous.
+    pub caller: Option<&'a Arc<Caller>>,
+    /// To be called before a user is asked to approve the request: it releases the call's permit meanwhile.
+    pub held: &'a (dyn Fn() + Send + Sync),
+}
+
+#[derive(Debug)]
+pub(crate) struct ServerRequests {
+    server: String,
+    requests: RequestPolicyContext,
+    ears: Arc<NotificationRouter>,
+    room: Semaphore,
+    /// The time limits for answers.
+    limits: AskLimits,
+    roots: RootsSetting,
+}
+
+/// The recipient of a question.
+#[derive(Default)]
+pub(crate) struct RequestRecipient {
+    /// `None` if no client can be asked.
+    pub(crate) party: Option<CallingClient>,
+    pub(crate) workspace: Option<PathBuf>,
+    /// The server's key for the question.
+    pub(crate) key: Option<String>,
+}
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerRequestError {
+    #[error(
+        "no client can be asked: not exactly one client has calls in this session, or it cannot answer"
+    )]
+    Nobody,
+    #[error("more than {MAX_OPEN_QUESTIONS} questions of this server are open")]
+    TooMany,
+    #[error("no answer within {0:?} (limits.ask)")]
+    Limit(Duration),
+    #[error(
+        "the questions of servers have held this call or its run for {0:?} in all, which is the limit (limits.ask_total)"
+    )]
+    Total(Duration),
+    /// The client or the call has ended, or the server has cancelled the request.
+    #[error("the answer is no longer needed")]
+    Gone,
+    #[error("{0}")]
+    Refused(String),
+    /// Denied by a rule, by the default, or by the user. The text of a rule is for the user and not for the server.
+    #[error("the user of muxd does not allow it{}", policy_hint(.0))]
+    Denied(Box<Fault>),
+}
+
+/// The hint to write a rule, which is no secret where no rule exists.
+fn policy_hint(fault: &Fault) -> String {
+    match &fault.hint {
+        Some(hint) if fault.kind == FaultKind::Denied && hint.starts_with("`[[policy]]`") => {
+            format!(": {hint}")
+        }
+        _ => String::new(),
+    }
+}
+
+impl ServerRequestError {
+    /// The text for the server's log, without the words of a client.
+    fn log_text(&self) -> String {
+        match self {
+            Self::Refused(_) => "the client refused to answer".into(),
+            Self::Denied(fault) => fault.message.clone(),
+            why => why.to_string(),
+        }
+    }
+
+    /// The error kind for a call that fails with this.
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Self::Nobody | Self::Refused(_) => FaultKind::Unavailable,
+            Self::TooMany => FaultKind::Busy,
+            Self::Limit(_) | Self::Total(_) => FaultKind::Timeout,
+            Self::Gone => FaultKind::Cancelled,
+            Self::Denied(fault) => fault.kind,
+        }
+    }
+}
+
+impl ServerRequests {
+    pub(crate) fn new(
+        server: &str,
+        ears: Arc<NotificationRouter>,
+        definition: &ServerDefinition,
+        requests: RequestPolicyContext,
+    ) -> Self {
+        Self {
+            server: server.to_owned(),
+            requests,
+            ears,
+            room: Semaphore::new(MAX_OPEN_QUESTIONS),
+            limits: definition.ask,
+            roots: definition.roots.clone(),
+        }
+    }
+
+    /// Whether it may ask for roots.
+    pub(crate) fn has_roots(&self) -> bool {
+        self.roots != RootsSetting::Off
+    }
+
+    /// The only client with requests in flight: a question of the legacy era names no call.
+    pub(crate) fn sole_recipient(&self) -> RequestRecipient {
+        let party = self.ears.in_flight.calling_client();
+        let workspace = party.as_ref().and_then(|p| p.caller.workspace.clone());
+        RequestRecipient {
+            party,
+            workspace,
+            key: None,
+        }
+    }
+
+    /// Asks for elicitation. A user who cannot be asked declines; one who is gone cancels.
+    pub(crate) async fn elicit(
+        &self,
+        whom: RequestRecipient,
+        params: Value,
+        given_up: &CancellationToken,
+    ) -> ElicitResult {
+        let kind = QuestionKind::Elicitation;
+        let asked = (kind, params, None);
+        let answer = self
+            .ask_logged(whom, asked, check_elicitation, given_up)
+            .await;
+        answer.unwrap_or_else(|why| {
+            let action = match why {
+                ServerRequestError::Gone => ElicitationAction::Cancel,
+                _ => ElicitationAction::Decline,
+            };
+            let mut meta = MetaObject::default();
+            meta.0.insert("muxd/reason".into(), why.to_string().into());
+            ElicitResult::new(action).with_meta(meta)
+        })
+    }
+
+    #[expect(deprecated, reason = "servers of today ask for it")]
+    pub(crate) async fn sample(
+        &self,
+        whom: RequestRecipient,
+        params: Value,
+        given_up: &CancellationToken,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let check = check_as::<CreateMessageResult>;
+        let asked = (QuestionKind::Sampling, params, None);
+        let answer = self.ask_logged(whom, asked, check, given_up).await;
+        answer.map_err(|why| {
+            let message = format!("nothing was sampled: {why}");
+            ErrorData::new(SAMPLING_REJECTED, message, None)
+        })
+    }
+
+    /// The roots: as configured in the entry; otherwise the client's own roots, or its working directory, or the
+    /// workspace of the session.
+    #[expect(deprecated, reason = "servers of today ask for them")]
+    pub(crate) async fn roots(
+        &self,
+        whom: RequestRecipient,
+        given_up: &CancellationToken,
+    ) -> ListRootsResult {
+        match &self.roots {
+            RootsSetting::Workspace => {}
+            RootsSetting::Off => return ListRootsResult::new(Vec::new()),
+            RootsSetting::These(these) => {
+                return ListRootsResult::new(these.iter().filter_map(|it| root_of(it)).collect());
+            }
+        }
+        let workspace = self.ears.roots_requested(whom.workspace.clone());
+        let own = workspace.and_then(|folder| root_of(&folder));
+        let own = ListRootsResult::new(own.into_iter().collect());
+        let params = Value::Object(serde_json::Map::new());
+        let asked = (QuestionKind::Roots, params, serde_json::to_value(&own).ok());
+        let check = check_as::<ListRootsResult>;
+        let answer = self.ask_logged(whom, asked, check, given_up).await;
+        answer.unwrap_or_else(|_| ListRootsResult::new(Vec::new()))
+    }
+
+    /// Asks and logs a failure. `own` is the daemon's answer if the client gives none.
+    async fn ask_logged<T: DeserializeOwned>(
+        &self,
+        whom: RequestRecipient,
+        (kind, params, own): (QuestionKind, Value, Option<Value>),
+        check: AnswerCheck,
+        given_up: &CancellationToken,
+    ) -> Result<T, ServerRequestError> {
+        let outcome = self
+            .ask_through_policy(whom, (kind, params, own), check, given_up)
+            .await;
+        if let Err(why) = &outcome {
+            self.ears
+                .write_log_line(&format!("[muxd] {kind:?}: {}", why.log_text()));
+        }
+        serde_json::from_value(outcome?)
+            .map_err(|e| ServerRequestError::Refused(malformed_answer(&e)))
+    }
+
+    /// Asks if the policy allows it.
+    async fn ask_through_policy(
+        &self,
+        whom: RequestRecipient,
+        (kind, params, own): (QuestionKind, Value, Option<Value>),
+        check: AnswerCheck,
+        given_up: &CancellationToken,
+    ) -> Result<Value, ServerRequestError> {
+        let _room = self
+            .room
+            .try_acquire()
+            .map_err(|_| ServerRequestError::TooMany)?;
+        let RequestRecipient { party, key, .. } = whom;
+        let can = |party: &CallingClient| party.mailbox.can_answer(kind);
+        if own.is_none() && !party.as_ref().is_some_and(can) {
+            return Err(ServerRequestError::Nobody);
+        }
+        let policy = self.requests.policy.get().and_then(Weak::upgrade);
+        let policy = policy.ok_or(ServerRequestError::Gone)?;
+        let clocks = || party.iter().flat_map(|party| &party.clocks);
+        let asked_before = clocks().map(|clock| clock.paused_for_questions()).max();
+        let left = (self.limits.total).saturating_sub(asked_before.unwrap_or_default());
+        // An answer may take minutes, or never come.
+        let _standing: Vec<_> = clocks().map(|clock| clock.pause_for_question()).collect();
+        let leave = || {
+            let seats = party.iter().flat_map(|party| &party.seat);
+            seats.for_each(|seat| seat.release_early());
+        };
+        let request = ServerRequest {
+            name: &self.server,
+            identity: &self.requests.identity,
+            method: ask_method(kind),
+            params: &params,
+            caller: party.as_ref().map(|party| &party.caller),
+            held: &leave,
+        };
+        let answer = async {
+            let asked = match &party {
+                Some(party) => {
+                    let params = params.clone();
+                    self.ask_client(party, kind, key, params, check, left).await
+                }
+                None => Err(ServerRequestError::Nobody),
+            };
+            asked.or_else(|why| own.ok_or(why))
+        };
+        let calls_over = async {
+            match &party {
+                Some(party) => {
+                    join_all(party.over.iter().map(CancellationToken::cancelled)).await;
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            outcome = policy.answer_if_allowed(request, Box::pin(answer)) => outcome,
+            () = given_up.cancelled() => Err(ServerRequestError::Gone),
+            () = calls_over => Err(ServerRequestError::Gone),
+        }
+    }
+
+    async fn ask_client(
+        &self,
+        party: &CallingClient,
+        kind: QuestionKind,
+        key: Option<String>,
+        mut params: Value,
+        check: AnswerCheck,
+        left: Duration,
+    ) -> Result<Value, ServerRequestError> {
+        let AskLimits { one, total } = self.limits;
+        if left.is_zero() {
+            return Err(ServerRequestError::Total(total));
+        }
+        question_text::sanitize_question(kind, &mut params);
+        let question = ClientQuestion {
+            server: Some(self.server.clone()),
+            cause: party.caller.cause.clone(),
+            kind,
+            key,
+            params,
+            check,
+        };
+        self.ears.pages.record_asked(&question.params, party);
+        let mut asked = party
+            .mailbox
+            .ask(question)
+            .ok_or(ServerRequestError::Nobody)?;
+        party.seat.iter().for_each(|seat| seat.release_early());
+        tokio::select! {
+            answer = asked.wait_for_answer() => match answer {
+                Some(ClientAnswer::Result(value)) => Ok(value),
+                Some(ClientAnswer::Refused(why)) => Err(ServerRequestError::Refused(why)),
+                None => Err(ServerRequestError::Gone),
+            },
+            () = sleep(one.min(left)) => Err(match one <= left {
+                true => ServerRequestError::Limit(one),
+                false => ServerRequestError::Total(total),
+            }),
+        }
+    }
+}
+
+/// Checks an answer; the error says what is wrong with it.
+type AnswerCheck = fn(&Value) -> Result<(), String>;
+
+fn ask_method(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Elicitation | QuestionKind::Approval => "elicitation/create",
+        QuestionKind::Sampling => "sampling/createMessage",
+        QuestionKind::Roots => "roots/list",
+    }
+}
+
+fn check_as<T: DeserializeOwned>(value: &Value) -> Result<(), String> {
+    T::deserialize(value)
+        .map(drop)
+        .map_err(|e| malformed_answer(&e))
+}
+
+/// serde's error texts quote the answer, which may be a secret.
+fn malformed_answer(error: &serde_json::Error) -> String {
+    let what = error.classify();
+    format!("the answer does not have the shape that MCP defines ({what:?})")
+}
+
+/// Checks the answer to an elicitation: the content of a form is an object.
+fn check_elicitation(value: &Value) -> Result<(), String> {
+    let result = ElicitResult::deserialize(value).map_err(|e| malformed_answer(&e))?;
+    match (result.action, result.content) {
+        (ElicitationAction::Accept, Some(content)) if !content.is_object() => {
+            Err("`content` is not an object".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[expect(deprecated, reason = "servers of today ask for them")]
+fn root_of(folder: &Path) -> Option<Root> {
+    let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+    let root = Root::new(uri_of(folder.to_str()?)?);
+    Some(name.into_iter().fold(root, Root::with_name))
+}
+
+/// The `file://` URI of a path, percent-encoded; `None` for a relative path.
+fn uri_of(path: &str) -> Option<String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let escaped = path.bytes().map(|byte| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    path.starts_with('/')
+        .then(|| format!("file://{}", escaped.collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn path_is_encoded_as_file_uri() {
+        assert_eq!(
+            uri_of("/home/me/my notes/ä").as_deref(),
+            Some("file:///home/me/my%20notes/%C3%A4")
+        );
+        assert_eq!(uri_of("notes"), None);
+    }
+
+    #[test]
+    fn elicitation_answer_must_have_its_shape() {
+        for (right, value) in [
+            (true, json!({ "action": "accept", "content": { "a": 1 } })),
+            (true, json!({ "action": "accept" })),
+            (true, json!({ "action": "decline" })),
+            (false, json!({ "action": "accept", "content": 7 })),
+            (false, json!({ "action": "maybe" })),
+            (false, json!([])),
+        ] {
+            assert_eq!(check_elicitation(&value).is_ok(), right, "{value}");
+        }
+    }
+
+    #[test]
+    fn user_answer_does_not_appear_in_errors_or_logs() {
+        let secret = "hunter2";
+        let elicited = check_elicitation(&json!({ "action": secret })).unwrap_err();
+        let sampled = check_as::<ElicitResult>(&json!(secret)).unwrap_err();
+        for error in [elicited, sampled] {
+            assert!(
+                error.contains("shape") && !error.contains(secret),
+                "{error}"
+            );
+        }
+        let refused = ServerRequestError::Refused(secret.into());
+        assert!(!refused.log_text().contains(secret));
+        assert!(ServerRequestError::TooMany.log_text().contains("16"));
+    }
+}

@@ -1,0 +1,356 @@
+//! Subscribes to the notifications of a modern server with one long-lived request (`subscriptions/listen`), which is
+//! replaced when the followed resources change.
+//!
+//! The notifications themselves are handled where all messages arrive; this module only makes the request.
+//!
+//! Invariant: the request names all followed resources, and the previous one ends only when the server has acknowledged
+//! it. What may have changed while no request was open counts as changed.
+
+use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
+
+use futures::future::{Either, pending, select};
+use rmcp::{
+    RoleClient,
+    model::{
+        CancelledNotification, CancelledNotificationParam, RequestId, ServerCapabilities,
+        SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+    },
+    service::{Peer, PeerRequestOptions, RequestHandle, ServiceError},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep_until, timeout},
+};
+use tracing::{debug, warn};
+
+use super::notification_router::NotificationRouter;
+use crate::calls::{CallError, CancelOnDrop};
+
+/// The time limit for the server's acknowledgment.
+const LISTEN_ACK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The delay before the request is repeated after it ended on its own.
+const MIN_LISTEN_RETRY_DELAY: Duration = Duration::from_secs(1);
+const MAX_LISTEN_RETRY_DELAY: Duration = Duration::from_secs(60);
+/// JSON-RPC's code for an unknown method.
+const METHOD_NOT_FOUND: i32 = -32601;
+/// MCP's code for a resource that does not exist.
+const RESOURCE_NOT_FOUND: i32 = -32002;
+
+/// The handle to the listening task, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct SubscriptionListenHandle(mpsc::UnboundedSender<ListenCommand>);
+
+enum ListenCommand {
+    Follow {
+        uri: String,
+        done: oneshot::Sender<Result<(), CallError>>,
+    },
+    Leave(String),
+    /// End the request and the task.
+    Stop(oneshot::Sender<()>),
+}
+
+impl SubscriptionListenHandle {
+    pub(crate) fn start(peer: &Peer<RoleClient>, ears: &Arc<NotificationRouter>) -> Self {
+        let (wishes, wished) = mpsc::unbounded_channel();
+        let capabilities = peer.peer_info().map(|info| info.capabilities.clone());
+        let listener = SubscriptionListener {
+            peer: peer.clone(),
+            ears: Arc::clone(ears),
+            always: list_changed_filter(&capabilities.unwrap_or_default()),
+            followed: BTreeSet::new(),
+        };
+        tokio::spawn(listener.run(wished));
+        Self(wishes)
+    }
+
+    /// Resolves when the server has subscribed us to the resource.
+    pub(crate) async fn follow_resource(
+        &self,
+        uri: &str,
+        within: Duration,
+    ) -> Result<(), CallError> {
+        let (done, followed) = oneshot::channel();
+        let uri = uri.to_owned();
+        let wish = ListenCommand::Follow { uri, done };
+        self.0.send(wish).map_err(|_| CallError::NotSent)?;
+        match timeout(within, followed).await {
+            Ok(Ok(outcome)) => outcome,
+            // The session has ended.
+            Ok(Err(_)) => Err(CallError::NotSent),
+            Err(_) => Err(CallError::TimedOut(within)),
+        }
+    }
+
+    /// Cancels the request; the cancellation was sent when this returns.
+    pub(crate) async fn stop_listening(&self) {
+        let (done, stopped) = oneshot::channel();
+        if self.0.send(ListenCommand::Stop(done)).is_ok() {
+            // A server that does not read is not waited for.
+            _ = timeout(LISTEN_ACK_TIMEOUT, stopped).await;
+        }
+    }
+
+    pub(crate) fn unfollow_resource(&self, uri: &str) {
+        // A session that has ended sends no updates.
+        drop(self.0.send(ListenCommand::Leave(uri.to_owned())));
+    }
+}
+
+/// The part of the filter that does not depend on followed resources.
+fn list_changed_filter(can: &ServerCapabilities) -> SubscriptionFilter {
+    let tells = |changes: Option<Option<bool>>| changes.flatten().filter(|tells| *tells);
+    let mut filter = SubscriptionFilter::default();
+    filter.tools_list_changed = tells(can.tools.as_ref().map(|tools| tools.list_changed));
+    filter.prompts_list_changed = tells(can.prompts.as_ref().map(|prompts| prompts.list_changed));
+    filter.resources_list_changed = tells(can.resources.as_ref().map(|r| r.list_changed));
+    filter
+}
+
+struct SubscriptionListener {
+    peer: Peer<RoleClient>,
+    ears: Arc<NotificationRouter>,
+    always: SubscriptionFilter,
+    followed: BTreeSet<String>,
+}
+
+/// A request that the server has acknowledged.
+struct ActiveListenRequest {
+    handle: RequestHandle<RoleClient>,
+    /// Cancels the request on drop.
+    guard: CancelOnDrop,
+    /// The filter that the server acknowledged.
+    filter: SubscriptionFilter,
+    since: Instant,
+}
+
+impl SubscriptionListener {
+    async fn run(mut self, mut wishes: mpsc::UnboundedReceiver<ListenCommand>) {
+        let (mut open, mut pause, mut again) = (None, MIN_LISTEN_RETRY_DELAY, None);
+        if self.has_subscriptions() {
+            match self.start_listen().await {
+                Ok(begun) => open = Some(begun),
+                Err(ListenRefusal::Never) => {}
+                Err(ListenRefusal::Now(error)) => {
+                    debug!(%error, "cannot open subscriptions/listen");
+                    again = Some(Instant::now() + pause);
+                }
+            }
+        }
+        loop {
+            let ended = async {
+                match &mut open {
+                    Some(ActiveListenRequest { handle, .. }) => listen_request_ended(handle).await,
+                    None => pending().await,
+                }
+            };
+            let due = async {
+                match again {
+                    Some(again) => sleep_until(again).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                wish = wishes.recv() => {
+                    let Some(wish) = wish else { return };
+                    let mut all = vec![wish];
+                    while let Ok(wish) = wishes.try_recv() {
+                        all.push(wish);
+                    }
+                    if let Some(stop) = all.iter().position(|wish| matches!(wish, ListenCommand::Stop(_))) {
+                        if let Some(open) = open.take() {
+                            self.cancel_listen(open).await;
+                        }
+                        if let ListenCommand::Stop(done) = all.swap_remove(stop) {
+                            // The caller may be gone.
+                            _ = done.send(());
+                        }
+                        return;
+                    }
+                    self.apply_commands(all, &mut open).await;
+                }
+                alive = ended => {
+                    let Some(over) = open.take().filter(|_| alive) else { return };
+                    // The server has ended it itself.
+                    over.guard.disarm();
+                    if over.since.elapsed() > MAX_LISTEN_RETRY_DELAY {
+                        pause = MIN_LISTEN_RETRY_DELAY;
+                    }
+                    again = Some(Instant::now() + pause);
+                    pause = (pause * 2).min(MAX_LISTEN_RETRY_DELAY);
+                }
+                () = due => {
+                    again = None;
+                    match self.start_listen().await {
+                        Ok(begun) => {
+                            self.ears.treat_as_changed(&begun.filter);
+                            open = Some(begun);
+                        }
+                        Err(ListenRefusal::Never) => {}
+                        Err(ListenRefusal::Now(error)) => {
+                            warn!(%error, "cannot reopen subscriptions/listen");
+                            again = Some(Instant::now() + pause);
+                            pause = (pause * 2).min(MAX_LISTEN_RETRY_DELAY);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn cancel_listen(&self, open: ActiveListenRequest) {
+        let id = open.handle.id.clone();
+        open.guard.disarm();
+        let params = CancelledNotificationParam::new(Some(id), None);
+        let cancel = CancelledNotification::new(params);
+        if let Err(error) = self.peer.send_notification(cancel.into()).await {
+            debug!(%error, "cannot cancel subscriptions/listen");
+        }
+    }
+
+    fn has_subscriptions(&self) -> bool {
+        self.filter() != SubscriptionFilter::default()
+    }
+
+    fn filter(&self) -> SubscriptionFilter {
+        let mut filter = self.always.clone();
+        if !self.followed.is_empty() {
+            filter.resource_subscriptions = Some(self.followed.iter().cloned().collect());
+        }
+        filter
+    }
+
+    /// Applies commands; all that arrived together become one new request.
+    async fn apply_commands(
+        &mut self,
+        wishes: Vec<ListenCommand>,
+        open: &mut Option<ActiveListenRequest>,
+    ) {
+        let before = self.followed.clone();
+        let mut waiting = Vec::new();
+        for wish in wishes {
+            match wish {
+                ListenCommand::Follow { uri, done } => {
+                    self.followed.insert(uri.clone());
+                    waiting.push((uri, done));
+                }
+                ListenCommand::Leave(uri) => {
+                    self.followed.remove(&uri);
+                }
+                // Handled by the caller.
+                ListenCommand::Stop(_) => {}
+            }
+        }
+        let is_heard = |open: &ActiveListenRequest, uri: &String| {
+            let uris = open.filter.resource_subscriptions.as_ref();
+            uris.is_some_and(|uris| uris.contains(uri))
+        };
+        if self.followed != before || open.is_none() {
+            match self.has_subscriptions() {
+                true => match self.start_listen().await {
+                    // The previous request ends here, and not earlier.
+                    Ok(begun) => *open = Some(begun),
+                    Err(refusal) => {
+                        let error = refusal.into_call_error();
+                        for (uri, done) in waiting {
+                            if !before.contains(&uri) {
+                                self.followed.remove(&uri);
+                            }
+                            // The caller may be gone.
+                            drop(done.send(Err(error.clone())));
+                        }
+                        return;
+                    }
+                },
+                false => *open = None,
+            }
+        }
+        for (uri, done) in waiting {
+            let heard = open.as_ref().is_some_and(|open| is_heard(open, &uri));
+            if !heard {
+                self.followed.remove(&uri);
+            }
+            let refused = || CallError::Refused {
+                code: RESOURCE_NOT_FOUND,
+                message: format!("the server does not send updates of {uri}"),
+                data: None,
+            };
+            // The caller may be gone.
+            drop(done.send(heard.then_some(()).ok_or_else(refused)));
+        }
+    }
+
+    async fn start_listen(&self) -> Result<ActiveListenRequest, ListenRefusal> {
+        let params = SubscriptionsListenRequestParams::new(self.filter());
+        let request = SubscriptionsListenRequest::new(params).into();
+        let options = PeerRequestOptions::no_options();
+        let sent = self.peer.send_cancellable_request(request, options).await;
+        let mut handle = sent.map_err(|_| ListenRefusal::Now(CallError::NotSent))?;
+        let guard = CancelOnDrop::new(&self.peer, &handle.id);
+        let id: RequestId = handle.id.clone();
+        let begun = {
+            let taken = pin!(self.ears.wait_for_acknowledgment(&id));
+            let refused = pin!(listen_refusal(&mut handle));
+            match timeout(LISTEN_ACK_TIMEOUT, select(taken, refused)).await {
+                Ok(Either::Left((filter, _))) => Ok(filter),
+                Ok(Either::Right((refusal, _))) => Err(refusal),
+                Err(_) => Err(ListenRefusal::Now(CallError::TimedOut(LISTEN_ACK_TIMEOUT))),
+            }
+        };
+        match begun {
+            Ok(filter) => Ok(ActiveListenRequest {
+                handle,
+                guard,
+                filter,
+                since: Instant::now(),
+            }),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
+/// Why the server did not acknowledge a request to listen.
+enum ListenRefusal {
+    /// The server does not support the method.
+    Never,
+    Now(CallError),
+}
+
+impl ListenRefusal {
+    fn into_call_error(self) -> CallError {
+        match self {
+            Self::Never => CallError::Refused {
+                code: METHOD_NOT_FOUND,
+                message: "the server does not support subscriptions/listen".into(),
+                data: None,
+            },
+            Self::Now(error) => error,
+        }
+    }
+}
+
+/// Resolves when the request has ended; returns whether the session is still open.
+async fn listen_request_ended(handle: &mut RequestHandle<RoleClient>) -> bool {
+    let answer = (&mut handle.rx).await;
+    !handle.peer.is_transport_closed() && !matches!(answer, Ok(Err(ServiceError::TransportClosed)))
+}
+
+/// An answer before the acknowledgment is a refusal.
+async fn listen_refusal(handle: &mut RequestHandle<RoleClient>) -> ListenRefusal {
+    match (&mut handle.rx).await {
+        Ok(Err(ServiceError::McpError(error))) if error.code.0 == METHOD_NOT_FOUND => {
+            ListenRefusal::Never
+        }
+        Ok(Err(ServiceError::McpError(error))) => ListenRefusal::Now(CallError::Refused {
+            code: error.code.0,
+            message: error.message.into_owned(),
+            data: error.data,
+        }),
+        Ok(Err(ServiceError::TransportClosed)) | Err(_) => ListenRefusal::Now(CallError::NotSent),
+        Ok(Err(error)) => ListenRefusal::Now(CallError::Protocol(error.to_string())),
+        Ok(Ok(_)) => {
+            let message = "the server ended subscriptions/listen before it acknowledged it";
+            ListenRefusal::Now(CallError::Protocol(message.into()))
+        }
+    }
+}

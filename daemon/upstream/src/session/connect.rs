@@ -1,0 +1,476 @@
+//! Opens a session from a definition: the link to the server, the handshake, the list of tools.
+//!
+//! Invariant: a process that does not become a session is terminated with its process tree before the error is
+//! returned.
+
+use std::{path::Path, sync::Arc, time::Instant};
+
+use arc_swap::ArcSwap;
+use rmcp::model::ServerPeerInfo;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{debug, info};
+
+use super::{
+    Session,
+    handshake::{
+        EraKnowledge, HandshakeOutcome, REMEMBERED_PROBE_TIMEOUT, REMOTE_PROBE_TIMEOUT,
+        ServerConnectError, perform_handshake, resume_service,
+    },
+    session_handover::HandedSession,
+    session_health::SessionHealth,
+    session_watch::SessionWatch,
+    truncate_server_text,
+};
+use crate::{
+    calls::InFlight,
+    link::{
+        AccountTokenProvider, FINAL_OUTPUT_TIMEOUT, LinkError, LinkTransport, LogStamp,
+        NoTokenProvider, OpenError, ProcessLauncher, ResumedPipes, ServerLink, TokenProvider,
+    },
+    listing::{ListExpiry, ListedTools, ServerCatalogEntry, list_tools},
+    server_messages::{
+        ClientRequestHandler, InterceptingTransport, NotificationRouter, RequestPolicyContext,
+        ServerRequests, SubscriptionListenHandle,
+    },
+    sharing::SlotShared,
+};
+use mux_auth::Auth;
+use mux_catalog::ProtocolEra;
+use mux_settings::{RemoteServer, RemoteTransport, RootsSetting, ServerDefinition, ServerEndpoint};
+use mux_sources::Sources;
+
+/// What a session is opened from.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionInputs<'a> {
+    pub(crate) offer: &'a ServerCatalogEntry,
+    /// The definition with the workspace of the session's key filled in.
+    pub(crate) definition: &'a ServerDefinition,
+    pub(crate) launcher: &'a ProcessLauncher,
+    pub(crate) log: &'a Path,
+    pub(crate) beside: &'a Arc<SlotShared>,
+    pub(crate) policy: &'a RequestPolicyContext,
+    pub(crate) auth: &'a Auth,
+    pub(crate) sources: &'a Sources,
+}
+
+impl Session {
+    /// Resumes a session of the previous daemon. The server is already initialized; only its tools are listed.
+    pub(crate) async fn resume_handed_session(
+        inputs: SessionInputs<'_>,
+        handed: HandedSession,
+    ) -> Result<Arc<Self>, OpenError> {
+        let connector = SessionConnector::new(inputs);
+        let ServerEndpoint::Process(process) = &inputs.definition.link else {
+            handed.stop_process();
+            return Err(OpenError::Failed("it is no longer a process".into()));
+        };
+        let state = handed.state;
+        let mode = HandshakeMode::GoesOn(state.era(), Box::new(state.server));
+        let resumed = ResumedPipes {
+            unread: state.unread,
+            next: state.next,
+            modern: state.modern,
+        };
+        let in_flight = Arc::<InFlight>::default();
+        let log = (inputs.log.to_owned(), LogStamp::of(&in_flight));
+        let link = ServerLink::over_child(handed.child, resumed, process, log)?;
+        connector
+            .establish_session(link, in_flight, mode)
+            .await
+            .map_err(OpenError::from)
+    }
+
+    /// Connects to the server and performs the handshake. The error tells the user what to do.
+    pub(crate) async fn open(inputs: SessionInputs<'_>) -> Result<Arc<Self>, OpenError> {
+        let connector = SessionConnector::new(inputs);
+        let SessionInputs {
+            offer,
+            definition,
+            beside,
+            ..
+        } = inputs;
+        let remote = match &definition.link {
+            ServerEndpoint::Process(_) | ServerEndpoint::Source(_) => {
+                let transport = RemoteTransport::StreamableHttp;
+                let opened = connector.connect_over(transport).await;
+                return opened.map_err(OpenError::from);
+            }
+            ServerEndpoint::Remote(remote) => remote,
+        };
+        let mut first_error = None;
+        for transport in candidate_transports(remote, definition.era, beside) {
+            match connector.connect_over(transport).await {
+                Ok(session) => {
+                    beside.remember_transport(remote.url.expose(), transport);
+                    return Ok(session);
+                }
+                Err(error) => {
+                    let try_other = error
+                        .link
+                        .as_ref()
+                        .is_some_and(LinkError::suggests_other_transport);
+                    // The first error at this address is the most relevant one, unless a later one only asks to sign
+                    // in.
+                    if error.wants_sign_in()
+                        && first_error
+                            .as_ref()
+                            .is_some_and(|first: &ServerConnectError| !first.wants_sign_in())
+                    {
+                        first_error = None;
+                    }
+                    let problem = first_error.get_or_insert(error);
+                    if !try_other {
+                        break;
+                    }
+                    debug!(
+                        server = offer.name,
+                        ?transport,
+                        problem.problem,
+                        "transport not supported there"
+                    );
+                }
+            }
+        }
+        Err(first_error.map_or_else(|| OpenError::Failed("no transport".into()), OpenError::from))
+    }
+}
+
+/// The transports to try at an address, in order: the configured one, or the one that worked before, or streamable HTTP
+/// and then HTTP+SSE.
+fn candidate_transports(
+    remote: &RemoteServer,
+    era: Option<ProtocolEra>,
+    beside: &SlotShared,
+) -> Vec<RemoteTransport> {
+    use RemoteTransport::{Sse, StreamableHttp};
+    // HTTP+SSE exists only in the legacy era.
+    let transport = match era {
+        Some(ProtocolEra::Modern) => Some(StreamableHttp),
+        _ => remote.transport,
+    };
+    match (transport, beside.known_transport(remote.url.expose())) {
+        (Some(said), _) => vec![said],
+        (None, Some(Sse)) => vec![Sse, StreamableHttp],
+        (None, _) => vec![StreamableHttp, Sse],
+    }
+}
+
+/// Prepares the link to a remote server; sends nothing.
+fn remote_link(
+    remote: &RemoteServer,
+    transport: RemoteTransport,
+    auth: &Auth,
+) -> Result<ServerLink, OpenError> {
+    let authorization: Arc<dyn TokenProvider> = match auth.account(remote) {
+        Some(account) => Arc::new(AccountTokenProvider(account)),
+        None => Arc::new(NoTokenProvider),
+    };
+    ServerLink::prepare_remote(remote, transport, authorization)
+}
+
+/// How a session begins on a link.
+enum HandshakeMode {
+    Greet(EraKnowledge),
+    /// Another daemon initialized it in this era; the server described itself with this info.
+    GoesOn(ProtocolEra, Box<ServerPeerInfo>),
+}
+
+/// Makes the attempts to open one session.
+struct SessionConnector<'a> {
+    started: Instant,
+    inputs: SessionInputs<'a>,
+}
+
+impl<'a> SessionConnector<'a> {
+    fn new(inputs: SessionInputs<'a>) -> Self {
+        Self {
+            started: Instant::now(),
+            inputs,
+        }
+    }
+
+    /// Opens the link: a new process, a remote server over `transport`, or a source.
+    async fn open_link(
+        &self,
+        transport: RemoteTransport,
+        in_flight: &Arc<InFlight>,
+    ) -> Result<ServerLink, OpenError> {
+        let SessionInputs {
+            offer, definition, ..
+        } = self.inputs;
+        match &definition.link {
+            ServerEndpoint::Process(process) => {
+                let log = (self.inputs.log.to_owned(), LogStamp::of(in_flight));
+                ServerLink::start_process(&offer.name, process, self.inputs.launcher, log).await
+            }
+            ServerEndpoint::Remote(remote) => remote_link(remote, transport, self.inputs.auth),
+            ServerEndpoint::Source(source) => {
+                let within = definition.start_timeout;
+                let opening = self.inputs.sources.open(&offer.name, source, within);
+                Ok(ServerLink::from(opening.await?))
+            }
+        }
+    }
+
+    /// Connects in the known era, or probes for it. A server that does not survive the probe is connected to once more.
+    async fn connect_over(
+        &self,
+        transport: RemoteTransport,
+    ) -> Result<Arc<Session>, ServerConnectError> {
+        let SessionInputs {
+            offer, definition, ..
+        } = self.inputs;
+        if let Some(era) = definition.era {
+            return self.connect_in_era(era, transport).await;
+        }
+        // HTTP+SSE exists only in the legacy era, and an in-process source needs no probe.
+        let known = match (transport, &definition.link) {
+            (RemoteTransport::Sse, _) | (_, ServerEndpoint::Source(_)) => Some(ProtocolEra::Legacy),
+            (RemoteTransport::StreamableHttp, _) => offer.era(),
+        };
+        let remote = !matches!(definition.link, ServerEndpoint::Process(_));
+        let knowledge = match known {
+            Some(ProtocolEra::Modern) => {
+                let most = match remote {
+                    true => REMOTE_PROBE_TIMEOUT,
+                    false => REMEMBERED_PROBE_TIMEOUT,
+                };
+                let within = most.min(definition.start_timeout / 2);
+                EraKnowledge::Remembered { within, remote }
+            }
+            Some(era) => EraKnowledge::Era(era),
+            None if remote => EraKnowledge::NoneOfRemote,
+            None => EraKnowledge::NoneOfProcess,
+        };
+        match self.connect_once(transport, knowledge).await {
+            Err(ServerConnectError {
+                again: Some(era), ..
+            }) if transport == RemoteTransport::StreamableHttp => {
+                if known.is_none() && era == ProtocolEra::Legacy {
+                    offer.remember_era(era, "");
+                }
+                let outcome = self.connect_once(transport, EraKnowledge::Era(era)).await;
+                if outcome.is_ok()
+                    && (known, era) == (Some(ProtocolEra::Legacy), ProtocolEra::Modern)
+                {
+                    offer.remember_only_modern();
+                }
+                outcome
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Connects only in the era that the entry sets.
+    async fn connect_in_era(
+        &self,
+        era: ProtocolEra,
+        transport: RemoteTransport,
+    ) -> Result<Arc<Session>, ServerConnectError> {
+        let connected = self
+            .connect_once(transport, EraKnowledge::Chosen(era))
+            .await;
+        connected.map_err(|error| ServerConnectError {
+            problem: format!(
+                "{} (only {} is tried, as `era` in its entry says)",
+                error.problem,
+                era.revision()
+            ),
+            ..error
+        })
+    }
+
+    async fn connect_once(
+        &self,
+        transport: RemoteTransport,
+        knowledge: EraKnowledge,
+    ) -> Result<Arc<Session>, ServerConnectError> {
+        let in_flight = Arc::default();
+        let link = self.open_link(transport, &in_flight).await?;
+        self.establish_session(link, in_flight, HandshakeMode::Greet(knowledge))
+            .await
+    }
+
+    async fn establish_session(
+        &self,
+        link: ServerLink,
+        in_flight: Arc<InFlight>,
+        mode: HandshakeMode,
+    ) -> Result<Arc<Session>, ServerConnectError> {
+        let SessionInputs {
+            offer,
+            definition,
+            log,
+            beside,
+            policy,
+            ..
+        } = self.inputs;
+        let name = offer.name.as_str();
+        let ServerLink {
+            transport: link_transport,
+            endpoint,
+            last_lines,
+        } = link;
+        let (pid, transport) = (endpoint.pid(), link_transport.name());
+        let ears = NotificationRouter::new(name, in_flight, log, beside);
+        let asks = Arc::new(ServerRequests::new(
+            name,
+            Arc::clone(&ears),
+            definition,
+            policy.clone(),
+        ));
+        let handler = ClientRequestHandler {
+            asks: Arc::clone(&asks),
+        };
+        let intercepted = InterceptingTransport::new(
+            link_transport,
+            Arc::clone(&ears),
+            definition.roots == RootsSetting::Workspace,
+        );
+        let mut handshake = Box::pin(handshake_and_list_tools(
+            handler,
+            intercepted,
+            transport,
+            mode,
+        ));
+        let at_once = |end: String| match pid {
+            Some(_) => end.replacen("ended", "ended at once", 1),
+            None => end,
+        };
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut handshake => outcome,
+            end = endpoint.wait_for_end() => {
+                // The rest of its output is still being read and tells more about the reason.
+                match timeout(FINAL_OUTPUT_TIMEOUT, &mut handshake).await {
+                    Ok(Err(error)) if error.link.is_some() && pid.is_none() => Err(error),
+                    last => {
+                        let again = last.ok().and_then(Result::err).and_then(|error| error.again);
+                        Err(ServerConnectError { again, ..ServerConnectError::of(at_once(end)) })
+                    }
+                }
+            }
+            () = tokio::time::sleep(definition.start_timeout) => {
+                let limit = definition.start_timeout;
+                Err(ServerConnectError::of(format!("it was not ready within {limit:?} (start_timeout)")))
+            }
+        };
+        // This closes the process's input, which asks it to exit.
+        drop(handshake);
+        let (begun, listed) = match outcome {
+            Ok(ready) => ready,
+            Err(mut error) => {
+                // A process that exits closes its pipes a moment before its exit is reported.
+                if error.gone
+                    && let Some(end) = endpoint.recent_end_reason().await
+                {
+                    error.problem = at_once(end);
+                }
+                endpoint.stop().await;
+                error.problem = last_lines.append_last_lines(error.problem);
+                return Err(error);
+            }
+        };
+        let HandshakeOutcome { service, era, next } = begun;
+        let peer_info = service.peer().peer_info();
+        let instructions = peer_info
+            .as_ref()
+            .and_then(|info| info.instructions.as_deref());
+        let set = offer.build_tool_set(listed.tools, instructions).await;
+        let identity = peer_info.as_ref().and_then(|info| {
+            let server = info.server_info.as_ref()?;
+            Some(truncate_server_text(format!(
+                "{} {}",
+                server.name, server.version
+            )))
+        });
+        if !matches!(transport, "sse" | "source") {
+            offer.remember_era(next, identity.as_deref().unwrap_or_default());
+        }
+        let listening = (era == ProtocolEra::Modern)
+            .then(|| SubscriptionListenHandle::start(service.peer(), &ears));
+        let (parting, partings) = mpsc::channel(1);
+        let session = Arc::new_cyclic(|me| Session {
+            me: me.clone(),
+            offer: offer.clone(),
+            chosen_era: definition.era,
+            peer: service.peer().clone(),
+            era,
+            tools: ArcSwap::from_pointee(set),
+            lifetime: ListExpiry::new(listed.ttl),
+            asks,
+            listening,
+            ears,
+            health: SessionHealth::default(),
+            pid,
+            transport,
+            identity,
+            protocol: peer_info.map(|info| info.protocol_version.to_string()),
+            start_time: self.started.elapsed(),
+            calls: TaskTracker::new(),
+            shut: CancellationToken::new(),
+            leaving: CancellationToken::new(),
+            parting,
+            closing: CancellationToken::new(),
+            known: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            cause: parking_lot::Mutex::new(None),
+        });
+        info!(server = name, pid, transport, took = ?session.start_time, tools = session.tools().len(), "session open");
+        let watch = SessionWatch {
+            offer: offer.clone(),
+            last_lines,
+            listing: definition.start_timeout,
+        };
+        tokio::spawn(watch.watch_session(Arc::clone(&session), service, endpoint, partings));
+        Ok(session)
+    }
+}
+
+impl From<ServerConnectError> for OpenError {
+    fn from(error: ServerConnectError) -> Self {
+        match error.link {
+            Some(LinkError::SignIn(challenge)) => Self::SignIn(challenge),
+            _ => Self::Failed(truncate_server_text(error.problem)),
+        }
+    }
+}
+
+impl From<OpenError> for ServerConnectError {
+    fn from(error: OpenError) -> Self {
+        let problem = error.to_string();
+        let link = match error {
+            OpenError::SignIn(challenge) => Some(LinkError::SignIn(challenge)),
+            OpenError::Failed(_) => None,
+        };
+        Self {
+            link,
+            ..Self::of(problem)
+        }
+    }
+}
+
+async fn handshake_and_list_tools(
+    handler: ClientRequestHandler,
+    intercepted: InterceptingTransport<LinkTransport>,
+    transport: &'static str,
+    mode: HandshakeMode,
+) -> Result<(HandshakeOutcome, ListedTools), ServerConnectError> {
+    let begun = match mode {
+        HandshakeMode::Greet(knowledge) => {
+            perform_handshake(handler, intercepted, knowledge).await?
+        }
+        HandshakeMode::GoesOn(era, server) => {
+            let intercepted = intercepted.with_negotiated_version(&server.protocol_version);
+            resume_service(handler, intercepted, era, *server)
+        }
+    };
+    match list_tools(begun.service.peer(), transport).await {
+        Ok(listed) => Ok((begun, listed)),
+        Err(problem) => Err(ServerConnectError {
+            gone: begun.service.peer().is_transport_closed(),
+            ..ServerConnectError::of(problem)
+        }),
+    }
+}

@@ -1,0 +1,359 @@
+//! The handshake with a server: finds the era of MCP that it speaks, and starts a session in that era.
+//!
+//! A server of the modern era is probed with `server/discover`, one of the legacy era gets `initialize`. A server of
+//! unknown era is probed with a short timeout: a legacy server may answer with an error, not at all, or by closing.
+//!
+//! Invariant: at most two methods are sent before there is a session, and an answer to the first is never taken for one
+//! to the second.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::{
+        ClientRequest, ClientResult, DiscoverRequest, DiscoverRequestParams, DiscoverResult,
+        EmptyResult, ErrorCode, ErrorData, JsonRpcMessage, ProtocolVersion, RequestId,
+        RequestMetaObject, ServerPeerInfo, ServerRequest, ServerResult,
+    },
+    service::{
+        ClientInitializeError, RunningService, RxJsonRpcMessage, Service, TxJsonRpcMessage,
+        serve_client, serve_directly,
+    },
+    transport::Transport,
+};
+use serde::Deserialize;
+use tokio::time::timeout;
+use tracing::debug;
+
+use crate::{
+    link::{LinkError, raw_message},
+    server_messages::ClientRequestHandler,
+};
+use mux_catalog::ProtocolEra;
+
+/// How long a process of unknown era may take to answer the probe.
+const PROCESS_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a remote server may take to answer the probe; it normally answers at least with an error.
+pub(crate) const REMOTE_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a process that last spoke the modern era may take to answer the probe, including its start.
+pub(crate) const REMEMBERED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const NEWEST_PROTOCOL_VERSION: ProtocolVersion = ProtocolVersion::V_2026_07_28;
+/// The ids of the probe. They never clash with rmcp's, which are numbers.
+const DISCOVER_REQUEST_IDS: [&str; 2] = ["discover", "discover-again"];
+
+/// A session and the era to remember for its server.
+pub(crate) struct HandshakeOutcome {
+    pub(crate) service: RunningService<RoleClient, ClientRequestHandler>,
+    pub(crate) era: ProtocolEra,
+    /// The era for the next session.
+    pub(crate) next: ProtocolEra,
+}
+
+/// What is known of a server's era before the handshake.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum EraKnowledge {
+    Era(ProtocolEra),
+    /// The user set it: no other era is tried.
+    Chosen(ProtocolEra),
+    /// The server last spoke the modern era, but may be another version now: `within` is how long the probe waits.
+    Remembered {
+        within: Duration,
+        remote: bool,
+    },
+    NoneOfProcess,
+    /// An unanswered probe blocks the following requests there.
+    NoneOfRemote,
+}
+
+impl EraKnowledge {
+    fn is_remote(self) -> bool {
+        matches!(
+            self,
+            Self::NoneOfRemote | Self::Remembered { remote: true, .. }
+        )
+    }
+}
+
+/// Why a link to a server did not become a session.
+pub(crate) struct ServerConnectError {
+    pub(crate) problem: String,
+    /// The server closed its end.
+    pub(crate) gone: bool,
+    /// The link's error, if that was the cause.
+    pub(crate) link: Option<LinkError>,
+    /// A new connection that begins in this era may succeed.
+    pub(crate) again: Option<ProtocolEra>,
+}
+
+impl ServerConnectError {
+    pub(crate) fn of(problem: String) -> Self {
+        Self {
+            problem,
+            gone: false,
+            link: None,
+            again: None,
+        }
+    }
+
+    pub(crate) fn wants_sign_in(&self) -> bool {
+        matches!(self.link, Some(LinkError::SignIn(_)))
+    }
+
+    /// The link closed during the probe, so the legacy era is tried next unless the server was never reached.
+    fn closed(link: Option<LinkError>) -> Self {
+        let heard = match &link {
+            Some(LinkError::SignIn(_) | LinkError::Unreached(_)) => false,
+            Some(_) | None => true,
+        };
+        Self {
+            gone: true,
+            again: heard.then_some(ProtocolEra::Legacy),
+            ..Self::from_link_error(link, "it closed its pipes on `server/discover`")
+        }
+    }
+
+    fn from_link_error(link: Option<LinkError>, otherwise: &str) -> Self {
+        let problem = match &link {
+            Some(LinkError::Unreached(problem)) => problem.clone(),
+            Some(other) => other.to_string(),
+            None => otherwise.to_owned(),
+        };
+        Self {
+            link,
+            ..Self::of(problem)
+        }
+    }
+}
+
+/// Starts a session in the known era, or finds out which era the server speaks.
+pub(crate) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError> + 'static>(
+    handler: ClientRequestHandler,
+    transport: T,
+    knowledge: EraKnowledge,
+) -> Result<HandshakeOutcome, ServerConnectError> {
+    let late = Arc::<OnceLock<DiscoverResult>>::default();
+    let mut transport = LateDiscoverFilter {
+        inner: transport,
+        late: Arc::clone(&late),
+    };
+    let answer =
+        {
+            let asked = discover(&handler, &mut transport.inner);
+            match knowledge {
+                EraKnowledge::Era(ProtocolEra::Legacy)
+                | EraKnowledge::Chosen(ProtocolEra::Legacy) => Ok(Ok(None)),
+                // No own timeout: it may take as long as the start.
+                EraKnowledge::Era(ProtocolEra::Modern)
+                | EraKnowledge::Chosen(ProtocolEra::Modern) => Ok(asked.await),
+                EraKnowledge::Remembered { within, .. } => timeout(within, asked).await,
+                EraKnowledge::NoneOfProcess => timeout(PROCESS_PROBE_TIMEOUT, asked).await,
+                EraKnowledge::NoneOfRemote => timeout(REMOTE_PROBE_TIMEOUT, asked).await,
+            }
+        };
+    match answer {
+        Ok(Ok(Some(result))) if result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION) => {
+            let peer = ServerPeerInfo::from_discover_result(NEWEST_PROTOCOL_VERSION, result);
+            let service = serve_directly(handler, transport, Some(peer));
+            return Ok(HandshakeOutcome {
+                service,
+                era: ProtocolEra::Modern,
+                next: ProtocolEra::Modern,
+            });
+        }
+        Ok(Err(ClosedDuringDiscover(link))) => return Err(ServerConnectError::closed(link)),
+        Ok(Ok(_)) if knowledge == EraKnowledge::Chosen(ProtocolEra::Modern) => {
+            let problem = "it does not answer `server/discover` with 2026-07-28";
+            return Err(ServerConnectError::of(problem.into()));
+        }
+        Err(_) if knowledge.is_remote() => return Err(ServerConnectError::closed(None)),
+        Ok(Ok(_)) => {}
+        Err(_) => debug!("no answer to `server/discover`"),
+    }
+    let greeted = serve_client(handler, transport).await;
+    let speaks_newest = late
+        .get()
+        .is_some_and(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
+    let service = greeted.map_err(|error| {
+        let refused = matches!(&error, ClientInitializeError::JsonRpcError(e) if speaks_newest(e));
+        let mut unfit = connect_error(error);
+        // It may have understood the probe after all, or it was never probed.
+        let unasked = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !unfit.gone;
+        unfit.again = match knowledge {
+            _ if speaks_newest || refused || unasked => Some(ProtocolEra::Modern),
+            EraKnowledge::Remembered { .. } => Some(ProtocolEra::Legacy),
+            _ => None,
+        };
+        unfit
+    })?;
+    Ok(HandshakeOutcome {
+        service,
+        era: ProtocolEra::Legacy,
+        next: match speaks_newest {
+            true => ProtocolEra::Modern,
+            false => ProtocolEra::Legacy,
+        },
+    })
+}
+
+/// Resumes a session that another daemon started.
+pub(crate) fn resume_service<T: Transport<RoleClient, Error = LinkError> + 'static>(
+    handler: ClientRequestHandler,
+    transport: T,
+    era: ProtocolEra,
+    server: ServerPeerInfo,
+) -> HandshakeOutcome {
+    HandshakeOutcome {
+        service: serve_directly(handler, transport, Some(server)),
+        era,
+        next: era,
+    }
+}
+
+/// The server closed the connection during the probe.
+struct ClosedDuringDiscover(Option<LinkError>);
+
+/// Probes the server with `server/discover`; `None` if it does not know the method.
+async fn discover<T: Transport<RoleClient, Error = LinkError>>(
+    handler: &ClientRequestHandler,
+    transport: &mut T,
+) -> Result<Option<DiscoverResult>, ClosedDuringDiscover> {
+    let mut answer = None;
+    for id in DISCOVER_REQUEST_IDS {
+        answer = discover_once(handler, transport, id).await?;
+        // Some servers refuse the first request of an unknown client, whatever its version.
+        let again = matches!(&answer, Some(Err(error)) if speaks_newest(error));
+        if !again {
+            break;
+        }
+    }
+    Ok(answer.and_then(Result::ok))
+}
+
+/// Whether the error refuses our version and still lists it as supported.
+fn speaks_newest(error: &ErrorData) -> bool {
+    let supported = error
+        .data
+        .as_ref()
+        .and_then(|data| data["supported"].as_array());
+    error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        && supported.is_some_and(|all| {
+            all.iter()
+                .any(|version| *version == NEWEST_PROTOCOL_VERSION.as_str())
+        })
+}
+
+async fn discover_once<T: Transport<RoleClient, Error = LinkError>>(
+    handler: &ClientRequestHandler,
+    transport: &mut T,
+    id: &str,
+) -> Result<Option<Result<DiscoverResult, ErrorData>>, ClosedDuringDiscover> {
+    let we = Service::<RoleClient>::get_info(handler);
+    let mut request = DiscoverRequest::new(DiscoverRequestParams {});
+    request
+        .extensions
+        .insert(RequestMetaObject::with_client_context(
+            NEWEST_PROTOCOL_VERSION,
+            we.client_info,
+            we.capabilities,
+        ));
+    let request = ClientRequest::DiscoverRequest(request);
+    let closed = |error| ClosedDuringDiscover(Some(error));
+    transport
+        .send(JsonRpcMessage::request(
+            request,
+            RequestId::String(id.into()),
+        ))
+        .await
+        .map_err(closed)?;
+    while let Some(message) = transport.receive().await {
+        match message {
+            JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
+                return Ok(parse_discover_result(answer.result).map(Ok));
+            }
+            JsonRpcMessage::Error(error) if error.id.as_ref().is_none_or(is_discover_id) => {
+                return Ok(Some(Err(error.error)));
+            }
+            JsonRpcMessage::Request(request) => {
+                let answer = match request.request {
+                    ServerRequest::PingRequest(_) => JsonRpcMessage::response(
+                        ClientResult::EmptyResult(EmptyResult {}),
+                        request.id,
+                    ),
+                    _ => JsonRpcMessage::error(
+                        ErrorData::invalid_request("there is no session yet", None),
+                        Some(request.id),
+                    ),
+                };
+                transport.send(answer).await.map_err(closed)?;
+            }
+            // Notifications before the handshake have no receiver.
+            _ => {}
+        }
+    }
+    Err(ClosedDuringDiscover(None))
+}
+
+fn is_discover_id(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(id) if DISCOVER_REQUEST_IDS.contains(&&**id))
+}
+
+fn parse_discover_result(result: ServerResult) -> Option<DiscoverResult> {
+    match result {
+        ServerResult::DiscoverResult(result) => Some(result),
+        result => DiscoverResult::deserialize(raw_message::result_to_value(result).ok()?).ok(),
+    }
+}
+
+fn connect_error(error: ClientInitializeError) -> ServerConnectError {
+    let gone = matches!(
+        error,
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+    );
+    let otherwise = match gone {
+        true => "it closed its pipes before it had answered".into(),
+        false => format!("the handshake failed: {error}"),
+    };
+    ServerConnectError {
+        gone,
+        ..ServerConnectError::from_link_error(LinkError::of_handshake(&error), &otherwise)
+    }
+}
+
+/// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake.
+struct LateDiscoverFilter<T> {
+    inner: T,
+    late: Arc<OnceLock<DiscoverResult>>,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.inner.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            match self.inner.receive().await? {
+                JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
+                    if let Some(result) = parse_discover_result(answer.result) {
+                        // A second answer says the same.
+                        drop(self.late.set(result));
+                    }
+                }
+                JsonRpcMessage::Error(error) if error.id.as_ref().is_some_and(is_discover_id) => {}
+                message => return Some(message),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,135 @@
+//! Sessions that the previous daemon hands over, until their slots open.
+//!
+//! Invariant: the wait for an announced session is bounded; a session that is not claimed is stopped.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout_at},
+};
+
+use super::session_handover::{HandedSession, HandoverKey};
+
+/// How long a starting slot waits for an announced session.
+const INCOMING_SESSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long an arrived session waits to be claimed.
+const UNCLAIMED_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug, Default)]
+pub struct IncomingSessions(Arc<IncomingSessionsInner>);
+
+#[derive(Debug, Default)]
+struct IncomingSessionsInner {
+    places: Mutex<HashMap<HandoverKey, Option<HandedSession>>>,
+    changed: Notify,
+}
+
+impl IncomingSessions {
+    /// Sets the sessions to expect.
+    pub fn expect_sessions(&self, places: Vec<HandoverKey>) {
+        let places = places.into_iter().map(|place| (place, None));
+        *self.places() = places.collect();
+        self.0.changed.notify_waiters();
+    }
+
+    /// The session will not arrive, or not in time.
+    pub fn withdraw_session(&self, place: &HandoverKey) {
+        let mut places = self.places();
+        if places.get(place).is_some_and(Option::is_none) {
+            places.remove(place);
+        }
+        drop(places);
+        self.0.changed.notify_waiters();
+    }
+
+    /// No more sessions will arrive.
+    pub fn end_announcements(&self) {
+        self.places().retain(|_, handed| handed.is_some());
+        self.0.changed.notify_waiters();
+    }
+
+    pub(crate) fn add_arrived(&self, handed: HandedSession) {
+        let (place, id) = (handed.state.place.clone(), handed.state.id);
+        let before = self.places().insert(place.clone(), Some(handed));
+        self.0.changed.notify_waiters();
+        if let Some(before) = before.flatten() {
+            before.stop_process();
+        }
+        let this = self.clone();
+        tokio::spawn(async move {
+            sleep(UNCLAIMED_SESSION_TIMEOUT).await;
+            let is_it =
+                |handed: &Option<HandedSession>| handed.as_ref().is_some_and(|h| h.state.id == id);
+            let mut places = this.places();
+            let left = places.get(&place).is_some_and(is_it);
+            if let Some(handed) = left.then(|| places.remove(&place)).flatten().flatten() {
+                handed.stop_process();
+            }
+        });
+    }
+
+    /// The session for this slot, once it arrives; `None` if none is expected.
+    pub(crate) async fn take_arrived(&self, place: &HandoverKey) -> Option<HandedSession> {
+        let until = Instant::now() + INCOMING_SESSION_TIMEOUT;
+        loop {
+            let mut changed = std::pin::pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            {
+                let mut places = self.places();
+                if let Some(handed) = places.remove(place)? {
+                    return Some(handed);
+                }
+                places.insert(place.clone(), None);
+            }
+            if timeout_at(until, changed).await.is_err() {
+                // The next caller does not wait again.
+                self.withdraw_session(place);
+                return None;
+            }
+        }
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<HandoverKey, Option<HandedSession>>> {
+        self.0.places.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(server: &str) -> HandoverKey {
+        HandoverKey {
+            server: server.into(),
+            workspace: None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn take_arrived_waits_only_for_announced_sessions_and_times_out() {
+        let awaited = IncomingSessions::default();
+        let started = Instant::now();
+        assert!(awaited.take_arrived(&place("a")).await.is_none());
+        assert_eq!(started.elapsed(), Duration::ZERO);
+        awaited.expect_sessions(vec![place("a"), place("b")]);
+        let a = place("a");
+        let (none, ()) = tokio::join!(awaited.take_arrived(&a), async {
+            sleep(Duration::from_secs(1)).await;
+            awaited.withdraw_session(&place("a"));
+        });
+        assert!(none.is_none());
+        assert_eq!(started.elapsed(), Duration::from_secs(1));
+        assert!(awaited.take_arrived(&place("b")).await.is_none());
+        assert_eq!(
+            started.elapsed(),
+            Duration::from_secs(1) + INCOMING_SESSION_TIMEOUT
+        );
+        assert!(awaited.take_arrived(&place("b")).await.is_none());
+        assert_eq!(
+            started.elapsed(),
+            Duration::from_secs(1) + INCOMING_SESSION_TIMEOUT
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! A request in several rounds: its server answers `input_required` with questions, and gets the request again with the
+//! answers.
+//!
+//! These questions belong to their request, so they go only to the client that made it.
+//!
+//! Invariant: one request has at most [`MAX_ROUNDS`] rounds, and its clock is paused only while a client is asked. If
+//! the session ends between two rounds, the request is not restarted: the effects of the first rounds are unknown.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use futures::future::try_join_all;
+#[expect(deprecated, reason = "servers of today ask for it")]
+use rmcp::model::CreateMessageRequestParams;
+use rmcp::model::{ClientRequest, ElicitRequestParams, InputResponses};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{Session, request::RequestOptions};
+use crate::{
+    calls::{CallError, CallingClient},
+    link::raw_message,
+    server_messages::RequestRecipient,
+};
+use mux_caller::PausableClock;
+use mux_catalog::ProtocolEra;
+
+const MAX_ROUNDS: usize = 8;
+/// The maximum number of questions in one round.
+const MAX_QUESTIONS_PER_ROUND: usize = 16;
+/// The delay before the next round if the server asked no question.
+const EMPTY_ROUND_DELAY: Duration = Duration::from_millis(100);
+/// MCP's error code for sampling that the user declined.
+const SAMPLING_REJECTED_CODE: i32 = -1;
+/// MCP's error code for a call that requires the user to open a URL first.
+const URL_ELICITATION_REQUIRED: i32 = -32042;
+
+/// The answers and the state that go with the next round of a request.
+#[derive(Clone, Default)]
+pub(crate) struct InputAnswers {
+    pub(crate) responses: Option<InputResponses>,
+    pub(crate) state: Option<String>,
+}
+
+/// The time limit of one request over all its rounds.
+pub(crate) struct RoundBudget {
+    begun: Instant,
+    whole: Duration,
+    pub(crate) clock: Arc<PausableClock>,
+}
+
+impl RoundBudget {
+    pub(crate) fn of(sending: &RequestOptions<'_>) -> Self {
+        Self {
+            begun: Instant::now(),
+            whole: sending.whole,
+            clock: Arc::default(),
+        }
+    }
+
+    /// The same budget on another clock, which pauses while a client is asked.
+    pub(crate) fn with_clock(&self, clock: &Arc<PausableClock>) -> Self {
+        Self {
+            clock: Arc::clone(clock),
+            ..*self
+        }
+    }
+
+    fn remaining_time(&self) -> Duration {
+        self.whole
+            .saturating_add(self.clock.paused_for())
+            .saturating_sub(self.begun.elapsed())
+    }
+
+    /// The options with the total time limited to what remains.
+    pub(crate) fn limit_to_remaining<'a>(
+        &self,
+        sending: &RequestOptions<'a>,
+    ) -> RequestOptions<'a> {
+        RequestOptions {
+            whole: self.remaining_time(),
+            ..*sending
+        }
+    }
+
+    pub(crate) async fn wait_until_exhausted(&self) -> CallError {
+        self.clock.wait_until_elapsed(self.begun, self.whole).await;
+        CallError::TooLong(self.whole)
+    }
+
+    /// Reports the total limit in a [`CallError::TooLong`], instead of what remained.
+    pub(crate) fn with_total_limit(&self, error: CallError) -> CallError {
+        match error {
+            CallError::TooLong(_) => CallError::TooLong(self.whole),
+            error => error,
+        }
+    }
+}
+
+impl Session {
+    /// Makes the request in as many rounds as its server needs.
+    pub(crate) async fn request_in_rounds(
+        &self,
+        request: impl FnMut(InputAnswers) -> ClientRequest,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        self.detect_missing_back_channel(self.run_rounds(request, budget, sending).await)
+    }
+
+    async fn run_rounds(
+        &self,
+        mut request: impl FnMut(InputAnswers) -> ClientRequest,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        let mut given = InputAnswers::default();
+        for round in 0..=MAX_ROUNDS {
+            let asked = self
+                .request(request(given), &budget.limit_to_remaining(sending))
+                .await;
+            let result = match asked {
+                Ok(result) => raw_message::result_to_value(result)?,
+                Err(CallError::NotSent) if round > 0 => {
+                    return Err(CallError::Unknown(self.cause()));
+                }
+                Err(error) => {
+                    self.record_required_urls(&error, sending);
+                    return Err(budget.with_total_limit(error));
+                }
+            };
+            if self.era == ProtocolEra::Legacy || result["resultType"] != "input_required" {
+                return Ok(result);
+            }
+            let wanted = InputRequests::deserialize(&result).map_err(|error| {
+                CallError::Protocol(format!("its input request is malformed: {error}"))
+            })?;
+            given = InputAnswers {
+                responses: match wanted.input_requests {
+                    Some(questions) => {
+                        Some(self.answer_questions(questions, budget, sending).await?)
+                    }
+                    None => {
+                        sleep(EMPTY_ROUND_DELAY * (round as u32 + 1)).await;
+                        None
+                    }
+                },
+                state: wanted.request_state,
+            };
+        }
+        let message = format!("it asked more than {MAX_ROUNDS} times in one call");
+        Err(CallError::TooMuch(message))
+    }
+
+    /// Answers all questions, keyed by the server's names. Only the limits on questions apply.
+    pub(crate) async fn answer_questions(
+        &self,
+        questions: InputQuestions,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> Result<InputResponses, CallError> {
+        if questions.len() > MAX_QUESTIONS_PER_ROUND {
+            let count = questions.len();
+            let message =
+                format!("it asks {count} questions at once, over {MAX_QUESTIONS_PER_ROUND}");
+            return Err(CallError::TooMuch(message));
+        }
+        let asked = questions.into_iter().map(|(key, question)| async move {
+            let whom = self.recipient_for(&key, budget, sending);
+            let answer = self.answer_question(question, whom).await?;
+            Ok::<_, CallError>((key, answer))
+        });
+        Ok(try_join_all(asked).await?.into_iter().collect())
+    }
+
+    /// The caller of the request as the recipient of its questions.
+    fn recipient_for(
+        &self,
+        key: &str,
+        budget: &RoundBudget,
+        sending: &RequestOptions<'_>,
+    ) -> RequestRecipient {
+        let caller = sending.caller;
+        let party = caller.and_then(|caller| {
+            Some(CallingClient {
+                caller: Arc::clone(caller),
+                seat: sending.permit.cloned(),
+                mailbox: Arc::clone(caller.mailbox.as_ref()?),
+                clocks: vec![Arc::clone(&budget.clock), Arc::clone(&caller.clock)],
+                // An abandoned request is dropped together with its questions.
+                over: vec![CancellationToken::new()],
+            })
+        });
+        RequestRecipient {
+            party,
+            workspace: caller.and_then(|caller| caller.workspace.clone()),
+            key: Some(key.to_owned()),
+        }
+    }
+
+    async fn answer_question(
+        &self,
+        question: InputQuestion,
+        whom: RequestRecipient,
+    ) -> Result<Value, CallError> {
+        let never = CancellationToken::new();
+        let unreadable = |error: serde_json::Error| {
+            CallError::Protocol(format!("its input request is malformed: {error}"))
+        };
+        let params = question.params.unwrap_or_default();
+        match question.method.as_str() {
+            "elicitation/create" => {
+                ElicitRequestParams::deserialize(&params).map_err(unreadable)?;
+                Ok(serde_json::to_value(
+                    self.asks.elicit(whom, params, &never).await,
+                )?)
+            }
+            "sampling/createMessage" => {
+                #[expect(deprecated, reason = "servers of today ask for it")]
+                CreateMessageRequestParams::deserialize(&params).map_err(unreadable)?;
+                let sampled = self.asks.sample(whom, params, &never).await;
+                // This kind of answer cannot carry a refusal, so the call fails.
+                let sampled = sampled.map_err(|error| CallError::Refused {
+                    code: SAMPLING_REJECTED_CODE,
+                    message: error.message.into_owned(),
+                    data: error.data,
+                })?;
+                Ok(serde_json::to_value(sampled)?)
+            }
+            "roots/list" => Ok(serde_json::to_value(self.asks.roots(whom, &never).await)?),
+            other => {
+                let message = format!("it asks for {other:?}, which is not an MCP method");
+                Err(CallError::Protocol(message))
+            }
+        }
+    }
+
+    fn record_required_urls(&self, error: &CallError, sending: &RequestOptions<'_>) {
+        if let (
+            CallError::Refused {
+                code: URL_ELICITATION_REQUIRED,
+                data: Some(data),
+                ..
+            },
+            Some(caller),
+        ) = (error, sending.caller)
+        {
+            self.ears.pages.record_required(data, caller);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequests {
+    input_requests: Option<InputQuestions>,
+    request_state: Option<String>,
+}
+
+/// Questions by the server's keys.
+pub(crate) type InputQuestions = BTreeMap<String, InputQuestion>;
+
+#[derive(Deserialize)]
+pub(crate) struct InputQuestion {
+    method: String,
+    params: Option<Value>,
+}

@@ -1,0 +1,183 @@
+//! One request to a server, from sending to its answer.
+//!
+//! Invariant: a request is sent at most once, and one whose caller is gone is cancelled at the server.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use rmcp::{
+    model::{ClientRequest, GetExtensions, GetMeta, ServerResult},
+    service::{PeerRequestOptions, ServiceError},
+};
+use tokio::time::{Instant, timeout};
+
+use super::Session;
+use crate::{
+    calls::{CallError, CancelOnDrop, InFlightRequest, PermitSlot, SendState},
+    link::{FINAL_OUTPUT_TIMEOUT, LinkError},
+};
+use mux_caller::{Caller, ProgressUpdate};
+use mux_catalog::ProtocolEra;
+use mux_sources::CallLimits;
+use mux_telemetry::trace::TraceContext;
+
+const LOG_LEVEL_META_KEY: &str = "io.modelcontextprotocol/logLevel";
+
+/// The options of a request.
+#[derive(Clone, Copy)]
+pub struct RequestOptions<'a> {
+    /// The client that gets questions and notifications meanwhile; `None` for requests of the daemon itself.
+    pub caller: Option<&'a Arc<Caller>>,
+    /// Its permit among the server's calls, released as soon as a client is asked.
+    pub permit: Option<&'a Arc<PermitSlot>>,
+    /// How long it may go without progress.
+    pub within: Duration,
+    /// The total time limit, whatever progress it makes.
+    pub whole: Duration,
+    /// Receives progress updates.
+    pub progress: &'a (dyn Fn(ProgressUpdate) + Send + Sync),
+    /// The trace context of the request.
+    pub trace: Option<&'a TraceContext>,
+}
+
+impl RequestOptions<'_> {
+    /// Options without a caller: no questions and no progress.
+    pub(crate) fn without_caller(within: Duration) -> Self {
+        Self {
+            caller: None,
+            permit: None,
+            within,
+            whole: within,
+            progress: &|_| {},
+            trace: None,
+        }
+    }
+}
+
+impl Session {
+    pub(crate) async fn request(
+        &self,
+        request: impl Into<ClientRequest>,
+        sending: &RequestOptions<'_>,
+    ) -> Result<ServerResult, CallError> {
+        let _counted = self.calls.token();
+        if !self.is_open() {
+            return Err(CallError::NotSent);
+        }
+        let mut request = request.into();
+        let flight = self
+            .ears
+            .in_flight
+            .begin_request(sending.caller, sending.permit.cloned());
+        request.extensions_mut().insert(flight.in_flight_id());
+        request.extensions_mut().insert(CallLimits {
+            clock: Arc::clone(&flight.clock),
+            begun: Instant::now(),
+            within: sending.within,
+            whole: sending.whole,
+            trace: sending.trace.cloned(),
+        });
+        if self.era == ProtocolEra::Modern {
+            // Without it a modern server sends us no log messages.
+            let level = serde_json::Value::from("info");
+            request
+                .get_meta_mut()
+                .insert(LOG_LEVEL_META_KEY.into(), level);
+        }
+        if let Some(context) = sending.trace {
+            let meta = request.get_meta_mut();
+            meta.set_traceparent(context.traceparent());
+            if let Some(state) = context.tracestate() {
+                meta.set_tracestate(state);
+            }
+        }
+        let handle = self
+            .peer
+            .send_cancellable_request(request, PeerRequestOptions::no_options())
+            .await
+            .map_err(|error| match error {
+                // The request was not accepted for sending.
+                ServiceError::TransportClosed => CallError::NotSent,
+                error => self.service_call_error(error),
+            })?;
+        let guard = CancelOnDrop::new(&self.peer, &handle.id);
+        let begun = Instant::now();
+        let mut answer = pin!(handle.await_response());
+        let mut following = pin!(flight.meter.forward_progress(sending.progress));
+        let answer = tokio::select! {
+            biased;
+            answer = &mut answer => answer,
+            // rmcp notices closed pipes itself; this is for a process that exited and left them open.
+            () = self.known.cancelled() => Err(ServiceError::TransportClosed),
+            () = flight.wait_until_silent(sending.within) => {
+                return Err(CallError::TimedOut(sending.within));
+            }
+            () = flight.clock.wait_until_elapsed(begun, sending.whole) => {
+                // Both limits of a short call may pass at the same moment: without any progress it was silent.
+                return Err(match flight.meter.last_activity().is_none() && sending.within >= sending.whole {
+                    true => CallError::TimedOut(sending.whole),
+                    false => CallError::TooLong(sending.whole),
+                });
+            }
+            never = &mut following => match never {},
+        };
+        guard.disarm();
+        if let Some(last) = flight.meter.take_latest() {
+            (sending.progress)(last);
+        }
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&flight).await),
+            Err(error) => Err(self.service_call_error(error)),
+        }
+    }
+
+    fn service_call_error(&self, error: ServiceError) -> CallError {
+        match error {
+            ServiceError::McpError(error) => CallError::Refused {
+                code: error.code.0,
+                message: error.message.into_owned(),
+                data: error.data,
+            },
+            ServiceError::TransportSend(error) => self.link_call_error(LinkError::of_call(&error)),
+            ServiceError::TransportClosed if self.is_open() => {
+                CallError::Unknown("the connection was lost before the answer".into())
+            }
+            ServiceError::TransportClosed => CallError::Unknown(self.cause()),
+            other => CallError::Protocol(other.to_string()),
+        }
+    }
+
+    fn link_call_error(&self, error: LinkError) -> CallError {
+        match error {
+            // Not sent, or not processed by the server: the next session may send it.
+            error @ (LinkError::Unreached(_) | LinkError::Gone) => {
+                if self.pid.is_none() {
+                    self.set_cause(error.to_string());
+                }
+                self.shut.cancel();
+                CallError::NotSent
+            }
+            LinkError::SignIn(challenge) => CallError::SignIn(challenge),
+            LinkError::Credential { why, fix } => CallError::Credential { why, fix },
+            LinkError::Forbidden { why, fix } => CallError::Forbidden { why, fix },
+            LinkError::Unfit(text) => CallError::Unfit(text),
+            LinkError::Declined { text, .. } => CallError::Declined(text),
+            LinkError::TooMuch(text) => CallError::TooMuch(text),
+            LinkError::Lost(text) => CallError::Unknown(text),
+        }
+    }
+
+    /// The session's end may be reported before the outcome of a request on it.
+    async fn failed_after_end(&self, flight: &InFlightRequest) -> CallError {
+        // The session has ended or is about to: its cause is known a moment later.
+        _ = timeout(FINAL_OUTPUT_TIMEOUT, self.known.cancelled()).await;
+        match flight.abandon() {
+            SendState::Waiting => {
+                self.shut.cancel();
+                CallError::NotSent
+            }
+            SendState::Failed(error) => self.link_call_error(error),
+            SendState::Begun => self.service_call_error(ServiceError::TransportClosed),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Resources, resource templates and prompts of a server: their lists, and requests to read, get or complete one.
+//!
+//! Invariant: a list is fetched once in a session, until the server announces a change or the list expires. A list that
+//! does not end is an error, not a wait.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::model::{
+    ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
+    GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, SubscribeRequestParams,
+    UnsubscribeRequestParams,
+};
+#[expect(
+    deprecated,
+    reason = "sessions of today have it; the next era's listen"
+)]
+use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{
+    Session,
+    input_required::{InputAnswers, RoundBudget},
+    request::RequestOptions,
+};
+use crate::{
+    calls::CallError,
+    link::raw_message,
+    listing::{ListKind, ListPage, ListedItems, shorter_ttl},
+    sharing::SlotShared,
+};
+use mux_text::json_length;
+
+const MAX_LIST_ITEMS: usize = 10_000;
+const MAX_LIST_PAGES: usize = 500;
+/// The maximum length of one list as JSON text.
+const MAX_LIST_BYTES: usize = 16 << 20;
+/// JSON-RPC's code for an unknown method.
+const METHOD_NOT_FOUND: i32 = -32601;
+
+impl Session {
+    /// All items of this kind; empty if the server does not support the kind.
+    pub async fn list_cached(
+        &self,
+        kind: ListKind,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Arc<Vec<Value>>, CallError> {
+        let shelf = self.ears.offers.cache_for(kind);
+        shelf.get(self.fetch_list(kind, sending)).await
+    }
+
+    /// Whether the list was fetched before and has not changed since.
+    pub fn has_cached_list(&self, kind: ListKind) -> bool {
+        self.ears.offers.cache_for(kind).is_known()
+    }
+
+    /// Compares the lists of this session with those that clients know.
+    pub(crate) async fn compare_with_announced(&self, beside: &SlotShared, within: Duration) {
+        for kind in beside.announced_kinds() {
+            let list = self
+                .list_cached(kind, &RequestOptions::without_caller(within))
+                .await;
+            // The next client to request the list gets the error.
+            if let Ok(list) = list {
+                beside.announce_list(kind, Some(&list));
+            }
+        }
+    }
+
+    async fn fetch_list(
+        &self,
+        kind: ListKind,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(ListedItems, Option<Duration>), CallError> {
+        let info = self.peer.peer_info();
+        if !info.is_some_and(|info| kind.is_declared(&info.capabilities)) {
+            return Ok((ListedItems::default(), None));
+        }
+        let (begun, mut ttl) = (Instant::now(), None);
+        let (mut offers, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
+        for _ in 0..MAX_LIST_PAGES {
+            let sending = RequestOptions {
+                within: sending.within.saturating_sub(begun.elapsed()),
+                ..*sending
+            };
+            let page = match self.fetch_list_page(kind, cursor, &sending).await {
+                Ok(page) => page,
+                // A server without items need not know the method.
+                Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
+                    return Ok((Arc::new(offers), ttl));
+                }
+                Err(error) => return Err(error),
+            };
+            ttl = shorter_ttl(ttl, page.ttl);
+            let name = kind.name();
+            room = match json_length::of(&page.items, room) {
+                Some(length) => room - length,
+                None => {
+                    let message =
+                        format!("its list of {name} is longer than {MAX_LIST_BYTES} bytes");
+                    return Err(CallError::TooMuch(message));
+                }
+            };
+            offers.extend(page.items);
+            let count = offers.len();
+            if count > MAX_LIST_ITEMS {
+                return Err(CallError::TooMuch(format!(
+                    "it lists {count} {name} and more, over the limit of {MAX_LIST_ITEMS}"
+                )));
+            }
+            let Some(next) = page.next else {
+                return Ok((Arc::new(offers), ttl));
+            };
+            cursor = Some(next);
+        }
+        let name = kind.name();
+        Err(CallError::TooMuch(format!(
+            "its list of {name} has more than {MAX_LIST_PAGES} pages"
+        )))
+    }
+
+    async fn fetch_list_page(
+        &self,
+        kind: ListKind,
+        cursor: Option<String>,
+        sending: &RequestOptions<'_>,
+    ) -> Result<ListPage, CallError> {
+        let page = PaginatedRequestParams::default().with_cursor(cursor);
+        let request: ClientRequest = match kind {
+            ListKind::Resources => ListResourcesRequest::with_param(page).into(),
+            ListKind::ResourceTemplates => ListResourceTemplatesRequest::with_param(page).into(),
+            ListKind::Prompts => ListPromptsRequest::with_param(page).into(),
+        };
+        let result = raw_message::result_to_value(self.request(request, sending).await?)?;
+        ListPage::page_from_result(result, kind.page_field())
+            .ok_or_else(|| unexpected_answer(kind.method()))
+    }
+
+    /// Makes the request and returns MCP's `ReadResourceResult`, `GetPromptResult` or `CompleteResult`.
+    pub async fn request_content(
+        &self,
+        wanted: &ContentRequest,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        // Counts as in flight between rounds, like a call.
+        let _counted = self.calls.token();
+        let result = self
+            .request_in_rounds(
+                |given| wanted.to_client_request(given),
+                &RoundBudget::of(sending),
+                sending,
+            )
+            .await?;
+        let has = match wanted {
+            ContentRequest::Resource { .. } => result["contents"].is_array(),
+            ContentRequest::Prompt { .. } => result["messages"].is_array(),
+            ContentRequest::Completion(_) => result["completion"]["values"].is_array(),
+        };
+        match has {
+            true => Ok(raw_message::strip_modern_fields(result)),
+            false => Err(unexpected_answer(wanted.method())),
+        }
+    }
+
+    /// Subscribes to updates of the resource.
+    pub(crate) async fn subscribe(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        match &self.listening {
+            Some(listening) => listening.follow_resource(uri, sending.within).await,
+            None => self.subscribe_legacy(uri, sending).await,
+        }
+    }
+
+    pub(crate) async fn unsubscribe(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        match &self.listening {
+            Some(listening) => {
+                listening.unfollow_resource(uri);
+                Ok(())
+            }
+            None => self.unsubscribe_legacy(uri, sending).await,
+        }
+    }
+
+    #[expect(
+        deprecated,
+        reason = "sessions of today have it; the next era's listen"
+    )]
+    async fn subscribe_legacy(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+        self.request(request, sending).await.map(drop)
+    }
+
+    #[expect(
+        deprecated,
+        reason = "sessions of today have it; the next era's listen"
+    )]
+    async fn unsubscribe_legacy(
+        &self,
+        uri: &str,
+        sending: &RequestOptions<'_>,
+    ) -> Result<(), CallError> {
+        let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+        self.request(request, sending).await.map(drop)
+    }
+}
+
+/// A request for a resource, a prompt or a completion.
+#[derive(Clone, Debug)]
+pub enum ContentRequest {
+    Resource {
+        uri: String,
+    },
+    Prompt {
+        name: String,
+        arguments: Map<String, Value>,
+    },
+    Completion(CompleteRequestParams),
+}
+
+impl ContentRequest {
+    /// A completion request from MCP's `params`; the error says what is wrong with them.
+    pub fn completion(params: Value) -> Result<Self, String> {
+        let params = serde_json::from_value(params).map_err(|e| e.to_string())?;
+        Ok(Self::Completion(params))
+    }
+
+    fn to_client_request(&self, given: InputAnswers) -> ClientRequest {
+        let InputAnswers { responses, state } = given;
+        match self {
+            Self::Resource { uri } => {
+                let mut params = ReadResourceRequestParams::new(uri);
+                (params.input_responses, params.request_state) = (responses, state);
+                ReadResourceRequest::new(params).into()
+            }
+            Self::Prompt { name, arguments } => {
+                let mut params = GetPromptRequestParams::new(name);
+                params.arguments = Some(arguments.clone()).filter(|given| !given.is_empty());
+                (params.input_responses, params.request_state) = (responses, state);
+                GetPromptRequest::new(params).into()
+            }
+            // MCP has no further rounds for completions.
+            Self::Completion(params) => CompleteRequest::new(params.clone()).into(),
+        }
+    }
+
+    /// The arguments that policy rules see: `uri`, or `name` and `arguments`, or MCP's `ref` and `argument`.
+    pub fn policy_arguments(&self) -> Value {
+        match self {
+            Self::Resource { uri } => json!({ "uri": uri }),
+            Self::Prompt { name, arguments } => json!({ "name": name, "arguments": arguments }),
+            Self::Completion(params) => json!(params),
+        }
+    }
+
+    /// The MCP method.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Resource { .. } => "resources/read",
+            Self::Prompt { .. } => "prompts/get",
+            Self::Completion(_) => "completion/complete",
+        }
+    }
+}
+
+fn unexpected_answer(what: &str) -> CallError {
+    CallError::Protocol(format!("the answer is not a result of {what}"))
+}

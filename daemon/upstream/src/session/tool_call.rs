@@ -1,0 +1,92 @@
+//! One tool call, in the way of the session's era.
+//!
+//! Invariant: a call counts as in flight until its last request has ended.
+
+use std::time::{Duration, Instant};
+
+use rmcp::model::{CallToolRequest, CallToolRequestParams};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Session,
+    input_required::{InputAnswers, RoundBudget},
+    request::RequestOptions,
+};
+use crate::{calls::CallError, link::raw_message};
+use mux_catalog::ProtocolEra;
+
+impl Session {
+    /// Sends one call. Dropping the future cancels it at the server.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        // Counts as in flight between two of its requests, too.
+        let _counted = self.calls.token();
+        let begun = Instant::now();
+        // Time spent waiting for a user does not make the server slow.
+        let stood = || {
+            sending
+                .caller
+                .map_or(Duration::ZERO, |caller| caller.clock.paused_for())
+        };
+        let before = stood();
+        let outcome = self.call_by_era(tool, arguments, sending).await;
+        let asking = stood().saturating_sub(before);
+        self.health
+            .pace
+            .record_call_duration(tool, begun.elapsed().saturating_sub(asking));
+        let result = tool_result(outcome?)?;
+        self.health.record_answer();
+        Ok(result)
+    }
+
+    /// Calls in the way of the era: as a task, in several rounds, or in one request.
+    async fn call_by_era(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        sending: &RequestOptions<'_>,
+    ) -> Result<Value, CallError> {
+        let budget = RoundBudget::of(sending);
+        let as_task = self.era == ProtocolEra::Legacy && {
+            let tools = self.tools.load();
+            let called = tools.find(tool);
+            called.is_some_and(|tool| tool.needs_task)
+        };
+        match as_task {
+            true => self.call_as_task(tool, arguments, &budget, sending).await,
+            false => {
+                let request = |given: InputAnswers| {
+                    let mut params = CallToolRequestParams::new(tool.to_owned());
+                    params.arguments = Some(arguments.clone());
+                    params.input_responses = given.responses;
+                    params.request_state = given.state;
+                    CallToolRequest::new(params).into()
+                };
+                let result = self.request_in_rounds(request, &budget, sending).await?;
+                match self.era == ProtocolEra::Modern && result["resultType"] == "task" {
+                    true => self.follow_task(&result, &budget, sending).await,
+                    false => Ok(result),
+                }
+            }
+        }
+    }
+}
+
+/// Checks a tool result: `content` may be missing if another member is present.
+fn tool_result(result: Value) -> Result<Value, CallError> {
+    let mut result = raw_message::strip_modern_fields(result);
+    let is_one = ["content", "structuredContent", "isError"]
+        .iter()
+        .any(|name| result.get(name).is_some());
+    if is_one && result.get("content").is_none() {
+        result["content"] = json!([]);
+    }
+    match is_one && result["content"].is_array() {
+        true => Ok(result),
+        false => Err(CallError::Protocol("it sent an invalid tool result".into())),
+    }
+}

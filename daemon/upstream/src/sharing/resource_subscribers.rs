@@ -1,0 +1,264 @@
+//! The clients that are notified when a resource of one slot changes.
+//!
+//! Invariant: a resource is listed here as long as a client follows it, whatever happens to the session.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use mux_caller::{ClientNotice, Mailbox};
+
+/// The maximum number of resources that one connection may follow in one slot.
+const MAX_FOLLOWED_RESOURCES: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct ResourceSubscribers(Mutex<BTreeMap<String, Vec<ResourceSubscriber>>>);
+
+#[derive(Debug)]
+struct ResourceSubscriber {
+    mailbox: Arc<Mailbox>,
+    workspace: Option<PathBuf>,
+}
+
+/// A subscriber that moves to another slot.
+pub(crate) struct MovedSubscriber {
+    uri: String,
+    mailbox: Arc<Mailbox>,
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+/// The result of adding a subscriber.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum SubscriberAdded {
+    /// It is the first for this resource, so the server must be subscribed.
+    First,
+    /// The resource has other subscribers, or this one was already listed.
+    Another,
+    TooMany,
+}
+
+impl ResourceSubscribers {
+    pub(crate) fn add_subscriber(
+        &self,
+        uri: &str,
+        mailbox: &Arc<Mailbox>,
+        workspace: Option<&Path>,
+    ) -> SubscriberAdded {
+        let mut all = self.all();
+        let is_it = |other: &ResourceSubscriber| other.mailbox.connection() == mailbox.connection();
+        let own = all.values().flatten().filter(|other| is_it(other)).count();
+        let those = all.entry(uri.to_owned()).or_default();
+        if those.iter().any(is_it) {
+            return SubscriberAdded::Another;
+        }
+        let first = those.is_empty();
+        if own >= MAX_FOLLOWED_RESOURCES {
+            if first {
+                all.remove(uri);
+            }
+            return SubscriberAdded::TooMany;
+        }
+        those.push(ResourceSubscriber {
+            mailbox: Arc::clone(mailbox),
+            workspace: workspace.map(Path::to_owned),
+        });
+        match first {
+            true => SubscriberAdded::First,
+            false => SubscriberAdded::Another,
+        }
+    }
+
+    /// Removes a subscriber; returns whether it was the last one.
+    pub(crate) fn remove_subscriber(&self, uri: &str, connection: u64) -> bool {
+        let mut all = self.all();
+        let Some(those) = all.get_mut(uri) else {
+            return false;
+        };
+        let before = those.len();
+        those.retain(|it| it.mailbox.connection() != connection);
+        let left = those.is_empty() && before > 0;
+        if left {
+            all.remove(uri);
+        }
+        left
+    }
+
+    /// The resources that a connection follows.
+    pub(crate) fn followed_by(&self, connection: u64) -> Vec<String> {
+        let all = self.all();
+        all.iter()
+            .filter(|(_, those)| those.iter().any(|it| it.mailbox.connection() == connection))
+            .map(|(uri, _)| uri.clone())
+            .collect()
+    }
+
+    pub(crate) fn has_subscriber(&self, uri: &str, connection: u64) -> bool {
+        let all = self.all();
+        let those = all.get(uri);
+        those.is_some_and(|those| {
+            let mut those = those.iter();
+            those.any(|it| it.mailbox.connection() == connection)
+        })
+    }
+
+    /// Whether any resource is followed.
+    pub(crate) fn has_subscribers(&self) -> bool {
+        !self.all().is_empty()
+    }
+
+    /// Removes all subscriptions of a connection that has ended.
+    pub(crate) fn forget(&self, connection: u64) {
+        self.all().retain(|_, those| {
+            those.retain(|it| it.mailbox.connection() != connection);
+            !those.is_empty()
+        });
+    }
+
+    /// Keeps the subscribers of this workspace and returns the others.
+    pub(crate) fn split_off_other_workspaces(&self, workspace: &Path) -> Vec<MovedSubscriber> {
+        let mut others = Vec::new();
+        self.all().retain(|uri, those| {
+            let is_other = |it: &mut ResourceSubscriber| it.workspace.as_deref() != Some(workspace);
+            others.extend(those.extract_if(.., is_other).map(|it| MovedSubscriber {
+                uri: uri.clone(),
+                mailbox: it.mailbox,
+                workspace: it.workspace,
+            }));
+            !those.is_empty()
+        });
+        others
+    }
+
+    pub(crate) fn add_moved_subscriber(&self, other: MovedSubscriber) {
+        // The limit held where it comes from, too.
+        _ = self.add_subscriber(&other.uri, &other.mailbox, other.workspace.as_deref());
+    }
+
+    pub(crate) fn uris(&self) -> Vec<String> {
+        self.all().keys().cloned().collect()
+    }
+
+    pub(crate) fn notify_subscribers(&self, server: &str, uri: &str) {
+        let all = self.all();
+        let those = all.iter().filter(|(wanted, _)| covers_uri(wanted, uri));
+        for it in those.flat_map(|(_, those)| those) {
+            it.mailbox.push_notice(ClientNotice::ResourceUpdated {
+                server: server.to_owned(),
+                uri: uri.to_owned(),
+            });
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Vec<ResourceSubscriber>>> {
+        self.0.lock()
+    }
+}
+
+/// Whether an update of `uri` concerns a subscription to `wanted`: a server may report a part of it.
+fn covers_uri(wanted: &str, uri: &str) -> bool {
+    match uri.strip_prefix(wanted) {
+        Some(rest) => rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '#', '?']),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mux_caller::ListChangeNotifier;
+
+    #[test]
+    fn update_of_a_part_covers_the_subscribed_resource() {
+        for (wanted, uri, covered) in [
+            ("a://x", "a://x", true),
+            ("a://x", "a://x/y", true),
+            ("a://x/", "a://x/y", true),
+            ("a://x", "a://xy", false),
+            ("a://x/y", "a://x", false),
+        ] {
+            assert_eq!(covers_uri(wanted, uri), covered, "{wanted} {uri}");
+        }
+    }
+
+    #[test]
+    fn first_and_last_subscriber_are_reported() {
+        let (news, all) = (
+            ListChangeNotifier::default(),
+            ResourceSubscribers::default(),
+        );
+        let (one, two) = (
+            Mailbox::new(1, Arc::default(), &news),
+            Mailbox::new(2, Arc::default(), &news),
+        );
+        assert_eq!(all.add_subscriber("a", &one, None), SubscriberAdded::First);
+        assert_eq!(
+            all.add_subscriber("a", &one, None),
+            SubscriberAdded::Another
+        );
+        assert_eq!(
+            all.add_subscriber("a", &two, None),
+            SubscriberAdded::Another
+        );
+        assert!(!all.remove_subscriber("a", 1));
+        assert!(!all.remove_subscriber("a", 1));
+        assert!(all.remove_subscriber("a", 2));
+        assert!(!all.remove_subscriber("a", 2));
+        assert!(all.uris().is_empty());
+    }
+
+    #[test]
+    fn subscribers_of_other_workspaces_are_split_off() {
+        let (news, all, there) = (
+            ListChangeNotifier::default(),
+            ResourceSubscribers::default(),
+            ResourceSubscribers::default(),
+        );
+        let (here, other) = (Path::new("/here"), Path::new("/there"));
+        let (one, two) = (
+            Mailbox::new(1, Arc::default(), &news),
+            Mailbox::new(2, Arc::default(), &news),
+        );
+        for (uri, mailbox, workspace) in [
+            ("a", &one, Some(here)),
+            ("a", &two, Some(other)),
+            ("b", &two, Some(other)),
+        ] {
+            all.add_subscriber(uri, mailbox, workspace);
+        }
+        for parted in all.split_off_other_workspaces(here) {
+            assert_eq!(parted.workspace.as_deref(), Some(other));
+            there.add_moved_subscriber(parted);
+        }
+        assert!(all.has_subscriber("a", 1) && !all.has_subscriber("a", 2));
+        assert_eq!(
+            (all.uris(), there.followed_by(2)),
+            (vec!["a".into()], vec!["a".to_owned(), "b".into()])
+        );
+    }
+
+    #[test]
+    fn followed_resources_per_connection_are_limited() {
+        let (all, one) = (
+            ResourceSubscribers::default(),
+            Mailbox::new(1, Arc::default(), &ListChangeNotifier::default()),
+        );
+        for n in 0..MAX_FOLLOWED_RESOURCES {
+            assert_eq!(
+                all.add_subscriber(&n.to_string(), &one, None),
+                SubscriberAdded::First
+            );
+        }
+        assert_eq!(
+            all.add_subscriber("more", &one, None),
+            SubscriberAdded::TooMany
+        );
+        assert_eq!(
+            (all.uris().len(), all.followed_by(1).len()),
+            (MAX_FOLLOWED_RESOURCES, MAX_FOLLOWED_RESOURCES)
+        );
+    }
+}

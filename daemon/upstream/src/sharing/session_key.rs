@@ -1,0 +1,64 @@
+//! The key of a session, and the identity of a caller.
+//!
+//! Invariant: every property of a caller that may affect what a session does is part of the key: only callers with the
+//! same key may share a process.
+
+use std::{fmt, path::PathBuf};
+
+use mux_caller::{CallCause, Caller};
+use mux_settings::ShareMode;
+
+/// The owner of a session.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(crate) enum SessionKey {
+    /// All callers that have no more specific key.
+    User,
+    Workspace(PathBuf),
+    /// A connection, by its number.
+    Client(u64),
+    Run(String),
+}
+
+/// The properties of a caller that select its session.
+#[derive(Clone, Debug, Default)]
+pub struct CallerIdentity {
+    pub workspace: Option<PathBuf>,
+    pub connection: Option<u64>,
+    pub run: Option<String>,
+}
+
+impl CallerIdentity {
+    pub fn of(caller: &Caller) -> Self {
+        let run = match &caller.cause {
+            CallCause::Run(run) => Some(run.clone()),
+            CallCause::Call(_) => None,
+        };
+        Self {
+            // A relative path has no known base.
+            workspace: caller.workspace.clone().filter(|dir| dir.is_absolute()),
+            connection: caller.connection(),
+            run,
+        }
+    }
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User => f.write_str("all other callers"),
+            Self::Workspace(workspace) => workspace.display().fmt(f),
+            Self::Client(number) => write!(f, "client {number}"),
+            Self::Run(run) => write!(f, "run {run}"),
+        }
+    }
+}
+
+/// The value of `share` in the configuration.
+pub(crate) fn share_name(share: ShareMode) -> &'static str {
+    match share {
+        ShareMode::User => "user",
+        ShareMode::Workspace => "workspace",
+        ShareMode::Client => "client",
+        ShareMode::Run => "run",
+    }
+}

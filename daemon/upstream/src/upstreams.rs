@@ -1,0 +1,266 @@
+//! All configured servers.
+//!
+//! Invariant: a new configuration replaces only the servers whose definition has changed.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use futures::future::join_all;
+use mux_typegen::names::spell;
+use mux_wire::{Fault, FaultKind};
+use parking_lot::RwLock;
+
+use crate::{
+    server::{OutgoingSession, Server, ServerContext},
+    server_messages::ServerRequestPolicy,
+    session::HandedSession,
+};
+use mux_auth::Auth;
+use mux_caller::{ListChangeNotifier, ListChanges};
+use mux_catalog::{Catalog, KnownServer, Scope, pins::Pins};
+use mux_settings::{DescriptionLocation, ServerEndpoint, ServerSettings};
+use mux_sources::Sources;
+use mux_telemetry::metrics::Metrics;
+use mux_text::did_you_mean::nearest_few;
+
+/// All configured servers.
+#[derive(Debug)]
+pub struct Upstreams {
+    surroundings: ServerContext,
+    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+    /// Set when eager sessions are left to another daemon.
+    leaving: AtomicBool,
+}
+
+/// The changes of the servers by a new configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerChanges {
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub changed: Vec<String>,
+    pub unchanged: Vec<String>,
+}
+
+impl Upstreams {
+    pub fn new(surroundings: ServerContext) -> Self {
+        Self {
+            surroundings,
+            servers: RwLock::default(),
+            leaving: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on sessions are opened only for callers.
+    pub fn disable_eager_start(&self) {
+        self.leaving.store(true, Ordering::Relaxed);
+    }
+
+    /// Applies a configuration. Servers with an unchanged definition keep their sessions; calls in flight on the others
+    /// finish on the old session, and their resource subscriptions continue.
+    pub fn apply(&self, settings: &BTreeMap<String, ServerSettings>) -> ServerChanges {
+        let mut changes = ServerChanges::default();
+        let mut servers = self.servers.write();
+        servers.retain(|name, server| {
+            let kept = settings.contains_key(name);
+            if !kept {
+                changes.removed.push(name.clone());
+                server.retire();
+            }
+            kept
+        });
+        for (name, wanted) in settings {
+            let before = servers.get(name);
+            match before {
+                Some(server) if server.definition() == &wanted.definition => {
+                    changes.unchanged.push(name.clone());
+                    continue;
+                }
+                Some(server) => {
+                    server.retire();
+                    changes.changed.push(name.clone());
+                }
+                None => changes.added.push(name.clone()),
+            }
+            let server = Server::new(wanted.clone(), &self.surroundings, before.map(|b| &**b));
+            if !self.leaving.load(Ordering::Relaxed) {
+                server.open_if_eager();
+            }
+            servers.insert(name.clone(), server);
+        }
+        drop(servers);
+        self.surroundings.catalog.notify_changed();
+        let same = ServerChanges {
+            unchanged: changes.unchanged.clone(),
+            ..ServerChanges::default()
+        };
+        if changes != same {
+            self.surroundings.news.notify_changed(ListChanges::ALL);
+        }
+        changes
+    }
+
+    /// Sets the policy for servers' requests to clients. Until then, none is allowed.
+    pub fn set_request_policy(&self, policy: Weak<dyn ServerRequestPolicy>) {
+        // There is one gateway in a daemon.
+        self.surroundings.requests.get_or_init(|| policy);
+    }
+
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.surroundings.catalog
+    }
+
+    pub fn pins(&self) -> &Arc<Pins> {
+        &self.surroundings.pins
+    }
+
+    pub fn auth(&self) -> &Arc<Auth> {
+        &self.surroundings.auth
+    }
+
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.surroundings.metrics
+    }
+
+    pub fn sources(&self) -> &Sources {
+        &self.surroundings.sources
+    }
+
+    /// The local description files of sources, each with its server.
+    pub fn description_files(&self) -> Vec<(PathBuf, Arc<Server>)> {
+        let servers = self.read_servers();
+        let files = servers.values().filter_map(|server| {
+            let ServerEndpoint::Source(source) = &server.definition().as_ref().ok()?.link else {
+                return None;
+            };
+            match source.description.as_ref()? {
+                DescriptionLocation::File(path) => Some((path.clone(), Arc::clone(server))),
+                DescriptionLocation::Url(_) => None,
+            }
+        });
+        files.collect()
+    }
+
+    pub fn news(&self) -> &ListChangeNotifier {
+        &self.surroundings.news
+    }
+
+    /// Handles the end of a connection: drops its resource subscriptions and its own sessions.
+    pub fn connection_over(&self, connection: u64) {
+        for server in self.read_servers().values() {
+            server.forget(connection);
+        }
+    }
+
+    /// Handles the end of a run: drops its own sessions.
+    pub fn end_run(&self, run: &str) {
+        for server in self.read_servers().values() {
+            server.run_ended(run);
+        }
+    }
+
+    /// The sessions that can be handed over to another daemon.
+    pub fn outgoing_sessions(&self) -> Vec<OutgoingSession> {
+        self.all()
+            .iter()
+            .flat_map(|server| server.handover_candidates())
+            .collect()
+    }
+
+    /// Receives a session of the previous daemon. If no slot claims it, it is stopped.
+    pub fn receive_session(&self, handed: HandedSession) {
+        let servers = self.all();
+        let mut servers = servers.iter();
+        match servers.find(|server| server.has_identity(&handed.state.place.server)) {
+            Some(server) => server.adopt_handed(handed),
+            // It may belong to a project that no client has opened yet.
+            None => self.surroundings.awaited.add_arrived(handed),
+        }
+    }
+
+    /// Sets how many servers may start at the same time.
+    pub fn set_start_limit(&self, count: usize) {
+        self.surroundings.starts.set_limit(count);
+    }
+
+    /// Every server that is visible in the scope, with its known tools.
+    pub fn known_visible(&self, scope: &Scope) -> Vec<KnownServer> {
+        let seen = self.visible_servers(scope);
+        scope.visible_servers(seen.iter().map(|server| server.known_tools()).collect())
+    }
+
+    pub fn all(&self) -> Vec<Arc<Server>> {
+        self.read_servers().values().cloned().collect()
+    }
+
+    /// The servers that are visible in the scope, by name.
+    pub fn visible_servers(&self, scope: &Scope) -> Vec<Arc<Server>> {
+        let servers = self.read_servers();
+        let mut seen: Vec<_> = servers.values().filter(|s| is_visible(s, scope)).collect();
+        seen.sort_by(|a, b| a.name().cmp(b.name()));
+        seen.into_iter().cloned().collect()
+    }
+
+    /// Finds a server by its name or by its spelling in programs.
+    pub fn find(&self, name: &str) -> Result<Arc<Server>, Fault> {
+        self.find_visible(name, &Scope::default())
+    }
+
+    /// Finds a server that is visible in the scope; any other one counts as missing.
+    pub fn find_visible(&self, name: &str, scope: &Scope) -> Result<Arc<Server>, Fault> {
+        {
+            let servers = self.read_servers();
+            let of_project = || {
+                let root = Some(Arc::clone(&scope.project()?.root));
+                servers.get(&mux_settings::key(name, root.as_deref()))
+            };
+            let spelled = || {
+                let mut all = servers.values();
+                all.find(|server| spell(server.name()) == name && is_visible(server, scope))
+            };
+            let exact = servers.get(name).or_else(of_project);
+            let exact = exact.filter(|server| is_visible(server, scope));
+            if let Some(server) = exact.or_else(spelled) {
+                return Ok(Arc::clone(server));
+            }
+        }
+        let seen = self.visible_servers(scope);
+        let known: Vec<&str> = seen.iter().map(|server| server.name()).collect();
+        let fault = Fault::new(FaultKind::NotFound, format!("there is no server `{name}`"));
+        if let Some(hint) = scope
+            .project()
+            .and_then(|project| project.withheld_server_hint(name))
+        {
+            return Err(fault.hint(hint));
+        }
+        Err(
+            match nearest_few(name, known.iter().copied(), 3).as_slice() {
+                [] if known.is_empty() => fault.hints(
+                    "no server is configured; see `mux servers`, and `mux status` if there should be one",
+                    "no server is configured: the user can add one with `mux servers add`",
+                ),
+                [] => fault.hint(format!("known servers: {}", known.join(", "))),
+                near => fault.hint(format!("did you mean `{}`?", near.join("` or `"))),
+            },
+        )
+    }
+
+    /// Ends every session and waits until the processes are gone.
+    pub async fn close(&self) {
+        let servers = std::mem::take(&mut *self.servers.write());
+        join_all(servers.values().map(|server| server.close())).await;
+    }
+
+    fn read_servers(&self) -> parking_lot::RwLockReadGuard<'_, BTreeMap<String, Arc<Server>>> {
+        self.servers.read()
+    }
+}
+
+fn is_visible(server: &Server, scope: &Scope) -> bool {
+    scope.sees_project(server.project()) && !scope.hides_server(server.name())
+}
