@@ -43,7 +43,6 @@ mod upgrade;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
-use clap::CommandFactory;
 use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
@@ -51,7 +50,7 @@ use tarpc::client::RpcError;
 pub(crate) use self::about::version_report;
 use crate::{
     args::{MuxCli, MuxCommand},
-    exit,
+    completion, exit,
     render::{self, ProgramListing},
 };
 
@@ -137,14 +136,14 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
         MuxCommand::Service(args) => service::service(args, json).await,
         MuxCommand::Man { dir } => man::man(&dir, json),
         MuxCommand::Completions { shell } => {
-            render::completions(shell, &mut MuxCli::command(), json);
-            Ok(ExitCode::SUCCESS)
+            let script = completion::registration_script(shell);
+            Ok(render::completion_script(shell, &script, json))
         }
     }
 }
 
 /// The daemon's directories, resolved from this process's environment.
-fn resolve_dirs() -> Result<Dirs, CommandFailure> {
+pub(crate) fn resolve_dirs() -> Result<Dirs, CommandFailure> {
     let home = env_path(variables::HOME);
     Dirs::resolve(home.as_deref()).map_err(|e| ConnectError::from(e).into())
 }
@@ -197,7 +196,7 @@ async fn wait_for_ctrl_c() {
     }
 }
 
-fn client_identity() -> ClientIdentity {
+pub(crate) fn client_identity() -> ClientIdentity {
     #[expect(
         clippy::disallowed_methods,
         reason = "the workspace is where the user stands"
@@ -213,7 +212,7 @@ fn client_identity() -> ClientIdentity {
     clippy::disallowed_methods,
     reason = "the one place where the command reads its environment"
 )]
-fn env_path(name: &str) -> Option<PathBuf> {
+pub(crate) fn env_path(name: &str) -> Option<PathBuf> {
     env::var_os(name)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)

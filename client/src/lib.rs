@@ -32,7 +32,10 @@
 //!   `--version`, `commands/import` imports the servers of agents, `commands/install` adds `mux mcp` to the agents'
 //!   files, `commands/setup` installs TypeScript's compiler after verifying the checksum, `commands/approver` asks for
 //!   approvals at the terminal. Read-only commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start a daemon.
-//! - `render` is the only code that prints; `exit` maps error kinds to exit codes.
+//! - `render` is the only code that prints, and `render/table` lays out all tables; `exit` maps error kinds to exit
+//!   codes.
+//! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,
+//!   the tools of the last lists; `signature` finds the arguments of a tool.
 //! - `agents` edits other programs' files: `document` adds an entry to the text or removes it, `door` is our own
 //!   entry, `file` replaces a file atomically and keeps a backup, `json` and `toml` edit their formats and keep
 //!   comments; `endings`, `layout` and `blocks` keep line endings and layout; `places` has the paths of the files,

@@ -4,6 +4,7 @@ mod agents;
 mod args;
 mod came_before;
 mod commands;
+mod completion;
 mod exit;
 mod exposition;
 mod log_line;
@@ -19,6 +20,9 @@ use std::{env, process::ExitCode};
 use clap::{Parser, error::ErrorKind};
 
 fn main() -> ExitCode {
+    if let Some(candidates) = completion::answer() {
+        return render::output_exit_code(render::print_data(&candidates));
+    }
     let args = match args::MuxCli::try_parse() {
         Ok(args) => args,
         Err(error) => return handle_clap_error(&error),

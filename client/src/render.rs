@@ -32,6 +32,7 @@ mod sources;
 mod status;
 mod stored;
 mod style;
+mod table;
 mod terminal;
 mod top;
 mod ui;
@@ -300,15 +301,19 @@ pub(crate) fn upgraded(before: u32, upgraded: &Upgraded, json: bool) {
     }
 }
 
-pub(crate) fn completions(shell: Shell, command: &mut clap::Command, json: bool) {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, command, "mux", &mut script);
-    let script = String::from_utf8_lossy(&script);
+/// Prints the script with which a shell completes `mux`.
+pub(crate) fn completion_script(shell: Shell, script: &str, json: bool) -> ExitCode {
     if json {
         print_document(&json!({ "shell": shell.to_string(), "script": script }));
     } else {
-        text(&script);
+        text(script);
     }
+    ExitCode::SUCCESS
+}
+
+/// At most `most` characters of a foreign text on one line, for what is printed elsewhere.
+pub(crate) fn short_line(text: &str, most: usize) -> String {
+    style::one_line(text, most)
 }
 
 /// The JSON document of a failed command.

@@ -125,6 +125,7 @@ mod tests {
             calls: 0,
             calls_ended: 0,
             calls_failed: 0,
+            approvals: 0,
             error: None,
             events: 7,
         };

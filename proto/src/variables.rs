@@ -16,6 +16,9 @@ pub const DAEMON: &str = "MUX_DAEMON";
 /// The `mux-worker` program, if it is not in the directory of `muxd`.
 pub const WORKER: &str = "MUX_WORKER";
 
+/// Set by the script of `mux completions`: the shell for which `mux -- WORD…` prints candidates for the last word.
+pub const COMPLETE: &str = "MUX_COMPLETE";
+
 /// The W3C trace context of the caller of `mux run`, `mux call` or `mux program`.
 pub const TRACEPARENT: &str = "TRACEPARENT";
 pub const TRACESTATE: &str = "TRACESTATE";

@@ -3,6 +3,7 @@
 use std::{io::Read, time::Duration};
 
 use mux_proto::{CallRequest, Held, JsonText, transport};
+use mux_typegen::names::program_path;
 use serde_json::Value;
 
 use super::{
@@ -47,7 +48,8 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         traceparent,
         tracestate,
     };
-    let waiting = render::SpinnerGuard::begin(&format!("calling {}", request.path), json);
+    let waiting =
+        render::SpinnerGuard::begin(&format!("calling {}", program_path(&request.path)), json);
     let approver = Approver::for_call(json, takes_stdin, &waiting);
     let answer = request_with_retry(async |session| {
         approver.announce_approver(session).await;

@@ -34,6 +34,7 @@ pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResul
     let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
+        name: source::file_name(&args.source),
         language: Language::Json,
         input: input.into(),
         traceparent,

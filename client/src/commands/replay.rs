@@ -46,7 +46,9 @@ pub(super) async fn replay(args: args::ReplayArgs, json: bool) -> CommandResult 
         name: "program".into(),
         text: recording.program.source,
     };
+    let name = args.file.file_name();
     let request = RunRequest {
+        name: name.map(|name| name.to_string_lossy().into_owned()),
         replay: Some(value),
         ..RunRequest::default()
     };

@@ -35,6 +35,7 @@ pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
     let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
+        name: source::file_name(&args.source),
         input: input.into(),
         traceparent,
         tracestate,

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use mux_client::{Session, ValuePages, rpc_error, within_seconds};
 use mux_proto::{
-    Event, EventKind, EventsRequest, Kind, Outcome as RunOutcome, ReadRequest, RunInfo, RunState,
-    RunsRequest,
+    Event, EventKind, EventsRequest, Kind, Outcome as RunOutcome, ReadRequest, RunInfo, RunList,
+    RunState, RunsRequest,
 };
 
 use super::{
@@ -26,10 +26,20 @@ pub(super) async fn runs(args: args::RunsArgs, json: bool) -> CommandResult {
         RunsCommand::Read(_) => connect_or_start().await?,
         _ => match connect_if_running().await? {
             Some(session) => session,
-            None => {
-                render::not_running(&resolve_dirs()?.socket(), json);
-                return Ok(ExitCode::from(3));
-            }
+            // Without a daemon there are no runs, which is a list like any other.
+            None => match command {
+                RunsCommand::List(args) => {
+                    let none = RunList {
+                        runs: Vec::new(),
+                        total: 0,
+                    };
+                    return Ok(render::runs(&none, args.running, json));
+                }
+                _ => {
+                    render::not_running(&resolve_dirs()?.socket(), json);
+                    return Ok(ExitCode::from(3));
+                }
+            },
         },
     };
     match command {

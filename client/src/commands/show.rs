@@ -4,8 +4,10 @@ use std::{process::ExitCode, time::Duration};
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
-    DescribeRequest, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest, transport,
+    DescribeRequest, Error, Kind, SearchRequest, ToolInfo, ToolList, ToolsRequest, TypesRequest,
+    transport,
 };
+use mux_typegen::names::spell;
 
 use super::{
     CommandFailure, CommandResult, connect_if_running, connect_or_start, login, logs, pins,
@@ -13,7 +15,7 @@ use super::{
 };
 use crate::{
     args::{self, ServersCommand},
-    render,
+    completion, render,
 };
 
 /// The timeout of requests for which every server may have to be started.
@@ -42,10 +44,21 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
     waiting.end();
     let mut list = answer?.map_err(CommandFailure::from)?;
     if query.is_empty() {
-        return Ok(render::tools(&list, json));
+        completion::remember_list(&resolve_dirs()?, &list, args.server.as_deref());
+        let is_empty = list.total == 0 && list.missing.is_empty() && !json;
+        let no_servers = is_empty && server_names(&session).await?.is_empty();
+        return Ok(render::tools(&list, no_servers, json));
     }
     let words = args.query.clone();
+    let is_name = args.server.is_none() && args.cursor.is_none();
     let next = search_tools(&session, &mut list, query, args).await?;
+    completion::remember_found(&resolve_dirs()?, &list.tools);
+    if let [word] = words.as_slice()
+        && is_name
+        && let Some(error) = unknown_name(&session, word, &list).await?
+    {
+        return Err(error.into());
+    }
     if !json && let Some(tool) = list.tools.iter().find(|tool| is_full_name(tool, &words)) {
         let request = TypesRequest {
             paths: vec![tool.path.clone()],
@@ -103,6 +116,50 @@ async fn search_tools(
             .collect();
     }
     Ok(page.next)
+}
+
+/// The error for a word that is a path without a tool, or that matches nothing.
+async fn unknown_name(
+    session: &Session,
+    word: &str,
+    found: &ToolList,
+) -> Result<Option<Error>, CommandFailure> {
+    let is_path = match word.split_once('.') {
+        Some((head, _)) => {
+            let names = server_names(session).await?;
+            names.iter().any(|name| spell(name) == spell(head))
+        }
+        None => false,
+    };
+    if !is_path && found.total > 0 {
+        return Ok(None);
+    }
+    if let Some(missing) = found.missing.iter().find(|missing| missing.server == word) {
+        return Ok(Some(missing.error.clone()));
+    }
+    let request = DescribeRequest {
+        paths: vec![word.to_owned()],
+        ..DescribeRequest::default()
+    };
+    let described = session
+        .client
+        .describe(transport::within(SERVER_START_TIMEOUT), request)
+        .await?
+        .map_err(CommandFailure::from)?;
+    let error = described.missing.into_iter().next();
+    Ok(error.map(|error| match error.kind {
+        Kind::NotFound if !word.contains('.') => Error {
+            message: format!("there is no server or tool `{word}`"),
+            ..error
+        },
+        _ => error,
+    }))
+}
+
+async fn server_names(session: &Session) -> Result<Vec<String>, CommandFailure> {
+    let servers = session.client.servers(within_seconds(10)).await?;
+    let servers = servers.map_err(CommandFailure::from)?;
+    Ok(servers.into_iter().map(|server| server.name).collect())
 }
 
 /// Whether the query is the full name of this tool.

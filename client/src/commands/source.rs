@@ -49,6 +49,15 @@ pub(super) fn read_source(
     }
 }
 
+/// The name of the program's file; `None` if it is not in a file.
+pub(super) fn file_name(args: &args::SourceArgs) -> Option<String> {
+    let file = args
+        .file
+        .as_deref()
+        .filter(|file| *file != Path::new("-"))?;
+    Some(file.file_name()?.to_string_lossy().into_owned())
+}
+
 fn read_limited(source: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(MAX_SOURCE_BYTES + 1).read_to_end(&mut bytes)?;

@@ -9,13 +9,13 @@ use mux_proto::{
     ApprovalAsked, ApprovalEnding, ApprovalInfo, ApprovalList, ApprovalOver, ApprovalState,
     Decided, Decision, Error, GrantInfo,
 };
+use mux_typegen::names::program_path;
 
 use super::{
-    amounts,
-    lists::{borderless_table, table_text},
-    print_document, print_json_line,
+    amounts, print_document, print_json_line,
     runs::unix_millis,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+    table::ListTable,
 };
 
 /// The maximum length of arguments in a list, in characters.
@@ -30,7 +30,7 @@ pub(crate) fn approvals(list: &ApprovalList, json: bool) -> ExitCode {
     } else if list.approvals.is_empty() {
         eprintln!("no call is waiting for approval");
     } else {
-        println!("{}", table(&list.approvals, unix_millis()));
+        println!("{}", table(&list.approvals, unix_millis()).text());
         eprintln!("`mux approvals ID` shows all arguments; `mux approve ID`, `mux deny ID`");
     }
     ExitCode::SUCCESS
@@ -43,12 +43,12 @@ pub(crate) fn approvals_now(list: &ApprovalList, json: bool) {
     } else if list.approvals.is_empty() {
         println!("no call is waiting for approval");
     } else {
-        println!("{}\n", table(&list.approvals, unix_millis()));
+        println!("{}\n", table(&list.approvals, unix_millis()).text());
     }
 }
 
-fn table(approvals: &[ApprovalInfo], now: u64) -> String {
-    let mut table = borderless_table([
+fn table(approvals: &[ApprovalInfo], now: u64) -> ListTable {
+    let mut table = ListTable::new([
         "ID",
         "STATE",
         "SINCE",
@@ -57,13 +57,15 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> String {
         "ASKED BY",
         "RUN",
         "RULE",
-    ]);
+    ])
+    .cutting("ARGUMENTS")
+    .leaving_out(["RULE", "RUN", "ASKED BY", "SINCE", "STATE"]);
     for approval in approvals {
         table.add_row([
             approval.approval.clone(),
             state(approval),
             amounts::age_text(now.saturating_sub(approval.since_ms)),
-            quoted_path(&approval.path),
+            shown_path(&approval.path),
             one_line(
                 &spelled_out(&arguments(approval)),
                 MAX_LISTED_ARGUMENTS_CHARS,
@@ -76,7 +78,7 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> String {
             ),
         ]);
     }
-    table_text(&table)
+    table
 }
 
 fn state(approval: &ApprovalInfo) -> String {
@@ -127,7 +129,7 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
     println!(
         "{}  {}",
         paint(STRONG, id),
-        paint(NAME, quoted_path(&approval.path))
+        paint(NAME, shown_path(&approval.path))
     );
     let since = amounts::age_text(unix_millis().saturating_sub(approval.since_ms));
     let workspace = approval
@@ -139,6 +141,7 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
         ("asked by", Some(client_with_agent(approval))),
         ("workspace", workspace),
         ("run", approval.run.clone()),
+        ("tool", servers_own_path(&approval.path).map(quoted_path)),
         (
             "rule",
             Some(rule_with_reason(&approval.rule, approval.reason.as_deref())),
@@ -171,17 +174,19 @@ pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
         eprintln!("there are no permanent grants; `mux approve ID --always` creates one");
         return ExitCode::SUCCESS;
     }
-    let mut table = borderless_table(["GRANT", "CALL", "AGENT", "RULE", "SINCE"]);
+    let mut table = ListTable::new(["GRANT", "CALL", "AGENT", "RULE", "SINCE"])
+        .cutting("RULE")
+        .leaving_out(["SINCE", "AGENT"]);
     for grant in &list.granted {
         table.add_row([
             grant.grant.clone(),
-            quoted_path(&grant.path),
+            shown_path(&grant.path),
             grant.agent.clone().unwrap_or_else(|| "-".into()),
             one_line(&grant.rule, MAX_PATH_CHARS),
             amounts::age_text(unix_millis().saturating_sub(grant.since_ms)),
         ]);
     }
-    println!("{}", table_text(&table));
+    println!("{}", table.text());
     eprintln!("a grant ends when its tool changes; `mux approvals revoke GRANT` revokes one");
     ExitCode::SUCCESS
 }
@@ -190,7 +195,7 @@ pub(crate) fn revoked_approval(grant: &GrantInfo, json: bool) -> ExitCode {
     if json {
         print_document(grant);
     } else {
-        println!("{}: revoked; calls need approval", quoted_path(&grant.path));
+        println!("{}: revoked; calls need approval", shown_path(&grant.path));
     }
     ExitCode::SUCCESS
 }
@@ -202,7 +207,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         return ExitCode::SUCCESS;
     }
     let approval = &decided.approval;
-    let (id, path) = (&approval.approval, quoted_path(&approval.path));
+    let (id, path) = (&approval.approval, shown_path(&approval.path));
     let said = match decision {
         Decision::Deny => paint(ERROR, "denied"),
         Decision::Once | Decision::Session | Decision::Always => paint(GOOD, "approved"),
@@ -248,7 +253,7 @@ pub(crate) fn approval_requested(asked: &ApprovalAsked) {
 }
 
 pub(super) fn approval_ended(over: &ApprovalOver) {
-    let (id, path) = (&over.approval, one_line(&over.path, MAX_PATH_CHARS));
+    let (id, path) = (&over.approval, shown_path(&over.path));
     let what = match over.ending {
         ApprovalEnding::Approved => paint(GOOD, "approved"),
         ApprovalEnding::Denied => paint(ERROR, "denied"),
@@ -258,7 +263,7 @@ pub(super) fn approval_ended(over: &ApprovalOver) {
 }
 
 fn call_text(asked: &ApprovalAsked, most: usize) -> String {
-    let path = one_line(&asked.path, MAX_PATH_CHARS);
+    let path = shown_path(&asked.path);
     let shown = one_line(&asked.arguments, most);
     let cut = shown.chars().count() > most || asked.arguments.len() < asked.bytes;
     match cut {
@@ -296,6 +301,10 @@ impl PromptAnswer {
 pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_run: bool) {
     let because = rule_with_reason(&asked.rule, asked.reason.as_deref());
     eprintln!("{}", question(asked, place));
+    if let Some(own) = servers_own_path(&asked.path) {
+        let told = format!("its server calls it {}", quoted_path(own));
+        eprintln!("  {}", paint(DIM, told));
+    }
     eprintln!(
         "  {}",
         paint(
@@ -345,7 +354,7 @@ pub(crate) fn explain_answers(asked: &ApprovalAsked, in_run: bool) {
 }
 
 fn answers(asked: &ApprovalAsked, in_run: bool) -> Vec<String> {
-    let (id, path) = (&asked.approval, one_line(&asked.path, MAX_PATH_CHARS));
+    let (id, path) = (&asked.approval, shown_path(&asked.path));
     let mut lines = vec![
         "answer with one of these letters, then Enter:".to_owned(),
         "y  allow this call, with these arguments".to_owned(),
@@ -376,7 +385,7 @@ fn covered_lines(
     decision: Decision,
     others: &[&ApprovalAsked],
 ) -> Vec<String> {
-    let path = one_line(&asked.path, MAX_PATH_CHARS);
+    let path = shown_path(&asked.path);
     let mut lines = vec!["this allows now:".to_owned()];
     let now = [asked].into_iter().chain(others.iter().copied());
     lines.extend(now.map(|other| {
@@ -421,6 +430,16 @@ pub(crate) fn answered_elsewhere() {
     eprintln!("\n{}", paint(DIM, "it needs no answer here any more"));
 }
 
+/// A tool as programs spell it.
+fn shown_path(path: &str) -> String {
+    quoted_path(&program_path(path))
+}
+
+/// The path with the server's own name of the tool, if programs spell it in another way: two tools may have one spelling.
+fn servers_own_path(path: &str) -> Option<&str> {
+    (program_path(path) != path).then_some(path)
+}
+
 /// A path as one word, quoted if needed: a server could name a tool so that it looks like a path with arguments.
 fn quoted_path(path: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
@@ -456,6 +475,9 @@ mod tests {
         );
         assert_eq!(quoted_path("fix.a\nA9: x"), r#""fix.a\nA9: x""#);
         assert_eq!(quoted_path("fix.a {\"n\":1}"), r#""fix.a {\"n\":1}""#);
+        assert_eq!(shown_path("fix.a\nA9: x"), "fix.a_A9_x");
+        assert_eq!(servers_own_path("fix.get-it"), Some("fix.get-it"));
+        assert_eq!(servers_own_path("fix.get_it"), None);
         let approval = ApprovalInfo {
             approval: "A7".into(),
             state: ApprovalState::Waiting,
@@ -473,7 +495,8 @@ mod tests {
             since_ms: 0,
             left_ms: None,
         };
-        assert_eq!(table(&[approval], 0).trim_end().lines().count(), 2);
+        let text = table(&[approval], 0).text_within(None);
+        assert_eq!(text.lines().count(), 2, "{text}");
     }
 
     #[test]

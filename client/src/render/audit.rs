@@ -3,11 +3,13 @@
 //! Invariant: names of clients and servers are escaped for the terminal.
 
 use super::terminal::println;
+use mux_typegen::names::program_path;
 use serde_json::{Value, json};
 
 use super::{
     amounts, note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+    table::{cut_line, terminal_columns},
 };
 
 const MAX_AUDIT_FIELD_CHARS: usize = 200;
@@ -28,6 +30,10 @@ pub(crate) fn audit(entries: &[Value], torn: usize, json: bool) {
 }
 
 pub(crate) fn audit_entry(entry: &Value) {
+    println!("{}", cut_line(&entry_line(entry), terminal_columns()));
+}
+
+fn entry_line(entry: &Value) -> String {
     let text = |key: &str| {
         one_line(
             entry[key].as_str().unwrap_or_default(),
@@ -44,8 +50,7 @@ pub(crate) fn audit_entry(entry: &Value) {
     let who = paint(NAME, who);
     if entry["kind"] != "call" {
         let what = text("kind").replace('_', " ");
-        println!("{at}  {who}  {}  {}", paint(STRONG, what), text("subject"));
-        return;
+        return format!("{at}  {who}  {}  {}", paint(STRONG, what), text("subject"));
     }
     let outcome = match text("outcome") {
         ok if ok == "ok" => paint(GOOD, ok),
@@ -81,5 +86,7 @@ pub(crate) fn audit_entry(entry: &Value) {
         });
     }
     let more = paint(DIM, more.join(", "));
-    println!("{at}  {who}  {}  {outcome}  {more}", text("path"));
+    let path = text("path");
+    let path = program_path(&path);
+    format!("{at}  {who}  {path}  {outcome}  {more}")
 }

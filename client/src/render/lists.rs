@@ -3,18 +3,21 @@
 use std::{path::Path, process::ExitCode};
 
 use super::terminal::{eprintln, print, println};
-use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color};
 use mux_proto::{AuthState, ProblemDetail, ServerInfo, ServerState, ToolInfo, ToolList};
 
 use super::{
     amounts, display_path, note, print_document,
     style::{DIM, NAME, STRONG, WARN, escape_text, paint},
+    table::{ListTable, cut_line, terminal_columns, text_columns},
+    terminal::escape_one_line,
     warn,
 };
 
 const MAX_DESCRIPTION_CHARS: usize = 100;
 
-pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
+/// Prints tools by server. `no_servers`: none is configured.
+pub(crate) fn tools(list: &ToolList, no_servers: bool, json: bool) -> ExitCode {
     if json {
         print_document(list);
         return ExitCode::SUCCESS;
@@ -40,8 +43,12 @@ pub(crate) fn tools(list: &ToolList, json: bool) -> ExitCode {
             list.tools.len(),
             list.total
         );
+    } else if no_servers {
+        eprintln!(
+            "no server is configured: `mux import` imports those of your agents, `mux servers add` adds one"
+        );
     } else if list.total == 0 && list.missing.is_empty() {
-        eprintln!("no tool matches");
+        eprintln!("the servers have no tools");
     }
     print_list_remarks(list);
     ExitCode::SUCCESS
@@ -74,6 +81,16 @@ pub(crate) fn search_results(list: &ToolList, next: Option<&str>, json: bool) ->
 }
 
 fn print_tool(tool: &ToolInfo, pad: &str) {
+    let width = terminal_columns();
+    println!("{}", tool_line(tool, pad, width));
+    if let Some(line) = tool.description.as_deref().and_then(first_line) {
+        let line = format!("{pad}    {}", paint(DIM, escape_text(&line)));
+        println!("{}", cut_line(&line, width));
+    }
+}
+
+/// A tool's signature with its marks. The signature is cut to the width, the marks are not.
+fn tool_line(tool: &ToolInfo, pad: &str, width: Option<u16>) -> String {
     let rest = tool
         .signature
         .strip_prefix(&tool.path)
@@ -95,13 +112,14 @@ fn print_tool(tool: &ToolInfo, pad: &str) {
         true => format!(" {}", paint(DIM, "for apps only")),
         false => String::new(),
     };
-    println!(
-        "{pad}{}{rest}{mark}{changed}{forbidden}{for_apps}",
-        paint(NAME, &tool.path)
+    let signature = format!(
+        "{pad}{}{}",
+        paint(NAME, escape_text(&tool.path)),
+        escape_text(rest)
     );
-    if let Some(line) = tool.description.as_deref().and_then(first_line) {
-        println!("{pad}    {}", paint(DIM, line));
-    }
+    let marks = format!("{mark}{changed}{forbidden}{for_apps}");
+    let room = width.map(|width| width.saturating_sub(text_columns(&marks)));
+    format!("{}{marks}", cut_line(&signature, room))
 }
 
 /// Prints a server's instructions, marked as a quotation.
@@ -188,7 +206,7 @@ pub(crate) fn servers(
         eprintln!("\nthen run `mux reload`");
         return ExitCode::SUCCESS;
     }
-    println!("{}", server_table(servers));
+    println!("{}", server_table(servers).text());
     for server in servers {
         for remark in server_remarks(server) {
             println!(
@@ -256,41 +274,12 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     remarks
 }
 
-/// A table without borders, at most as wide as the terminal.
-pub(super) fn borderless_table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(header);
-    table
-}
-
-/// Renders a table without the padding of the first column.
-pub(super) fn table_text(table: &Table) -> String {
-    let text = table.to_string();
-    text.lines()
-        .map(|line| line.trim_start_matches(' ').trim_end())
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
 /// The table of servers: one row for each server, and one for each session of servers that may have several.
-pub(super) fn server_table(servers: &[ServerInfo]) -> String {
-    table_text(&server_rows(servers))
-}
-
-/// The table of servers, independent of the terminal's width.
-pub(super) fn unwrapped_server_table(servers: &[ServerInfo]) -> String {
-    let mut table = server_rows(servers);
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    table_text(&table)
-}
-
-fn server_rows(servers: &[ServerInfo]) -> Table {
-    let mut table = borderless_table([
+pub(super) fn server_table(servers: &[ServerInfo]) -> ListTable {
+    let mut table = ListTable::new([
         "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "SHARE", "COMMAND",
-    ]);
+    ])
+    .leaving_out(["SHARE", "START", "PID", "CALLS", "TOOLS"]);
     for server in servers {
         let number = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| n.to_string());
         let dimmed = |cell: Cell| match server.state {
@@ -309,11 +298,11 @@ fn server_rows(servers: &[ServerInfo]) -> Table {
             Cell::new(server.calls),
             Cell::new(number(server.pid.map(u64::from))),
             Cell::new(server.share.as_deref().unwrap_or("-")),
-            dimmed(Cell::new(&server.command)),
+            dimmed(Cell::new(escape_one_line(&server.command))),
         ]);
         for session in &server.sessions {
             table.add_row([
-                Cell::new(format!("  {}", session.of)),
+                Cell::new(format!("  {}", escape_one_line(&session.of))),
                 state_cell(session.state),
                 Cell::new(""),
                 Cell::new(""),
@@ -335,5 +324,70 @@ pub(super) fn state_cell(state: ServerState) -> Cell {
         ServerState::Failed => Cell::new("failed").fg(Color::Red),
         ServerState::Broken => Cell::new("broken").fg(Color::Red),
         ServerState::Disabled => Cell::new("disabled").fg(Color::DarkGrey),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::table::tests::assert_fits, *};
+
+    fn servers() -> Vec<ServerInfo> {
+        let server = serde_json::json!([
+            {
+                "name": "filesystem", "state": "ready", "starts": 1, "calls": 12, "in_flight": 0, "tools": 14,
+                "start_ms": 1204, "pid": 1234567, "share": "workspace",
+                "command": "npx -y @modelcontextprotocol/server-filesystem /home/me/notes",
+                "sessions": [
+                    { "of": "/tmp/data", "state": "ready", "pid": 1234567 },
+                    { "of": "/home/me/project", "state": "backing_off" },
+                ],
+            },
+            { "name": "git", "state": "cold", "starts": 0, "calls": 0, "in_flight": 0, "command": "uvx mcp-server-git" },
+        ]);
+        serde_json::from_value(server).unwrap()
+    }
+
+    #[test]
+    fn table_of_servers_fits_the_terminal_with_sessions_under_their_columns() {
+        for width in [40, 80, 120] {
+            let text = server_table(&servers()).text_within(Some(width));
+            assert_fits(&text, 4, width);
+        }
+        let narrow = server_table(&servers()).text_within(Some(40));
+        let lines = [
+            "SERVER              STATE        COMMAND",
+            "filesystem          ready        npx -y…",
+            "  /tmp/data         ready",
+            "  /home/me/project  backing off",
+            "git                 cold         uvx mc…",
+        ];
+        assert_eq!(narrow.lines().collect::<Vec<_>>(), lines);
+        let piped = server_table(&servers()).text_within(None);
+        let lines = [
+            "SERVER              STATE        TOOLS  START    CALLS  PID      SHARE      COMMAND",
+            "filesystem          ready        14     1204 ms  12     1234567  workspace  npx -y \
+             @modelcontextprotocol/server-filesystem /home/me/notes",
+            "  /tmp/data         ready                               1234567",
+            "  /home/me/project  backing off                         -",
+            "git                 cold         -      -        0      -        -          uvx mcp-server-git",
+        ];
+        assert_eq!(piped.lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn long_signature_is_cut_before_its_marks() {
+        let tool = ToolInfo {
+            path: "files.write_file".into(),
+            signature: "files.write_file(args: { path: string; content: string })".into(),
+            destructive: Some(true),
+            ..ToolInfo::default()
+        };
+        let line = |width| {
+            let line = tool_line(&tool, "  ", width);
+            anstream::adapter::strip_str(&line).to_string()
+        };
+        let whole = format!("  {} destructive", tool.signature);
+        assert_eq!((line(None), line(Some(80))), (whole.clone(), whole));
+        assert_eq!(line(Some(40)), "  files.write_file(args: { … destructive");
     }
 }

@@ -3,9 +3,11 @@
 //! Invariant: the number of lines is bounded; further calls are counted.
 
 use mux_proto::Error;
+use mux_typegen::names::program_path;
 
 use super::{
     amounts,
+    failure::with_program_path,
     style::{DIM, ERROR, one_line, paint},
 };
 
@@ -28,7 +30,7 @@ impl CallLines {
     /// The line for a call that has ended; `None` if the limit is reached.
     pub(super) fn ended(
         &mut self,
-        path: &str,
+        name: &str,
         ms: f64,
         bytes: usize,
         error: Option<&Error>,
@@ -39,7 +41,7 @@ impl CallLines {
             return None;
         }
         self.shown += 1;
-        Some(call_line(path, ms, bytes, error))
+        Some(call_line(name, ms, bytes, error))
     }
 
     /// The line for a skipped step; `None` if the limit is reached.
@@ -66,18 +68,24 @@ impl CallLines {
     }
 }
 
-/// The line for a call that has ended.
-pub(super) fn call_line(path: &str, ms: f64, bytes: usize, error: Option<&Error>) -> String {
-    let path = one_line(path, MAX_CALL_NAME_CHARS);
+/// The name of a call's tool, as programs spell it.
+pub(super) fn tool_name(path: &str) -> String {
+    one_line(&program_path(path), MAX_CALL_NAME_CHARS)
+}
+
+/// The line for a call or step that has ended.
+pub(super) fn call_line(name: &str, ms: f64, bytes: usize, error: Option<&Error>) -> String {
+    let name = one_line(name, MAX_CALL_NAME_CHARS);
     let took = amounts::duration_text(ms);
     match error {
         None => {
             let size = amounts::size_text(bytes as u64);
-            paint(DIM, format!("  \u{2713} {path}  {took}  {size}"))
+            paint(DIM, format!("  \u{2713} {name}  {took}  {size}"))
         }
         Some(error) => {
-            let message = one_line(&error.message, MAX_CALL_MESSAGE_CHARS);
-            let rest = format!("{path}  {took}  {}: {message}", error.kind);
+            let message = with_program_path(error, &error.message);
+            let message = one_line(&message, MAX_CALL_MESSAGE_CHARS);
+            let rest = format!("{name}  {took}  {}: {message}", error.kind);
             format!("  {} {}", paint(ERROR, '\u{2717}'), paint(DIM, rest))
         }
     }
@@ -88,7 +96,7 @@ pub(super) fn step_name(step: &str, tool: &str) -> String {
     format!(
         "{}  {}",
         one_line(step, MAX_CALL_NAME_CHARS),
-        one_line(tool, MAX_CALL_NAME_CHARS)
+        tool_name(tool)
     )
 }
 
@@ -112,7 +120,7 @@ pub(super) fn call_progress_line(
         }
         _ => format!("{progress}"),
     };
-    let path = one_line(path, MAX_CALL_NAME_CHARS);
+    let path = tool_name(path);
     match word.map(|word| one_line(word, MAX_CALL_MESSAGE_CHARS)) {
         Some(word) if !word.is_empty() => format!("{path}  {far}  {word}"),
         _ => format!("{path}  {far}"),
@@ -157,6 +165,11 @@ mod tests {
 
     #[test]
     fn step_is_one_line_with_its_tool() {
+        assert_eq!(tool_name("my-files.get-it"), "my_files.get_it");
+        assert_eq!(
+            tool_name("my-files.resources/read"),
+            "my-files.resources/read"
+        );
         let name = step_name("list", "files.list");
         let shown = plain(&call_line(&name, 3.0, 10, None));
         assert_eq!(shown, "  \u{2713} list  files.list  3 ms  10 B");

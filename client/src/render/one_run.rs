@@ -64,7 +64,7 @@ fn calls_in_flight(events: &[Event]) -> Vec<String> {
     for event in events {
         match &event.event {
             EventKind::CallStarted { call, path } => {
-                calls.insert(*call, one_line(path, 60));
+                calls.insert(*call, live::tool_name(path));
             }
             EventKind::CallProgress {
                 call,
@@ -147,7 +147,10 @@ fn print_event(event: &Event, of_steps: bool) {
             bytes,
             error,
             ..
-        } if !of_steps => println!("{}", live::call_line(path, *ms, *bytes, error.as_ref())),
+        } if !of_steps => {
+            let name = live::tool_name(path);
+            println!("{}", live::call_line(&name, *ms, *bytes, error.as_ref()));
+        }
         EventKind::StepEnded {
             step,
             tool,
@@ -165,7 +168,7 @@ fn print_event(event: &Event, of_steps: bool) {
             "{} {}  {}",
             paint(WARN, "asked:"),
             asked.approval,
-            one_line(&asked.path, 100)
+            live::tool_name(&asked.path)
         ),
         EventKind::ApprovalOver(over) => {
             let ending = format!("{:?}", over.ending).to_lowercase();

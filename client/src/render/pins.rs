@@ -11,10 +11,9 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::{
-    amounts,
-    lists::{borderless_table, table_text},
-    print_document,
+    amounts, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+    table::ListTable,
 };
 
 /// The time limit for finding the shortest diff.
@@ -30,7 +29,7 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
         print_document(list);
         return ExitCode::SUCCESS;
     }
-    let mut table = borderless_table(["TOOL", "STATUS", "SINCE", "DIGEST"]);
+    let mut table = ListTable::new(["TOOL", "STATUS", "SINCE", "DIGEST"]).leaving_out(["SINCE"]);
     for tool in &list.tools {
         let digest = tool.digest.as_deref().unwrap_or("-");
         table.add_row([
@@ -40,7 +39,7 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
             Cell::new(digest.get(..SHOWN_DIGEST_DIGITS).unwrap_or(digest)),
         ]);
     }
-    println!("{}", table_text(&table));
+    println!("{}", table.text());
     ExitCode::SUCCESS
 }
 

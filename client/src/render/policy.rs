@@ -7,12 +7,13 @@ use comfy_table::{Cell, Color};
 use mux_proto::{
     PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep, ProjectText,
 };
+use mux_typegen::names::program_path;
 
 use super::{
     amounts::count_text,
-    lists::{borderless_table, table_text},
     note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+    table::ListTable,
     warn,
 };
 
@@ -31,7 +32,9 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
         ));
     }
     if !list.rules.is_empty() {
-        let mut table = borderless_table(["RULE", "ACTION", "MATCH", "AND", "DECIDED"]);
+        let mut table = ListTable::new(["RULE", "ACTION", "MATCH", "AND", "DECIDED"])
+            .cutting("AND")
+            .leaving_out(["DECIDED"]);
         for rule in &list.rules {
             table.add_row([
                 Cell::new(rule_name(rule)),
@@ -41,7 +44,7 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
                 Cell::new(rule.decided),
             ]);
         }
-        println!("{}", table_text(&table));
+        println!("{}", table.text());
     }
     println!(
         "{} allow; ask for tools marked as destructive, if a user can answer",
@@ -88,7 +91,7 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
     } else {
         ""
     };
-    let path = paint(NAME, limited_text(&told.path));
+    let path = paint(NAME, limited_text(&program_path(&told.path)));
     println!("{path}  {}  {decided}{unless}", painted_action(told.action));
     if let Some(reason) = told.rule.as_ref().and_then(|rule| rule.reason.as_deref()) {
         println!("  {}", limited_text(reason));

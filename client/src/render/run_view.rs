@@ -74,7 +74,7 @@ impl RunView {
             }
             EventKind::Started {} | EventKind::ServerReady { .. } => self.update_spinner(),
             EventKind::CallStarted { call, path } => {
-                self.running.insert(*call, path.clone());
+                self.running.insert(*call, live::tool_name(path));
                 self.update_spinner();
             }
             EventKind::CallProgress {
@@ -100,7 +100,8 @@ impl RunView {
                 self.update_spinner();
                 // The step is shown instead.
                 if !self.record.is_of_steps() {
-                    let ended = |l: &mut CallLines| l.ended(path, *ms, *bytes, error.as_ref());
+                    let name = live::tool_name(path);
+                    let ended = |l: &mut CallLines| l.ended(&name, *ms, *bytes, error.as_ref());
                     self.print_call_line(ended);
                 }
             }

@@ -7,12 +7,7 @@ use comfy_table::{Cell, Color};
 use mux_proto::{RunInfo, RunList, RunState};
 use serde_json::{Value, json};
 
-use super::{
-    amounts,
-    lists::{borderless_table, table_text},
-    print_document,
-    style::one_line,
-};
+use super::{amounts, print_document, style::one_line, table::ListTable};
 
 /// The maximum length of a title in the list, in characters.
 pub(super) const MAX_TITLE_CHARS: usize = 60;
@@ -47,7 +42,7 @@ pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
         );
         return ExitCode::SUCCESS;
     }
-    println!("{}", table(&list.runs, unix_millis()));
+    println!("{}", table(&list.runs, unix_millis()).text());
     if list.runs.len() < list.total {
         let shown = list.runs.len();
         eprintln!("{shown} of {} runs; --limit shows more", list.total);
@@ -56,10 +51,11 @@ pub(crate) fn runs(list: &RunList, running: bool, json: bool) -> ExitCode {
 }
 
 /// The table of runs, one row for each.
-fn table(runs: &[RunInfo], now: u64) -> String {
-    let mut table = borderless_table([
+fn table(runs: &[RunInfo], now: u64) -> ListTable {
+    let mut table = ListTable::new([
         "RUN", "STATE", "BEGAN", "TOOK", "CALLS", "CLIENT", "PROGRAM",
-    ]);
+    ])
+    .leaving_out(["CLIENT", "TOOK", "CALLS", "BEGAN"]);
     for run in runs {
         table.add_row([
             Cell::new(&run.run),
@@ -71,7 +67,7 @@ fn table(runs: &[RunInfo], now: u64) -> String {
             Cell::new(one_line(&run.title, MAX_TITLE_CHARS)),
         ]);
     }
-    table_text(&table)
+    table
 }
 
 fn state(run: &RunInfo) -> Cell {
@@ -83,13 +79,16 @@ fn state(run: &RunInfo) -> Cell {
     Cell::new(state_name(run)).fg(color)
 }
 
-/// The name of a run's state; for a failed run, the error's kind.
+/// The state of a run in words; for a failed run, with the error's kind.
 pub(super) fn state_name(run: &RunInfo) -> String {
     match (run.state, &run.error) {
+        (RunState::Waiting | RunState::Running, _) if run.approvals > 0 => {
+            "waiting for approval".into()
+        }
         (RunState::Waiting, _) => "waiting".into(),
         (RunState::Running, _) => "running".into(),
         (RunState::Succeeded, _) => "succeeded".into(),
-        (RunState::Failed, Some(error)) => error.kind.to_string(),
+        (RunState::Failed, Some(error)) => format!("failed ({})", error.kind),
         (RunState::Failed, None) => "failed".into(),
         _ => "unknown".into(),
     }
@@ -138,7 +137,7 @@ pub(super) fn unix_millis() -> u64 {
 pub(super) mod tests {
     use mux_proto::{Error, Kind};
 
-    use super::*;
+    use super::{super::table::tests::assert_fits, *};
 
     pub(in super::super) fn info(state: RunState) -> RunInfo {
         RunInfo {
@@ -154,6 +153,7 @@ pub(super) mod tests {
             calls: 3,
             calls_ended: 3,
             calls_failed: 1,
+            approvals: 0,
             error: None,
             events: 9,
         }
@@ -165,7 +165,7 @@ pub(super) mod tests {
         failed.error = Some(Error::new(Kind::Timeout, "too long"));
         failed.agent = Some("coder\nx".into());
         failed.calls_failed = 0;
-        let table = table(&[info(RunState::Running), failed], 66_000);
+        let table = table(&[info(RunState::Running), failed], 66_000).text_within(None);
         let table = anstream::adapter::strip_str(&table).to_string();
         let rows: Vec<Vec<&str>> = table
             .lines()
@@ -193,7 +193,7 @@ pub(super) mod tests {
                 ],
                 [
                     "9f-7",
-                    "timeout",
+                    "failed (timeout)",
                     "1m ago",
                     "1.2 s",
                     "3",
@@ -203,5 +203,32 @@ pub(super) mod tests {
             ]
             .map(|row| row.iter().flat_map(|c| c.split("  ")).collect::<Vec<_>>())
         );
+    }
+
+    #[test]
+    fn table_of_runs_fits_the_terminal_and_keeps_ids_and_states() {
+        let mut waiting = info(RunState::Running);
+        waiting.run = "5f0c93a1b2c3d4e5-12".into();
+        waiting.approvals = 1;
+        waiting.title = "report-of-all-servers-and-of-their-tools.ts".into();
+        let runs = [waiting, info(RunState::Succeeded)];
+        for (width, first) in [
+            (40, "5f0c93a1b2c3d4…  waiting for a…  report…"),
+            (
+                80,
+                "5f0c93a1b2c3d4e5-12  waiting for approval  1m ago  report-of-all-servers-and-of…",
+            ),
+            (
+                120,
+                "5f0c93a1b2c3d4e5-12  waiting for approval  1m ago  1.2 s  3 (1 failed)  mux     \
+                 report-of-all-servers-and-of-their-tool…",
+            ),
+        ] {
+            let text = table(&runs, 66_000).text_within(Some(width));
+            assert_fits(&text, 2, width);
+            assert_eq!(text.lines().nth(1), Some(first), "{width}");
+        }
+        let piped = table(&runs, 66_000).text_within(None);
+        assert!(piped.contains("  report-of-all-servers-and-of-their-tools.ts\n"));
     }
 }

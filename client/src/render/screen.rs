@@ -4,16 +4,20 @@
 
 use mux_proto::{ServerInfo, ServerState};
 
-use super::{lists, style::escape_text};
+use super::{
+    lists,
+    style::escape_text,
+    table::{STANDARD_COLUMNS, cut_line, terminal_columns},
+};
 
-/// The size of a standard terminal.
-const SCREEN_COLUMNS: usize = 80;
+/// The height of a standard terminal.
 const SCREEN_LINES: usize = 24;
 /// The shell's prompt below the output.
 const PROMPT_LINES: usize = 1;
 
 /// The lines of a table of servers, as many as fit below `above` other lines.
 pub(super) fn fitting_lines(servers: &[ServerInfo], above: usize) -> Vec<String> {
+    let width = Some(terminal_columns().unwrap_or(STANDARD_COLUMNS));
     let room = SCREEN_LINES - PROMPT_LINES;
     let mut room = room.saturating_sub(above);
     let all: usize = servers.iter().map(line_count).sum();
@@ -32,13 +36,11 @@ pub(super) fn fitting_lines(servers: &[ServerInfo], above: usize) -> Vec<String>
         });
     }
     let rows: Vec<ServerInfo> = shown.into_iter().cloned().collect();
-    let mut lines: Vec<String> = lists::unwrapped_server_table(&rows)
-        .lines()
-        .map(clip_line)
-        .collect();
+    let table = lists::server_table(&rows).text_within(width);
+    let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
     for server in &rows {
-        lines
-            .extend(remarks(server).map(|remark| clip_line(&format!("{}: {remark}", server.name))));
+        let remarks = remarks(server).map(|remark| format!("{}: {remark}", server.name));
+        lines.extend(remarks.map(|line| cut_line(&line, width).into_owned()));
     }
     if cut {
         let left = servers.len() - rows.len();
@@ -70,18 +72,6 @@ fn is_healthy(server: &ServerInfo) -> bool {
     )
 }
 
-/// A line truncated to the width of the terminal.
-fn clip_line(line: &str) -> String {
-    // Escape sequences have no width, so the plain text is measured and truncated.
-    let plain = anstream::adapter::strip_str(line).to_string();
-    if plain.chars().count() <= SCREEN_COLUMNS {
-        return line.to_owned();
-    }
-    let mut cut: String = plain.chars().take(SCREEN_COLUMNS - 1).collect();
-    cut.push('\u{2026}');
-    cut
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +93,7 @@ mod tests {
         assert!(
             lines
                 .iter()
-                .all(|line| line.chars().count() <= SCREEN_COLUMNS),
+                .all(|line| line.chars().count() <= STANDARD_COLUMNS.into()),
             "{lines:#?}"
         );
     }

@@ -7,10 +7,9 @@ use comfy_table::{Cell, Color};
 use mux_proto::{SecretInfo, SecretList, SecretPlace, SecretRemoved};
 
 use super::{
-    amounts, display_path,
-    lists::{borderless_table, table_text},
-    note, print_document,
+    amounts, display_path, note, print_document,
     style::{NAME, paint},
+    table::ListTable,
     warn,
 };
 
@@ -25,7 +24,7 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
              to it"
         );
     } else {
-        let mut table = borderless_table(["NAME", "KEPT", "SINCE", "USED BY"]);
+        let mut table = ListTable::new(["NAME", "KEPT", "SINCE", "USED BY"]).leaving_out(["SINCE"]);
         for secret in &list.secrets {
             let used = match secret.used_by.is_empty() {
                 true => Cell::new("nothing").fg(Color::Yellow),
@@ -42,7 +41,7 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
                 used,
             ]);
         }
-        println!("{}", table_text(&table));
+        println!("{}", table.text());
     }
     for secret in list.secrets.iter().filter(|secret| secret.place.is_none()) {
         let name = &secret.name;

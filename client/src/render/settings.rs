@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 
 use super::{
     amounts::count_text,
-    display_path,
-    lists::{borderless_table, table_text},
-    note, print_document,
+    display_path, note, print_document,
     style::{ERROR, one_line, paint},
+    table::ListTable,
 };
 
 const MAX_VALUE_CHARS: usize = 200;
@@ -22,7 +21,7 @@ pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
         print_document(report);
         return ExitCode::SUCCESS;
     }
-    let mut table = borderless_table(["SETTING", "VALUE", "FROM"]);
+    let mut table = ListTable::new(["SETTING", "VALUE", "FROM"]).cutting("VALUE");
     for setting in &report.settings {
         table.add_row([
             Cell::new(one_line(&setting.name, MAX_VALUE_CHARS)),
@@ -30,7 +29,7 @@ pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
             Cell::new(setting_origin(setting)),
         ]);
     }
-    println!("{}", table_text(&table));
+    println!("{}", table.text());
     note(&format!("the file is {}", display_path(&report.file)));
     for told in &report.notes {
         note(&one_line(told, MAX_VALUE_CHARS));

@@ -8,9 +8,10 @@ use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
 
 use super::{
     amounts, display_path,
-    lists::{borderless_table, server_remarks, state_cell, table_text},
+    lists::{server_remarks, state_cell},
     print_document,
     style::{NAME, escape_text, paint},
+    table::ListTable,
     warn,
 };
 
@@ -30,7 +31,7 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
         eprintln!("mux sources add petstore --openapi petstore.json");
         return ExitCode::SUCCESS;
     }
-    let mut table = borderless_table([
+    let mut table = ListTable::new([
         "SOURCE",
         "KIND",
         "STATE",
@@ -39,7 +40,8 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
         "REQUESTS",
         "DESCRIPTION",
         "ADDRESS",
-    ]);
+    ])
+    .leaving_out(["REQUESTS", "CALLS", "DESCRIPTION", "KIND"]);
     for source in sources {
         let info = source.source.clone().unwrap_or_default();
         let functions = source
@@ -56,7 +58,7 @@ pub(crate) fn sources(sources: &[ServerInfo], config: &Path, json: bool) -> Exit
             Cell::new(escape_text(&source.command)),
         ]);
     }
-    println!("{}", table_text(&table));
+    println!("{}", table.text());
     for source in sources {
         for remark in server_remarks(source) {
             println!(

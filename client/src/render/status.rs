@@ -168,7 +168,7 @@ fn servers(servers: &[ServerInfo]) {
     if servers.is_empty() {
         return;
     }
-    println!("\n{}", server_table(servers));
+    println!("\n{}", server_table(servers).text());
     // The table has no column for functions of an API that cannot be called.
     for source in servers.iter().filter(|server| server.source.is_some()) {
         for remark in server_remarks(source) {

@@ -12,11 +12,10 @@ use comfy_table::Cell;
 
 pub(crate) use self::terminal::{TopTerminal, can_draw as can_draw_top};
 use super::{
-    amounts,
-    lists::{borderless_table, table_text},
-    print_document,
+    amounts, print_document,
     runs::{MAX_TITLE_CHARS, calls_text, client_name, state_name},
     style::{STRONG, one_line, paint},
+    table::ListTable,
 };
 use crate::top::{ServerFigures, TopFigures};
 
@@ -32,6 +31,9 @@ const SERVER_COLUMNS: [&str; 10] = [
     "ERRORS",
     "MEMORY",
 ];
+/// The columns that narrow terminals leave out, the first one first.
+const OPTIONAL_SERVER_COLUMNS: [&str; 6] =
+    ["SESSIONS", "IN FLIGHT", "MEMORY", "CALLS", "P50", "ERRORS"];
 const RUN_COLUMNS: [&str; 6] = ["RUN", "STATE", "AGE", "CALLS", "CLIENT", "PROGRAM"];
 
 /// Prints the current figures, without a live display.
@@ -43,18 +45,20 @@ pub(crate) fn top_once(figures: &TopFigures, json: bool) -> ExitCode {
     let [first, second] = summary_lines(figures);
     println!("{} {first}\n{second}", paint(STRONG, "muxd"));
     if !figures.servers.is_empty() {
-        let mut table = borderless_table(SERVER_COLUMNS);
+        let mut table = ListTable::new(SERVER_COLUMNS)
+            .cutting("SERVER")
+            .leaving_out(OPTIONAL_SERVER_COLUMNS);
         for server in &figures.servers {
             table.add_row(server_cells(server).map(Cell::new));
         }
-        println!("\n{}", table_text(&table));
+        println!("\n{}", table.text());
     }
     if !figures.running.is_empty() {
-        let mut table = borderless_table(RUN_COLUMNS);
+        let mut table = ListTable::new(RUN_COLUMNS).leaving_out(["CLIENT", "CALLS", "AGE"]);
         for run in &figures.running {
             table.add_row(run_cells(run).map(Cell::new));
         }
-        println!("\n{}", table_text(&table));
+        println!("\n{}", table.text());
     }
     ExitCode::SUCCESS
 }

@@ -202,6 +202,7 @@ pub(crate) mod tests {
             calls: 3,
             calls_ended: 3,
             calls_failed: 1,
+            approvals: 0,
             error: None,
             events: 9,
         }

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use mux_proto::{Event, EventKind, RunInfo};
+use mux_typegen::names::program_path;
 use serde::Serialize;
 
 /// The number of last calls that are kept of each tool.
@@ -14,6 +15,7 @@ const MAX_TOOLS_WITH_LATENCIES: usize = 5_000;
 
 #[derive(Default)]
 pub(super) struct ToolLatencies {
+    /// By the path as servers name their tools.
     tools: HashMap<String, ToolSamples>,
     /// The number of the last counted event of each run.
     read: HashMap<String, u64>,
@@ -30,6 +32,8 @@ struct ToolSamples {
 /// The durations of one tool's calls, in milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct LatencySummary {
+    server: String,
+    /// As programs write it.
     path: String,
     calls: u64,
     failed: u64,
@@ -105,7 +109,8 @@ impl ToolSamples {
         let mut sorted: Vec<f64> = self.last.iter().copied().collect();
         sorted.sort_by(f64::total_cmp);
         LatencySummary {
-            path: path.to_owned(),
+            server: path.split('.').next().unwrap_or(path).to_owned(),
+            path: program_path(path).into_owned(),
             calls: self.calls,
             failed: self.failed,
             fastest: sorted.first().copied().unwrap_or(0.0),

@@ -225,6 +225,7 @@ mod tests {
             calls,
             calls_ended: 0,
             calls_failed: 0,
+            approvals: 0,
             error: None,
             events: 1,
         }

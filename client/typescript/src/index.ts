@@ -5,6 +5,7 @@ export { type Fault, type Kind, MuxError } from "./error.js";
 export type { RunEvent } from "./events.js";
 export type * from "./messages/index.js";
 export { type CallOptions, Mux, type MuxOptions, type RunOptions, type Stoppable } from "./mux.js";
+export { programPath } from "./names.js";
 export { Run } from "./run.js";
 export { CONTRACT, VERSION } from "./version.js";
 export type { Watching } from "./watch.js";

@@ -32,6 +32,8 @@ export interface MuxOptions {
 }
 
 export interface RunOptions {
+  /** What lists of runs call it, such as the name of its file. */
+  name?: string;
   /** `mux.input`. */
   input?: unknown;
   /** Wall time, 1,000 to 300,000 ms. */
@@ -95,10 +97,11 @@ export class Mux {
 
   /** Starts a program. What happens in it is iterated, and `result()` waits for its end. */
   run(source: string, options: RunOptions = {}): Promise<Run> {
-    const { input = null, timeoutMs, language, noCheck, detach, traceparent, tracestate, signal } = options;
+    const { name, input = null, timeoutMs, language, noCheck, detach, traceparent, tracestate, signal } = options;
     if (signal?.aborted) return Promise.reject(cancelled("the run"));
     const request: wire.RunRequest = {
       source,
+      ...(name === undefined ? {} : { name }),
       input,
       ...(language === undefined ? {} : { language }),
       ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),

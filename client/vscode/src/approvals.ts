@@ -2,7 +2,7 @@
 //
 // Invariant: whoever decides has seen the arguments: all of them, or that it is only their beginning.
 
-import type { ApprovalInfo, Decided } from "@muxd/client";
+import { type ApprovalInfo, type Decided, programPath } from "@muxd/client";
 
 export interface ApprovalView {
   id: string;
@@ -17,7 +17,7 @@ export interface ApprovalView {
 export function approvalViews(approvals: ApprovalInfo[]): ApprovalView[] {
   return approvals.map((approval) => ({
     id: approval.approval,
-    label: approval.path,
+    label: programPath(approval.path),
     description: `${approval.approval}, ${standing(approval)}, for ${whose(approval)}`,
     details: details(approval),
     open: approval.state === "waiting" || approval.state === "pending",
@@ -26,7 +26,10 @@ export function approvalViews(approvals: ApprovalInfo[]): ApprovalView[] {
 
 /** Everything about one, for a question or a page. */
 export function details(approval: ApprovalInfo): string {
-  const lines = [`${approval.path}(${argumentsOf(approval)})`, "", `asked by ${whose(approval)}`];
+  const path = programPath(approval.path);
+  const lines = [`${path}(${argumentsOf(approval)})`, "", `asked by ${whose(approval)}`];
+  // Two tools of a server may be written alike.
+  if (path !== approval.path) lines.push(`its server calls it ${approval.path}`);
   if (approval.workspace !== undefined) lines.push(`working in ${approval.workspace}`);
   if (approval.run !== undefined) lines.push(`in run ${approval.run}`);
   lines.push(`because of ${approval.rule}`);
@@ -37,7 +40,7 @@ export function details(approval: ApprovalInfo): string {
 /** What became of a decision, in one sentence. */
 export function decided({ approval, live, released = 0, warning }: Decided): string {
   const verb = approval.state === "denied" ? "denied" : "approved";
-  const parts = [`${approval.path} is ${verb}`];
+  const parts = [`${programPath(approval.path)} is ${verb}`];
   if (!live && verb === "approved") parts.push("its program has gone: `mux resume` goes on");
   if (released > 0) parts.push(`${released} more ${released === 1 ? "call goes" : "calls go"} on`);
   if (warning !== undefined) parts.push(warning);

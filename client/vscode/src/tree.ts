@@ -2,7 +2,7 @@
 //
 // Invariant: a node is made once and then changes, so that what a user has opened stays open.
 
-import type { Fault, RunEvent } from "@muxd/client";
+import { type Fault, type RunEvent, programPath } from "@muxd/client";
 
 export type NodeState = "waiting" | "running" | "done" | "failed" | "note";
 
@@ -29,6 +29,8 @@ export class RunTree {
   readonly #steps = new Map<string, Node>();
   readonly #servers = new Map<string, Node>();
   readonly #approvals = new Map<string, Node>();
+  /** Calls that wait for an approval. */
+  #waits = 0;
 
   constructor(id: string, file: string, title: string) {
     this.id = id;
@@ -59,7 +61,7 @@ export class RunTree {
         this.#end(this.#servers, event.server, milliseconds(event.ms));
         return;
       case "call_started":
-        this.#begin(this.#calls, event.call, event.path);
+        this.#begin(this.#calls, event.call, programPath(event.path));
         return;
       case "call_progress":
         this.#change(this.#calls.get(event.call), progress(event));
@@ -86,10 +88,14 @@ export class RunTree {
         this.#note(`goes on with ${event.run}`, `${event.calls} calls are not sent again`);
         return;
       case "approval_asked":
-        this.#begin(this.#approvals, event.approval, `${event.path} waits for approval`).tooltip = event.arguments;
+        this.#begin(this.#approvals, event.approval, `${programPath(event.path)} waits for approval`).tooltip = event.arguments;
+        this.#waits += 1;
+        this.root.description = "waiting for approval";
         return;
       case "approval_over":
         this.#end(this.#approvals, event.approval, event.ending);
+        this.#waits = Math.max(0, this.#waits - 1);
+        if (this.#waits === 0) this.root.description = "running";
         return;
       case "ended":
         this.#over(event.outcome, event.at_ms);
@@ -106,7 +112,7 @@ export class RunTree {
     const took = ms === undefined ? "" : ` after ${milliseconds(ms)}`;
     if ("error" in outcome) {
       this.root.state = "failed";
-      this.root.description = `${outcome.error.kind}${took}`;
+      this.root.description = `failed (${outcome.error.kind})${took}`;
       this.root.tooltip = told(outcome.error);
     } else {
       this.root.state = "done";

@@ -92,7 +92,7 @@ test("a run is cancelled from its tree", async () => {
   assert.equal(runs.getTreeItem(run).contextValue, "run.running");
   seen.commands.get("mux.cancelRun")?.(run);
   await running;
-  assert.match((runs.getTreeItem(run) as TreeItem & { description: string }).description, /^cancelled/);
+  assert.match((runs.getTreeItem(run) as TreeItem & { description: string }).description, /^failed \(cancelled\)/);
 });
 
 test("mistakes are marked as they are typed, and are gone with them", async () => {

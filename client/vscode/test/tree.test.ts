@@ -63,12 +63,26 @@ test("what was on its way when the run ended never ends", () => {
     outcome: { error: { kind: "cancelled", message: "stopped", recoverable: false } },
   });
   assert.deepEqual(drawn(cut.root), [
-    "failed: x.mux.ts | cancelled after 2 ms",
+    "failed: x.mux.ts | failed (cancelled) after 2 ms",
     "  failed: fix.sleep | was on its way",
   ]);
   const gone = tree({ type: "started" });
   gone.lost({ kind: "unknown_outcome", message: "the daemon is gone", recoverable: false });
-  assert.deepEqual(drawn(gone.root), ["failed: x.mux.ts | unknown_outcome"]);
+  assert.deepEqual(drawn(gone.root), ["failed: x.mux.ts | failed (unknown_outcome)"]);
+});
+
+test("a run whose call waits for an approval says so, and names tools as programs do", () => {
+  const asked = { type: "approval_asked", approval: "A1", path: "my-server.do-it", arguments: "{}", bytes: 2, rule: "r" };
+  const events: object[] = [{ type: "started" }, asked, { ...asked, approval: "A2" }];
+  assert.deepEqual(drawn(tree(...events).root).slice(0, 2), [
+    "running: x.mux.ts | waiting for approval",
+    "  running: my_server.do_it waits for approval | ",
+  ]);
+  const over = { type: "approval_over", approval: "A1", path: "my-server.do-it", ending: "approved" };
+  assert.equal(tree(...events, over).root.description, "waiting for approval");
+  const called = tree(...events, over, { ...over, approval: "A2" }, { type: "call_started", call: 1, path: "my-server.do-it" });
+  assert.equal(called.root.description, "running");
+  assert.equal(called.root.children[2]?.label, "my_server.do_it");
 });
 
 test("steps, approvals and what goes on are shown, and what is not known changes nothing", () => {

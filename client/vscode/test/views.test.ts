@@ -56,6 +56,10 @@ test("an approval shows what would be sent, for whom and why", () => {
   const { arguments: _, ...long } = APPROVAL;
   assert.match(details({ ...long, preview: '{"text":"aaa', bytes: 90_000 }), /\{"text":"aaa… \(the beginning of 90000 bytes\)/);
   assert.ok(!approvalViews([{ ...APPROVAL, state: "denied" }])[0]?.open);
+  const [spelled] = approvalViews([{ ...APPROVAL, path: "github.delete-repo" }]);
+  assert.equal(spelled?.label, "github.delete_repo");
+  assert.match(spelled?.details ?? "", /its server calls it github\.delete-repo/);
+  assert.doesNotMatch(view?.details ?? "", /its server calls it/);
 });
 
 test("a decision is told in one sentence", () => {

@@ -41,6 +41,8 @@ pub(super) enum JournalLine {
 pub(super) struct JournalProgram {
     version: u32,
     pub(super) source: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<Arc<str>>,
     /// Whether it is a step program (JSON) rather than TypeScript.
     #[serde(default)]
     pub(super) steps: bool,
@@ -53,6 +55,7 @@ impl JournalProgram {
         Self {
             version: JOURNAL_VERSION,
             source: Arc::clone(source),
+            name: None,
             steps,
             input: Arc::clone(input),
             wall_ms,

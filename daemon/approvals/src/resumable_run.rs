@@ -27,6 +27,8 @@ use mux_program::ProgramLanguage;
 #[derive(Clone, Debug)]
 pub struct ProgramStart {
     pub source: Arc<str>,
+    /// The client's name for the program.
+    pub name: Option<Arc<str>>,
     pub language: ProgramLanguage,
     /// JSON text.
     pub input: Arc<str>,
@@ -38,7 +40,9 @@ impl ProgramStart {
     pub(super) fn to_journal_program(&self) -> JournalProgram {
         let steps = self.language == ProgramLanguage::Json;
         let wall = u64::try_from(self.wall.as_millis()).unwrap_or(u64::MAX);
-        JournalProgram::new(&self.source, steps, &self.input, wall)
+        let mut program = JournalProgram::new(&self.source, steps, &self.input, wall);
+        program.name = self.name.clone();
+        program
     }
 
     pub(super) fn of(program: JournalProgram, origin: &ClientOrigin) -> Self {
@@ -48,6 +52,7 @@ impl ProgramStart {
                 false => ProgramLanguage::TypeScript,
             },
             source: program.source,
+            name: program.name,
             input: program.input,
             wall: Duration::from_millis(program.wall_ms),
             // The client process may be another one now.
@@ -93,6 +98,7 @@ impl ResumableRun {
     pub(super) fn of_call(number: u64, subject: &ApprovalSubject, raw: bool) -> Arc<Self> {
         let began = ProgramStart {
             source: subject.program(raw).into(),
+            name: None,
             language: ProgramLanguage::TypeScript,
             input: Arc::clone(&subject.arguments),
             wall: mux_sandbox::ProgramLimits::default().wall,

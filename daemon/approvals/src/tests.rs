@@ -69,6 +69,7 @@ async fn ask(
 fn dossier(run: &str, past: Option<FormerRun>) -> Arc<ResumableRun> {
     let began = ProgramStart {
         source: "return 1".into(),
+        name: Some("report.ts".into()),
         language: ProgramLanguage::TypeScript,
         input: "null".into(),
         wall: Duration::from_secs(30),

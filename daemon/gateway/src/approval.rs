@@ -49,7 +49,7 @@ impl Gateway {
             asking,
             ..
         } = wanted;
-        let PermissionSubject::Tool(tool, arguments) = &wanted.what else {
+        let PermissionSubject::Tool(tool, _, arguments) = &wanted.what else {
             return Err(Fault::new(
                 FaultKind::Internal,
                 "only the call of a tool has arguments",

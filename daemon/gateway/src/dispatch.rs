@@ -49,7 +49,7 @@ impl Gateway {
             let again = PermissionRequest {
                 path: &now.path(),
                 server,
-                what: PermissionSubject::Tool(now, arguments),
+                what: PermissionSubject::Tool(now, &listed, arguments),
                 asking,
             };
             unseen = self

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     CallArguments, Gateway,
     graphql_policy::{GraphqlFunction, functions_rule, strictness},
-    permission::{http_method, other_spellings},
+    permission::{http_method, other_spellings, program_path},
 };
 use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
@@ -104,9 +104,12 @@ impl Gateway {
             Some(Some(values)) => GivenArguments::Values(values),
         };
         let others = other_spellings(&path, tool.as_deref());
+        let listed = tool.as_deref().zip(known.as_deref());
+        let spelled = program_path(&path, listed);
         let question = PolicyQuestion {
             path: &path,
             from_server,
+            program_path: spelled.as_deref(),
             spellings: &others,
             hints,
             verb,
@@ -184,6 +187,7 @@ fn explain_graphql(
         for hints in [Some(hints), destructive].into_iter().flatten() {
             let asked = PolicyQuestion {
                 path: &path,
+                program_path: None,
                 spellings: &other,
                 hints,
                 verb: None,

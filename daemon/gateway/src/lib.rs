@@ -235,15 +235,18 @@ impl Gateway {
             mut slot,
             mut session,
         } = ready_session(&server, (&whose, trace), observer).await?;
-        let tools = session.current_tools().await;
+        let mut tools = session.current_tools().await;
         let scope = &call.asking.scope;
-        let seen = |tools| match scope.view(tools).find(&name) {
+        let seen = |tools: &Arc<ToolSet>| match scope.view(tools).find(&name) {
             Some(tool) => Ok(Arc::clone(tool)),
             None => Err(no_such_tool(&scope.offered(tools), server.name(), &name)),
         };
         let tool = match seen(&tools) {
             // The tool may be missing because the list was outdated.
-            Err(_) => seen(&session.current_tools().await),
+            Err(_) => {
+                tools = session.current_tools().await;
+                seen(&tools)
+            }
             tool => tool,
         }?;
         let path = tool.path();
@@ -256,7 +259,7 @@ impl Gateway {
         let wanted = PermissionRequest {
             path: &path,
             server: &server,
-            what: PermissionSubject::Tool(&tool, &call.arguments),
+            what: PermissionSubject::Tool(&tool, &tools, &call.arguments),
             asking: &call.asking,
         };
         let ask = self.permit(&wanted, entry).await?;

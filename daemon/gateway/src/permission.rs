@@ -16,7 +16,7 @@ use super::{
 };
 use mux_audit::CallAuditGuard;
 use mux_caller::ClientOrigin;
-use mux_catalog::{Scope, Tool};
+use mux_catalog::{Scope, Tool, ToolSet};
 use mux_policy::{
     EffectivePolicy, GivenArguments, PolicyDecision, PolicyQuestion, PolicySet, PolicyVerdict,
     RuleAction, RuleList, ToolHints, spellings,
@@ -37,7 +37,8 @@ pub(super) struct PermissionRequest<'a> {
 }
 
 pub(super) enum PermissionSubject<'a> {
-    Tool(&'a Arc<Tool>, &'a CallArguments),
+    /// A call of a tool, with all tools of the session that lists it.
+    Tool(&'a Arc<Tool>, &'a ToolSet, &'a CallArguments),
     /// A request other than a tool call, with its arguments.
     Offer(Value),
     /// A request of the server to the caller, with its params.
@@ -94,6 +95,8 @@ pub(super) struct CallerQuestion {
     origin: Arc<ClientOrigin>,
     pub(super) path: String,
     from_server: bool,
+    /// The path as programs write it, if that differs.
+    pub(super) program_path: Option<String>,
     pub(super) spellings: Vec<String>,
     pub(super) hints: ToolHints,
     pub(super) verb: Option<String>,
@@ -133,7 +136,7 @@ impl Gateway {
         let (tool, arguments) = match &wanted.what {
             PermissionSubject::Offer(given) => return asked.judge_value(given).await,
             PermissionSubject::Request(params) => return asked.judge_value(params).await,
-            PermissionSubject::Tool(tool, arguments) => (tool, arguments),
+            PermissionSubject::Tool(tool, _, arguments) => (tool, arguments),
         };
         let function = self.graphql_function(wanted.server, tool);
         if let PolicyDecision::Made(verdict) = asked.decide(GivenArguments::Unread)
@@ -182,16 +185,18 @@ impl Gateway {
     }
 
     fn caller_question(&self, wanted: &PermissionRequest<'_>) -> CallerQuestion {
-        let tool = match &wanted.what {
-            PermissionSubject::Tool(tool, _) => Some(&***tool),
+        let listed = match &wanted.what {
+            PermissionSubject::Tool(tool, tools, _) => Some((&***tool, *tools)),
             PermissionSubject::Offer(_) | PermissionSubject::Request(_) => None,
         };
+        let tool = listed.map(|(tool, _)| tool);
         CallerQuestion {
             from_server: matches!(wanted.what, PermissionSubject::Request(_)),
             policies: self.policies(),
             scope: self.scope_now(wanted.asking),
             origin: Arc::clone(&wanted.asking.caller.origin),
             path: wanted.path.to_owned(),
+            program_path: program_path(wanted.path, listed),
             spellings: other_spellings(wanted.path, tool),
             hints: tool.map(Tool::hints).unwrap_or_default(),
             verb: tool
@@ -250,6 +255,7 @@ impl CallerQuestion {
         PolicyQuestion {
             path,
             from_server: self.from_server,
+            program_path: self.program_path.as_deref().filter(|_| path == self.path),
             spellings,
             hints,
             verb,
@@ -277,11 +283,25 @@ impl CallerQuestion {
             origin: Arc::new(ClientOrigin::new("mux", None, None)),
             path: path.to_owned(),
             from_server: false,
+            program_path: None,
             spellings: Vec::new(),
             hints,
             verb: None,
         }
     }
+}
+
+/// The path of a tool, or of another method, as programs write it, if that differs. No two servers have one spelling;
+/// of two tools that have one, neither is called by it.
+pub(super) fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Option<String> {
+    let spelled = match listed {
+        Some((tool, tools)) => tools.path(tool),
+        None => {
+            let (server, method) = path.split_once('.')?;
+            format!("{}.{method}", spell(server))
+        }
+    };
+    (spelled != path).then_some(spelled)
 }
 
 /// The other spellings of the path of a tool or another method.

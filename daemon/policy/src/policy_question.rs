@@ -15,6 +15,8 @@ pub struct PolicyQuestion<'a> {
     /// The server sends this request to its client: see [`SERVER_REQUESTS`]. Not a call, although a tool may have the
     /// same name.
     pub from_server: bool,
+    /// The path as programs write it, if that is another one and means this tool only. Rules of every action match it.
+    pub program_path: Option<&'a str>,
     /// Other spellings of the path, see [`spellings`].
     pub spellings: &'a [String],
     pub hints: ToolHints,
@@ -163,7 +165,7 @@ impl RuleAction {
 
 /// The other spellings of a tool's path: as programs write it, as they wrote it formerly, and without invisible
 /// characters. Rules that deny or ask match all of them, so that neither a typo nor a malicious name bypasses a rule;
-/// rules that allow match the path itself only.
+/// rules that allow match the path itself and [`PolicyQuestion::program_path`] only.
 pub fn spellings(server: &str, name: &str, shown: &str) -> Vec<String> {
     let mut others = tool_paths(server, name);
     if shown != name {

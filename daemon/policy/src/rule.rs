@@ -250,8 +250,10 @@ impl Rule {
         };
         let strict = self.action != RuleAction::Allow;
         let mut spellings = question.spellings.iter().filter(|_| strict);
-        let met =
-            self.paths.is_empty() || about(question.path) || spellings.any(|path| about(path));
+        let met = self.paths.is_empty()
+            || about(question.path)
+            || question.program_path.is_some_and(about)
+            || spellings.any(|path| about(path));
         if !met || (self.paths.is_empty() && question.from_server) {
             return RuleMatch::No(UnmetCondition::Match);
         }
@@ -280,7 +282,8 @@ impl Rule {
         };
         let server = question.server();
         let elsewhere = none_of(&self.servers, Some(server));
-        if elsewhere && (!strict || none_of(&self.servers, Some(&spell(server)))) {
+        let is_spelled = strict || question.program_path.is_some();
+        if elsewhere && (!is_spelled || none_of(&self.servers, Some(&spell(server)))) {
             return Some(UnmetCondition::Server);
         }
         if none_of(&self.agents, question.agent) {

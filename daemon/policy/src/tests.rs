@@ -22,6 +22,7 @@ pub(super) fn call(path: &str) -> PolicyQuestion<'_> {
     PolicyQuestion {
         path,
         from_server: false,
+        program_path: None,
         spellings: &[],
         hints: ToolHints::default(),
         verb: None,
@@ -155,6 +156,43 @@ fn other_spellings_match_deny_and_ask_rules_but_not_allow_rules() {
     assert_eq!(all("my-files.read", "read"), "ask 3");
     assert_eq!(all("web.op\u{200b}en", "open"), "deny 4");
     assert_eq!(all("web.read", "read"), "allow -");
+}
+
+#[test]
+fn path_of_programs_matches_rules_of_every_action_if_it_is_unambiguous() {
+    let (policies, _) = policies(
+        "[[policy]]\nmatch = \"my-files.get-it\"\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"my_files.get_*\"\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"my_files.put_it\"\naction = \"deny\"\n\
+         [[policy]]\nserver = \"my_files\"\nverb = \"GET\"\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"my-files.*\"\naction = \"ask\"\n",
+    );
+    let decided = |path: &str, program_path: Option<&str>, verb: Option<&'static str>| {
+        let (server, name) = path.split_once('.').unwrap();
+        let spellings = spellings(server, name, name);
+        let question = PolicyQuestion {
+            program_path,
+            spellings: &spellings,
+            verb,
+            ..call(path)
+        };
+        decided(&policies, &question)
+    };
+    for (path, program_path, expected) in [
+        ("my-files.get-it", Some("my_files.get_it"), "allow 1"),
+        ("my-files.get-it", None, "allow 1"),
+        ("my-files.get-all", Some("my_files.get_all"), "allow 2"),
+        // Another tool has the same spelling.
+        ("my-files.get-all", None, "ask 5"),
+        ("my-files.put-it", None, "deny 3"),
+        ("my-files.put-it", Some("my_files.put_it"), "deny 3"),
+        ("my-files.x", Some("my_files.x"), "ask 5"),
+    ] {
+        assert_eq!(decided(path, program_path, None), expected, "{path}");
+    }
+    let of_get = |program_path| decided("my-files.x", program_path, Some("GET"));
+    assert_eq!(of_get(Some("my_files.x")), "allow 4");
+    assert_eq!(of_get(None), "ask 5");
 }
 
 #[test]

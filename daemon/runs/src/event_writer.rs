@@ -165,7 +165,7 @@ mod tests {
             inline: 1000,
             ..StoredValueLimits::default()
         };
-        let run = Run::new("a-1".into(), "", Arc::default(), None);
+        let run = Run::new("a-1".into(), String::new(), Arc::default(), None);
         EventWriter::new(Arc::new(run), StoredValues::open(folder.to_owned(), terms))
     }
 

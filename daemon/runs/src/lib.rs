@@ -93,6 +93,8 @@ const DRAIN_GRACE_TIMEOUT: Duration = Duration::from_secs(1);
 /// A run that a client requests.
 pub struct RunSpec {
     pub source: String,
+    /// The client's name for the program.
+    pub name: Option<String>,
     pub language: ProgramLanguage,
     /// JSON text of `mux.input`.
     pub input: String,
@@ -196,9 +198,13 @@ impl Runs {
             ProgramLanguage::TypeScript => None,
             ProgramLanguage::Json => Some(steps::parse_steps(&program.source, &limits)),
         };
-        let title = plan.as_ref().map(|plan| match plan {
+        let steps_title = plan.as_ref().map(|plan| match plan {
             Ok(plan) => plan.title(),
             Err(_) => "invalid step program".into(),
+        });
+        let name = program.name.as_deref().and_then(title::program_name);
+        let title = name.clone().unwrap_or_else(|| {
+            title::program_title(steps_title.as_deref().unwrap_or(&program.source))
         });
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let names = match &program.replay {
@@ -226,6 +232,7 @@ impl Runs {
         let origin = Arc::clone(&program.origin);
         let began = ProgramStart {
             source: program.source.as_str().into(),
+            name: name.map(Into::into),
             language: program.language,
             input: program.input.as_str().into(),
             wall: limits.wall,
@@ -235,7 +242,7 @@ impl Runs {
         let run = Arc::new(Run::new(
             // One run's id does not reveal another's.
             format!("{}-{number}", random_name()),
-            title.as_deref().unwrap_or(&program.source),
+            title,
             program.origin,
             unheard,
         ));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn ended_of(registry: &mut RunRegistry, id: &str, origin: Arc<ClientOrigin>) -> Arc<Run> {
-        let run = Arc::new(Run::new(id.into(), "return 1", origin, None));
+        let run = Arc::new(Run::new(id.into(), "return 1".into(), origin, None));
         registry.insert(&run);
         run.set_ended(None);
         registry.count_ended(true);
@@ -191,7 +191,7 @@ mod tests {
         }
         assert_eq!(registry.all().len(), MAX_KEPT_RUNS);
         assert!(registry.find("a-9", &ALL).is_err() && registry.find("a-10", &ALL).is_ok());
-        let running = Arc::new(Run::new("a-0".into(), "", Arc::default(), None));
+        let running = Arc::new(Run::new("a-0".into(), String::new(), Arc::default(), None));
         registry.insert(&running);
         tokio::time::advance(RUN_RETENTION).await;
         assert_eq!(registry.all().len(), 1);

@@ -13,7 +13,7 @@ use mux_wire::Fault;
 use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
-use super::{EventLog, title};
+use super::EventLog;
 use mux_caller::ClientOrigin;
 
 /// One run, active or ended.
@@ -36,6 +36,8 @@ pub struct Run {
 struct RunProgress {
     state: RunStatus,
     calls: CallCounts,
+    /// Calls that wait for an approval.
+    approvals: u32,
     error: Option<Fault>,
     ended: Option<Instant>,
 }
@@ -69,6 +71,8 @@ pub struct RunSnapshot {
     pub accepted: SystemTime,
     pub state: RunStatus,
     pub calls: CallCounts,
+    /// The number of calls that wait for an approval.
+    pub approvals: u32,
     /// Time from the acceptance of the run to its end, or to now.
     pub took: Duration,
     pub error: Option<Fault>,
@@ -79,7 +83,7 @@ pub struct RunSnapshot {
 impl Run {
     pub(super) fn new(
         id: String,
-        source: &str,
+        title: String,
         origin: Arc<ClientOrigin>,
         unheard: Option<TaskTrackerToken>,
     ) -> Self {
@@ -89,7 +93,7 @@ impl Run {
             cancel: CancellationToken::new(),
             origin,
             detached: unheard.is_none(),
-            title: title::program_title(source),
+            title,
             accepted: SystemTime::now(),
             began: Instant::now(),
             progress: Mutex::default(),
@@ -138,6 +142,7 @@ impl Run {
             accepted: self.accepted,
             state: progress.state,
             calls: progress.calls,
+            approvals: progress.approvals,
             took: until.saturating_duration_since(self.began),
             error: progress.error,
             events: self.events.last_seq(),
@@ -163,11 +168,21 @@ impl Run {
         change(&mut self.progress().calls);
     }
 
+    /// One more call waits for an approval, or one less.
+    pub(super) fn count_waiting_approval(&self, waits: bool) {
+        let mut progress = self.progress();
+        progress.approvals = match waits {
+            true => progress.approvals.saturating_add(1),
+            false => progress.approvals.saturating_sub(1),
+        };
+    }
+
     /// Marks the run as ended. Called just before its last event is written.
     pub(super) fn set_ended(&self, error: Option<&Fault>) {
         let mut progress = self.progress();
         if progress.ended.is_none() {
             progress.ended = Some(Instant::now());
+            progress.approvals = 0;
             progress.state = error.map_or(RunStatus::Succeeded, |_| RunStatus::Failed);
             // The last event has the details.
             progress.error = error.map(|fault| Fault {
@@ -194,11 +209,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn run_state_only_moves_forward() {
-        let run = Run::new("a-1".into(), "return 1", Arc::default(), None);
+        let run = Run::new("a-1".into(), "return 1".into(), Arc::default(), None);
         assert_eq!(run.snapshot().state, RunStatus::Waiting);
         run.set_running();
         run.update_call_counts(|calls| calls.started += 1);
         tokio::time::advance(Duration::from_secs(2)).await;
+        for (waits, count) in [(true, 1), (true, 2), (false, 1)] {
+            run.count_waiting_approval(waits);
+            assert_eq!(run.snapshot().approvals, count);
+        }
         assert_eq!(run.snapshot().state, RunStatus::Running);
         run.set_ended(Some(&Fault::new(FaultKind::Timeout, "too long")));
         tokio::time::advance(Duration::from_secs(2)).await;
@@ -209,7 +228,7 @@ mod tests {
             (view.state, view.took),
             (RunStatus::Failed, Duration::from_secs(2))
         );
-        assert_eq!(view.calls.started, 1);
+        assert_eq!((view.calls.started, view.approvals), (1, 0));
         assert_eq!(view.error.unwrap().message, "too long");
         assert!(view.detached && run.is_end_read());
     }

@@ -114,6 +114,8 @@ impl CallObserver for RunCallObserver {
     }
 
     fn approval_changed(&self, word: ApprovalEvent<'_>) {
+        let waits = matches!(word, ApprovalEvent::Asked(_));
+        self.recorder.run().count_waiting_approval(waits);
         self.recorder.push(match word {
             ApprovalEvent::Asked(request) => RunEvent::ApprovalAsked(request.clone()),
             ApprovalEvent::Over(request, ending) => RunEvent::ApprovalOver {

@@ -1,6 +1,13 @@
-//! Derives the title of a run from its program.
+//! The title of a run: the name that its client gave it, or a line of its program.
 
 use mux_caller::one_line;
+use mux_text::sanitize::clean;
+
+/// The name that a client gives its program, shortened to one line; `None` if nothing of it is visible.
+pub(super) fn program_name(name: &str) -> Option<String> {
+    let name = one_line(clean(name).trim());
+    (!name.is_empty()).then_some(name)
+}
 
 /// The first line that is not blank, a comment or a Markdown fence; empty if there is none.
 pub(super) fn program_title(source: &str) -> String {
@@ -29,6 +36,20 @@ pub(super) fn program_title(source: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn name_is_one_short_visible_line() {
+        let long = "n".repeat(100);
+        let cut = format!("{}…", "n".repeat(79));
+        for (name, expected) in [
+            ("report.ts", Some("report.ts")),
+            (" \n\u{200b}", None),
+            ("a\u{1b}[2J\u{202e}\nb.ts", Some("a[2J b.ts")),
+            (&*long, Some(cut.as_str())),
+        ] {
+            assert_eq!(program_name(name).as_deref(), expected, "{name:?}");
+        }
+    }
 
     #[test]
     fn title_is_first_line_of_code() {

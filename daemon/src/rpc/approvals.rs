@@ -158,6 +158,7 @@ pub(super) async fn resume(
     let program = RunSpec {
         trace: None,
         source: resumed.began.source.as_ref().to_owned(),
+        name: resumed.began.name.as_deref().map(str::to_owned),
         language: resumed.began.language,
         input: resumed.began.input.as_ref().to_owned(),
         wall: Some(resumed.began.wall),

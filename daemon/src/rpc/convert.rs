@@ -195,6 +195,7 @@ pub(super) fn run(run: mux_runs::RunSnapshot) -> wire::RunInfo {
         calls: run.calls.started,
         calls_ended: run.calls.ended,
         calls_failed: run.calls.failed,
+        approvals: run.approvals,
         error: run.error.map(error),
         events: run.events,
     }

@@ -55,6 +55,7 @@ pub(super) async fn start(
     let program = RunSpec {
         language,
         source,
+        name: request.name,
         input,
         wall: timeout_ms.map(Duration::from_millis),
         record: request.record,

@@ -13,6 +13,10 @@ pub struct RunRequest {
     pub source: String,
     #[serde(default, skip_serializing_if = "Language::is_typescript")]
     pub language: Language,
+    /// What lists of runs call it, such as the name of the program's file; the daemon shortens it to one line. If absent
+    /// or empty, the first significant line of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// `mux.input`.
     #[serde(default)]
     pub input: JsonText,
@@ -266,7 +270,7 @@ pub struct RunInfo {
     /// Whether the run continues when its connection ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
-    /// The first significant line of the program.
+    /// The name that the run was started with, or the first significant line of the program.
     pub title: String,
     /// When the run was accepted, in milliseconds since the Unix epoch.
     pub accepted_ms: u64,
@@ -278,11 +282,18 @@ pub struct RunInfo {
     pub calls_ended: u32,
     /// The number of calls that ended with an error.
     pub calls_failed: u32,
+    /// The number of calls that wait for an approval now.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub approvals: u32,
     /// The error of a failed run, without its details: the last event has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
     /// The number of the run's last event.
     pub events: u64,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -115,6 +115,33 @@ pub fn tool_paths(server: &str, name: &str) -> Vec<String> {
     servers.into_iter().flat_map(of).collect()
 }
 
+/// The MCP methods by which policy and the audit log name what is not a tool: `server.resources/read`.
+const METHOD_GROUPS: &[&str] = &[
+    "completion/",
+    "elicitation/",
+    "prompts/",
+    "resources/",
+    "roots/",
+    "sampling/",
+];
+
+/// The path `server.tool` as programs write it after `mux.`, for readers. A path of another MCP method is unchanged.
+///
+/// Only a daemon knows whether two tools of the server share that spelling; then neither is reachable under it.
+pub fn program_path(path: &str) -> Cow<'_, str> {
+    let Some((server, tool)) = path.split_once('.') else {
+        return Cow::Borrowed(path);
+    };
+    let is_method = METHOD_GROUPS.iter().any(|group| tool.starts_with(group));
+    if tool.is_empty() || is_method {
+        return Cow::Borrowed(path);
+    }
+    match (spell(server), spell(tool)) {
+        (Cow::Borrowed(_), Cow::Borrowed(_)) => Cow::Borrowed(path),
+        (server, tool) => Cow::Owned(format!("{server}.{tool}")),
+    }
+}
+
 /// Whether the dots of a name separate segments.
 pub fn is_path(name: &str) -> bool {
     name.contains('.')
@@ -168,4 +195,30 @@ pub(super) fn is_identifier(name: &str) -> bool {
 
 fn is_identifier_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '$'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_spelled_as_programs_write_it() {
+        for (path, spelled) in [
+            ("files.read_text_file", "files.read_text_file"),
+            (
+                "all.trigger-long-running-operation",
+                "all.trigger_long_running_operation",
+            ),
+            ("my-server.repos.list-all", "my_server.repos.list_all"),
+            ("a.2fa then", "a._2fa_then"),
+            ("a.then", "a.then_"),
+            ("a..b", "a._b"),
+            ("a.größe", "a.gr_e"),
+            ("my-server.resources/read", "my-server.resources/read"),
+            ("my-server", "my-server"),
+            ("a.", "a."),
+        ] {
+            assert_eq!(program_path(path), spelled, "{path}");
+        }
+    }
 }

@@ -32,6 +32,11 @@ fn held_call_is_listed_and_sent_when_approved_from_another_terminal() {
     );
     assert!(one["rule"].as_str().unwrap().contains("fix.counter"));
     assert_eq!(home.records(), 1);
+    let runs = env.mux(["runs"]).ok().stdout;
+    assert!(runs.contains("  waiting for approval  "), "{runs}");
+    let list = env.mux(["--json", "runs"]).ok().json();
+    let (state, waiting) = (&list["runs"][0]["state"], &list["runs"][0]["approvals"]);
+    assert_eq!((state, waiting), (&json!("running"), &json!(1)));
     let record = env
         .dirs
         .state
@@ -58,6 +63,8 @@ fn held_call_is_listed_and_sent_when_approved_from_another_terminal() {
         "{ended:?}"
     );
     assert_eq!((home.called("counter"), home.records()), (1, 0));
+    let list = env.mux(["--json", "runs"]).ok().json();
+    assert_eq!(list["runs"][0].get("approvals"), None, "{list:#}");
     assert!(home.approvals().is_empty());
     env.mux(["approve", "A1"])
         .fails(1, &["there is no approval `A1`", "mux approvals"]);

@@ -16,9 +16,17 @@ fn read_only_commands_do_not_start_the_daemon() {
         status,
         json!({ "running": false, "socket": env.dirs.socket() })
     );
+    for (args, said) in [
+        (&["runs"][..], "there are no recent runs\n"),
+        (&["runs", "--running"], "nothing is running\n"),
+    ] {
+        let none = env.mux(args).ok();
+        assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", said));
+    }
+    let none = env.mux(["runs", "--json"]).ok().json();
+    assert_eq!(none, json!({ "runs": [], "total": 0 }));
     for args in [
-        &["runs"][..],
-        &["runs", "show", "1"],
+        &["runs", "show", "1"][..],
         &["runs", "watch", "1"],
         &["runs", "cancel", "1"],
     ] {

@@ -145,7 +145,7 @@ fn commands_runs_lists_running_and_ended_runs() {
     );
     assert_eq!(rows[1][0], endless);
     assert!(["waiting", "running"].contains(&rows[1][1]), "{output:#?}");
-    assert_eq!((rows[2][1], rows[2][4]), ("tool", "1 (1 failed)"));
+    assert_eq!((rows[2][1], rows[2][4]), ("failed (tool)", "1 (1 failed)"));
     assert_eq!((rows[3][1], rows[3][5]), ("succeeded", "mux"));
 
     let one = env.mux(["runs", "--limit", "1"]).ok();
@@ -167,6 +167,44 @@ fn commands_runs_lists_running_and_ended_runs() {
         (none.stdout.as_str(), none.stderr.as_str()),
         ("", "nothing is running\n")
     );
+}
+
+#[test]
+fn commands_runs_name_a_program_after_its_file() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let write = |name: &str, text: &str| std::fs::write(env.path(name), text).unwrap();
+    write(
+        "report.ts",
+        "// what it is\nreturn await mux.fix.add({ a: 1, b: 2 })",
+    );
+    write(
+        "sizes.json",
+        r#"{"steps": [{"id": "a", "tool": "fix.add", "args": {"a": 1, "b": 2}}]}"#,
+    );
+    env.mux(["run", "./report.ts", "--record", "report.muxrec"])
+        .ok();
+    env.mux(["program", "sizes.json"]).ok();
+    env.mux(["replay", "report.muxrec"]).ok();
+    env.mux_with_input(["run", "-"], b"return 'from standard input'")
+        .ok();
+    let list = env.mux(["runs", "--json"]).ok().json();
+    let titles: Vec<&str> = list["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["title"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        titles,
+        [
+            "return 'from standard input'",
+            "report.muxrec",
+            "sizes.json",
+            "report.ts"
+        ]
+    );
+    let shown = env.mux(["runs", "show", "1"]).ok();
+    assert!(shown.stdout.contains("program  report.ts\n"), "{shown:#?}");
 }
 
 #[test]

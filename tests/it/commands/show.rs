@@ -55,7 +55,7 @@ fn commands_tools_lists_searches_and_paginates() {
         limited["total"]
     );
 
-    let none = env.mux(["tools", "zzzz"]).ok();
+    let none = env.mux(["tools", "zzzz", "yyyy"]).ok();
     assert_eq!(
         (none.stdout.as_str(), none.stderr.as_str()),
         ("", "no tool matches\n")
@@ -74,6 +74,50 @@ fn commands_tools_lists_searches_and_paginates() {
         json!(["sum"]),
         "{schemas}"
     );
+}
+
+#[test]
+fn commands_tools_says_that_a_server_or_tool_does_not_exist() {
+    let env = TestEnv::new();
+    let none = env.mux(["tools"]).ok();
+    assert_eq!(none.stdout, "");
+    for part in ["no server is configured", "mux import", "mux servers add"] {
+        assert!(none.stderr.contains(part), "{none:#?}");
+    }
+    complains(
+        env.mux(["tools", "files"]),
+        1,
+        &[
+            "error[not_found]: there is no server or tool `files`",
+            "no server is configured",
+        ],
+    );
+
+    let env = TestEnv::with_fixtures(&[("fix", &[]), ("zzgone", &["--exit-at-start", "9"])]);
+    complains(
+        env.mux(["tools", "fixnosuchserver"]),
+        1,
+        &[
+            "error[not_found]: there is no server or tool `fixnosuchserver`",
+            "did you mean `fix`?",
+        ],
+    );
+    complains(
+        env.mux(["tools", "fix.ehco"]),
+        1,
+        &[
+            "error[not_found]: there is no tool `fix.ehco`",
+            "did you mean",
+            "fix.echo(",
+        ],
+    );
+    let document = env.mux(["--json", "tools", "fix.ehco"]);
+    assert_eq!(document.code, 1, "{document:#?}");
+    assert_eq!(document.json()["error"]["kind"], "not_found");
+    // A server that cannot be started is not missing.
+    complains(env.mux(["tools", "zzgone"]), 3, &["error[unavailable]"]);
+    let shown = env.mux(["tools", "fix.get-thing"]).ok();
+    assert!(shown.stdout.contains("mux.fix.get_thing("), "{shown:#?}");
 }
 
 #[test]

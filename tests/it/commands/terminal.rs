@@ -54,6 +54,79 @@ fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
     (output, String::from_utf8_lossy(&shown).into_owned())
 }
 
+/// What a command prints to a terminal of this width, in lines without colors.
+fn lines_on_a_terminal(env: &TestEnv, columns: u16, args: &[&str]) -> Vec<String> {
+    let size = Winsize {
+        ws_row: 50,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let pty = openpty(&size, None).unwrap();
+    for end in [&pty.master, &pty.slave] {
+        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
+    }
+    let mut command = env.command("mux");
+    command.env("TERM", "xterm").env("NO_COLOR", "1").args(args);
+    command.stdout(pty.slave).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = Vec::new();
+    // Linux reports an error once the other end is closed everywhere.
+    drop(File::from(pty.master).read_to_end(&mut shown));
+    assert!(child.wait().unwrap().success(), "{args:?}");
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    shown
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+#[test]
+fn tables_fit_the_terminal_and_are_whole_elsewhere() {
+    let env = TestEnv::new();
+    let long = "x".repeat(100);
+    let rule = format!(
+        "[[policy]]\nmatch = \"fix.echo\"\nagent = [{:?}, {:?}]\naction = \"deny\"\n",
+        "a".repeat(60),
+        "b".repeat(60)
+    );
+    env.write_config(&format!(
+        "{}{rule}",
+        env.fixture("fix", &["--call-log", &long])
+    ));
+    let program = format!("const a = {long:?}; await mux.fix.echo({{ text: 'x' }})");
+    env.run(&program).ok();
+    for (args, rows) in [
+        (&["servers"][..], 2),
+        (&["runs"], 2),
+        (&["policy"], 4),
+        (&["audit"], 0),
+        (&["config", "show"], 0),
+        (&["servers", "pins", "fix"], 0),
+        (&["tools"], 0),
+    ] {
+        let piped = env.mux(args).ok().stdout;
+        assert!(
+            !piped.contains('\u{2026}') || args == ["runs"] || args == ["tools"],
+            "{piped}"
+        );
+        for columns in [80, 40] {
+            let lines = lines_on_a_terminal(&env, columns, args);
+            assert_eq!(lines.len(), piped.lines().count(), "{args:?} {lines:#?}");
+            assert!(rows == 0 || lines.len() == rows, "{args:?} {lines:#?}");
+            let table = match args {
+                // What follows the table is a sentence.
+                ["policy"] => &lines[..2],
+                _ => &lines[..],
+            };
+            for line in table {
+                assert!(line.chars().count() <= columns.into(), "{args:?} {line:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn commands_run_shows_calls_on_a_terminal_up_to_a_limit() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);

@@ -41,7 +41,7 @@ fn config_policy_denies_a_tool_however_it_is_spelled() {
     }
     for path in ["my-server.get-thing", "my_server.get_thing"] {
         env.mux(["call", path, "id=x"])
-            .fails(5, &["error[denied]", "my-server.get-thing is denied"]);
+            .fails(5, &["error[denied]", "my_server.get_thing is denied"]);
         env.mux(["call", "--raw", path, "id=x"])
             .fails(5, &["error[denied]"]);
     }
@@ -62,6 +62,35 @@ fn config_policy_denies_a_tool_however_it_is_spelled() {
         env.result(&format!("return await {way}"));
     }
     assert_eq!(env.starts("my-server").len(), 1);
+}
+
+#[test]
+fn config_policy_allows_a_tool_as_programs_spell_it_unless_two_tools_are_spelled_alike() {
+    let env = TestEnv::new();
+    let servers = [
+        env.fixture("my-server", &[]),
+        env.fixture("fix", &["--collide"]),
+    ];
+    env.write_config(&format!(
+        "{}\
+         [[policy]]\nmatch = [\"my_server.get_*\", \"fix.a_b\"]\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"*\"\naction = \"deny\"\n",
+        servers.concat()
+    ));
+    for way in &WAYS[..WAYS.len() - 2] {
+        env.result(&format!("return await {way}"));
+    }
+    env.mux(["call", "my-server.get-thing", "id=x"]).ok();
+    env.mux(["call", "my-server.echo", "text=x"]).fails(5, &[]);
+    // `a-b` is spelled `a_b`, too, but that names the other tool.
+    env.mux(["call", "fix.a_b"]).ok();
+    env.mux(["call", "fix.a-b"]).fails(5, &["error[denied]"]);
+    let explained = env
+        .mux(["--json", "policy", "explain", "my_server.get_thing"])
+        .ok()
+        .json();
+    assert_eq!(explained["action"], "allow", "{explained:#}");
+    assert_eq!(explained["path"], "my-server.get-thing", "{explained:#}");
 }
 
 #[test]

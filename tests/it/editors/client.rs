@@ -13,6 +13,7 @@ fn every_test_file_is_run() {
         "endpoint",
         "frames",
         "golden",
+        "names",
         "restart",
     ];
     all_are_run("client/typescript/test", &files);
@@ -21,7 +22,7 @@ fn every_test_file_is_run() {
 #[test]
 fn frames_endpoint_and_recorded_messages() {
     let (editors, env) = (Editors::compiled(), TestEnv::new());
-    for file in ["frames", "endpoint", "golden"] {
+    for file in ["frames", "endpoint", "golden", "names"] {
         editors.tests("typescript", file, &env);
     }
 }

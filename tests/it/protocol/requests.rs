@@ -137,6 +137,7 @@ fn hello() -> Hello {
 fn run() -> RunRequest {
     RunRequest {
         source: "return mux.input.n + 1".into(),
+        name: Some("report.ts".into()),
         input: json!({ "n": 1 }).into(),
         timeout_ms: Some(5000),
         traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),

@@ -156,6 +156,7 @@ fn failed_run() -> RunInfo {
         calls: 3,
         calls_ended: 2,
         calls_failed: 1,
+        approvals: 0,
         error: Some(Error {
             details: None,
             ..error()
@@ -183,7 +184,10 @@ fn runs() -> RunList {
     RunList {
         runs: vec![
             plain(4, RunState::Waiting, 0, 0),
-            plain(3, RunState::Running, 1, 2),
+            RunInfo {
+                approvals: 1,
+                ..plain(3, RunState::Running, 1, 2)
+            },
             failed_run(),
             plain(1, RunState::Succeeded, 0, 2),
         ],

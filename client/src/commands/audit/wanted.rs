@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use mux_typegen::names::program_path;
 use serde_json::Value;
 
 use super::super::moment::{matches_run, parse_since};
@@ -48,7 +49,9 @@ impl AuditFilter {
         };
         let wanted = self.since.is_none_or(|since| since <= at)
             && is(&self.tool, &|glob| {
-                !text("path").is_empty() && glob_matches(glob, text("path"))
+                let path = text("path");
+                let fits = |path: &str| glob_matches(glob, path);
+                !path.is_empty() && (fits(path) || fits(&program_path(path)))
             })
             && is(&self.agent, &|agent| agent == text("agent"))
             && is(&self.run, &|run| matches_run(text("run"), run))
@@ -159,6 +162,20 @@ mod tests {
             assert_eq!(
                 wanted.parse_match(deed).unwrap().is_some(),
                 value == "2026-11-22"
+            );
+        }
+        // Both spellings of a tool are found.
+        let called = line.replace("a.b", "my-server.get-it");
+        for (glob, is_wanted) in [
+            ("my-server.get-it", true),
+            ("my_server.get_*", true),
+            ("my_server.get-it", false),
+        ] {
+            let wanted = AuditFilter::of(&of("tool", glob)).unwrap();
+            assert_eq!(
+                wanted.parse_match(&called).unwrap().is_some(),
+                is_wanted,
+                "{glob}"
             );
         }
         let all = AuditFilter::default();

@@ -20,6 +20,9 @@ const LIST_HEAD_LINES: u16 = 2;
 const OPTIONAL_COLUMNS: [(usize, u16); 6] =
     [(2, 112), (5, 102), (9, 90), (3, 78), (6, 70), (8, 60)];
 const COLUMN_WIDTHS: [u16; 10] = [0, 11, 8, 8, 8, 9, 8, 8, 7, 10];
+/// The same for the list of runs, whose last column takes the rest.
+const OPTIONAL_RUN_COLUMNS: [(usize, u16); 3] = [(4, 108), (3, 90), (2, 74)];
+const RUN_COLUMN_WIDTHS: [u16; 6] = [24, 20, 8, 14, 16, 0];
 
 const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -69,13 +72,7 @@ fn draw_servers(
     screen: &TopScreen,
     selected: Option<usize>,
 ) {
-    let left_out = |column: &usize| {
-        let too_narrow = |(left, width): &(usize, u16)| left == column && area.width < *width;
-        OPTIONAL_COLUMNS.iter().any(too_narrow)
-    };
-    let columns: Vec<usize> = (0..SERVER_COLUMNS.len())
-        .filter(|it| !left_out(it))
-        .collect();
+    let columns = shown_columns(SERVER_COLUMNS.len(), &OPTIONAL_COLUMNS, area.width);
     let widths = columns.iter().map(|column| match COLUMN_WIDTHS[*column] {
         0 => Constraint::Min(12),
         width => Constraint::Length(width),
@@ -110,19 +107,35 @@ fn draw_runs(
     screen: &TopScreen,
     selected: Option<usize>,
 ) {
-    let widths = [
-        Constraint::Length(24),
-        Constraint::Length(8),
-        Constraint::Length(8),
-        Constraint::Length(14),
-        Constraint::Length(16),
-        Constraint::Min(10),
-    ];
-    let rows = figures.running.iter().map(|run| Row::new(run_cells(run)));
-    let header = Row::new(RUN_COLUMNS).style(DIM);
+    let columns = shown_columns(RUN_COLUMNS.len(), &OPTIONAL_RUN_COLUMNS, area.width);
+    let widths = columns
+        .iter()
+        .map(|column| match RUN_COLUMN_WIDTHS[*column] {
+            0 => Constraint::Min(10),
+            width => Constraint::Length(width),
+        });
+    let rows = figures.running.iter().map(|run| {
+        let cells = run_cells(run);
+        Row::new(
+            columns
+                .iter()
+                .map(|column| cells[*column].clone())
+                .collect::<Vec<_>>(),
+        )
+    });
+    let header = Row::new(columns.iter().map(|column| RUN_COLUMNS[*column])).style(DIM);
     let table = Table::new(rows.collect::<Vec<_>>(), widths).header(header);
     let is_here = screen.focus == FocusedList::Runs;
     draw_list(frame, area, table, ("active runs", is_here), selected);
+}
+
+/// The columns of a list for which the terminal is wide enough.
+fn shown_columns(count: usize, optional: &[(usize, u16)], width: u16) -> Vec<usize> {
+    let omitted = |column: &usize| {
+        let mut optional = optional.iter();
+        optional.any(|(omitted, below)| omitted == column && width < *below)
+    };
+    (0..count).filter(|column| !omitted(column)).collect()
 }
 
 /// Draws a list with its title, scrolled to the selected row.
@@ -230,8 +243,8 @@ mod tests {
                 "idle                       cold                0         0       0.0          0         -         -        0           -",
                 "",
                 "active runs",
-                "RUN                       STATE     AGE       CALLS           CLIENT            PROGRAM",
-                "9f-7                      running   1.2 s     3 (1 failed)    coder             return 1",
+                "RUN                       STATE                 AGE       CALLS           CLIENT            PROGRAM",
+                "9f-7                      running               1.2 s     3 (1 failed)    coder             return 1",
                 "",
                 "",
                 "q quit   s sort   tab list   \u{2191}\u{2193} select   x stop a run   p pause",
@@ -249,6 +262,11 @@ mod tests {
         );
         assert!(
             !narrow[4].contains("MEMORY") && narrow[4].contains("P99"),
+            "{narrow:#?}"
+        );
+        let runs = narrow.iter().find(|line| line.starts_with("RUN"));
+        assert!(
+            runs.is_some_and(|line| line.contains("PROGRAM") && !line.contains("AGE")),
             "{narrow:#?}"
         );
         for size in [(1, 1), (10, 3), (40, 6), (200, 60)] {

@@ -7,7 +7,7 @@ import { get, post } from "./door.js";
 import { h } from "./draw.js";
 import { known, waiting } from "./live.js";
 import { error, foreign, long, nothing, redraw, runLink, state, toolLink } from "./parts.js";
-import { ago, bytes, clock, count, json, span } from "./words.js";
+import { ago, bytes, clock, count, json, programPath, span } from "./words.js";
 
 const REST = 500;
 // How long what was said stands there.
@@ -125,6 +125,8 @@ function card(approval, rest, shown) {
       " ",
       approval.state !== "waiting" && state(approval.state),
     ),
+    // Two tools of a server may be written alike.
+    programPath(approval.path) !== approval.path && h("p", { class: "quiet" }, "Its server calls it ", h("code", {}, foreign(approval.path, 200)), "."),
     h(
       "p",
       { class: "quiet" },

@@ -3,7 +3,7 @@
 import { h } from "./draw.js";
 import { known } from "./live.js";
 import { nothing, redraw, serverLink, toolLink } from "./parts.js";
-import { ms, parted } from "./words.js";
+import { ms } from "./words.js";
 
 const COLUMNS = [
   ["path", "Tool", ""],
@@ -84,8 +84,7 @@ export function table(list) {
 export function latency() {
   const servers = new Map();
   for (const one of known.latencies) {
-    const [server] = parted(one.path);
-    servers.set(server, [...(servers.get(server) ?? []), one]);
+    servers.set(one.server, [...(servers.get(one.server) ?? []), one]);
   }
   return [
     h("h1", {}, "Latency"),

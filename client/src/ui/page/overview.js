@@ -5,7 +5,7 @@ import { h } from "./draw.js";
 import { known } from "./live.js";
 import { fact, foreign, nothing, serverLink, state } from "./parts.js";
 import { rows } from "./runs.js";
-import { bytes, count, ms, parted, span } from "./words.js";
+import { bytes, count, ms, span } from "./words.js";
 
 const LATEST = 8;
 
@@ -37,7 +37,7 @@ function daemon(status) {
 
 // Of all calls of a server: how many, and the time that half of its tools' calls stay within.
 export function together(server) {
-  const own = known.latencies.filter((latency) => parted(latency.path)[0] === server);
+  const own = known.latencies.filter((latency) => latency.server === server);
   const calls = own.reduce((sum, latency) => sum + latency.calls, 0);
   if (calls === 0) return undefined;
   const middle = own.reduce((sum, latency) => sum + latency.p50 * latency.calls, 0) / calls;

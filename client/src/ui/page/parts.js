@@ -2,7 +2,7 @@
 
 import { h } from "./draw.js";
 import { known } from "./live.js";
-import { bytes, clip, plain } from "./words.js";
+import { bytes, clip, plain, programPath } from "./words.js";
 
 const BEGINNING = 4000;
 // A piece of a long text: the browser lays out those that are seen.
@@ -116,7 +116,8 @@ export function serverLink(name) {
 }
 
 export function toolLink(path, most = 120) {
-  return h("a", { href: `#/tools/${encodeURIComponent(path)}`, class: "path" }, foreign(path, most));
+  const spelled = programPath(path);
+  return h("a", { href: `#/tools/${encodeURIComponent(spelled)}`, class: "path" }, foreign(spelled, most));
 }
 
 export function runLink(run, words) {

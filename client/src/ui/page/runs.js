@@ -3,7 +3,7 @@
 import { h } from "./draw.js";
 import { known } from "./live.js";
 import { foreign, nothing, redraw, runLink, state, took } from "./parts.js";
-import { ago, clock, count, ms } from "./words.js";
+import { ago, clip, clock, count, ms, plain } from "./words.js";
 
 const STATES = ["all", "running", "succeeded", "failed"];
 let wanted = "all";
@@ -33,17 +33,26 @@ function row(run) {
   );
 }
 
-// How it ended in one word: the kind of its error says more than that it failed.
+// Its state: of one that failed with the kind of its error, of one that a user has to let go on that it waits.
 export function ended(run) {
   const kind = run.error?.kind;
-  if (kind === undefined || kind === "runtime") return state(run.state);
-  return state(kind === "pending" || kind === "cancelled" ? kind : run.state, foreign(kind, 20));
+  const look = kind === "pending" || kind === "cancelled" ? kind : waits(run) ? "waiting" : run.state;
+  return state(look, stateWords(run));
+}
+
+function stateWords(run) {
+  if (waits(run)) return "waiting for approval";
+  return run.error ? `${run.state} (${clip(plain(run.error.kind), 20)})` : run.state;
+}
+
+function waits(run) {
+  return run.approvals > 0 && (run.state === "running" || run.state === "waiting");
 }
 
 function fits(run) {
   const open = run.state === "running" || run.state === "waiting";
   if (wanted === "running" ? !open : wanted !== "all" && run.state !== wanted) return false;
-  const text = [run.title, run.run, run.client, run.agent, run.workspace, run.error?.message].join(" ").toLowerCase();
+  const text = [run.title, run.run, stateWords(run), run.client, run.agent, run.workspace, run.error?.message].join(" ").toLowerCase();
   return words.split(/\s+/).every((word) => text.includes(word));
 }
 
@@ -57,7 +66,7 @@ export function runs() {
       { class: "strip" },
       h("input", {
         type: "search",
-        placeholder: "Filter by program, client, agent",
+        placeholder: "Filter by program, state, client, agent",
         "aria-label": "Filter runs",
         oninput(event) {
           words = event.target.value.trim().toLowerCase();

@@ -4,7 +4,7 @@ import { h } from "./draw.js";
 import { known } from "./live.js";
 import { table } from "./latency.js";
 import { error, fact, foreign, long, nothing, state } from "./parts.js";
-import { ms, parted, span } from "./words.js";
+import { ms, span } from "./words.js";
 
 function facts(server) {
   const told = [
@@ -37,7 +37,7 @@ export function server(name) {
   if (!all) return h("p", { class: "quiet" }, "Asking muxd\u2026");
   const found = all.find((one) => one.name === name);
   if (!found) return [h("h1", {}, foreign(name, 80)), nothing("There is no such server any more.")];
-  const own = known.latencies.filter((latency) => parted(latency.path)[0] === name);
+  const own = known.latencies.filter((latency) => latency.server === name);
   const next = advice(found);
   return [
     h("h1", {}, foreign(name, 80), " ", state(found.state)),

@@ -2,6 +2,8 @@
 //
 // Invariant: an event that was taken already changes nothing. A span without an end is still on its way.
 
+import { programPath } from "./words.js";
+
 export class Trace {
   constructor() {
     this.last = 0;
@@ -45,7 +47,7 @@ export class Trace {
   }
 
   on_call_started({ call, path }, at) {
-    this.begin("call", `call ${call}`, path, at, { path, call });
+    this.begin("call", `call ${call}`, programPath(path), at, { path, call });
   }
 
   on_call_progress({ call, progress, total, message }) {
@@ -54,7 +56,7 @@ export class Trace {
 
   on_call_ended({ call, path, ms, bytes, error }, at) {
     const id = `call ${call}`;
-    if (!this.open.has(id)) this.begin("call", id, path, Math.max(0, at - ms), { path, call });
+    if (!this.open.has(id)) this.begin("call", id, programPath(path), Math.max(0, at - ms), { path, call });
     this.end(id, at, { took: ms, bytes, error });
   }
 

@@ -77,6 +77,25 @@ export function parted(path) {
   return dot < 0 ? [path, ""] : [path.slice(0, dot), path.slice(dot + 1)];
 }
 
+// Methods of MCP other than tool calls, by which policy names them: `server.resources/read`.
+const METHOD = /^(completion|elicitation|prompts|resources|roots|sampling)\//;
+
+// The path of a tool as programs write it after `mux.`: events and approvals have the server's own name.
+export function programPath(path) {
+  const [server, tool] = parted(path);
+  return tool === "" || METHOD.test(tool) ? path : `${spell(server)}.${spell(tool)}`;
+}
+
+function spell(name) {
+  const segments = name.split(".");
+  return segments.length <= 16 && !segments.includes("") ? segments.map(spellSegment).join(".") : spellSegment(name);
+}
+
+function spellSegment(segment) {
+  const spelled = segment.replace(/[^\w$]+/g, "_").replace(/^\d/, "_$&");
+  return spelled === "" || spelled === "then" || spelled === "toJSON" ? `${spelled}_` : spelled;
+}
+
 // JSON for the eye.
 export function json(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);

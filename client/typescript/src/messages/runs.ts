@@ -7,6 +7,11 @@ export interface RunRequest {
   /** The program; TypeScript or JavaScript unless `language` differs. */
   source: string;
   language?: Language;
+  /**
+   * What lists of runs call it, such as the name of the program's file; the daemon shortens it to one line. If absent or
+   * empty, the first significant line of the program.
+   */
+  name?: string;
   /** `mux.input`. */
   input?: unknown;
   /** The limit of wall time, 1,000 to 300,000; the daemon's default if absent. */
@@ -74,7 +79,7 @@ export interface RunInfo {
   workspace?: string;
   /** Whether the run continues when its connection ends. */
   detached?: boolean;
-  /** The first significant line of the program. */
+  /** The name that the run was started with, or the first significant line of the program. */
   title: string;
   /** When the run was accepted, in milliseconds since the Unix epoch. */
   accepted_ms: number;
@@ -86,6 +91,8 @@ export interface RunInfo {
   calls_ended: number;
   /** The number of calls that ended with an error. */
   calls_failed: number;
+  /** The number of calls that wait for an approval now; absent if none does. */
+  approvals?: number;
   /** The error of a failed run, without its details: the last event has them. */
   error?: Fault;
   /** The number of the run's last event. */

@@ -1,5 +1,7 @@
 // Runs that were started here: started, followed, shown as trees.
 
+import { basename } from "node:path";
+
 import * as vscode from "vscode";
 
 import { isProgram, shown } from "../programs.js";
@@ -61,7 +63,8 @@ export class Runs implements vscode.TreeDataProvider<Node>, vscode.Disposable {
       return;
     }
     const stop = new AbortController();
-    const run = await this.#session.attempt((mux) => mux.run(document.getText(), { input, signal: stop.signal }));
+    const name = basename(document.fileName);
+    const run = await this.#session.attempt((mux) => mux.run(document.getText(), { name, input, signal: stop.signal }));
     if (run === undefined) return;
     const title = vscode.workspace.asRelativePath(document.uri);
     const tree = new RunTree(run.id, document.fileName, title);

@@ -1,6 +1,6 @@
 // What all parts of the extension share: the client, made again when its settings change, and words to the user.
 
-import { Mux, MuxError, type Verdict } from "@muxd/client";
+import { Mux, MuxError, type Verdict, programPath } from "@muxd/client";
 import * as vscode from "vscode";
 
 import { told } from "../tree.js";
@@ -68,11 +68,13 @@ async function ask(
 ): Promise<Verdict | undefined> {
   const whole = Buffer.byteLength(asked.arguments) >= asked.bytes;
   const shown = whole ? asked.arguments : `${asked.arguments}… (the beginning of ${asked.bytes} bytes)`;
+  const path = programPath(asked.path);
   const answers = { "Allow once": "once", "Allow for this session": "session", Deny: "deny" } as const;
-  const covers = `\u201cAllow for this session\u201d also allows later calls of ${asked.path}, with any arguments, until this window closes.`;
-  const detail = [shown, ...(asked.reason === undefined ? [] : [asked.reason]), covers].join("\n\n");
+  const covers = `\u201cAllow for this session\u201d also allows later calls of ${path}, with any arguments, until this window closes.`;
+  const own = path === asked.path ? [] : [`Its server calls it ${asked.path}.`];
+  const detail = [shown, ...own, ...(asked.reason === undefined ? [] : [asked.reason]), covers].join("\n\n");
   const names = Object.keys(answers) as (keyof typeof answers)[];
-  const chosen = await vscode.window.showWarningMessage(`May ${asked.path} be called?`, { modal: true, detail }, ...names);
+  const chosen = await vscode.window.showWarningMessage(`May ${path} be called?`, { modal: true, detail }, ...names);
   // Escape decides nothing: the call waits in the list of approvals.
   return chosen === undefined || signal.aborted ? undefined : { decision: answers[chosen] };
 }
