@@ -2,14 +2,15 @@
 
 mod about;
 mod approvals;
-mod approver;
 mod audit;
 mod browser;
 mod call;
+mod call_result;
 mod config;
 mod control;
 mod doctor;
 mod edit;
+mod hidden_input;
 mod import;
 mod install;
 mod login;
@@ -35,6 +36,7 @@ mod show;
 mod source;
 mod sources;
 mod stored;
+mod terminal_questions;
 mod top;
 mod trace;
 mod types;

@@ -30,8 +30,9 @@
 //!   `commands/doctor` a file for each group of checks, `commands/logs` reads rotated logs as one sequence of files in
 //!   both directions, `commands/service` writes systemd units and launchd property lists, `commands/about` is
 //!   `--version`, `commands/import` imports the servers of agents, `commands/install` adds `mux mcp` to the agents'
-//!   files, `commands/setup` installs TypeScript's compiler after verifying the checksum, `commands/approver` asks for
-//!   approvals at the terminal. Read-only commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start a daemon.
+//!   files, `commands/setup` installs TypeScript's compiler after verifying the checksum, `commands/terminal_questions`
+//!   asks at the terminal for approvals and answers to servers. Read-only commands (`logs`, `audit`, `doctor`, `top`,
+//!   `metrics`) never start a daemon.
 //! - `render` is the only code that prints, and `render/table` lays out all tables; `exit` maps error kinds to exit
 //!   codes.
 //! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,
@@ -42,9 +43,10 @@
 //!   `diff` renders an edit.
 //! - `mcp` serves all tools to agents as an MCP server. `ui` serves a page for the browser.
 //! - `exposition` parses the metrics text; `top` computes rates and latencies from readings of it, without drawing
-//!   (`top/reading`, `history`, `figures`, `screen`); `log_line` parses a line of a log; `part` reads a content block
-//!   that a program emitted; `steps` splits the outcome of a step program; `came_before` counts the calls that a
-//!   failed run had made.
+//!   (`top/reading`, `history`, `figures`, `screen`); `log_line` parses a line of a log; `elicitation` is a server's
+//!   question to the user, with the meaning of each typed line; `web_url` decides which addresses a browser may be sent
+//!   to; `part` reads a content block of a result or a program; `steps` splits the outcome of a step program;
+//!   `came_before` counts the calls that a failed run had made.
 //!
 //! # `mux mcp`
 //!

@@ -5,6 +5,7 @@ mod args;
 mod came_before;
 mod commands;
 mod completion;
+mod elicitation;
 mod exit;
 mod exposition;
 mod log_line;
@@ -14,6 +15,7 @@ mod render;
 mod steps;
 mod top;
 mod ui;
+mod web_url;
 
 use std::{env, process::ExitCode};
 

@@ -1,8 +1,9 @@
-//! A part that a program emitted in addition to its result: an MCP content block.
+//! A part of a tool's result, or one that a program emitted in addition to its result: an MCP content block.
 //!
 //! Invariant: no part is lost: a block that is not valid MCP is kept as JSON.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use mux_proto::Held;
 use serde_json::Value;
 
 /// File name extensions by MIME type, where the subtype is not the extension.
@@ -105,6 +106,31 @@ impl ContentPart {
             PartContent::Bytes(bytes) => Some(bytes.len()),
             PartContent::Block(_) => None,
         }
+    }
+}
+
+/// The parts of a tool's result that is one content block or a list of them. None if it is anything else, which is data.
+pub(crate) fn result_parts(result: &Value) -> Vec<Held> {
+    let blocks = match result {
+        Value::Array(blocks) => &blocks[..],
+        _ => std::slice::from_ref(result),
+    };
+    match blocks.iter().all(is_content_block) {
+        true => {
+            let parts = blocks.iter().cloned();
+            parts.map(|block| Held::Value(block.into())).collect()
+        }
+        false => Vec::new(),
+    }
+}
+
+fn is_content_block(block: &Value) -> bool {
+    match block["type"].as_str() {
+        Some("text") => block["text"].is_string(),
+        Some("image" | "audio") => block["data"].is_string() && block["mimeType"].is_string(),
+        Some("resource") => block["resource"]["uri"].is_string(),
+        Some("resource_link") => block["uri"].is_string(),
+        _ => false,
     }
 }
 
@@ -211,6 +237,24 @@ mod tests {
             assert_eq!(part.extension(), "json");
             let kept: Value = serde_json::from_slice(&part.into_bytes()).unwrap();
             assert_eq!(kept, block);
+        }
+    }
+
+    #[test]
+    fn result_has_parts_only_if_it_consists_of_content_blocks() {
+        let text = json!({ "type": "text", "text": "a" });
+        let image = json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" });
+        for (result, count) in [
+            (image.clone(), 1),
+            (json!([text, image]), 2),
+            (json!([text, { "type": "image" }]), 0),
+            (json!([text, 7]), 0),
+            (json!({ "type": "text", "data": "a" }), 0),
+            (json!({ "content": [image] }), 0),
+            (json!([]), 0),
+            (json!("a"), 0),
+        ] {
+            assert_eq!(result_parts(&result).len(), count, "{result}");
         }
     }
 }

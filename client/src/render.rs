@@ -5,6 +5,7 @@ mod amounts;
 mod approvals;
 mod audit;
 mod doctor;
+mod elicitation;
 mod failure;
 mod import;
 mod install;
@@ -42,9 +43,7 @@ mod version;
 use std::{fmt::Display, io, path::Path, process::ExitCode};
 
 use clap_complete::Shell;
-use mux_proto::{
-    Error, Explained, Forgotten, Handle, ReadPage, ReloadReport, ServerInfo, Upgraded,
-};
+use mux_proto::{Error, Explained, Forgotten, ReadPage, ReloadReport, ServerInfo, Upgraded};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -60,14 +59,20 @@ pub(crate) use self::approvals::{
 pub(crate) use self::{
     audit::{audit, audit_entry},
     doctor::{CheckVerdict, DoctorCheck, doctor},
+    elicitation::{
+        ask_elicitation, elicitation_prompt, elicitation_rejected, elicitation_retry,
+        elicitation_unanswered, end_prompt_line, explain_elicitation, page_completed,
+    },
     failure::{ProgramListing, diagnostics, failure, usage},
     import::{ImportOutcome, ImportReport, ImportedServer, imported},
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
     lists::{SECRET_IN_ARGS, search_results, servers, tool, tools},
+    live::call_progress_line,
     login::{logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
     one_run::run,
+    parts::{SavedParts, call_document, call_result},
     pins::{accepted, ask_to_accept, differences, pins},
     policy::{policy, policy_explanation},
     progress::{SpinnerGuard, SpinnerHandle},
@@ -137,15 +142,6 @@ pub(crate) fn output_exit_code(result: io::Result<()>) -> ExitCode {
     }
 }
 
-/// Prints the result of a call.
-pub(crate) fn value(value: &Value, json: bool) -> ExitCode {
-    if json {
-        print_document(&json!({ "ok": true, "result": value }));
-        return ExitCode::SUCCESS;
-    }
-    output_exit_code(print_value(value))
-}
-
 /// Prints the TypeScript program that is equivalent to a step program.
 pub(crate) fn explained(explained: &Explained, json: bool) -> ExitCode {
     if json {
@@ -153,13 +149,6 @@ pub(crate) fn explained(explained: &Explained, json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     output_exit_code(print_data(&explained.source))
-}
-
-/// Prints the document of a call whose result is stored.
-pub(crate) fn stored(handle: &Handle) -> ExitCode {
-    let hint = record::read_command(handle);
-    print_document(&json!({ "ok": true, "stored": handle, "hint": hint }));
-    ExitCode::SUCCESS
 }
 
 /// Prints the document of one page of a stored value.

@@ -9,6 +9,7 @@ mod instructions;
 mod questions;
 mod sdks;
 mod tasks;
+mod terminal;
 
 use std::path::PathBuf;
 

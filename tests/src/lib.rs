@@ -5,7 +5,7 @@
 //! (`bench`), the token bill (`bill`), the soak test and the conformance programs; `data/` has the golden data.
 //!
 //! - `env` is one home and the commands run in it; `process` inspects processes, `running` is a program in the
-//!   background, and `pool` a pool of workers without a daemon.
+//!   background, `terminal` one at a terminal, and `pool` a pool of workers without a daemon.
 //! - `agent` speaks MCP to `mux mcp`, `frames` speaks to the daemon's socket, `clients` and `editors` run third-party
 //!   clients and the editor packages, `fake_daemon` gives clients prepared responses, `fake_programs` stand in for large
 //!   binaries.
@@ -36,6 +36,7 @@ pub mod process;
 pub mod proxy;
 pub mod running;
 mod snapshot;
+mod terminal;
 pub mod web;
 
 pub use agent::Agent;
@@ -48,3 +49,4 @@ pub use fake_daemon::{Answers, FakeDaemon};
 pub use graphql::GraphqlServer;
 pub use left_out::left_out;
 pub use running::Running;
+pub use terminal::Terminal;

@@ -16,6 +16,9 @@ pub(crate) struct CallArgs {
     /// Print the whole result as the server returned it
     #[arg(long)]
     pub(crate) raw: bool,
+    /// Write the parts of the result (images, audio, texts, resources) to new files in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) save_parts: Option<PathBuf>,
     /// The maximum time to wait
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Option<Duration>,

@@ -8,10 +8,9 @@ use mux_proto::{
 };
 
 use super::{
-    CommandFailure, CommandResult,
-    approver::Approver,
-    connect_or_start,
+    CommandFailure, CommandResult, connect_or_start,
     run::{RunEndActions, finish_run},
+    terminal_questions::TerminalQuestions,
     usage_error, wait_for_ctrl_c,
 };
 use crate::{
@@ -130,8 +129,8 @@ pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult 
     let session = connect_or_start().await?;
     session.require_feature("resume_run")?;
     let mut view = RunView::new(json, at_end.parts.is_some(), None);
-    let approver = Approver::for_run(json || args.detach, &mut view);
-    approver.announce_approver(&session).await;
+    let questions = TerminalQuestions::for_run(json || args.detach, &mut view);
+    questions.announce(&session).await;
     let request = ResumeRequest {
         id: args.id,
         detach: args.detach,
@@ -148,7 +147,7 @@ pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult 
     let watched = mux_client::watch(&session, &resumed.run, 0, |event| view.show(event));
     let finished = tokio::select! {
         finished = watched => finished,
-        never = approver.answer_approvals(&session) => match never {},
+        never = questions.answer_all(&session) => match never {},
         // The daemon cancels the run with this connection, and keeps its pending approvals.
         () = wait_for_ctrl_c() => return Ok(view.interrupted("pending approvals are kept: see `mux approvals`")),
     };

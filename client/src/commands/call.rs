@@ -2,13 +2,13 @@
 
 use std::{io::Read, time::Duration};
 
-use mux_proto::{CallRequest, Held, JsonText, transport};
+use mux_proto::{CallRequest, Error, JsonText, Kind, transport};
 use mux_typegen::names::program_path;
 use serde_json::Value;
 
 use super::{
-    CommandFailure, CommandResult, approver::Approver, request_with_retry, stored, trace,
-    usage_error,
+    CommandFailure, CommandResult, call_result, parts, request_with_retry,
+    terminal_questions::TerminalQuestions, trace, usage_error, wait_for_ctrl_c,
 };
 use crate::{args, render};
 
@@ -16,6 +16,9 @@ use crate::{args, render};
 const MAX_STDIN_ARGUMENT_BYTES: u64 = 4 << 20;
 /// Longer than the daemon's own limit for a call, so that the daemon reports the timeout.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// Names the call in notices; a connection of this command makes only one.
+const CALL_TOKEN: &str = "call";
 
 /// The arguments as they were given.
 pub(super) enum CallArguments {
@@ -33,6 +36,11 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         CallArguments::Object(object) => (object.into(), Vec::new()),
         CallArguments::Typed(pairs) => (JsonText::default(), pairs),
     };
+    if let Some(folder) = &args.save_parts
+        && let Err((message, hint)) = parts::prepare_parts_dir(folder)
+    {
+        return usage_error(message, hint, json);
+    }
     let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = CallRequest {
         path: args.path,
@@ -44,32 +52,36 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         timeout_ms: args
             .timeout
             .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
-        token: None,
+        // With it, the daemon reports the call's progress.
+        token: (!json).then(|| CALL_TOKEN.to_owned()),
         traceparent,
         tracestate,
     };
-    let waiting =
-        render::SpinnerGuard::begin(&format!("calling {}", program_path(&request.path)), json);
-    let approver = Approver::for_call(json, takes_stdin, &waiting);
+    let shown = program_path(&request.path);
+    let waiting = render::SpinnerGuard::begin(&format!("calling {shown}"), json);
+    let questions = TerminalQuestions::for_call(json, takes_stdin, &request.path, &waiting);
     let answer = request_with_retry(async |session| {
-        approver.announce_approver(session).await;
+        questions.announce(session).await;
         let context = transport::within(CALL_TIMEOUT);
         let answer = tokio::select! {
             answer = session.client.call(context, request.clone()) => answer,
-            never = approver.answer_approvals(session) => match never {},
+            never = questions.answer_all(session) => match never {},
         };
         // A call that was sent may have happened although the connection was lost.
         let value = answer.map_err(mux_client::rpc_error)??;
         Ok((session.clone(), value))
-    })
-    .await;
+    });
+    let answer = tokio::select! {
+        answer = answer => answer,
+        // The daemon cancels the call with the connection.
+        () = wait_for_ctrl_c() => {
+            Err(Error::new(Kind::Cancelled, "interrupted; the call was cancelled").into())
+        }
+    };
     waiting.end();
     let (session, value) = answer?.map_err(CommandFailure::from)?;
-    match value {
-        Held::Value(value) => Ok(render::value(&value.to_value(), json)),
-        Held::Stored(handle) if json => Ok(render::stored(&handle)),
-        Held::Stored(handle) => stored::print_stored_value(&session, &handle).await,
-    }
+    call_result::print_call_result(&session, value, args.save_parts.as_deref(), args.raw, json)
+        .await
 }
 
 pub(super) fn parse_arguments(arguments: &[String]) -> Result<CallArguments, (String, String)> {

@@ -10,7 +10,7 @@ use mux_proto::{
 };
 
 use super::{CommandFailure, CommandResult, browser, connect_or_start, show::SERVER_START_TIMEOUT};
-use crate::{args, exit, render};
+use crate::{args, exit, render, web_url};
 
 /// Milliseconds of one long poll; the daemon waits no longer.
 const LOGIN_POLL_MS: u64 = 30_000;
@@ -33,7 +33,7 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
         .await;
     waiting.end();
     let started = started?.map_err(CommandFailure::from)?;
-    if !is_web_url(&started.url) {
+    if web_url::parse_web_url(&started.url).is_none() {
         let message = "the authorization server gave an address that is not http or https";
         return Err(exit::unavailable_error(message.into()).into());
     }
@@ -132,28 +132,4 @@ async fn read_stdin_line() -> Option<String> {
         (count > 0).then_some(line)
     });
     read.await.ok().flatten()
-}
-
-fn is_web_url(address: &str) -> bool {
-    let parsed = url::Url::parse(address);
-    parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_http_and_https_urls_are_opened() {
-        for (address, openable) in [
-            ("https://issuer.test/authorize?x=1", true),
-            ("http://127.0.0.1:1/authorize", true),
-            ("file:///etc/passwd", false),
-            ("javascript:alert(1)", false),
-            ("-flag", false),
-            ("vscode://x", false),
-        ] {
-            assert_eq!(is_web_url(address), openable, "{address}");
-        }
-    }
 }

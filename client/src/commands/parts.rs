@@ -1,4 +1,4 @@
-//! Saves the parts of a run as files.
+//! Saves the parts of a run or a result as files.
 //!
 //! Invariant: no existing file is written to.
 
@@ -31,7 +31,7 @@ pub(super) async fn save_parts(
     let mut files = Vec::new();
     let mut number = 0;
     for part in parts {
-        let written = match load_part(session, part).await {
+        let written = match load_held_value(session, part).await {
             Ok(block) => {
                 let part = ContentPart::parse_block(&block);
                 let extension = part.extension();
@@ -51,7 +51,8 @@ pub(super) async fn save_parts(
     (files, None)
 }
 
-async fn load_part(session: &Session, part: &Held) -> Result<Value, Error> {
+/// The value, which is read from the daemon if it is stored.
+pub(super) async fn load_held_value(session: &Session, part: &Held) -> Result<Value, Error> {
     match part {
         Held::Value(block) => Ok(block.to_value()),
         Held::Stored(handle) => {

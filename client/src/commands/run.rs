@@ -7,8 +7,8 @@ use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 use serde_json::Value;
 
 use super::{
-    CommandFailure, CommandResult, approver::Approver, connect_or_start, parts, recording,
-    request_with_retry, source, stored, trace, usage_error, wait_for_ctrl_c,
+    CommandFailure, CommandResult, connect_or_start, parts, recording, request_with_retry, source,
+    stored, terminal_questions::TerminalQuestions, trace, usage_error, wait_for_ctrl_c,
 };
 use crate::{
     args,
@@ -99,9 +99,9 @@ pub(super) async fn execute_run(
     (json, silent): (bool, bool),
 ) -> CommandResult {
     if request.detach {
-        let approver = Approver::for_detached_run(silent);
+        let questions = TerminalQuestions::for_detached_run(silent);
         let started = request_with_retry(async |session| {
-            approver.announce_approver(session).await;
+            questions.announce(session).await;
             mux_client::start(session, request.clone()).await
         });
         return match started.await? {
@@ -110,9 +110,9 @@ pub(super) async fn execute_run(
         };
     }
     let mut view = RunView::new(json, at_end.parts.is_some(), Some(listing));
-    let approver = Approver::for_run(silent, &mut view);
+    let questions = TerminalQuestions::for_run(silent, &mut view);
     let run = request_with_retry(async |session| {
-        approver.announce_approver(session).await;
+        questions.announce(session).await;
         if request.record || request.replay.is_some() {
             session.require_feature("record")?;
         }
@@ -121,7 +121,7 @@ pub(super) async fn execute_run(
         let watched = mux_client::watch(session, &run, 0, |event| view.show(event));
         let finished = tokio::select! {
             finished = watched => finished?,
-            never = approver.answer_approvals(session) => match never {},
+            never = questions.answer_all(session) => match never {},
         };
         Ok((session.clone(), finished.outcome))
     });

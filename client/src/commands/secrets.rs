@@ -2,8 +2,6 @@
 //!
 //! Invariant: a value is read from the terminal without echo, or from standard input, and only sent to the daemon.
 
-mod prompt;
-
 use std::{
     io::{self, IsTerminal as _, Read as _},
     process::ExitCode,
@@ -14,7 +12,10 @@ use mux_client::{Session, within_seconds};
 use mux_proto::{Error, Kind, SecretText, SetSecretRequest};
 use tokio::sync::oneshot;
 
-use super::{CommandFailure, CommandResult, connect_or_start, request_with_retry, wait_for_ctrl_c};
+use super::{
+    CommandFailure, CommandResult, connect_or_start, hidden_input, request_with_retry,
+    wait_for_ctrl_c,
+};
 use crate::{args, args::SecretsCommand, exit, render};
 
 /// Seconds. A keyring may ask the user to unlock it.
@@ -49,11 +50,11 @@ async fn set_secret(name: String, json: bool) -> CommandResult {
             let shown = name.clone();
             let (told, typed) = oneshot::channel();
             // The thread is not joined: it may still read when the command ends.
-            thread::spawn(move || told.send(prompt::read_hidden_line(&shown)));
+            thread::spawn(move || told.send(hidden_input::read_hidden_line(&shown)));
             tokio::select! {
                 typed = typed => typed.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
                 () = wait_for_ctrl_c() => {
-                    prompt::restore_echo();
+                    hidden_input::restore_echo();
                     return Ok(ExitCode::from(exit::exit_code_of(&Kind::Cancelled)));
                 }
             }

@@ -181,6 +181,7 @@ impl NoticeFollower {
                 kind,
                 key,
                 params,
+                ..
             } => {
                 let question = ServerQuestion {
                     line: Arc::clone(line),

@@ -108,7 +108,7 @@ pub(super) fn skipped_line(id: &str, tool: &str, reason: &str) -> String {
 }
 
 /// The line for a call in flight, with the server's progress.
-pub(super) fn call_progress_line(
+pub(crate) fn call_progress_line(
     path: &str,
     progress: f64,
     total: Option<f64>,

@@ -1,14 +1,22 @@
-//! Parts that a program emitted, for a person on standard error.
+//! Parts that a program emitted, for a person on standard error, and the result of a call with its parts.
+
+use std::{io, path::PathBuf, process::ExitCode};
 
 use super::terminal::eprintln;
-use mux_proto::Held;
+use mux_proto::{Error, Held, Outcome};
+use serde_json::{Map, Value, json};
 
 use super::{
-    amounts, display_path,
-    record::read_command,
+    amounts, display_path, note, output_exit_code, print_document, print_value,
+    record::{outcome_fields, read_command},
+    run_view::print_late_failure,
     style::{DIM, escape_text, one_line, paint},
+    terminal::print_data,
 };
-use crate::part::ContentPart;
+use crate::{
+    exit,
+    part::{ContentPart, PartContent},
+};
 
 /// The maximum length of a uri or MIME type, in characters.
 const MAX_PART_NAME_CHARS: usize = 100;
@@ -63,6 +71,74 @@ pub(super) fn part_summary(part: &Held) -> String {
             read_command(handle)
         ),
     }
+}
+
+/// The files to which parts were written, and what stopped it.
+pub(crate) struct SavedParts {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) failure: Option<Error>,
+}
+
+/// Prints the document of a call.
+pub(crate) fn call_document(held: &Held, saved: Option<&SavedParts>) -> ExitCode {
+    let outcome = match held.clone() {
+        Held::Value(value) => Outcome::Result(value),
+        Held::Stored(handle) => Outcome::Stored(handle),
+    };
+    let failure = saved.and_then(|saved| saved.failure.as_ref());
+    let mut document = Map::new();
+    document.insert("ok".into(), failure.is_none().into());
+    document.extend(outcome_fields(&outcome));
+    if let Some(error) = failure {
+        document.insert("error".into(), json!(error));
+    }
+    if let Some(saved) = saved {
+        document.insert("files".into(), json!(saved.files));
+    }
+    print_document(&document);
+    ExitCode::from(failure.map_or(0, |error| exit::exit_code_of(&error.kind)))
+}
+
+/// Prints the result of a call. If `parts` has one of bytes, texts go to standard output, and the types and sizes of the
+/// others to standard error.
+pub(crate) fn call_result(value: &Value, parts: &[Held], saved: Option<&SavedParts>) -> ExitCode {
+    let parsed = parts.iter().map(|part| match part {
+        Held::Value(block) => ContentPart::parse_block(&block.to_value()).content,
+        Held::Stored(_) => PartContent::Block(Value::Null),
+    });
+    let contents: Vec<PartContent> = parsed.collect();
+    let has_bytes = contents
+        .iter()
+        .any(|content| matches!(content, PartContent::Bytes(_)));
+    let printed = match has_bytes {
+        true => print_parts(parts, &contents),
+        false => print_value(value),
+    };
+    match saved {
+        Some(saved) => {
+            for (index, file) in saved.files.iter().enumerate() {
+                print_saved_part(index + 1, file);
+            }
+            if saved.files.is_empty() && saved.failure.is_none() {
+                note("the result has no parts that could be saved");
+            }
+        }
+        None if has_bytes => note("`--save-parts DIR` writes parts to files"),
+        None => {}
+    }
+    let failure = saved.and_then(|saved| saved.failure.clone());
+    print_late_failure(failure).unwrap_or_else(|| output_exit_code(printed))
+}
+
+fn print_parts(parts: &[Held], contents: &[PartContent]) -> io::Result<()> {
+    for (index, (part, content)) in parts.iter().zip(contents).enumerate() {
+        match content {
+            PartContent::Text(text) if text.ends_with('\n') => print_data(text)?,
+            PartContent::Text(text) => print_data(&format!("{text}\n"))?,
+            PartContent::Bytes(_) | PartContent::Block(_) => print_part(index + 1, part),
+        }
+    }
+    Ok(())
 }
 
 /// Prints that a part was written to a file.

@@ -62,9 +62,7 @@ impl SpinnerGuard {
     }
 
     pub(crate) fn update_message(&self, what: &str) {
-        if let Some(bar) = &self.spinner.state().bar {
-            bar.set_message(escape_one_line(what));
-        }
+        self.spinner.update_message(what);
     }
 
     /// The handle for code that prompts the user.
@@ -114,6 +112,12 @@ impl SpinnerHandle {
         state.is_due = true;
         if !state.is_asking {
             state.draw();
+        }
+    }
+
+    pub(crate) fn update_message(&self, what: &str) {
+        if let Some(bar) = &self.state().bar {
+            bar.set_message(escape_one_line(what));
         }
     }
 

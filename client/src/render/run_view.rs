@@ -326,7 +326,7 @@ impl RunView {
     }
 }
 
-fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
+pub(super) fn print_late_failure(failure: Option<Error>) -> Option<ExitCode> {
     let error = failure?;
     print_error(&error, None);
     Some(ExitCode::from(exit::exit_code_of(&error.kind)))

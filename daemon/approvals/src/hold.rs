@@ -262,21 +262,22 @@ impl Approvals {
     }
 }
 
-/// Asks the client that makes the call, with the best kind of question that it supports.
+/// Asks the client that makes the call, with the first kind of question for approvals that it lists.
 fn ask_client(
     request: &ApprovalRequest,
     caller: &Caller,
 ) -> Option<(QuestionKind, PendingQuestion)> {
     let mailbox = caller.mailbox.as_ref()?;
-    type ClientAnswerCheck = fn(&serde_json::Value) -> Result<(), String>;
-    let ways: [(QuestionKind, ClientAnswerCheck); 2] = [
-        (QuestionKind::Elicitation, approval_form::check_form),
-        (QuestionKind::Approval, approval_form::check_plain),
-    ];
-    ways.into_iter().find_map(|(kind, check)| {
+    mailbox.answered_kinds().into_iter().find_map(|kind| {
+        let check = match kind {
+            QuestionKind::Elicitation => approval_form::check_form,
+            QuestionKind::Approval => approval_form::check_plain,
+            QuestionKind::Sampling | QuestionKind::Roots => return None,
+        };
         let asked = mailbox.ask(ClientQuestion {
             server: None,
             cause: caller.cause.clone(),
+            tool: None,
             kind,
             key: None,
             params: approval_form::question_params(kind, request),

@@ -16,6 +16,8 @@ pub struct Caller {
     pub workspace: Option<PathBuf>,
     /// The clock of the run or request that the call is a part of.
     pub clock: Arc<PausableClock>,
+    /// The path of the tool that is being called, if it is known.
+    pub tool: Option<Arc<str>>,
     /// The trace that requests for this call belong to.
     pub trace: TraceScope,
 }

@@ -28,7 +28,7 @@ mod notice_queue;
 mod pausable_clock;
 mod run_access;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -66,6 +66,8 @@ pub enum ClientNotice {
         /// `None` if muxd itself asks.
         server: Option<String>,
         cause: CallCause,
+        /// The path of the tool whose call made the server ask, if it is known.
+        tool: Option<Arc<str>>,
         kind: QuestionKind,
         /// The server's own key for the question, if it has one.
         key: Option<String>,

@@ -65,6 +65,8 @@ pub struct ClientQuestion {
     /// `None` if muxd itself asks.
     pub server: Option<String>,
     pub cause: CallCause,
+    /// The path of the tool whose call made the server ask, if it is known.
+    pub tool: Option<Arc<str>>,
     pub kind: QuestionKind,
     /// The server's own key for the question, if it has one.
     pub key: Option<String>,
@@ -112,6 +114,15 @@ impl Mailbox {
                 .answers
                 .as_ref()
                 .is_some_and(|can| can.contains(&kind))
+    }
+
+    /// The kinds of questions that the client answers, in the order in which it lists them.
+    pub fn answered_kinds(&self) -> Vec<QuestionKind> {
+        let state = self.state();
+        match state.gone {
+            true => Vec::new(),
+            false => state.answers.clone().unwrap_or_default(),
+        }
     }
 
     pub fn push_notice(&self, notice: ClientNotice) {
@@ -182,6 +193,7 @@ impl Mailbox {
             ask,
             server: question.server,
             cause: question.cause,
+            tool: question.tool,
             kind: question.kind,
             key: question.key,
             params: question.params,
@@ -299,6 +311,7 @@ mod tests {
         ClientQuestion {
             server: Some("s".into()),
             cause: CallCause::default(),
+            tool: None,
             kind,
             key: None,
             params: json!({ "message": "?" }),

@@ -148,8 +148,12 @@ pub(super) fn notice_bytes(notice: &ClientNotice) -> usize {
             ClientNotice::Log { data, logger, .. } => {
                 json(data) + logger.as_ref().map_or(0, String::len)
             }
-            ClientNotice::Ask { params, key, .. } => {
-                json(params) + key.as_ref().map_or(0, String::len)
+            ClientNotice::Ask {
+                params, key, tool, ..
+            } => {
+                json(params)
+                    + key.as_ref().map_or(0, String::len)
+                    + tool.as_ref().map_or(0, |tool| tool.len())
             }
             ClientNotice::ElicitationComplete { server, id, .. } => server.len() + id.len(),
         }
@@ -177,6 +181,7 @@ mod tests {
             ask,
             server: Some("s".into()),
             cause: CallCause::default(),
+            tool: None,
             kind: QuestionKind::Elicitation,
             key: None,
             params: json!({}),

@@ -292,6 +292,8 @@ impl Gateway {
         let number = observer.call_started(&path);
         entry.set_call_number(number);
         meter.sent();
+        // Named by the server's questions.
+        Arc::make_mut(&mut call.asking.caller).tool = Some(path.as_str().into());
         self.upstreams.catalog().count_use(&tool);
         let mut attempts = CallAttempts::of(&server);
         let mut read = Some(arguments);

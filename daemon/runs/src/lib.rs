@@ -282,6 +282,7 @@ impl Runs {
             workspace: origin.workspace.clone(),
             origin,
             clock: Arc::default(),
+            tool: None,
             trace: traced.trace().clone(),
         });
         let manner = ExecutionOptions {

@@ -257,6 +257,7 @@ impl ConnectionState {
             workspace: self.origin().workspace.clone(),
             origin: self.origin(),
             clock: Arc::default(),
+            tool: None,
             trace: TraceScope::default(),
         })
     }

@@ -85,6 +85,7 @@ fn notice_kind(notice: ClientNotice) -> wire::NoticeKind {
             ask,
             server,
             cause: of,
+            tool,
             kind,
             key,
             params,
@@ -93,6 +94,7 @@ fn notice_kind(notice: ClientNotice) -> wire::NoticeKind {
             own: server.is_none(),
             server: server.unwrap_or_else(|| "mux".into()),
             cause: cause(of),
+            tool: tool.map(|tool| tool.to_string()),
             kind: match kind {
                 QuestionKind::Elicitation => wire::AskKind::Elicitation,
                 QuestionKind::Sampling => wire::AskKind::Sampling,

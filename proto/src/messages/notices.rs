@@ -10,7 +10,8 @@ pub struct NoticesRequest {
     /// The number of the last notice that the client has; 0 for none. Notices up to it are dropped.
     pub after: u64,
     pub wait_ms: u64,
-    /// The kinds of questions that this client can answer for its user. All others are declined on its behalf.
+    /// The kinds of questions that this client can answer for its user. All others are declined on its behalf. An
+    /// approval is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AskKind>,
 }
@@ -73,6 +74,10 @@ pub enum NoticeKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         own: bool,
         cause: Cause,
+        /// The path of the tool whose call made the server ask, if it is known: a server may have other requests in
+        /// progress.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
         kind: AskKind,
         /// The server's own key for the question, if it came with the answer to a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,17 +1,6 @@
 //! Questions at the terminal, which accept only the offered answers.
 
-use std::{
-    fs::File,
-    io::{ErrorKind, Read, Write},
-    num::NonZeroU16,
-    process::{Child, Stdio},
-};
-
-use mux_tests::TestEnv;
-use nix::{
-    fcntl::{FcntlArg, FdFlag, fcntl},
-    pty::{Winsize, openpty},
-};
+use mux_tests::Terminal;
 
 use super::Home;
 
@@ -21,125 +10,16 @@ const TWO: &str = "return await Promise.allSettled(['x', 'y'].map((key) => mux.f
 const QUESTION: &str = "allow it?";
 const CONFIRM: &str = "allow all of this?";
 
-const ROWS: u16 = 40;
-const COLUMNS: u16 = 120;
-
-/// `mux` with a terminal as its standard input and error.
-struct Terminal {
-    child: Child,
-    terminal: File,
-    /// Output that was not waited for yet.
-    shown: String,
-    /// The screen as it looks now.
-    screen: vt100::Parser,
-}
-
-impl Terminal {
-    fn start(env: &TestEnv, args: &[&str]) -> Self {
-        let size = Winsize {
-            ws_row: ROWS,
-            ws_col: COLUMNS,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let pty = openpty(&size, None).unwrap();
-        // A daemon that is started would inherit them.
-        for end in [&pty.master, &pty.slave] {
-            fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
-        }
-        let mut command = env.command("mux");
-        command.env("TERM", "xterm").env("NO_COLOR", "1").args(args);
-        command.stdin(pty.slave.try_clone().unwrap());
-        command.stdout(Stdio::piped()).stderr(pty.slave);
-        let child = command.spawn().unwrap();
-        Self {
-            child,
-            terminal: File::from(pty.master),
-            shown: String::new(),
-            screen: vt100::Parser::new(
-                NonZeroU16::new(ROWS).unwrap(),
-                NonZeroU16::new(COLUMNS).unwrap(),
-                0,
-            ),
-        }
-    }
-
-    /// The non-empty lines on the screen.
-    fn lines(&self) -> Vec<String> {
-        let rows = self.screen.screen().rows(0, COLUMNS);
-        let rows = rows.map(|row| row.trim_end().to_owned());
-        rows.filter(|row| !row.is_empty()).collect()
-    }
-
-    /// Waits until it shows a text after those that were waited for before.
-    #[track_caller]
-    fn hear(&mut self, text: &str) {
-        while !self.shown.contains(text) {
-            assert!(self.read(), "it ended without {text:?}: {}", self.shown);
-        }
-        let end = self.shown.find(text).unwrap() + text.len();
-        self.shown.drain(..end);
-    }
-
-    /// Waits until it shows one of several texts, and returns the index of the first one shown.
-    #[track_caller]
-    fn hear_one_of<const N: usize>(&mut self, texts: [&str; N]) -> usize {
-        loop {
-            let found = texts.iter().enumerate();
-            let found = found.filter_map(|(at, text)| Some((self.shown.find(text)?, at)));
-            if let Some((place, at)) = found.min() {
-                self.shown.drain(..place + texts[at].len());
-                return at;
-            }
-            assert!(self.read(), "it ended without {texts:?}: {}", self.shown);
-        }
-    }
-
-    /// Waits until the question says that two calls wait: from its beginning, or since the second call came.
-    #[track_caller]
-    fn hear_both_wait(&mut self) {
-        let lines = self.lines();
-        if !lines
-            .iter()
-            .any(|line| line.contains("(1 of 2) fix.counter"))
-        {
-            self.hear("2 calls are waiting for approval now");
-            self.hear(QUESTION);
-        }
-    }
-
-    fn type_line(&mut self, line: &str) {
-        self.terminal.write_all(line.as_bytes()).unwrap();
-        self.terminal.write_all(b"\n").unwrap();
-    }
-
-    /// Reads more output. Returns false at its end.
-    fn read(&mut self) -> bool {
-        let mut buffer = [0; 4096];
-        loop {
-            match self.terminal.read(&mut buffer) {
-                Ok(0) => return false,
-                Ok(count) => {
-                    self.screen.process(&buffer[..count]);
-                    self.shown
-                        .push_str(&String::from_utf8_lossy(&buffer[..count]));
-                    return true;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The error on Linux once the other end is closed everywhere.
-                Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => return false,
-                Err(error) => panic!("{error}"),
-            }
-        }
-    }
-
-    /// Waits for the end, and returns the exit code, standard output and the output that was not waited for.
-    fn end(mut self) -> (Option<i32>, String, String) {
-        while self.read() {}
-        let mut output = String::new();
-        let mut stdout = self.child.stdout.take().unwrap();
-        stdout.read_to_string(&mut output).unwrap();
-        (self.child.wait().unwrap().code(), output, self.shown)
+/// Waits until the question says that two calls wait: from its beginning, or since the second call came.
+#[track_caller]
+fn hear_both_wait(terminal: &mut Terminal) {
+    let lines = terminal.lines();
+    if !lines
+        .iter()
+        .any(|line| line.contains("(1 of 2) fix.counter"))
+    {
+        terminal.hear("2 calls are waiting for approval now");
+        terminal.hear(QUESTION);
     }
 }
 
@@ -193,7 +73,7 @@ fn answer_for_this_run_is_confirmed_and_questions_are_asked_one_by_one() {
     assert!(!shown.contains(QUESTION), "{shown}");
     let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
     terminal.hear(QUESTION);
-    terminal.hear_both_wait();
+    hear_both_wait(&mut terminal);
     terminal.type_line("n");
     terminal.hear("(2 of 2) fix.counter");
     terminal.hear(QUESTION);
@@ -213,7 +93,7 @@ fn broad_answer_releases_listed_calls_after_confirmation() {
         let home = Home::new();
         let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
         terminal.hear(QUESTION);
-        terminal.hear_both_wait();
+        hear_both_wait(&mut terminal);
         terminal.type_line(letter);
         terminal.hear("this allows now:");
         let first = terminal.hear_one_of(["{\"key\":\"x\"}", "{\"key\":\"y\"}"]);
@@ -272,7 +152,7 @@ fn end_of_input_leaves_the_approval_open() {
     let home = Home::new();
     let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear(QUESTION);
-    terminal.terminal.write_all(b"\x04").unwrap();
+    terminal.press("\u{4}");
     terminal.hear("the approval stays open");
     terminal.hear("mux approve A1");
     assert_eq!(home.approvals()[0]["state"], "waiting");

@@ -1,6 +1,8 @@
-//! `mux call`: the forms of its arguments, and invalid ones.
+//! `mux call`: the forms of its arguments, invalid ones, its progress, and results with parts.
 
-use mux_tests::TestEnv;
+use std::fs;
+
+use mux_tests::{Terminal, TestEnv};
 use serde_json::json;
 
 use super::{complains, prints};
@@ -144,4 +146,57 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     );
     // None of these starts the server.
     assert_eq!(env.starts("fix").len(), 0);
+}
+
+#[test]
+fn commands_call_summarizes_an_image_and_saves_it() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let output = env.mux(["call", "fix.image"]).ok();
+    assert_eq!(output.stdout, "");
+    assert_eq!(
+        output.stderr,
+        "part 1: image/png, 70 B\nnote: `--save-parts DIR` writes parts to files\n"
+    );
+    let output = env
+        .mux(["call", "fix.image", "--save-parts", "out/parts"])
+        .ok();
+    assert_eq!(output.stdout, "");
+    assert_eq!(
+        output.stderr,
+        "part 1: image/png, 70 B\npart 1: written to out/parts/part-1.png\n"
+    );
+    let image = fs::read(env.path("out/parts/part-1.png")).unwrap();
+    assert!(image.starts_with(b"\x89PNG") && image.len() == 70);
+    // JSON and the raw result have the data.
+    let args = ["--json", "call", "fix.image", "--save-parts", "out/parts"];
+    let document = env.mux(args).ok().json();
+    assert_eq!(document["result"]["type"], "image");
+    assert_eq!(document["files"], json!(["out/parts/part-2.png"]));
+    let raw = env.mux(["call", "--raw", "fix.image"]).ok();
+    assert_eq!(raw.json()["content"][0], document["result"]);
+    assert_eq!(raw.stderr, "");
+    let args = ["call", "fix.echo", "text=x", "--save-parts", "out/parts"];
+    let output = env.mux(args).ok();
+    assert_eq!(
+        (output.stdout.as_str(), output.stderr.as_str()),
+        ("x\n", "note: the result has no parts that could be saved\n")
+    );
+    // An invalid folder fails before the tool is called.
+    fs::write(env.path("file"), "").unwrap();
+    complains(
+        env.mux(["call", "fix.image", "--save-parts", "file"]),
+        2,
+        &["cannot make the directory file"],
+    );
+}
+
+#[test]
+fn commands_call_shows_progress_on_a_terminal() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
+    let args = ["call", "fix.progress", "steps=3", "ms=400"];
+    let mut terminal = Terminal::start(&env, &args);
+    terminal.hear("fix.progress  ");
+    terminal.hear(" %  step ");
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.as_str()), (Some(0), "done\n"), "{shown}");
 }

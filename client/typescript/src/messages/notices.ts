@@ -10,7 +10,10 @@ export interface NoticesRequest {
   /** The number of the last notice that the client has; 0 for none. Notices up to it are dropped. */
   after: number;
   wait_ms: number;
-  /** The kinds of questions that this client can answer for its user. All others are declined on its behalf. */
+  /**
+   * The kinds of questions that this client can answer for its user. All others are declined on its behalf. An approval
+   * is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
+   */
   answers?: AskKind[];
 }
 
@@ -58,6 +61,8 @@ export type NoticeKind =
         /** Whether it is muxd's own question, even if a server is called `mux`. */
         own?: boolean;
         cause: Cause;
+        /** The path of the tool whose call made the server ask, if it is known: a server may have other requests in progress. */
+        tool?: string;
         kind: AskKind;
         /** The server's own key for the question, if it came with the answer to a call. */
         key?: string;

@@ -88,6 +88,8 @@ pub(crate) struct CallingClient {
     pub(crate) caller: Arc<Caller>,
     pub(crate) seat: Option<Arc<PermitSlot>>,
     pub(crate) mailbox: Arc<Mailbox>,
+    /// The path of the tool that is being called, if this is its only request.
+    pub(crate) tool: Option<Arc<str>>,
     /// The clocks of all its requests and of the runs that they belong to.
     pub(crate) clocks: Vec<Arc<PausableClock>>,
     /// One token for each request, cancelled when it ends.
@@ -209,6 +211,7 @@ impl InFlight {
             caller: Arc::clone(latest),
             seat,
             mailbox,
+            tool: latest.tool.clone().filter(|_| all().count() == 1),
             clocks: clocks.cloned().collect(),
             over: all().map(|(entry, _)| entry.over.clone()).collect(),
         })

@@ -27,6 +27,9 @@ use mux_settings::{AskLimits, RootsSetting, ServerDefinition};
 
 /// The maximum number of open questions of one session.
 const MAX_OPEN_QUESTIONS: usize = 16;
+/// Where a user can answer an elicitation that reached no client.
+const TERMINAL_HINT: &str =
+    "; `mux run` and `mux call` ask at a terminal (standard input and standard error)";
 /// MCP's error code for sampling that the user declined.
 const SAMPLING_REJECTED: ErrorCode = ErrorCode(-1);
 
@@ -193,8 +196,12 @@ impl ServerRequests {
                 ServerRequestError::Gone => ElicitationAction::Cancel,
                 _ => ElicitationAction::Decline,
             };
+            let reason = match why {
+                ServerRequestError::Nobody => format!("{why}{TERMINAL_HINT}"),
+                why => why.to_string(),
+            };
             let mut meta = MetaObject::default();
-            meta.0.insert("muxd/reason".into(), why.to_string().into());
+            meta.0.insert("muxd/reason".into(), reason.into());
             ElicitResult::new(action).with_meta(meta)
         })
     }
@@ -337,6 +344,7 @@ impl ServerRequests {
         let question = ClientQuestion {
             server: Some(self.server.clone()),
             cause: party.caller.cause.clone(),
+            tool: party.tool.clone(),
             kind,
             key,
             params,

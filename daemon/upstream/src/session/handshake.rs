@@ -177,7 +177,8 @@ pub(crate) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         .get()
         .is_some_and(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
     let service = greeted.map_err(|error| {
-        let refused = matches!(&error, ClientInitializeError::JsonRpcError(e) if speaks_newest(e));
+        let refused =
+            matches!(&error, ClientInitializeError::JsonRpcError(e) if lists_newest_version(e));
         let mut unfit = connect_error(error);
         // It may have understood the probe after all, or it was never probed.
         let unasked = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !unfit.gone;
@@ -224,7 +225,7 @@ async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     for id in DISCOVER_REQUEST_IDS {
         answer = discover_once(handler, transport, id).await?;
         // Some servers refuse the first request of an unknown client, whatever its version.
-        let again = matches!(&answer, Some(Err(error)) if speaks_newest(error));
+        let again = matches!(&answer, Some(Err(error)) if lists_newest_version(error));
         if !again {
             break;
         }
@@ -233,7 +234,7 @@ async fn discover<T: Transport<RoleClient, Error = LinkError>>(
 }
 
 /// Whether the error refuses our version and still lists it as supported.
-fn speaks_newest(error: &ErrorData) -> bool {
+fn lists_newest_version(error: &ErrorData) -> bool {
     let supported = error
         .data
         .as_ref()

@@ -187,6 +187,7 @@ impl Session {
                 caller: Arc::clone(caller),
                 seat: sending.permit.cloned(),
                 mailbox: Arc::clone(caller.mailbox.as_ref()?),
+                tool: caller.tool.clone(),
                 clocks: vec![Arc::clone(&budget.clock), Arc::clone(&caller.clock)],
                 // An abandoned request is dropped together with its questions.
                 over: vec![CancellationToken::new()],

@@ -150,6 +150,7 @@ fn notices() -> NoticePage {
             server: "fix".into(),
             own: false,
             cause: run(),
+            tool: Some("fix.elicit".into()),
             kind: AskKind::Elicitation,
             key: Some("who".into()),
             params: json!({ "message": "who?", "requestedSchema": {} }),

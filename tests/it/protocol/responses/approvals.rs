@@ -125,6 +125,7 @@ fn notices() -> NoticePage {
             server: "mux".into(),
             own: true,
             cause: cause(),
+            tool: None,
             kind: AskKind::Approval,
             key: None,
             params: json!(asked()),

@@ -1,0 +1,325 @@
+//! Asks the user at the terminal of `mux run`, `mux program`, `mux resume` and `mux call`: to approve calls, and to answer
+//! questions of servers.
+//!
+//! - `approval_prompt` asks for approvals, `elicitation_prompt` asks the questions of servers; `prompt_terminal` reads the
+//!   terminal and keeps other output from it.
+//!
+//! Invariant: nothing is asked if standard input is not a terminal, because it is data then. There is one question on
+//! the terminal at a time.
+
+mod approval_prompt;
+mod elicitation_prompt;
+mod prompt_terminal;
+
+use std::{
+    convert::Infallible,
+    io::{self, IsTerminal as _},
+    time::Duration,
+};
+
+use mux_client::{Session, within_seconds};
+use mux_proto::{ApprovalAsked, AskKind, Cause, NoticeKind, NoticesRequest, transport};
+use tokio::time::{Instant, sleep_until};
+
+use self::{
+    approval_prompt::ApprovalPrompt,
+    elicitation_prompt::{ElicitationPrompt, ServerQuestion},
+    prompt_terminal::PromptTerminal,
+};
+use crate::render::{self, RunView, SpinnerGuard, SpinnerHandle};
+
+/// Milliseconds that the daemon holds a request before it answers with nothing.
+const NOTICES_POLL_MS: u64 = 25_000;
+/// How long questions are collected before they are shown together. Input typed before that is discarded.
+const QUESTION_BATCH_DELAY: Duration = Duration::from_millis(50);
+
+/// Receives and answers the questions of a connection.
+pub(super) struct TerminalQuestions {
+    /// The kinds of questions that the user at the terminal answers.
+    answers: &'static [AskKind],
+    /// The path of the call, outside of runs. What a run's view shows of a run is shown of it here.
+    call: Option<String>,
+    /// With `--json`.
+    is_mute: bool,
+    spinner: Option<SpinnerHandle>,
+}
+
+impl TerminalQuestions {
+    /// For a run, whose view shows pending approvals. `mute`: nothing is asked.
+    pub(super) fn for_run(mute: bool, view: &mut RunView) -> Self {
+        let asks = !mute && is_interactive();
+        Self {
+            spinner: Some(view.spinner(asks)),
+            ..Self::new(asks, mute)
+        }
+    }
+
+    /// For a call outside of runs.
+    pub(super) fn for_call(
+        mute: bool,
+        takes_stdin: bool,
+        path: &str,
+        waiting: &SpinnerGuard,
+    ) -> Self {
+        Self {
+            call: Some(path.to_owned()),
+            spinner: Some(waiting.spinner()),
+            ..Self::new(!mute && !takes_stdin && is_interactive(), mute)
+        }
+    }
+
+    /// For a run that this command only starts: its calls are held as if they could be approved at this terminal.
+    pub(super) fn for_detached_run(mute: bool) -> Self {
+        let asks = !mute && is_interactive();
+        Self {
+            answers: if asks { &[AskKind::Approval] } else { &[] },
+            ..Self::new(asks, mute)
+        }
+    }
+
+    fn new(asks: bool, mute: bool) -> Self {
+        Self {
+            // An approval is asked in the first of these kinds.
+            answers: match asks {
+                true => &[AskKind::Approval, AskKind::Elicitation],
+                false => &[],
+            },
+            call: None,
+            is_mute: mute,
+            spinner: None,
+        }
+    }
+
+    /// Tells the daemon which questions this connection answers. Must precede the request that may cause some.
+    pub(super) async fn announce(&self, session: &Session) {
+        if self.is_idle(session) {
+            return;
+        }
+        // If this fails nothing is asked here, and `mux approve` still works.
+        drop(
+            session
+                .client
+                .notices(within_seconds(5), self.request(0, 0))
+                .await,
+        );
+    }
+
+    /// Asks one question after the other, until the connection ends.
+    pub(super) async fn answer_all(&self, session: &Session) -> Infallible {
+        if self.is_idle(session) {
+            return std::future::pending().await;
+        }
+        let (mut after, mut prompts) = (0, QuestionPrompts::new(self));
+        let poll = |after| {
+            let context = transport::within(Duration::from_millis(2 * NOTICES_POLL_MS));
+            session
+                .client
+                .notices(context, self.request(after, NOTICES_POLL_MS))
+        };
+        let mut polling = Box::pin(poll(after));
+        loop {
+            tokio::select! {
+                page = &mut polling => {
+                    let Ok(Ok(page)) = page else {
+                        // The run or the call reports the lost connection.
+                        return std::future::pending().await;
+                    };
+                    for notice in page.notices {
+                        after = notice.seq;
+                        self.handle_notice(session, notice.notice, &mut prompts).await;
+                    }
+                    polling = Box::pin(poll(after));
+                }
+                () = wait_until_due(prompts.due) => prompts.show(session).await,
+                line = prompts.terminal.next_typed_line() => match line {
+                    Some(line) => prompts.handle_line(session, &line).await,
+                    None => prompts.close(session).await,
+                },
+            }
+        }
+    }
+
+    fn is_idle(&self, session: &Session) -> bool {
+        let shows_call = self.call.is_some() && !self.is_mute;
+        !(self.asks() || shows_call) || session.require_feature("approvals").is_err()
+    }
+
+    fn asks(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    fn request(&self, after: u64, wait_ms: u64) -> NoticesRequest {
+        NoticesRequest {
+            after,
+            wait_ms,
+            answers: self.answers.to_vec(),
+        }
+    }
+
+    async fn handle_notice(
+        &self,
+        session: &Session,
+        notice: NoticeKind,
+        prompts: &mut QuestionPrompts,
+    ) {
+        match notice {
+            NoticeKind::Ask {
+                ask,
+                kind: AskKind::Approval,
+                params,
+                ..
+            } => {
+                if let Ok(request) = serde_json::from_value(params) {
+                    prompts.add_approval(ask, request);
+                }
+            }
+            NoticeKind::Ask {
+                ask,
+                server,
+                tool,
+                kind: AskKind::Elicitation,
+                params,
+                ..
+            } => {
+                let terminal = &prompts.terminal;
+                let asked = (ask, server, tool);
+                if let Some(question) =
+                    ServerQuestion::receive(session, asked, &params, terminal).await
+                {
+                    prompts.add_elicitation(question);
+                }
+            }
+            NoticeKind::Withdrawn { ask } => prompts.remove(ask),
+            NoticeKind::ElicitationComplete { server, .. } => {
+                let print = move || render::page_completed(&server);
+                prompts.terminal.print_aside(print);
+            }
+            NoticeKind::ApprovalAsked {
+                cause: Cause::Call(_),
+                asked,
+            } if self.call.is_some() && !self.asks() => prompts.print_pending(asked),
+            NoticeKind::Progress {
+                cause: Cause::Call(_),
+                progress,
+                total,
+                message,
+            } => {
+                if let Some(path) = &self.call {
+                    let message = message.as_deref();
+                    let line = render::call_progress_line(path, progress, total, message);
+                    prompts.terminal.update_progress(&line);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The pending questions, and the terminal where they are asked.
+struct QuestionPrompts {
+    terminal: PromptTerminal,
+    approvals: ApprovalPrompt,
+    elicitations: ElicitationPrompt,
+    /// When changes of the queues are shown.
+    due: Option<Instant>,
+}
+
+impl QuestionPrompts {
+    fn new(questions: &TerminalQuestions) -> Self {
+        Self {
+            terminal: PromptTerminal::new(questions.spinner.clone()),
+            approvals: ApprovalPrompt::new(questions.call.is_none()),
+            elicitations: ElicitationPrompt::default(),
+            due: None,
+        }
+    }
+
+    fn add_approval(&mut self, ask: u64, asked: ApprovalAsked) {
+        if self.terminal.is_closed() {
+            self.print_pending(asked);
+            return;
+        }
+        self.terminal.start_reader();
+        self.approvals.add(ask, asked);
+        self.schedule_show();
+    }
+
+    fn add_elicitation(&mut self, question: ServerQuestion) {
+        self.terminal.start_reader();
+        self.elicitations.add(question);
+        self.schedule_show();
+    }
+
+    /// Removes a question that was answered elsewhere or is no longer needed.
+    fn remove(&mut self, ask: u64) {
+        if self.approvals.remove(ask) || self.elicitations.remove(ask, &self.terminal) {
+            self.schedule_show();
+        }
+    }
+
+    fn schedule_show(&mut self) {
+        self.due
+            .get_or_insert_with(|| Instant::now() + QUESTION_BATCH_DELAY);
+    }
+
+    /// Shows the first question. Approvals go before the questions of servers, one of which may be on the terminal.
+    async fn show(&mut self, session: &Session) {
+        self.due = None;
+        let Self {
+            terminal,
+            approvals,
+            elicitations,
+            ..
+        } = self;
+        let is_asking = elicitations.is_shown()
+            || approvals.show(terminal)
+            || elicitations.show(session, terminal).await;
+        if !is_asking {
+            terminal.end_question();
+        }
+    }
+
+    async fn handle_line(&mut self, session: &Session, line: &str) {
+        match self.elicitations.is_shown() {
+            true => {
+                let terminal = &mut self.terminal;
+                self.elicitations.handle_line(session, line, terminal).await;
+            }
+            false => self.approvals.handle_line(session, line).await,
+        }
+        if !self.approvals.is_shown() && !self.elicitations.is_shown() {
+            // Prints what was held back during the question, before the next one.
+            self.terminal.end_question();
+            self.schedule_show();
+        }
+    }
+
+    /// Standard input has ended.
+    async fn close(&mut self, session: &Session) {
+        self.due = None;
+        self.terminal.close();
+        let left = self.approvals.close();
+        self.elicitations.close(session, &self.terminal).await;
+        self.terminal.end_question();
+        for asked in left {
+            self.print_pending(asked);
+        }
+    }
+
+    /// Prints that the approval must be answered elsewhere.
+    fn print_pending(&self, asked: ApprovalAsked) {
+        let print = move || render::approval_requested(&asked);
+        self.terminal.print_aside(print);
+    }
+}
+
+async fn wait_until_due(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn is_interactive() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}

@@ -1,0 +1,185 @@
+//! Asks for approvals, one after the other.
+//!
+//! Invariant: an answer that was not offered decides nothing. An answer that covers more than the call that was shown
+//! takes effect only after everything that it covers was listed and confirmed.
+
+use std::{collections::VecDeque, mem};
+
+use mux_client::{Session, within_seconds};
+use mux_proto::{ApprovalAsked, DecideRequest, Decision};
+
+use super::prompt_terminal::PromptTerminal;
+use crate::render::{self, PromptAnswer};
+
+/// The queue of pending approvals, and the question on the terminal.
+pub(super) struct ApprovalPrompt {
+    /// The calls are made by a run, so that they can be allowed for the rest of it.
+    in_run: bool,
+    line: VecDeque<PendingApproval>,
+    shown: PromptState,
+    /// How many approvals of the current batch were answered.
+    answered: usize,
+}
+
+struct PendingApproval {
+    ask: u64,
+    asked: ApprovalAsked,
+}
+
+/// What the terminal shows of the first pending approval.
+enum PromptState {
+    Nothing,
+    /// Whether the call may be made; `of` is the size of the batch.
+    Question {
+        of: usize,
+    },
+    /// Whether the decision also applies to the approvals in `others`.
+    Confirmation {
+        decision: Decision,
+        others: Vec<String>,
+    },
+}
+
+impl ApprovalPrompt {
+    pub(super) fn new(in_run: bool) -> Self {
+        Self {
+            in_run,
+            line: VecDeque::new(),
+            shown: PromptState::Nothing,
+            answered: 0,
+        }
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        !matches!(self.shown, PromptState::Nothing)
+    }
+
+    pub(super) fn add(&mut self, ask: u64, asked: ApprovalAsked) {
+        self.line.push_back(PendingApproval { ask, asked });
+    }
+
+    /// Removes an approval that was answered elsewhere or is no longer needed. Returns whether it was pending.
+    pub(super) fn remove(&mut self, ask: u64) -> bool {
+        let first = self.line.front().is_some_and(|first| first.ask == ask);
+        let before = self.line.len();
+        self.line.retain(|waits| waits.ask != ask);
+        if self.line.len() == before {
+            return false;
+        }
+        if first && self.is_shown() {
+            render::answered_elsewhere();
+            self.shown = PromptState::Nothing;
+        }
+        self.answered += 1;
+        true
+    }
+
+    /// Shows the first pending approval, or how many there are now. Returns whether there is one.
+    pub(super) fn show(&mut self, terminal: &mut PromptTerminal) -> bool {
+        let Some(first) = self.line.front() else {
+            (self.shown, self.answered) = (PromptState::Nothing, 0);
+            return false;
+        };
+        let all = self.answered + self.line.len();
+        match &mut self.shown {
+            PromptState::Nothing => {
+                terminal.begin_question();
+                let place = (self.answered + 1, all);
+                render::ask_to_approve(&first.asked, place, self.in_run);
+                self.shown = PromptState::Question { of: all };
+            }
+            // The line typed so far is kept.
+            PromptState::Question { of } if *of < all => {
+                *of = all;
+                render::more_calls_wait(all - self.answered, self.in_run);
+            }
+            PromptState::Question { .. } | PromptState::Confirmation { .. } => {}
+        }
+        true
+    }
+
+    /// Handles a line of input.
+    pub(super) async fn handle_line(&mut self, session: &Session, line: &str) {
+        let Some(first) = self.line.front() else {
+            return;
+        };
+        match mem::replace(&mut self.shown, PromptState::Nothing) {
+            // It was typed before there was a question.
+            PromptState::Nothing => {}
+            PromptState::Question { of } => match PromptAnswer::read(line, self.in_run) {
+                Some(PromptAnswer::Decide(decision @ (Decision::Once | Decision::Deny))) => {
+                    self.decide(session, decision, Vec::new()).await;
+                }
+                Some(PromptAnswer::Decide(decision)) => {
+                    let rest = self.line.iter().skip(1).map(|waits| &waits.asked);
+                    let same = rest.filter(|other| other.cover == first.asked.cover);
+                    let others: Vec<&ApprovalAsked> = same.collect();
+                    render::confirm(&first.asked, decision, &others);
+                    let others = others.iter().map(|other| other.approval.clone());
+                    let others = others.collect();
+                    self.shown = PromptState::Confirmation { decision, others };
+                }
+                Some(PromptAnswer::Help) | None => {
+                    render::explain_answers(&first.asked, self.in_run);
+                    self.shown = PromptState::Question { of };
+                }
+            },
+            PromptState::Confirmation { decision, others } => {
+                match line.trim().to_lowercase().as_str() {
+                    "y" | "yes" => self.decide(session, decision, others).await,
+                    "n" | "no" => {
+                        render::ask_again(self.in_run);
+                        let of = self.answered + self.line.len();
+                        self.shown = PromptState::Question { of };
+                    }
+                    _ => {
+                        render::confirm_again();
+                        self.shown = PromptState::Confirmation { decision, others };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the decision for the first approval and for the others that were shown with it.
+    async fn decide(&mut self, session: &Session, decision: Decision, shown: Vec<String>) {
+        let Some(first) = self.line.pop_front() else {
+            return;
+        };
+        let others = shown.len();
+        let request = DecideRequest {
+            approval: first.asked.approval,
+            decision,
+            reason: None,
+            shown: shown.clone(),
+        };
+        self.answered += 1;
+        match session.client.decide(within_seconds(10), request).await {
+            Ok(Ok(decided)) => {
+                // If fewer were released, the rest is asked next or withdrawn by the daemon.
+                if decided.released == others {
+                    self.line
+                        .retain(|waits| !shown.contains(&waits.asked.approval));
+                    self.answered += others;
+                }
+                if let Some(warning) = &decided.warning {
+                    render::approval_narrowed(warning);
+                }
+            }
+            // It was decided elsewhere, or is no longer needed.
+            Ok(Err(error)) => render::not_decided(&error),
+            // The run or the call reports the lost connection.
+            Err(_) => {}
+        }
+    }
+
+    /// Standard input has ended: nothing is decided. Returns the approvals that must be answered elsewhere.
+    pub(super) fn close(&mut self) -> Vec<ApprovalAsked> {
+        if self.is_shown() {
+            render::approval_left_open();
+        }
+        self.shown = PromptState::Nothing;
+        let left = mem::take(&mut self.line);
+        left.into_iter().map(|waits| waits.asked).collect()
+    }
+}

@@ -1,0 +1,113 @@
+//! The terminal of a command as the place of one prompt at a time.
+//!
+//! Invariant: what was typed before a prompt does not answer it, and echo is restored at the end.
+
+use std::io::{self, BufRead as _};
+
+use nix::sys::termios::{FlushArg, tcflush};
+use tokio::sync::mpsc;
+
+use super::super::hidden_input;
+use crate::render::SpinnerHandle;
+
+pub(super) struct PromptTerminal {
+    spinner: Option<SpinnerHandle>,
+    typed: Option<mpsc::UnboundedReceiver<String>>,
+    /// Standard input has ended.
+    is_closed: bool,
+}
+
+impl PromptTerminal {
+    pub(super) fn new(spinner: Option<SpinnerHandle>) -> Self {
+        Self {
+            spinner,
+            typed: None,
+            is_closed: false,
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Starts to read the terminal, at the first question.
+    pub(super) fn start_reader(&mut self) {
+        if self.typed.is_some() || self.is_closed {
+            return;
+        }
+        let (sender, typed) = mpsc::unbounded_channel();
+        self.typed = Some(typed);
+        // The thread ends with the process: a blocking read of a terminal cannot be interrupted.
+        std::thread::spawn(move || {
+            for line in io::stdin().lock().lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// The next typed line; `None` at the end of standard input.
+    pub(super) async fn next_typed_line(&mut self) -> Option<String> {
+        match &mut self.typed {
+            Some(typed) => typed.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Makes room for a question. Discards input typed before it, even an unfinished line.
+    pub(super) fn begin_question(&mut self) {
+        _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
+        self.discard_typed();
+        if let Some(spinner) = &self.spinner {
+            spinner.begin_prompt();
+        }
+    }
+
+    /// Hides what is typed until [`PromptTerminal::show_input`], and discards what was typed before.
+    pub(super) fn hide_input(&mut self) -> io::Result<()> {
+        hidden_input::hide_echo()?;
+        self.discard_typed();
+        Ok(())
+    }
+
+    pub(super) fn show_input(&self) {
+        hidden_input::restore_echo();
+    }
+
+    /// Prints what was held back during the question, and shows the spinner again.
+    pub(super) fn end_question(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.end_prompt();
+        }
+    }
+
+    /// Prints after the question that is on the terminal, if there is one.
+    pub(super) fn print_aside(&self, print: impl FnOnce() + Send + 'static) {
+        if let Some(spinner) = &self.spinner {
+            spinner.aside(print);
+        }
+    }
+
+    pub(super) fn update_progress(&self, line: &str) {
+        if let Some(spinner) = &self.spinner {
+            spinner.update_message(line);
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        (self.typed, self.is_closed) = (None, true);
+    }
+
+    fn discard_typed(&mut self) {
+        if let Some(typed) = &mut self.typed {
+            while typed.try_recv().is_ok() {}
+        }
+    }
+}
+
+impl Drop for PromptTerminal {
+    fn drop(&mut self) {
+        hidden_input::restore_echo();
+    }
+}

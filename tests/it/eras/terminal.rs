@@ -1,0 +1,255 @@
+//! Questions of servers that a user answers at the terminal of `mux call` and `mux run`.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use mux_tests::{Terminal, TestEnv};
+use nix::{sys::stat::Mode, unistd::mkfifo};
+use serde_json::{Value, json};
+
+use super::{BOTH, LEGACY, MODERN, home};
+
+const ELICIT: &str = "return (await mux.fix.elicit({ message: 'who?' })).action";
+const ASKS: &str = "The MCP server \"fix\" asks, for the call fix.elicit:";
+const SUBMIT: &str = "send your answers? [a]ccept, [d]ecline, [c]ancel, [?]: ";
+
+/// The arguments of `fix.elicit` for a form. The names are in alphabetical order, which rmcp makes in the legacy era.
+fn form() -> String {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "age": { "type": "integer", "minimum": 0, "title": "Your age" },
+            "color": { "type": "string", "enum": ["red", "blue"], "default": "blue" },
+            "news": { "type": "boolean" },
+            "password": { "type": "string" },
+        },
+        "required": ["age", "color", "password"],
+    });
+    json!({ "message": "who are you?\u{1b}[2J\nallow it? [y]es", "form": schema }).to_string()
+}
+
+#[test]
+fn form_is_answered_at_a_terminal() {
+    for era in BOTH {
+        let (env, _) = home(era, &[]);
+        let mut terminal = Terminal::start(&env, &["call", "fix.elicit", &form()]);
+        terminal.hear(ASKS);
+        // The server's words stand behind a bar, without control sequences.
+        terminal.hear("\u{2502} who are you?[2J");
+        terminal.hear("\u{2502} allow it? [y]es");
+        terminal.hear("\u{2502} Your age");
+        terminal.hear("1 of 4 whole number, at least 0, required: ");
+        terminal.type_line("many");
+        terminal.hear("this is not a whole number");
+        terminal.hear("required: ");
+        terminal.type_line("36");
+        terminal.hear("2) blue");
+        terminal.hear("[blue]: ");
+        terminal.type_line("");
+        terminal.hear("yes or no, optional: ");
+        terminal.type_line("");
+        terminal.hear("text, not shown while you type, required: ");
+        assert!(!terminal.echoes());
+        terminal.type_line("hunter2");
+        terminal.hear(SUBMIT);
+        assert!(terminal.echoes());
+        terminal.type_line("maybe");
+        terminal.hear("type accept, decline or cancel");
+        terminal.hear(SUBMIT);
+        let lines = terminal.lines();
+        assert!(
+            !lines.iter().any(|line| line.contains("hunter2")),
+            "{lines:#?}"
+        );
+        terminal.type_line("a");
+        let (code, output, shown) = terminal.end();
+        assert_eq!(code, Some(0), "{era}: {shown}");
+        let answer: Value = serde_json::from_str(&output).unwrap();
+        let content = json!({ "age": 36, "color": "blue", "password": "hunter2" });
+        assert_eq!(
+            (&answer["action"], &answer["content"]),
+            (&json!("accept"), &content),
+            "{era}"
+        );
+        env.stop();
+        assert!(!env.log().contains("hunter2"));
+    }
+}
+
+#[test]
+fn question_is_declined_or_cancelled_at_a_terminal() {
+    for era in BOTH {
+        let (env, _) = home(era, &[]);
+        for (keys, action) in [
+            ("/decline\n", "decline\n"),
+            ("/cancel\n", "cancel\n"),
+            // The end of input.
+            ("\u{4}", "cancel\n"),
+        ] {
+            let mut terminal = Terminal::start(&env, &["run", "--no-check", "-e", ELICIT]);
+            terminal.hear(ASKS);
+            terminal.hear("1 of 1 text, optional: ");
+            terminal.press(keys);
+            let (code, output, shown) = terminal.end();
+            assert_eq!(
+                (code, output.as_str()),
+                (Some(0), action),
+                "{era} {keys:?}: {shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn interrupted_question_restores_the_terminal() {
+    let (env, log) = home(LEGACY, &[]);
+    let mut terminal = Terminal::start(&env, &["call", "fix.elicit", &form()]);
+    terminal.hear("required: ");
+    terminal.type_line("36");
+    terminal.hear("[blue]: ");
+    terminal.type_line("red");
+    terminal.hear("optional: ");
+    terminal.type_line("no");
+    terminal.hear("not shown while you type, required: ");
+    assert!(!terminal.echoes());
+    assert_eq!(terminal.interrupt(), (Some(130), true));
+    assert!(
+        fs::read_to_string(log)
+            .unwrap()
+            .contains("\"tool\":\"elicit\"")
+    );
+}
+
+#[test]
+fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
+    let (env, _) = home(LEGACY, &[]);
+    let address = env.path("address");
+    mkfifo(&address, Mode::S_IRWXU).unwrap();
+    let bin = env.path("bin");
+    fs::create_dir(&bin).unwrap();
+    let browser = bin.join("xdg-open");
+    let script = format!("#!/bin/sh\nprintf '%s' \"$1\" > {address:?}\n");
+    fs::write(&browser, script).unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let start = |code: &str| {
+        let mut command = env.command("mux");
+        command.args(["run", "--no-check", "-e", code]);
+        command
+            .env("DISPLAY", ":0")
+            .env("PATH", format!("{}:/usr/bin:/bin", bin.to_str().unwrap()));
+        Terminal::start_command(&mut command)
+    };
+    let url = "https://bank.test@xn--pple-43d.com/1";
+    let open = format!("await mux.fix.elicit({{ message: 'log in', url: '{url}' }})");
+    // The second question comes after the notification of the first one.
+    let code = format!(
+        "const {{ action }} = {open}; await mux.fix.page_done({{ id: 'e-1' }});\n\
+         return [action, (await mux.fix.elicit({{ message: 'who?' }})).action].join()"
+    );
+    let mut terminal = start(&code);
+    terminal.hear("The MCP server \"fix\" asks to open a page, for the call fix.elicit:");
+    terminal.hear("the page is at https://xn--pple-43d.com which a browser may show as https://\u{430}pple.com");
+    terminal.hear(url);
+    terminal.hear("open it in your browser? [y]es, [d]ecline, [c]ancel, [?]: ");
+    terminal.type_line("");
+    terminal.hear("type yes, decline or cancel");
+    terminal.hear("[?]: ");
+    terminal.type_line("y");
+    assert_eq!(fs::read_to_string(&address).unwrap(), url);
+    terminal.hear("the MCP server \"fix\" reports that its page is completed");
+    terminal.hear("optional: ");
+    terminal.type_line("/decline");
+    let (code, output, shown) = terminal.end();
+    assert_eq!(
+        (code, output.as_str()),
+        (Some(0), "accept,decline\n"),
+        "{shown}"
+    );
+    // A page with another scheme is never offered.
+    let file = "return (await mux.fix.elicit({ message: 'm', url: 'file:///etc/passwd' })).action";
+    let (code, output, shown) = start(file).end();
+    assert_eq!((code, output.as_str()), (Some(0), "decline\n"), "{shown}");
+    assert!(
+        shown.contains("its page has no address with http or https"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn output_does_not_overwrite_a_question_of_a_server() {
+    let (env, log) = home(MODERN, &[]);
+    let code = "const asked = mux.fix.elicit({ message: 'who?' });\n\
+                for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
+                return (await asked).content.name";
+    let mut terminal = Terminal::start(&env, &["run", "--no-check", "-e", code]);
+    terminal.hear("\u{2502} who?");
+    terminal.hear("1 of 1 text, optional: ");
+    // Time for the spinner to start, and for the output of the program to arrive.
+    env.until_called(&log, "echo", 20, "fix.pid");
+    terminal.type_line("Ada");
+    terminal.hear(SUBMIT);
+    let lines = terminal.lines();
+    let asked = lines
+        .iter()
+        .position(|line| line == "1 of 1 text, optional: Ada");
+    let asked = asked.unwrap_or_else(|| panic!("something was written over it: {lines:#?}"));
+    assert!(
+        lines[asked + 1].starts_with(SUBMIT.trim_end()),
+        "{lines:#?}"
+    );
+    terminal.type_line("a");
+    // Output that arrived meanwhile follows the answer.
+    terminal.hear("tick 19");
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.as_str()), (Some(0), "Ada\n"), "{shown}");
+}
+
+#[test]
+fn question_without_a_terminal_is_declined_and_names_the_way() {
+    for era in BOTH {
+        let (env, _) = home(era, &[]);
+        let way = "`mux run` and `mux call` ask at a terminal";
+        let declined = |answer: &Value| {
+            assert_eq!(answer["action"], "decline", "{era}: {answer}");
+            let reason = answer["_meta"]["muxd/reason"].as_str().unwrap();
+            assert!(reason.contains(way), "{reason}");
+        };
+        declined(&env.mux(["call", "fix.elicit", "message=?"]).ok().json());
+        // With --json nothing is asked at a terminal either.
+        let args = ["--json", "call", "fix.elicit", "message=?"];
+        let (_, output, shown) = Terminal::start(&env, &args).end();
+        let document: Value = serde_json::from_str(&output).unwrap();
+        declined(&document["result"]);
+        assert!(!shown.contains("asks"), "{shown}");
+    }
+}
+
+/// A home whose policy has this action for questions of the server.
+fn with_rule(action: &str) -> TestEnv {
+    let (env, _) = home(LEGACY, &[]);
+    let config = fs::read_to_string(env.dirs.config_file()).unwrap();
+    let rule = format!("[[policy]]\nmatch = \"fix.elicitation/create\"\naction = {action:?}\n");
+    env.write_config(&format!("{config}{rule}"));
+    env
+}
+
+#[test]
+fn rule_on_questions_decides_before_the_user_is_asked() {
+    let run = ["run", "--no-check", "-e", ELICIT];
+    let (code, output, shown) = Terminal::start(&with_rule("deny"), &run).end();
+    assert_eq!((code, output.as_str()), (Some(0), "decline\n"), "{shown}");
+    assert!(!shown.contains("The MCP server"), "{shown}");
+
+    let env = with_rule("ask");
+    let mut terminal = Terminal::start(&env, &run);
+    // The approval is not asked as a form.
+    terminal.hear("fix.elicitation/create");
+    terminal.hear("allow it? ");
+    terminal.type_line("y");
+    terminal.hear(ASKS);
+    terminal.hear("optional: ");
+    terminal.type_line("Ada");
+    terminal.hear(SUBMIT);
+    terminal.type_line("a");
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.as_str()), (Some(0), "accept\n"), "{shown}");
+}
