@@ -4,8 +4,10 @@ mod agents;
 mod approvals;
 mod audit;
 mod daemon;
+mod help;
 mod logs;
 mod metrics;
+mod output;
 mod pins;
 mod policy;
 mod program;
@@ -13,12 +15,17 @@ mod runs;
 mod secrets;
 mod servers;
 mod service;
+mod shortcuts;
 mod sources;
+mod suggestions;
+mod timeout;
 mod tools;
 mod trace;
 mod ui;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
@@ -26,8 +33,10 @@ pub(crate) use self::{
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, ResumeArgs},
     audit::AuditArgs,
     daemon::{RestartArgs, SetupArgs, StatusArgs, StopArgs},
+    help::{HelpArgs, grouped_help},
     logs::{LogLevel, LogLinesArgs, LogsArgs},
     metrics::{MetricsArgs, TopArgs},
+    output::OutputArgs,
     pins::{AcceptArgs, PinsArgs},
     policy::{
         ConfigArgs, ConfigCommand, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyListArgs,
@@ -43,7 +52,9 @@ pub(crate) use self::{
         ServersCommand,
     },
     service::{ServiceArgs, ServiceCommand},
+    shortcuts::ShortcutCommand,
     sources::{SourceAddArgs, SourcesArgs, SourcesCommand},
+    suggestions::{Suggestion, suggestion_for},
     tools::{CallArgs, McpArgs, ToolsArgs, TypesArgs},
     trace::TraceArgs,
     ui::UiArgs,
@@ -55,25 +66,40 @@ pub(crate) use self::{
     name = "mux",
     version,
     propagate_version = true,
-    arg_required_else_help = true
+    // `mux help` has an option of its own.
+    disable_help_subcommand = true
 )]
 #[command(
     after_help = "The daemon starts automatically with the first command that needs it.\n\
     Example: mux run -e 'return Object.keys(mux)'"
 )]
 pub(crate) struct MuxCli {
-    /// Print one JSON document
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// `None` prints the help.
     #[command(subcommand)]
-    pub(crate) command: MuxCommand,
+    pub(crate) command: Option<MuxCommand>,
+}
+
+impl MuxCli {
+    /// Parses a command line, which begins with the program's name.
+    pub(crate) fn parse_words<I, T>(words: I) -> Result<Self, clap::Error>
+    where
+        I: IntoIterator<Item = T>,
+        T: Into<OsString> + Clone,
+    {
+        let mut command = Self::command().override_help(grouped_help());
+        let matches = command.try_get_matches_from_mut(words)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MuxCommand {
     /// Run a TypeScript program that calls tools
     #[command(
-        after_help = "Examples:\n  mux run summary.ts --input '{\"dir\": \"/srv\"}'\n  \
+        after_help = "Examples:\n  mux run summary.ts --input dir=/srv --input limit=3\n  \
+        mux run summary.ts --input @input.json\n  \
         mux run -e 'return (await mux.files.list_directory({ path: \"/srv\" })).length'\n  \
         generate-code | mux run -\n  \
         mux run chart.ts --save-parts charts\n  \
@@ -83,7 +109,7 @@ pub(crate) enum MuxCommand {
     /// Run a step program, written in JSON
     #[command(
         after_help = "A step is a tool with its arguments, in which {{id.result.path}} is a result of an earlier step.\n\
-        Examples:\n  mux program sizes.json --input '{\"dir\": \"/srv\"}'\n  \
+        Examples:\n  mux program sizes.json --input dir=/srv\n  \
         mux program -e '{\"steps\": [{\"id\": \"a\", \"tool\": \"git.git_status\", \"args\": {\"repo_path\": \".\"}}]}'\n  \
         mux program sizes.json --explain > sizes.ts"
     )]
@@ -122,12 +148,14 @@ pub(crate) enum MuxCommand {
     /// Call one tool
     #[command(
         after_help = "Examples:\n  mux call files.read_text_file path=/etc/hostname head=1\n  \
-        mux call git.git_log '{\"repo_path\": \".\", \"max_count\": 3}'\n  \
+        mux call 'git.git_log(repo_path: \".\", max_count: 3)'\n  \
+        mux call git git_log @arguments.json\n  \
         echo '{\"query\": \"mux\"}' | mux call memory.search_nodes -"
     )]
     Call(CallArgs),
     /// List tools, search them, or show one with its types
     #[command(
+        aliases = ["ls", "search"],
         after_help = "A search prints the ten best matches, the best first, and tolerates small typos.\n\
         Examples:\n  mux tools read file --server files\n  mux tools files.read_text_file"
     )]
@@ -251,12 +279,15 @@ pub(crate) enum MuxCommand {
         after_help = "Example: mux completions bash > ~/.local/share/bash-completion/completions/mux"
     )]
     Completions { shell: Shell },
+    /// Print the help of a command, or list all commands
+    #[command(after_help = "Examples:\n  mux help run\n  mux help --all")]
+    Help(HelpArgs),
+    #[command(flatten)]
+    Shortcut(ShortcutCommand),
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

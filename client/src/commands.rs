@@ -10,8 +10,10 @@ mod config;
 mod control;
 mod doctor;
 mod edit;
+mod help;
 mod hidden_input;
 mod import;
+mod input;
 mod install;
 mod login;
 mod logs;
@@ -49,9 +51,9 @@ use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
-pub(crate) use self::about::version_report;
+pub(crate) use self::{about::version_report, doctor::update_advice};
 use crate::{
-    args::{MuxCli, MuxCommand},
+    args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},
     completion, exit,
     render::{self, ProgramListing},
 };
@@ -101,8 +103,11 @@ type CommandResult = Result<ExitCode, CommandFailure>;
 const MAX_SHUTDOWN_RETRIES: usize = 4;
 
 pub(crate) async fn execute(args: MuxCli) -> CommandResult {
-    let json = args.json;
-    match args.command {
+    let json = args.output.json;
+    let Some(command) = args.command else {
+        return Ok(help::overview());
+    };
+    match command {
         MuxCommand::Run(args) => run::run(args, json).await,
         MuxCommand::Program(args) => program::program(args, json).await,
         MuxCommand::Replay(args) => replay::replay(args, json).await,
@@ -141,6 +146,20 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
             let script = completion::registration_script(shell);
             Ok(render::completion_script(shell, &script, json))
         }
+        MuxCommand::Help(args) => help::help(args),
+        MuxCommand::Shortcut(ShortcutCommand::Ps(list)) => {
+            let list = RunsListArgs {
+                running: true,
+                ..list
+            };
+            let command = None;
+            runs::runs(RunsArgs { command, list }, json).await
+        }
+        MuxCommand::Shortcut(ShortcutCommand::Add(args)) => servers::add_server(&args, json).await,
+        MuxCommand::Shortcut(ShortcutCommand::Login(args)) => login::login(args, json).await,
+        MuxCommand::Shortcut(ShortcutCommand::Version) => {
+            Ok(render::version(&version_report(), json))
+        }
     }
 }
 
@@ -158,7 +177,9 @@ async fn connect_or_start() -> Result<Session, CommandFailure> {
 /// Connects to the daemon as `me`, and starts one if none runs.
 async fn connect_or_start_as(me: &ClientIdentity) -> Result<Session, CommandFailure> {
     let program = env_path(variables::DAEMON);
-    let session = mux_client::connect_or_spawn(&resolve_dirs()?, program, me).await?;
+    let dirs = resolve_dirs()?;
+    let session = mux_client::connect_or_spawn(&dirs, program, me).await?;
+    tell_connection(&session, &dirs);
     if session.welcome.build != version::BUILD {
         render::note(&format!(
             "muxd is build {} and mux is {}; `mux restart` changes over",
@@ -184,11 +205,25 @@ async fn request_with_retry<T>(
 
 /// Connects to the running daemon; `None` if none runs.
 async fn connect_if_running() -> Result<Option<Session>, CommandFailure> {
-    match mux_client::connect(&resolve_dirs()?, &client_identity()).await {
-        Ok(session) => Ok(Some(session)),
+    let dirs = resolve_dirs()?;
+    match mux_client::connect(&dirs, &client_identity()).await {
+        Ok(session) => {
+            tell_connection(&session, &dirs);
+            Ok(Some(session))
+        }
         Err(ConnectError::NotRunning) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+fn tell_connection(session: &Session, dirs: &Dirs) {
+    let (pid, build) = (session.welcome.pid, &session.welcome.build);
+    let (socket, config) = (dirs.socket(), dirs.config_file());
+    render::detail(&format!(
+        "muxd {pid} is build {build}, listens on {} and reads {}",
+        socket.display(),
+        config.display()
+    ));
 }
 
 /// Resolves when the user presses Ctrl-C.

@@ -15,20 +15,23 @@ mod render;
 mod steps;
 mod top;
 mod ui;
+mod usage;
 mod web_url;
 
-use std::{env, process::ExitCode};
-
-use clap::{Parser, error::ErrorKind};
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     if let Some(candidates) = completion::answer() {
         return render::output_exit_code(render::print_data(&candidates));
     }
-    let args = match args::MuxCli::try_parse() {
+    let args = match usage::parse() {
         Ok(args) => args,
-        Err(error) => return handle_clap_error(&error),
+        Err(code) => return code,
     };
+    let output = &args.output;
+    render::set_color(output.color);
+    render::set_verbosity(render::Verbosity::of_options(output.quiet, output.verbose));
+    let json = output.json;
     // One thread is enough: a command waits for one socket, and most end within milliseconds.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -36,10 +39,9 @@ fn main() -> ExitCode {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            return render::failure(&exit::unavailable_error(error.to_string()), args.json, None);
+            return render::failure(&exit::unavailable_error(error.to_string()), json, None);
         }
     };
-    let json = args.json;
     let code = match runtime.block_on(commands::execute(args)) {
         Ok(code) => code,
         Err(failure) => render::failure(&failure.error, json, failure.source.as_ref()),
@@ -47,16 +49,4 @@ fn main() -> ExitCode {
     // An abandoned lock wait continues in its thread and must not delay the exit.
     runtime.shutdown_background();
     code
-}
-
-/// Handles a usage error, or a request that clap answers itself: help and version.
-fn handle_clap_error(error: &clap::Error) -> ExitCode {
-    // clap has not parsed the flags of a command line that it rejects.
-    let said = |flag: &str| env::args_os().skip(1).any(|word| word == flag);
-    if error.kind() == ErrorKind::DisplayVersion && (said("--version") || said("--json")) {
-        return render::version(&commands::version_report(), said("--json"));
-    }
-    // A closed pipe is not an error.
-    drop(error.print());
-    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -38,6 +38,8 @@ mod terminal;
 mod top;
 mod ui;
 mod unescape;
+mod usage;
+mod verbosity;
 mod version;
 
 use std::{fmt::Display, io, path::Path, process::ExitCode};
@@ -93,6 +95,8 @@ pub(crate) use self::{
     stored::StoredValue,
     top::{TopTerminal, can_draw_top, top_once},
     ui::serving,
+    usage::{clap_error, help},
+    verbosity::{Verbosity, set_color, set_verbosity},
     version::{VersionInfo, manual_pages_written, version},
 };
 use crate::exit;
@@ -189,8 +193,11 @@ pub(crate) fn text(text: &str) {
     print!("{text}");
 }
 
-/// Prints a note to standard error.
+/// Prints a note to standard error, unless --quiet is given.
 pub(crate) fn note(note: &str) {
+    if verbosity::verbosity() == Verbosity::Quiet {
+        return;
+    }
     eprintln!(
         "{}: {}",
         style::paint(style::DIM, "note"),
@@ -198,12 +205,26 @@ pub(crate) fn note(note: &str) {
     );
 }
 
+/// Prints a detail to standard error if --verbose is given.
+pub(crate) fn detail(detail: &str) {
+    if verbosity::verbosity() >= Verbosity::Verbose {
+        eprintln!("{}", style::paint(style::DIM, indent_continuation(detail)));
+    }
+}
+
 /// Prints a prompt to standard error, without a newline.
 pub(crate) fn question(question: &str) {
     eprint!("{}", terminal::escape_visible(question));
 }
 
+/// Prints a warning to standard error, unless --quiet is given.
 fn warn(warning: impl Display) {
+    if verbosity::verbosity() != Verbosity::Quiet {
+        warn_always(warning);
+    }
+}
+
+fn warn_always(warning: impl Display) {
     let warning = indent_continuation(&warning.to_string());
     eprintln!("{}: {warning}", style::paint(style::WARN, "warning"));
 }

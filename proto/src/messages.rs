@@ -106,6 +106,10 @@ pub struct CallRequest {
     /// A name may occur several times where a list is expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub typed: Vec<(String, String)>,
+    /// Whether to reject arguments that the tool's schema does not declare, as the type check of a program does. A
+    /// schema with `additionalProperties` declares them all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub declared_only: bool,
     /// Whether to return the whole `CallToolResult` instead of its value.
     #[serde(default)]
     pub raw: bool,

@@ -17,6 +17,7 @@ mod runs;
 mod show;
 mod stored;
 mod terminal;
+mod verbosity;
 
 use mux_tests::Output;
 

@@ -216,7 +216,10 @@ fn command_reference_is_current() {
 
 /// Appends the help of a command and of its subcommands.
 fn describe(env: &TestEnv, path: &[&str], text: &mut String) {
-    let args: Vec<&str> = path.iter().copied().chain(["--help"]).collect();
+    let args: Vec<&str> = match path {
+        [] => vec!["help", "--all"],
+        path => path.iter().copied().chain(["--help"]).collect(),
+    };
     let help = env.mux(&args).ok().stdout;
     let name = ["mux"].iter().chain(path).copied().collect::<Vec<_>>();
     let help: Vec<&str> = help.lines().map(str::trim_end).collect();

@@ -4,17 +4,17 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args as ClapArgs;
 
-use super::{SourceArgs, TraceArgs};
+use super::{SourceArgs, TraceArgs, timeout::parse_run_timeout};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ProgramArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// JSON for `{{input}}`
-    #[arg(long, value_name = "JSON")]
-    pub(crate) input: Option<String>,
-    /// The maximum wall time, 1s to 300s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// `{{input}}`: JSON, @FILE, - for standard input, or KEY=VALUE, which can be repeated
+    #[arg(long, value_name = "INPUT", allow_negative_numbers = true)]
+    pub(crate) input: Vec<String>,
+    /// The maximum wall time, 1s to 300s; a number without a unit is in seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_run_timeout)]
     pub(crate) timeout: Option<Duration>,
     /// Print the equivalent TypeScript program and run nothing
     #[arg(long, conflicts_with_all = ["input", "timeout", "detach", "no_check"])]

@@ -7,12 +7,11 @@ use std::{
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::TraceArgs;
+use super::{TraceArgs, timeout::parse_run_timeout};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SourceArgs {
     /// A file, or - for standard input
-    #[arg(required_unless_present = "eval")]
     pub(crate) file: Option<PathBuf>,
     /// The program's code
     #[arg(short = 'e', long, value_name = "CODE", conflicts_with = "file")]
@@ -22,11 +21,7 @@ pub(crate) struct SourceArgs {
 impl SourceArgs {
     /// Whether the program is read from standard input.
     pub(crate) fn is_stdin(&self) -> bool {
-        self.eval.is_none()
-            && self
-                .file
-                .as_deref()
-                .is_none_or(|file| file == Path::new("-"))
+        self.file.as_deref() == Some(Path::new("-"))
     }
 }
 
@@ -34,11 +29,11 @@ impl SourceArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// JSON for `mux.input`
-    #[arg(long, value_name = "JSON")]
-    pub(crate) input: Option<String>,
-    /// The maximum wall time, 1s to 300s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// `mux.input`: JSON, @FILE, - for standard input, or KEY=VALUE, which can be repeated
+    #[arg(long, value_name = "INPUT", allow_negative_numbers = true)]
+    pub(crate) input: Vec<String>,
+    /// The maximum wall time, 1s to 300s; a number without a unit is in seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_run_timeout)]
     pub(crate) timeout: Option<Duration>,
     /// Run the program without type checking
     #[arg(long)]

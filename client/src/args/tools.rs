@@ -4,23 +4,26 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args as ClapArgs;
 
-use super::TraceArgs;
+use super::{TraceArgs, timeout::parse_timeout};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CallArgs {
-    /// SERVER.TOOL
+    /// SERVER.TOOL, SERVER TOOL, or a call in quotes: 'SERVER.TOOL(key: "value")'
     pub(crate) path: String,
-    /// key=value pairs, one JSON object, or - for a JSON object on standard input
+    /// KEY=VALUE pairs, or one JSON object, @FILE, or - for standard input
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
+    /// The arguments, in the same forms; KEY=VALUE can be repeated
+    #[arg(long, value_name = "INPUT", allow_negative_numbers = true)]
+    pub(crate) input: Vec<String>,
     /// Print the whole result as the server returned it
     #[arg(long)]
     pub(crate) raw: bool,
     /// Write the parts of the result (images, audio, texts, resources) to new files in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) save_parts: Option<PathBuf>,
-    /// The maximum time to wait
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// The maximum time to wait; a number without a unit is in seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_timeout)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,

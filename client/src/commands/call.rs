@@ -1,19 +1,25 @@
 //! `mux call`.
 
-use std::{io::Read, time::Duration};
+use std::time::{Duration, Instant};
 
 use mux_proto::{CallRequest, Error, JsonText, Kind, transport};
 use mux_typegen::names::program_path;
 use serde_json::Value;
 
 use super::{
-    CommandFailure, CommandResult, call_result, parts, request_with_retry,
-    terminal_questions::TerminalQuestions, trace, usage_error, wait_for_ctrl_c,
+    CommandFailure, CommandResult, call_result,
+    input::{self, GivenInput, InputMistake, InputWording, quote},
+    parts, request_with_retry, run,
+    terminal_questions::TerminalQuestions,
+    trace, usage_error, wait_for_ctrl_c,
 };
 use crate::{args, render};
 
-/// Maximum bytes of arguments on standard input.
-const MAX_STDIN_ARGUMENT_BYTES: u64 = 4 << 20;
+const CALL_INPUT: InputWording = InputWording {
+    subject: "the arguments are",
+    hint: "arguments are key=value pairs, one JSON object, @FILE, or - for standard input:\n\
+        files.read path=/tmp limit=3, or files.read '{\"path\": \"/tmp\"}', or 'files.read(path: \"/tmp\")'",
+};
 /// Longer than the daemon's own limit for a call, so that the daemon reports the timeout.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3_600);
 
@@ -21,15 +27,20 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(3_600);
 const CALL_TOKEN: &str = "call";
 
 /// The arguments as they were given.
+#[derive(Debug)]
 pub(super) enum CallArguments {
     Object(Value),
     Typed(Vec<(String, String)>),
 }
 
 pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
-    let takes_stdin = args.arguments == ["-"];
-    let given = match parse_arguments(&args.arguments) {
-        Ok(given) => given,
+    let words = [args.arguments, args.input].concat();
+    let typed = TypedCall::parse(args.path, words).and_then(|call| {
+        let takes_stdin = input::takes_stdin(&call.words);
+        Ok((call.path, takes_stdin, parse_arguments(&call.words)?))
+    });
+    let (path, takes_stdin, given) = match typed {
+        Ok(typed) => typed,
         Err((message, hint)) => return usage_error(message, hint, json),
     };
     let (arguments, typed) = match given {
@@ -43,20 +54,20 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
     }
     let (traceparent, tracestate) = trace::read_trace_context(args.trace);
     let request = CallRequest {
-        path: args.path,
+        path,
         arguments,
         typed,
+        declared_only: true,
         raw: args.raw,
         // The server's whole result.
         lean: false,
-        timeout_ms: args
-            .timeout
-            .map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
+        timeout_ms: run::duration_millis(args.timeout),
         // With it, the daemon reports the call's progress.
         token: (!json).then(|| CALL_TOKEN.to_owned()),
         traceparent,
         tracestate,
     };
+    let started = Instant::now();
     let shown = program_path(&request.path);
     let waiting = render::SpinnerGuard::begin(&format!("calling {shown}"), json);
     let questions = TerminalQuestions::for_call(json, takes_stdin, &request.path, &waiting);
@@ -79,49 +90,133 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         }
     };
     waiting.end();
+    let (took, path) = (started.elapsed(), &request.path);
+    render::detail(&format!("{path} took {} ms", took.as_millis()));
     let (session, value) = answer?.map_err(CommandFailure::from)?;
     call_result::print_call_result(&session, value, args.save_parts.as_deref(), args.raw, json)
         .await
 }
 
-pub(super) fn parse_arguments(arguments: &[String]) -> Result<CallArguments, (String, String)> {
-    let hint = || {
-        "give key=value pairs, or one JSON object: path=/tmp limit=3, or '{\"path\": \"/tmp\"}'"
-            .to_owned()
-    };
-    match arguments {
-        [only] if only == "-" => {
-            let mut text = String::new();
-            std::io::stdin()
-                .take(MAX_STDIN_ARGUMENT_BYTES + 1)
-                .read_to_string(&mut text)
-                .map_err(|e| (format!("cannot read standard input: {e}"), hint()))?;
-            if text.len() as u64 > MAX_STDIN_ARGUMENT_BYTES {
-                let message = format!(
-                    "the arguments are over the limit of {} MiB",
-                    MAX_STDIN_ARGUMENT_BYTES >> 20
-                );
-                return Err((message, "send less at once".into()));
-            }
-            parse_object(&text)
+/// Reads the arguments of a call, which are an object.
+pub(super) fn parse_arguments(words: &[String]) -> Result<CallArguments, InputMistake> {
+    match input::read_input(words, &CALL_INPUT)? {
+        GivenInput::Nothing => Ok(CallArguments::Typed(Vec::new())),
+        GivenInput::Pairs(pairs) => Ok(CallArguments::Typed(pairs)),
+        GivenInput::Json(object @ Value::Object(_)) => Ok(CallArguments::Object(object)),
+        GivenInput::Json(_) => {
+            let message = format!("{} JSON, but not an object", CALL_INPUT.subject);
+            Err((message, CALL_INPUT.hint.into()))
         }
-        [only] if only.trim_start().starts_with(['{', '[']) => parse_object(only),
-        pairs => pairs
-            .iter()
-            .map(|pair| match pair.split_once('=') {
-                Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-                _ => Err((format!("{pair:?} is not key=value"), hint())),
-            })
-            .collect::<Result<_, _>>()
-            .map(CallArguments::Typed),
     }
 }
 
-fn parse_object(text: &str) -> Result<CallArguments, (String, String)> {
-    let hint = "arguments are one JSON object, such as '{\"path\": \"/tmp\"}'".to_owned();
-    match serde_json::from_str(text) {
-        Ok(object @ Value::Object(_)) => Ok(CallArguments::Object(object)),
-        Ok(_) => Err(("the arguments are JSON, but not an object".into(), hint)),
-        Err(error) => Err((format!("the arguments are not JSON: {error}"), hint)),
+/// A call as it was typed: the path, and the words of its arguments.
+#[derive(Debug, PartialEq)]
+struct TypedCall {
+    path: String,
+    words: Vec<String>,
+}
+
+impl TypedCall {
+    /// Accepts `SERVER.TOOL`, `SERVER TOOL`, and a call expression with named arguments in place of either.
+    fn parse(path: String, mut words: Vec<String>) -> Result<Self, InputMistake> {
+        let has_server_only = !path.contains(['.', '(']);
+        let path = match words.first() {
+            Some(tool) if has_server_only && begins_with_name(tool) => {
+                format!("{path}.{}", words.remove(0))
+            }
+            _ => path,
+        };
+        let Some((name, expression)) = path.split_once('(') else {
+            return Ok(Self { path, words });
+        };
+        let expression = expression.trim_end().trim_end_matches(';');
+        let Some(arguments) = expression.strip_suffix(')') else {
+            let message = format!("{} is not a call: it does not end with )", quote(&path));
+            return Err((message, CALL_INPUT.hint.into()));
+        };
+        let arguments = match arguments.trim() {
+            "" => None,
+            object if object.starts_with('{') => Some(object.to_owned()),
+            members => Some(format!("{{{members}}}")),
+        };
+        if let (Some(_), Some(other)) = (&arguments, words.first()) {
+            let message = format!("{} follows a call with arguments", quote(other));
+            return Err((message, CALL_INPUT.hint.into()));
+        }
+        words.extend(arguments);
+        Ok(Self {
+            path: name.trim_end().to_owned(),
+            words,
+        })
+    }
+}
+
+/// Whether a word is a tool or a call of it, and no argument.
+fn begins_with_name(word: &str) -> bool {
+    let name = word.split('(').next().unwrap_or_default();
+    let is_letter = |c: char| c.is_alphanumeric() || "_-.$".contains(c);
+    name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(is_letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn typed(words: &[&str]) -> Result<(String, Vec<String>), String> {
+        let mut words = words.iter().map(|word| (*word).to_owned());
+        let call = TypedCall::parse(words.next().unwrap(), words.collect());
+        call.map(|call| (call.path, call.words))
+            .map_err(|(message, _)| message)
+    }
+
+    #[test]
+    fn path_is_one_word_or_two_or_part_of_a_call() {
+        for (words, path, arguments) in [
+            (&["a.b"][..], "a.b", &[][..]),
+            (&["a.b", "x=1"], "a.b", &["x=1"]),
+            (&["a", "b", "x=1", "y=2"], "a.b", &["x=1", "y=2"]),
+            (&["a", "b-c.d"], "a.b-c.d", &[]),
+            (&["a", "b", "@file"], "a.b", &["@file"]),
+            (&["a", "x=1"], "a", &["x=1"]),
+            (&["a", "-"], "a", &["-"]),
+            // Another word is no argument, and its error says so.
+            (&["a.b", "c"], "a.b", &["c"]),
+            (&["a.b()"], "a.b", &[]),
+            (&["a.b()", "x=1"], "a.b", &["x=1"]),
+            (&["a.b(x: 1, y: ')')"], "a.b", &["{x: 1, y: ')'}"]),
+            (&["a.b ({ x: 1 });"], "a.b", &["{ x: 1 }"]),
+            (&["a", "b(x: 1)"], "a.b", &["{x: 1}"]),
+        ] {
+            let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(typed(words), Ok((path.into(), arguments)), "{words:?}");
+        }
+        for (words, told) in [
+            (&["a.b(x: 1"][..], "does not end with )"),
+            (&["a.b(x: 1)", "y=2"], "\"y=2\" follows a call"),
+        ] {
+            let error = typed(words).unwrap_err();
+            assert!(error.contains(told), "{words:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_an_object() {
+        let parse = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            parse_arguments(&words)
+        };
+        let object = parse(&["{path: 'x', head: 1}"]);
+        let Ok(CallArguments::Object(object)) = object else {
+            panic!("{object:?}");
+        };
+        assert_eq!(object, json!({ "path": "x", "head": 1 }));
+        let (message, hint) = parse(&["[1]"]).unwrap_err();
+        assert_eq!(message, "the arguments are JSON, but not an object");
+        for form in ["path=", "@FILE", "-", "(path: "] {
+            assert!(hint.contains(form), "{hint}");
+        }
     }
 }

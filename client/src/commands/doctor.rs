@@ -21,6 +21,7 @@ use std::path::Path;
 use mux_client::within_seconds;
 use mux_proto::{endpoint::Dirs, variables};
 
+pub(crate) use self::programs::update_advice;
 use super::{CommandResult, env_path};
 use crate::render::{self, CheckVerdict, DoctorCheck};
 

@@ -31,6 +31,14 @@ pub(super) fn edit_verb(replaced: bool) -> &'static str {
     }
 }
 
+/// Whether config.toml has servers or sources. A file that cannot be read has some.
+pub(super) fn has_entries() -> bool {
+    ConfigFiles::read(&["servers"]).map_or(true, |files| {
+        let mut sections = NAMESPACE_SECTIONS.iter().map(|(section, _)| *section);
+        sections.any(|section| !files.config.section_entries(section).is_empty())
+    })
+}
+
 /// config.toml and the `env` file, as they were read and with the edits.
 pub(super) struct ConfigFiles {
     /// The section of the entries that are edited.

@@ -3,7 +3,9 @@
 use mux_client::within_seconds;
 use mux_proto::{ExplainRequest, Language, RunRequest};
 
-use super::{CommandFailure, CommandResult, request_with_retry, run, source, trace, usage_error};
+use super::{
+    CommandFailure, CommandResult, input, request_with_retry, run, source, trace, usage_error,
+};
 use crate::{
     args,
     render::{self, ProgramListing},
@@ -13,14 +15,15 @@ pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResul
     let listing = match source::read_source(&args.source)? {
         Ok(listing) => listing,
         Err((message, _)) => {
-            return usage_error(message, "name a JSON file, or - for standard input", json);
+            let hint = "name a JSON file, give the steps with -e JSON, or - for standard input";
+            return usage_error(message, hint, json);
         }
     };
     if args.explain {
         return explain_program(listing, json).await;
     }
-    let silent = json || args.source.is_stdin();
-    let input = match run::parse_input(args.input.as_deref()) {
+    let silent = json || args.source.is_stdin() || input::takes_stdin(&args.input);
+    let input = match run::read_program_input(&args.input, &args.source) {
         Ok(input) => input,
         Err((message, hint)) => return usage_error(message, hint, json),
     };

@@ -7,12 +7,21 @@ use mux_proto::{CheckRequest, Outcome as RunOutcome, RunRequest};
 use serde_json::Value;
 
 use super::{
-    CommandFailure, CommandResult, connect_or_start, parts, recording, request_with_retry, source,
-    stored, terminal_questions::TerminalQuestions, trace, usage_error, wait_for_ctrl_c,
+    CommandFailure, CommandResult, connect_or_start,
+    input::{self, GivenInput, InputMistake, InputWording},
+    parts, recording, request_with_retry, source, stored,
+    terminal_questions::TerminalQuestions,
+    trace, usage_error, wait_for_ctrl_c,
 };
 use crate::{
     args,
     render::{self, ProgramListing, RunView},
+};
+
+const PROGRAM_INPUT: InputWording = InputWording {
+    subject: "--input is",
+    hint: "give JSON in quotes, key=value, @FILE, or - for standard input:\n\
+        --input '{\"n\": 1}', or --input n=1 --input name=x, or --input @input.json",
 };
 
 pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
@@ -20,11 +29,11 @@ pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
         Ok(listing) => listing,
         Err((message, hint)) => return usage_error(message, hint, json),
     };
-    let input = match parse_input(args.input.as_deref()) {
+    let input = match read_program_input(&args.input, &args.source) {
         Ok(input) => input,
         Err((message, hint)) => return usage_error(message, hint, json),
     };
-    let silent = json || args.source.is_stdin();
+    let silent = json || args.source.is_stdin() || input::takes_stdin(&args.input);
     let at_end = RunEndActions {
         recording: args.record,
         ..RunEndActions::with_saved_parts(args.parts)
@@ -78,13 +87,20 @@ impl RunEndActions {
     }
 }
 
-/// The value of `--input`. The error is message and hint.
-pub(super) fn parse_input(text: Option<&str>) -> Result<Value, (String, String)> {
-    let input = text.map(serde_json::from_str).transpose();
-    input.map(Option::unwrap_or_default).map_err(|error| {
-        let hint = "quote it: --input '{\"n\": 1}'";
-        (format!("--input is not JSON: {error}"), hint.to_owned())
-    })
+/// The value of `--input`.
+pub(super) fn read_program_input(
+    words: &[String],
+    source: &args::SourceArgs,
+) -> Result<Value, InputMistake> {
+    if source.is_stdin() && input::takes_stdin(words) {
+        let message = "standard input is the program, so it cannot be --input, too";
+        return Err((message.into(), "name a file for one of them".into()));
+    }
+    match input::read_input(words, &PROGRAM_INPUT)? {
+        GivenInput::Nothing => Ok(Value::Null),
+        GivenInput::Json(value) => Ok(value),
+        GivenInput::Pairs(pairs) => input::guess_types(pairs, &PROGRAM_INPUT),
+    }
 }
 
 pub(super) fn duration_millis(time: Option<Duration>) -> Option<u64> {

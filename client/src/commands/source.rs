@@ -12,6 +12,8 @@ use crate::{args, exit, render::ProgramListing};
 
 /// Maximum bytes read of a program. The daemon accepts 1 MiB; a much longer one would not fit into a message.
 const MAX_SOURCE_BYTES: u64 = 2 << 20;
+const SOURCE_HINT: &str =
+    "name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input";
 
 /// The source with its name. The inner error is wrong usage: message and hint.
 pub(super) fn read_source(
@@ -28,13 +30,14 @@ pub(super) fn read_source(
             file.display().to_string(),
             std::fs::File::open(file).and_then(read_limited),
         ),
-        (None, _) => ("program".into(), read_limited(io::stdin())),
+        (None, Some(_)) => ("program".into(), read_limited(io::stdin())),
+        (None, None) => return Ok(Err(("no program was given".into(), SOURCE_HINT.into()))),
     };
     let bytes = match read {
         Ok(bytes) => bytes,
         Err(error) => {
-            let hint = "name a TypeScript or JavaScript file, or - for standard input";
-            return Ok(Err((format!("cannot read {name}: {error}"), hint.into())));
+            let message = format!("cannot read {name}: {error}");
+            return Ok(Err((message, SOURCE_HINT.into())));
         }
     };
     if bytes.len() as u64 > MAX_SOURCE_BYTES {

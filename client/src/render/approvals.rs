@@ -414,7 +414,7 @@ pub(crate) fn approval_left_open() {
 
 /// Warns that an answer covers less than requested.
 pub(crate) fn approval_narrowed(why: &str) {
-    super::warn(why);
+    super::warn_always(why);
 }
 
 /// Prints why an answer had no effect.

@@ -9,9 +9,14 @@ use serde_json::{Value, json};
 
 use super::{
     error_document, note, print_document,
-    style::{DIM, ERROR, STRONG, WARN, escape_text, paint},
+    style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
 };
 use crate::exit;
+
+/// Details of an error that are shown without --verbose.
+const SHOWN_DETAILS: [&str; 2] = ["stack", "others"];
+/// The maximum number of characters of a detail.
+const MAX_DETAIL_CHARS: usize = 2_000;
 
 /// The source of a program, for error positions.
 #[derive(Clone, Debug)]
@@ -106,6 +111,7 @@ fn print_diagnostic(kind: &str, error: &Error, listing: Option<&ProgramListing>)
     }
     show_stack(error);
     show_hint(error);
+    show_details(error);
     for other in other_errors(error) {
         let line = other["line"].as_u64();
         let place = line.map_or_else(String::new, |line| format!("line {line}: "));
@@ -129,6 +135,17 @@ pub(super) fn with_program_path<'a>(error: &Error, text: &'a str) -> Cow<'a, str
     match error.path.as_deref().map(|path| (path, program_path(path))) {
         Some((path, Cow::Owned(spelled))) => text.replace(path, &spelled).into(),
         _ => text.into(),
+    }
+}
+
+/// Prints the details that have no line of their own, with --verbose.
+fn show_details(error: &Error) {
+    let details = error.details.as_ref().and_then(Value::as_object);
+    for (name, value) in details.into_iter().flatten() {
+        if !SHOWN_DETAILS.contains(&name.as_str()) {
+            let value = one_line(&value.to_string(), MAX_DETAIL_CHARS);
+            super::detail(&format!("  {name}: {value}"));
+        }
     }
 }
 

@@ -24,9 +24,21 @@ pub(super) struct CallLines {
     shown: usize,
     more: usize,
     more_failed: usize,
+    is_unlimited: bool,
 }
 
 impl CallLines {
+    pub(super) fn unlimited() -> Self {
+        Self {
+            is_unlimited: true,
+            ..Self::default()
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        !self.is_unlimited && self.shown == MAX_CALL_LINES
+    }
+
     /// The line for a call that has ended; `None` if the limit is reached.
     pub(super) fn ended(
         &mut self,
@@ -35,7 +47,7 @@ impl CallLines {
         bytes: usize,
         error: Option<&Error>,
     ) -> Option<String> {
-        if self.shown == MAX_CALL_LINES {
+        if self.is_full() {
             self.more += 1;
             self.more_failed += usize::from(error.is_some());
             return None;
@@ -46,7 +58,7 @@ impl CallLines {
 
     /// The line for a skipped step; `None` if the limit is reached.
     pub(super) fn skipped(&mut self, step: &str, tool: &str, reason: &str) -> Option<String> {
-        if self.shown == MAX_CALL_LINES {
+        if self.is_full() {
             self.more += 1;
             return None;
         }

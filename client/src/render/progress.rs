@@ -8,7 +8,10 @@ use std::{io::IsTerminal, sync::Arc, time::Duration};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::terminal::escape_one_line;
+use super::{
+    terminal::escape_one_line,
+    verbosity::{Verbosity, has_color, verbosity},
+};
 
 /// The delay before the spinner is shown, so that short waits do not flicker.
 const SPINNER_DELAY: Duration = Duration::from_millis(150);
@@ -38,7 +41,8 @@ struct SpinnerState {
 
 impl SpinnerGuard {
     pub(crate) fn begin(what: &str, json: bool) -> Self {
-        if json || !std::io::stderr().is_terminal() {
+        let is_quiet = verbosity() == Verbosity::Quiet;
+        if json || is_quiet || !std::io::stderr().is_terminal() {
             return Self {
                 spinner: SpinnerHandle::new(None),
                 starter: None,
@@ -46,7 +50,11 @@ impl SpinnerGuard {
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
             .with_message(escape_one_line(what));
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed:.dim}") {
+        let template = match has_color(&std::io::stderr()) {
+            true => "{spinner} {msg} {elapsed:.dim}",
+            false => "{spinner} {msg} {elapsed}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         let spinner = SpinnerHandle::new(Some(bar));

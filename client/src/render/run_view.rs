@@ -17,16 +17,20 @@ use super::{
     live::{self, CallLines, call_progress_line},
     parts, print_document, print_value,
     record::RunRecord,
-    style::{DIM, ERROR, WARN, escape_text, paint},
+    style::{DIM, ERROR, WARN, escape_text, one_line, paint},
+    verbosity::{Verbosity, verbosity},
 };
 use crate::{came_before, exit};
+
+/// The maximum number of characters of an event that is printed as JSON.
+const MAX_EVENT_CHARS: usize = 2_000;
 
 /// Shows events to a person as they arrive, and collects them for the JSON document.
 pub(crate) struct RunView {
     json: bool,
     waiting: SpinnerGuard,
     record: RunRecord,
-    /// Lines for ended calls, on a terminal.
+    /// Lines for ended calls, on a terminal or with --verbose.
     lines: Option<CallLines>,
     /// Calls in flight with their progress, for the spinner.
     running: BTreeMap<u32, String>,
@@ -46,7 +50,12 @@ impl RunView {
             json,
             waiting: SpinnerGuard::begin("asking muxd", json),
             record: RunRecord::default(),
-            lines: (!json && stderr().is_terminal()).then(CallLines::default),
+            lines: match verbosity() {
+                _ if json => None,
+                Verbosity::Quiet => None,
+                Verbosity::Normal => stderr().is_terminal().then(CallLines::default),
+                Verbosity::Verbose | Verbosity::Events => Some(CallLines::unlimited()),
+            },
             running: BTreeMap::new(),
             failure: None,
             saves,
@@ -63,6 +72,11 @@ impl RunView {
 
     pub(crate) fn show(&mut self, event: &Event) {
         self.record.add(event);
+        if verbosity() == Verbosity::Events {
+            let event = serde_json::to_string(event).unwrap_or_default();
+            let event = one_line(&event, MAX_EVENT_CHARS);
+            self.waiting.aside(move || super::detail(&event));
+        }
         match &event.event {
             EventKind::Checked {
                 warnings,
@@ -180,7 +194,7 @@ impl RunView {
     }
 
     fn checked(&self, warnings: &[Error], why_not: Option<&str>) {
-        if self.json {
+        if self.json || verbosity() == Verbosity::Quiet {
             return;
         }
         let (warnings, listing) = (warnings.to_vec(), self.listing.clone());

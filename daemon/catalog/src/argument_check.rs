@@ -10,6 +10,10 @@ use tracing::warn;
 
 use super::Tool;
 use mux_schema::{CompiledSchema, MistakeWording, SchemaSlot, SchemaVerdict};
+use mux_text::did_you_mean::nearest;
+
+/// The maximum number of undeclared arguments that an error names.
+const MAX_UNDECLARED_NAMES: usize = 5;
 
 /// The input schema, compiled at the first call.
 #[derive(Debug, Default)]
@@ -80,6 +84,29 @@ impl Tool {
         }
     }
 
+    /// Rejects names that the schema does not declare, unless the schema says that there may be others. Agrees with the
+    /// type check of a program: a schema that says nothing about other names has a type without them.
+    pub fn check_argument_names(&self, object: &Map<String, Value>) -> Result<(), Fault> {
+        let schema = self.input_schema();
+        let Some(declared) = declared_names(&schema) else {
+            return Ok(());
+        };
+        let unknown = object
+            .keys()
+            .filter(|name| !declared.contains(&name.as_str()));
+        let mistakes: Vec<String> = unknown
+            .take(MAX_UNDECLARED_NAMES)
+            .map(|name| match nearest(name, declared.iter().copied()) {
+                Some(near) => format!("there is no argument {name:?} (did you mean {near:?}?)"),
+                None => format!("there is no argument {name:?}"),
+            })
+            .collect();
+        match mistakes.is_empty() {
+            true => Ok(()),
+            false => Err(self.refuse(&mistakes)),
+        }
+    }
+
     async fn schema(&self) -> Option<Arc<CompiledSchema>> {
         let refused = |error: &str| {
             warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
@@ -102,6 +129,42 @@ impl Tool {
         fault.details = Some(json!({ "mistakes": mistakes }).to_string());
         fault
     }
+}
+
+/// The names of an object's properties; `None` if it may have others, or if they depend on more than these keywords.
+fn declared_names(schema: &Value) -> Option<Vec<&str>> {
+    const OPENING: [&str; 8] = [
+        "patternProperties",
+        "$ref",
+        "$dynamicRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+        "dependentSchemas",
+    ];
+    let schema = schema.as_object()?;
+    if OPENING.iter().any(|keyword| schema.contains_key(*keyword)) {
+        return None;
+    }
+    match schema.get("additionalProperties") {
+        None | Some(Value::Bool(false)) => {}
+        Some(_) => return None,
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    // Without properties, the type is `{}`, to which every object fits.
+    if properties.is_empty() {
+        return None;
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = required.into_iter().flatten().filter_map(Value::as_str);
+    Some(
+        properties
+            .keys()
+            .map(String::as_str)
+            .chain(required)
+            .collect(),
+    )
 }
 
 fn wants(schema: &Value, kind: &str) -> bool {
@@ -265,6 +328,42 @@ mod tests {
                 .message
                 .contains("twice")
         );
+    }
+
+    #[test]
+    fn undeclared_names_are_rejected_unless_the_schema_allows_others() {
+        let names = |schema: Value, arguments: Value| {
+            let described = ToolDescription {
+                name: "add".into(),
+                input_schema: schema,
+                ..ToolDescription::default()
+            };
+            let set = ToolSet::new("m", vec![described], &[]);
+            let arguments = arguments.as_object().unwrap().clone();
+            set.find("add").unwrap().check_argument_names(&arguments)
+        };
+        let read = json!({ "type": "object", "properties": { "path": {}, "head": {} }, "required": ["path", "mode"] });
+        assert!(names(read.clone(), json!({ "path": 1, "mode": 2 })).is_ok());
+        let fault = names(read.clone(), json!({ "pth": 1, "zzz": 2 })).unwrap_err();
+        assert_eq!(
+            fault.message,
+            "the arguments of m.add do not fit: there is no argument \"pth\" (did you mean \"path\"?); \
+             there is no argument \"zzz\""
+        );
+        assert!(fault.hint.unwrap().starts_with("m.add("));
+        for (keyword, value) in [
+            ("additionalProperties", json!(true)),
+            ("additionalProperties", json!({ "type": "string" })),
+            ("patternProperties", json!({ "^x-": {} })),
+            ("allOf", json!([{ "properties": { "pth": {} } }])),
+            ("properties", json!({})),
+        ] {
+            let mut open = read.clone();
+            open[keyword] = value;
+            assert!(names(open.clone(), json!({ "pth": 1 })).is_ok(), "{open}");
+        }
+        let closed = json!({ "properties": { "path": {} }, "additionalProperties": false });
+        assert!(names(closed, json!({ "pth": 1 })).is_err());
     }
 
     #[tokio::test]

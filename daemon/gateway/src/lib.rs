@@ -121,6 +121,8 @@ pub struct Gateway {
 pub struct ToolCall {
     pub target: CallTarget,
     pub arguments: CallArguments,
+    /// Whether arguments that the tool's schema does not declare are rejected.
+    pub declared_only: bool,
     /// A timeout shorter than the server's own.
     pub within: Option<Duration>,
     pub asking: CallContext,
@@ -268,6 +270,17 @@ impl Gateway {
             .check_depth_off_thread()
             .await
             .map_err(|fault| fault.path(&path))?;
+        if call.declared_only {
+            let declaring = Arc::clone(&tool);
+            let judge = move |read: Result<_, Fault>| match read {
+                Ok(values) => declaring.check_argument_names(&values),
+                // Reported when the arguments are read for the call.
+                Err(_) => Ok(()),
+            };
+            self.readers
+                .judge_arguments(&tool, &call.arguments, judge)
+                .await??;
+        }
         if let Some(ask) = ask {
             call.arguments = self
                 .approve_call(ask, (&wanted, raw), observer, entry)

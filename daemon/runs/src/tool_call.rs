@@ -48,6 +48,7 @@ impl RunContext {
         let call = ToolCall {
             target,
             arguments: CallArguments::Json(arguments),
+            declared_only: false,
             within: None,
             asking: CallContext {
                 place,

@@ -65,6 +65,7 @@ pub(super) async fn make(
             (none, typed) if none.is_null() => CallArguments::Typed(typed),
             (object, _) => CallArguments::Json(object.into_boxed_str().into()),
         },
+        declared_only: request.declared_only,
         within: request.timeout_ms.map(Duration::from_millis),
         asking,
     };

@@ -32,7 +32,19 @@ fn commands_call_takes_pairs_json_or_standard_input() {
         .json();
     assert_eq!(raw["structuredContent"], json!({ "sum": 3 }));
     assert_eq!(raw["content"][0]["type"], "text");
+    std::fs::write(env.path("sum.json"), r#"{"a": 1, "b": 2}"#).unwrap();
+    for args in [
+        &["fix.add", "@sum.json"][..],
+        &["fix", "add", "a=1", "b=2"],
+        &["fix.add(a: 1, b: 2)"],
+        &["fix", "add({ a: 1, 'b': 2, });"],
+        &["fix.add", "--input", "a=1", "--input", "b=2"],
+        &["fix.add", "{a: 1, b: 2}"],
+    ] {
+        prints(env.mux([&["call"], args].concat()), sum);
+    }
     // Without arguments it sends an empty object.
+    env.mux(["call", "fix.pid()"]).ok();
     env.mux(["call", "fix.pid"]).ok();
 }
 
@@ -112,7 +124,8 @@ fn commands_call_shows_the_signature_for_invalid_arguments() {
 fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     for (argument, part) in [
-        ("a", "\"a\" is not key=value"),
+        ("a", "\"a\" is not key=value, JSON, @FILE or -"),
+        ("@none.json", "cannot read \"none.json\""),
         ("=1", "\"=1\" is not key=value"),
         ("{\"a\": 1", "the arguments are not JSON"),
         ("[1, 2]", "the arguments are JSON, but not an object"),
@@ -125,6 +138,9 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
         2,
         &["is not key=value"],
     );
+    for call in ["fix.add(a: 1", "fix.add(1, 2)"] {
+        complains(env.mux(["call", call]), 2, &["'files.read(path:"]);
+    }
     complains(env.mux(["call"]), 2, &["<PATH>"]);
     for (input, part) in [
         (&b""[..], "the arguments are not JSON"),
@@ -199,4 +215,26 @@ fn commands_call_shows_progress_on_a_terminal() {
     terminal.hear(" %  step ");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "done\n"), "{shown}");
+}
+
+#[test]
+fn commands_call_rejects_arguments_that_the_tool_does_not_declare() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--tools", "8"])]);
+    for arguments in [&["key=k", "bye=2"][..], &[r#"{"key": "k", "bye": 2}"#]] {
+        complains(
+            env.mux([&["call", "fix.counter"], arguments].concat()),
+            1,
+            &[
+                "error[validation]",
+                "no argument \"bye\" (did you mean \"by\"?)",
+                "hint: fix.counter(args: ",
+            ],
+        );
+    }
+    prints(env.mux(["call", "fix.counter", "key=k"]), "1\n");
+    // A program's call is not changed, because its type check has warned.
+    let code = "return await mux.fix.counter({ key: 'k', bye: 2 } as any)";
+    prints(env.run(code), "2\n");
+    // A tool that declares nothing takes everything.
+    env.mux(["call", "fix.get_invoice_0007", "any=1"]).ok();
 }

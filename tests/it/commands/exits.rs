@@ -18,7 +18,6 @@ const TABLE: &[(&[&str], &str, i32)] = &[
     (&["run", "-e", "await mux.nope.nope()"], "not_found", 1),
     (&["run", "-e", "await new Promise(() => {})"], "deadlock", 1),
     (&["run", "-e", "return 'x'.repeat(17e6)"], "limit", 1),
-    (&["run", "-e", "return 1", "--timeout", "10m"], "limit", 1),
     (
         &[
             "run",

@@ -96,7 +96,6 @@ fn unknown_commands_are_usage_errors_with_a_suggestion() {
         2,
         &["'--inptu'", "'--input'"],
     );
-    complains(env.mux::<&str>([]), 2, &["Usage: mux", "Commands:"]);
     assert_eq!(env.daemon(), None);
 }
 
@@ -119,9 +118,94 @@ fn completed(env: &TestEnv, shell: &str, words: &[&str]) -> Vec<String> {
         .collect()
 }
 
+#[test]
+fn unknown_commands_are_suggested_by_their_meaning() {
+    let env = TestEnv::new();
+    for (words, tip) in [
+        (
+            &["kill", "12"][..],
+            "did you mean `mux runs cancel` or `mux stop`?",
+        ),
+        (&["exec", "x.ts"], "did you mean `mux run -e CODE`?"),
+        (&["dashboard"], "did you mean `mux top` or `mux ui`?"),
+        (
+            &["servers", "rm", "files"],
+            "did you mean `mux servers remove`?",
+        ),
+        (&["call", "a.b", "--path", "x"], "`path=VALUE`"),
+    ] {
+        complains(env.mux(words), 2, &[tip]);
+    }
+    for word in ["update", "upgrade"] {
+        let told = complains(env.mux([word]), 2, &["mux restart --upgrade"]).stderr;
+        assert!(!told.contains("audit"), "{told}");
+    }
+}
+
+#[test]
+fn mux_alone_prints_the_help_and_the_first_step() {
+    let env = TestEnv::new();
+    let help = env.mux(["--help"]).ok();
+    assert_eq!(help.stderr, "");
+    assert!(help.stdout.lines().count() < 24, "{}", help.stdout);
+    for part in ["Usage: mux", "Get started:", "mux help --all"] {
+        assert!(help.stdout.contains(part), "{}", help.stdout);
+    }
+    assert_eq!(env.mux(["help"]).ok().stdout, help.stdout);
+    let alone = env.mux::<&str>([]).ok();
+    let first_step = alone.stdout.strip_prefix(&help.stdout).unwrap();
+    assert!(first_step.contains("`mux servers add`"), "{first_step}");
+    assert_eq!(first_step.lines().count(), 1, "{first_step}");
+    assert_eq!(alone.stderr, "");
+    // A file that is wrong is a configuration, too.
+    for config in ["[servers.a]\ncommand = \"a\"\n", "[servers"] {
+        env.write_config(config);
+        assert_eq!(env.mux::<&str>([]).ok().stdout, help.stdout);
+    }
+    assert_eq!(env.daemon(), None);
+}
+
+#[test]
+fn mux_help_explains_a_command_and_lists_all() {
+    let env = TestEnv::new();
+    let add = env.mux(["servers", "add", "--help"]).ok().stdout;
+    for words in [&["help", "servers", "add"], &["servers", "help", "add"]] {
+        assert_eq!(env.mux(words).ok().stdout, add);
+    }
+    let listed = commands(&env, &[]);
+    for command in ["metrics", "service", "completions", "run"] {
+        assert!(listed.iter().any(|name| name == command), "{listed:?}");
+    }
+    complains(env.mux(["help", "toools"]), 2, &["'tools'"]);
+}
+
+#[test]
+fn short_names_of_commands_are_hidden_and_work() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    for (short, long) in [
+        (&["ls"][..], &["tools"][..]),
+        (&["search", "echo"], &["tools", "echo"]),
+        (&["ps"], &["runs", "--running"]),
+        (&["version"], &["--version"]),
+        (&["login", "fix"], &["servers", "login", "fix"]),
+    ] {
+        let (short, long) = (env.mux(short), env.mux(long));
+        assert_eq!(short.code, long.code, "{short:#?}");
+        assert_eq!((short.stdout, short.stderr), (long.stdout, long.stderr));
+    }
+    env.mux(["add", "more", "--dry-run", "--", "cat"]).ok();
+    let listed = commands(&env, &[]);
+    for short in ["ls", "search", "ps", "version", "login", "add"] {
+        assert!(!listed.iter().any(|name| name == short), "{listed:?}");
+    }
+}
+
 /// The commands that the help lists, without `help` itself.
 fn commands(env: &TestEnv, words: &[&str]) -> Vec<String> {
-    let help = env.mux(words.iter().chain(&["--help"])).ok().stdout;
+    let help = match words {
+        [] => env.mux(["help", "--all"]).ok().stdout,
+        words => env.mux(words.iter().chain(&["--help"])).ok().stdout,
+    };
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     listed
         .take_while(|line| !line.is_empty())

@@ -26,9 +26,34 @@ fn commands_run_takes_a_file_standard_input_or_the_program_itself() {
         "[\n  5,\n  null\n]\n",
     );
     prints(
-        env.mux(["run", "--eval", "return 6", "--timeout", "5s"]),
+        env.mux(["run", "--eval", "return 6", "--timeout", "5"]),
         "6\n",
     );
+}
+
+#[test]
+fn commands_run_and_program_take_input_in_several_forms() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    fs::write(env.path("input.json"), "{ n: 1, s: 'x' } // as JavaScript").unwrap();
+    let code = "return JSON.stringify(mux.input)";
+    for (input, seen) in [
+        (&["@input.json"][..], r#"{"n":1,"s":"x"}"#),
+        (&["n=1", "s=x", "l=[1]"], r#"{"n":1,"s":"x","l":[1]}"#),
+        (&["{n: 1}"], r#"{"n":1}"#),
+        (&["7"], "7"),
+    ] {
+        let options = input.iter().flat_map(|input| ["--input", input]);
+        let args: Vec<&str> = ["run", "-e", code].into_iter().chain(options).collect();
+        prints(env.mux(&args), &format!("{seen}\n"));
+    }
+    prints(
+        env.mux_with_input(["run", "-e", code, "--input", "-"], b"[1]"),
+        "[1]\n",
+    );
+    let steps = r#"{"steps": [{"id": "a", "tool": "fix.echo", "args": {"text": "{{input.s}}"}}]}"#;
+    for input in ["@input.json", "s=x"] {
+        prints(env.mux(["program", "-e", steps, "--input", input]), "x\n");
+    }
 }
 
 #[test]
@@ -142,25 +167,45 @@ fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
             &["cannot read missing.ts", "hint: "],
         );
         complains(env.mux([command, "."]), 2, &["cannot read ."]);
-        complains(env.mux([command]), 2, &["<FILE>", "--help"]);
+        complains(
+            env.mux([command]),
+            2,
+            &["no program was given", "-e CODE", "or - for"],
+        );
         complains(
             env.mux([command, "-e", "return 1", "text.ts"]),
             2,
             &["--eval"],
         );
     }
-    for input in ["{bad", "", "undefined"] {
+    for (input, part) in [
+        ("{bad", "--input is not JSON"),
+        ("", "\"\" is not key=value, JSON, @FILE or -"),
+        ("undefined", "\"undefined\" is not key=value"),
+        ("@missing.json", "cannot read \"missing.json\""),
+    ] {
         complains(
             env.mux(["run", "text.ts", "--input", input]),
             2,
-            &["--input is not JSON", "quote it"],
+            &[part, "--input @input.json"],
         );
     }
+    for pairs in [["n=1", "{}"], ["n=1", "n=2"]] {
+        let args = ["run", "text.ts", "--input", pairs[0], "--input", pairs[1]];
+        complains(env.mux(args), 2, &["--input n=1 --input name=x"]);
+    }
     complains(
-        env.mux(["run", "text.ts", "--timeout", "soon"]),
+        env.mux_with_input(["run", "-", "--input", "-"], b"return 1"),
         2,
-        &["'soon'", "--timeout"],
+        &["standard input is the program"],
     );
+    for timeout in ["soon", "0", "3600s"] {
+        complains(
+            env.mux(["run", "text.ts", "--timeout", timeout]),
+            2,
+            &[&format!("'{timeout}'"), "--timeout", "from 1s to 300s"],
+        );
+    }
     // None of this starts a daemon.
     assert_eq!(env.daemon(), None);
 }

@@ -57,9 +57,9 @@ fn commands_runs_watch_follows_a_detached_run_and_exits_like_it() {
     assert_eq!(document["run"], failed, "{document:#}");
     assert_eq!(document["error"]["message"], "no", "{document:#}");
     complains(
-        env.mux(["run", "--detach", "-e", "return 1", "--timeout", "10m"]),
-        1,
-        &["error[limit]"],
+        env.mux(["program", "--detach", "-e", "{}", "--timeout", "10m"]),
+        2,
+        &["from 1s to 300s"],
     );
 }
 

@@ -21,11 +21,22 @@ pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> 
         worker,
         muxd.as_deref(),
     );
-    let own = std::env::current_exe().and_then(|path| path.canonicalize());
-    if let Some(how) = own.ok().and_then(|path| installation(&path)) {
+    if let Some(how) = own_installation() {
         group.ok(how);
     }
     group
+}
+
+/// How this program can be updated.
+pub(crate) fn update_advice() -> String {
+    own_installation().unwrap_or_else(|| {
+        "update mux the way it was installed, then run `mux restart --upgrade`".into()
+    })
+}
+
+fn own_installation() -> Option<String> {
+    let own = std::env::current_exe().and_then(|path| path.canonicalize());
+    own.ok().and_then(|path| installation(&path))
 }
 
 /// How the program was installed, and how to update it. `None` for an unpacked archive and a build of one's own.

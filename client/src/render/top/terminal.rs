@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, stdin, stdout};
 
 use ratatui::DefaultTerminal;
 
-use super::draw;
+use super::{super::verbosity::has_color, draw};
 use crate::top::{TopFigures, TopScreen};
 
 /// Whether standard output and standard input are terminals.
@@ -18,6 +18,9 @@ pub(crate) struct TopTerminal(DefaultTerminal);
 
 impl TopTerminal {
     pub(crate) fn enter() -> io::Result<Self> {
+        if !has_color(&stdout()) {
+            crossterm::style::force_color_output(false);
+        }
         ratatui::try_init().map(Self)
     }
 

@@ -12,6 +12,11 @@ export interface CallRequest {
    * name may occur several times where a list is expected.
    */
   typed?: [string, string][];
+  /**
+   * Whether to reject arguments that the tool's schema does not declare, as the type check of a program does. A schema
+   * with `additionalProperties` declares them all.
+   */
+  declared_only?: boolean;
   /** Whether to return the whole `CallToolResult` instead of its value. */
   raw?: boolean;
   /**

@@ -1,0 +1,28 @@
+//! Global options: what every command prints, and how.
+
+use clap::{ArgAction, Args as ClapArgs, ColorChoice};
+
+#[derive(Debug, ClapArgs)]
+#[group(skip)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct OutputArgs {
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print only results and errors: no progress, notes or warnings
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Print more: the connection, every call, details of errors; -vv also prints the events of a run
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Use colors: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value_t = ColorChoice::Auto,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) color: ColorChoice,
+}

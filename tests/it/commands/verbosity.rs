@@ -1,0 +1,85 @@
+//! `--quiet`, `--verbose` and `--color`, before and after the command.
+
+use mux_tests::{TestEnv, env::output};
+
+use super::{complains, prints};
+
+#[test]
+fn quiet_commands_print_only_results_and_errors() {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "{}[servers.broken]\ncommand = \"/no/such/program\"\n",
+        env.fixture("fix", &[])
+    ));
+    assert!(env.mux(["tools"]).ok().stderr.contains("warning: broken"));
+    let quiet = env.mux(["tools", "--quiet"]).ok();
+    assert!(
+        quiet.stdout.contains("fix.echo(") && quiet.stderr.is_empty(),
+        "{quiet:#?}"
+    );
+    let detached = env.mux(["-q", "run", "--detach", "-e", "return 1"]).ok();
+    assert_eq!(detached.stderr, "");
+    // The console is output of the program, and an error is one.
+    let logged = env.mux([
+        "run",
+        "-q",
+        "-e",
+        "console.log('one'); throw new Error('two')",
+    ]);
+    let logged = complains(logged, 1, &["error[runtime]: two"]);
+    assert!(logged.stderr.starts_with("one\n"), "{logged:#?}");
+    complains(
+        env.mux(["run", "-q", "-v", "-e", "return 1"]),
+        2,
+        &["--quiet", "--verbose"],
+    );
+}
+
+#[test]
+fn verbose_commands_print_the_connection_the_calls_and_details_of_errors() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let code = "for (let n = 0; n < 21; n++) await mux.fix.add({ a: n, b: 1 }); return 'over'";
+    prints(env.run(code), "over\n");
+    for args in [["-v", "run", "-e", code], ["run", "-e", code, "--verbose"]] {
+        let verbose = env.mux(args).ok();
+        assert_eq!(verbose.stdout, "over\n");
+        let socket = env.dirs.socket().display().to_string();
+        for part in [&socket, "config.toml"] {
+            assert!(verbose.stderr.contains(part), "{verbose:#?}");
+        }
+        let calls = verbose.stderr.matches("\u{2713} fix.add  ").count();
+        assert_eq!(calls, 21, "{verbose:#?}");
+        assert!(!verbose.stderr.contains("\"call_started\""), "{verbose:#?}");
+    }
+    let events = env.mux(["run", "-vv", "-e", code]).ok();
+    assert_eq!(
+        events.stderr.matches("\"call_started\"").count(),
+        21,
+        "{events:#?}"
+    );
+    let refused = ["call", "fix.add", "a=1"];
+    assert!(!env.mux(refused).stderr.contains("mistakes: "));
+    let verbose = env.mux([&refused[..], &["-v"]].concat());
+    complains(verbose, 1, &["mistakes: ", "required property"]);
+}
+
+#[test]
+fn color_option_overrides_the_terminal_and_the_environment() {
+    let env = TestEnv::new();
+    let is_colored = |args: &[&str], variable: &str| {
+        let output = output(env.command("mux").env(variable, "1").args(args));
+        output.stderr.contains('\u{1b}')
+    };
+    for args in [&["runs", "show", "1"][..], &["frobnicate"]] {
+        for (color, variable, expected) in [
+            (&[][..], "NO_COLOR", false),
+            (&[], "CLICOLOR_FORCE", true),
+            (&["--color", "always"], "NO_COLOR", true),
+            (&["--color=never"], "CLICOLOR_FORCE", false),
+        ] {
+            for args in [[args, color].concat(), [color, args].concat()] {
+                assert_eq!(is_colored(&args, variable), expected, "{args:?} {variable}");
+            }
+        }
+    }
+}
