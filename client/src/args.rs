@@ -29,7 +29,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::{
-    agents::{ImportArgs, InstallArgs},
+    agents::{ImportArgs, InitArgs, InstallArgs},
     approvals::{ApprovalsArgs, ApprovalsCommand, ApproveArgs, DenyArgs, ResumeArgs},
     audit::AuditArgs,
     daemon::{RestartArgs, SetupArgs, StatusArgs, StopArgs},
@@ -224,6 +224,12 @@ pub(crate) enum MuxCommand {
         Examples:\n  mux setup\n  mux setup --check\n  mux setup --from typescript-linux-x64-7.0.2.tgz"
     )]
     Setup(SetupArgs),
+    /// Set up muxd: import your agents' servers, add mux to the agents, install the type checker
+    #[command(
+        after_help = "Shows every file that it would write and asks once. What is done already is left as it is.\n\
+        Examples:\n  mux init\n  mux init --dry-run\n  mux init --agents claude,cursor --move --yes"
+    )]
+    Init(InitArgs),
     /// Add `mux mcp` to the configuration of your agents
     #[command(
         after_help = "Shows each change, and keeps a backup next to the file.\n\
@@ -234,7 +240,8 @@ pub(crate) enum MuxCommand {
     /// Import the servers that your agents have
     #[command(
         after_help = "Secrets go into the file `env` next to config.toml. Existing entries are kept unless --replace is given.\n\
-        Examples:\n  mux import --dry-run\n  mux import --from claude,vscode"
+        --move changes the files of agents that have mux, and keeps a backup next to each.\n\
+        Examples:\n  mux import --dry-run\n  mux import --from claude,vscode\n  mux import --move\n  mux import --undo"
     )]
     Import(ImportArgs),
     /// Show the logs of the daemon and the servers, in chronological order

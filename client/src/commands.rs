@@ -13,6 +13,7 @@ mod edit;
 mod help;
 mod hidden_input;
 mod import;
+mod init;
 mod input;
 mod install;
 mod login;
@@ -132,6 +133,7 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
         MuxCommand::Ui(args) => ui::ui(&args, json).await,
         MuxCommand::Doctor => doctor::doctor(json).await,
         MuxCommand::Setup(args) => setup::setup(args, json).await,
+        MuxCommand::Init(args) => init::init(&args, json).await,
         MuxCommand::Install(args) => install::install(&args, json),
         MuxCommand::Import(args) => import::import(&args, json).await,
         MuxCommand::Logs(args) => logs::print_logs(&args, json).await,

@@ -30,10 +30,12 @@
 //!   `args/suggestions` finds commands for words that mean one. `usage` answers command lines that clap rejects.
 //! - `commands` has one file for each command: `commands/doctor` a file for each group of checks, `commands/logs` reads rotated logs as one sequence of files in
 //!   both directions, `commands/service` writes systemd units and launchd property lists, `commands/about` is
-//!   `--version`, `commands/import` imports the servers of agents, `commands/install` adds `mux mcp` to the agents'
-//!   files, `commands/setup` installs TypeScript's compiler after verifying the checksum, `commands/terminal_questions`
-//!   asks at the terminal for approvals and answers to servers, `commands/input` reads what is passed to programs and
-//!   tools. Read-only commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start a daemon.
+//!   `--version`, `commands/import` imports the servers of agents and moves them out of the agents' files,
+//!   `commands/init` takes the steps of several commands after one confirmation, `commands/install` adds `mux mcp` to
+//!   the agents' files, `commands/setup` installs TypeScript's compiler after verifying the checksum,
+//!   `commands/terminal_questions` asks at the terminal for approvals and answers to servers, `commands/input` reads
+//!   what is passed to programs and tools. Read-only commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start
+//!   a daemon.
 //! - `render` is the only code that prints, and `render/table` lays out all tables; `exit` maps error kinds to exit
 //!   codes.
 //! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,

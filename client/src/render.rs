@@ -8,6 +8,7 @@ mod doctor;
 mod elicitation;
 mod failure;
 mod import;
+mod init;
 mod install;
 mod lists;
 mod live;
@@ -37,6 +38,7 @@ mod table;
 mod terminal;
 mod top;
 mod ui;
+mod undone_moves;
 mod unescape;
 mod usage;
 mod verbosity;
@@ -66,7 +68,8 @@ pub(crate) use self::{
         elicitation_unanswered, end_prompt_line, explain_elicitation, page_completed,
     },
     failure::{ProgramListing, diagnostics, failure, usage},
-    import::{ImportOutcome, ImportReport, ImportedServer, imported},
+    import::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome, imported},
+    init::{CompilerStep, InitReport, init_done, init_plan, init_unconfirmed},
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
     lists::{SECRET_IN_ARGS, search_results, servers, tool, tools},
     live::call_progress_line,
@@ -95,6 +98,7 @@ pub(crate) use self::{
     stored::StoredValue,
     top::{TopTerminal, can_draw_top, top_once},
     ui::serving,
+    undone_moves::{UndoneMove, moves_undone},
     usage::{clap_error, help},
     verbosity::{Verbosity, set_color, set_verbosity},
     version::{VersionInfo, manual_pages_written, version},

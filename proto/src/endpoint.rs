@@ -165,6 +165,11 @@ impl Dirs {
         self.cache.join("typescript")
     }
 
+    /// The servers that `mux import --move` took out of the agents' files.
+    pub fn moved_servers(&self) -> PathBuf {
+        self.state.join("moved.json")
+    }
+
     /// The pins: what the tools of each server were when they were first trusted.
     pub fn pins(&self) -> PathBuf {
         self.state.join("pins")

@@ -1,9 +1,11 @@
-//! The configuration files of agents: `mux install` writes to them, `mux import` reads them.
+//! The configuration files of agents: `mux install` writes to them, `mux import` reads them, `mux init` does both.
 //!
 //! Invariant: nothing outside a temporary home is read or written.
 
 mod import;
+mod init;
 mod install;
+mod moves;
 mod secrets;
 mod undo;
 

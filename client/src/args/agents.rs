@@ -1,4 +1,4 @@
-//! Arguments of `mux install` and `mux import`.
+//! Arguments of `mux init`, `mux install` and `mux import`.
 
 use std::path::PathBuf;
 
@@ -7,6 +7,25 @@ use clap::Args as ClapArgs;
 use crate::agents::Agent;
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct InitArgs {
+    /// Set up only these agents [default: all found on this machine]
+    #[arg(long, value_name = "AGENT", value_delimiter = ',')]
+    pub(crate) agents: Vec<Agent>,
+    /// Take the imported servers out of the agents' files, so that none runs twice
+    #[arg(long = "move")]
+    pub(crate) move_servers: bool,
+    /// Also install muxd as a service
+    #[arg(long)]
+    pub(crate) service: bool,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Default, ClapArgs)]
 pub(crate) struct InstallArgs {
     /// The agents to install into [default: all found on this machine]
     #[arg(value_name = "AGENT")]
@@ -34,7 +53,7 @@ pub(crate) struct InstallArgs {
     pub(crate) command: Option<PathBuf>,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub(crate) struct ImportArgs {
     /// Import only from these agents [default: all found on this machine]
     #[arg(long, value_name = "AGENT", value_delimiter = ',')]
@@ -45,6 +64,12 @@ pub(crate) struct ImportArgs {
     /// Overwrite entries of the same name that differ
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Then take the imported servers out of the agents' files, so that none runs twice
+    #[arg(long = "move")]
+    pub(crate) move_servers: bool,
+    /// Put the servers that --move took out of the agents' files back into them
+    #[arg(long, conflicts_with_all = ["replace", "move_servers"])]
+    pub(crate) undo: bool,
 }
 
 fn parse_entry_name(text: &str) -> Result<String, String> {

@@ -11,7 +11,7 @@ pub(crate) struct StatusArgs {
     pub(crate) all: bool,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Default, ClapArgs)]
 pub(crate) struct SetupArgs {
     /// Print what is installed and install nothing; exits with 1 if something is missing
     #[arg(long, conflicts_with_all = ["registry", "from"])]

@@ -1,4 +1,4 @@
-//! `mux import`: copies the servers of the agents into config.toml.
+//! `mux import`: copies the servers of the agents into config.toml, and moves them there with `--move`.
 //!
 //! Invariant: a secret in an agent's file goes into the `env` file and nowhere else, and an existing entry is
 //! overwritten only with `--replace`.
@@ -7,8 +7,11 @@ mod definition;
 mod env_file;
 mod foreign;
 mod merge;
+mod move_records;
+mod moves;
 mod names;
 mod references;
+mod undo;
 mod withhold;
 
 use std::{path::Path, time::SystemTime};
@@ -24,8 +27,9 @@ pub(super) use self::{
     withhold::{WithheldSecret, withhold_credentials, withhold_secrets},
 };
 use self::{
-    foreign::AgentServer,
+    foreign::AgentSource,
     merge::{MergedConfig, merge_servers},
+    moves::ServerMover,
 };
 use super::{
     CommandFailure, CommandResult, connect_if_running, install::agent_places, resolve_dirs,
@@ -40,46 +44,29 @@ use crate::{
 };
 
 pub(super) async fn import(args: &args::ImportArgs, json: bool) -> CommandResult {
-    let dirs = resolve_dirs()?;
-    let places = agent_places()?;
-    let mut import = ImportReport::new(args.dry_run, dirs.config_file(), dirs.env_file());
-    let sources = read_all_agents(args, &places, &mut import)?;
-
-    let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
-    let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
-        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
-    let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
-    let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
-    let merged = merge_servers(&sources, config, known, args.replace)
-        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
-
-    let old = String::from_utf8_lossy(file.bytes()).into_owned();
-    import.diff = masked_diff(
-        &old,
-        &merged.config,
-        &places.tilde_path(&dirs.config_file()),
-    );
-    let changed = merged.config != old || merged.env.changed();
-    if changed && !args.dry_run {
-        write_import(&dirs, &file, &variables, &merged, &mut import)?;
+    if args.undo {
+        return Ok(render::moves_undone(
+            &undo::undo_moves(args)?,
+            args.dry_run,
+            json,
+        ));
     }
-    import.carried = merged.carried;
-    if changed && !args.dry_run {
-        match reload_if_running().await {
-            Ok(report) => import.reloaded = report,
-            Err(error) => import.not_reloaded = Some(error.message),
-        }
+    let agents = agents_to_read(&args.from, &agent_places()?);
+    if agents.is_empty() {
+        return Err(Error::new(
+            Kind::NotFound,
+            "no agent with servers was found on this machine",
+        )
+        .hint("`mux install --list` shows the files that mux knows")
+        .into());
     }
-    Ok(render::imported(&import, json))
+    let report = run_import(&agents, args, &[]).await?;
+    Ok(render::imported(&report, json))
 }
 
-/// Reads the servers of the agents. A file that cannot be read is reported, and the others are still read.
-fn read_all_agents(
-    args: &args::ImportArgs,
-    places: &AgentPaths,
-    import: &mut ImportReport,
-) -> Result<Vec<AgentServer>, CommandFailure> {
-    let mut agents = args.from.clone();
+/// The agents that were named, or all that have a file.
+fn agents_to_read(named: &[Agent], places: &AgentPaths) -> Vec<Agent> {
+    let mut agents = named.to_vec();
     agents.sort_unstable();
     agents.dedup();
     if agents.is_empty() {
@@ -89,14 +76,60 @@ fn read_all_agents(
                 .filter(|agent| places.agent_config_file(*agent).exists()),
         );
     }
-    if agents.is_empty() {
-        return Err(Error::new(
-            Kind::NotFound,
-            "no agent with servers was found on this machine",
-        )
-        .hint("`mux install --list` shows the files that mux knows")
-        .into());
+    agents
+}
+
+/// Imports the servers of these agents. `getting_mux` are agents to which mux would be added before a move, for a dry
+/// run.
+pub(super) async fn run_import(
+    agents: &[Agent],
+    args: &args::ImportArgs,
+    getting_mux: &[Agent],
+) -> Result<ImportReport, CommandFailure> {
+    let dirs = resolve_dirs()?;
+    let places = agent_places()?;
+    let mut import = ImportReport::new(args.dry_run, dirs.config_file(), dirs.env_file());
+    let sources = read_all_agents(agents, &places, &mut import);
+
+    let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
+    let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
+        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
+    let variables = AgentFile::read(&dirs.env_file()).map_err(file_failure)?;
+    let known = EnvFile::parse(&String::from_utf8_lossy(variables.bytes()));
+    let servers = sources.iter().flat_map(|source| &source.servers);
+    let mut merged = merge_servers(servers, config, known, args.replace)
+        .map_err(|error| config_failure(&error, &dirs.config_file()))?;
+
+    let old = String::from_utf8_lossy(file.bytes()).into_owned();
+    let new = merged.config.text();
+    import.diff = masked_diff(&old, &new, &places.tilde_path(&dirs.config_file()));
+    let changed = new != old || merged.env.changed();
+    if changed && !args.dry_run {
+        write_import(&dirs, &file, &variables, &merged, &mut import)?;
+        match reload_if_running().await {
+            Ok(report) => import.reloaded = report,
+            Err(error) => import.not_reloaded = Some(error.message),
+        }
     }
+    if args.move_servers {
+        let mover = ServerMover {
+            dirs: &dirs,
+            places: &places,
+            dry_run: args.dry_run,
+            getting_mux,
+        };
+        mover.move_servers(&sources, &mut merged, &mut import).await;
+    }
+    import.carried = merged.carried;
+    Ok(import)
+}
+
+/// Reads the servers of the agents. A file that cannot be read is reported, and the others are still read.
+fn read_all_agents(
+    agents: &[Agent],
+    places: &AgentPaths,
+    import: &mut ImportReport,
+) -> Vec<AgentSource> {
     #[expect(
         clippy::disallowed_methods,
         reason = "Claude Code keeps servers by the directory in which it runs"
@@ -104,16 +137,16 @@ fn read_all_agents(
     let project = std::env::current_dir().ok();
     let mut sources = Vec::new();
     for agent in agents {
-        let path = places.agent_config_file(agent);
-        match foreign::read_agent_servers(agent, &path, project.as_deref()) {
-            Ok((found, notes)) => {
-                import.read(agent, path, Ok(notes));
-                sources.extend(found);
+        let path = places.agent_config_file(*agent);
+        match foreign::read_agent_servers(*agent, &path, project.as_deref()) {
+            Ok(source) => {
+                import.read(*agent, path, Ok(source.notes.clone()));
+                sources.push(source);
             }
-            Err(error) => import.read(agent, path, Err(error)),
+            Err(error) => import.read(*agent, path, Err(error)),
         }
     }
-    Ok(sources)
+    sources
 }
 
 /// Writes the secrets first: an entry whose secret is missing would be refused, and a secret without an entry does no
@@ -136,11 +169,10 @@ fn write_import(
             .replace(merged.env.text().as_bytes())
             .map_err(file_failure)?;
     }
-    if merged.config.as_bytes() != config.bytes() {
+    let text = merged.config.text();
+    if text.as_bytes() != config.bytes() {
         import.backup = config.back_up(now).map_err(file_failure)?;
-        config
-            .replace(merged.config.as_bytes())
-            .map_err(file_failure)?;
+        config.replace(text.as_bytes()).map_err(file_failure)?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use std::{
 
 use mux_proto::{Error, Kind};
 
+pub(super) use self::plan::own_entry_names;
 use self::plan::{FileStep, InstallPlan};
 use super::{CommandFailure, CommandResult, env_path, usage_error};
 use crate::{
@@ -34,20 +35,30 @@ pub(super) fn install(args: &args::InstallArgs, json: bool) -> CommandResult {
         Err(error) if error.kind == Kind::NotFound => return Err(error.into()),
         Err(error) => return usage_error(error.message, error.hint.unwrap_or_default(), json),
     };
+    let edits = edit_agents(&agents, args, &places)?;
+    Ok(render::edits(&edits, &args.name, args.dry_run, json))
+}
+
+/// Edits the file of each agent.
+pub(super) fn edit_agents(
+    agents: &[Agent],
+    args: &args::InstallArgs,
+    places: &AgentPaths,
+) -> Result<Vec<InstallEdit>, CommandFailure> {
     let mut edits = Vec::new();
-    for agent in agents {
+    for agent in agents.iter().copied() {
         let path = match args.project {
             true => project_file(agent)?,
             false => places.agent_config_file(agent),
         };
         let door = ours::launch_entry(agent, args)?;
         let found = args.project || places.seems_installed(agent);
-        edits.push(match edit_agent_file(agent, &path, &door, args, &places) {
+        edits.push(match edit_agent_file(agent, &path, &door, args, places) {
             Ok(edit) => InstallEdit { found, ..edit },
             Err(error) => InstallEdit::failed(agent, path, found, error),
         });
     }
-    Ok(render::edits(&edits, &args.name, args.dry_run, json))
+    Ok(edits)
 }
 
 /// The locations of the agents' files, from this process's environment.
@@ -180,7 +191,8 @@ fn apply_file_step(file: &AgentFile, step: FileStep) -> Result<Option<PathBuf>, 
     done.map_err(|error| file_error(&error))
 }
 
-fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
+/// All supported agents, with their entries that start mux.
+pub(super) fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
     Agent::ALL
         .into_iter()
         .map(|agent| {
@@ -190,7 +202,7 @@ fn list_agents(places: &AgentPaths) -> Vec<KnownAgent> {
                 .and_then(|read| {
                     ConfigDocument::parse(read.bytes(), agent.format()).map_err(|e| e.to_string())
                 })
-                .map(|document| plan::own_entry_names(&document, agent));
+                .map(|document| own_entry_names(&document, agent));
             KnownAgent {
                 agent,
                 found: places.seems_installed(agent),
@@ -217,7 +229,10 @@ fn unusable_file_error(
     let shown = path.display();
     let mut told = Error::new(Kind::Validation, format!("{shown} was left alone: {error}"));
     let Some(document) = error.document() else {
-        return told.hint("choose another name with --name");
+        return told.hint(format!(
+            "choose another name: `mux install {} --name NAME`",
+            agent.name()
+        ));
     };
     if let ConfigDocumentError::Syntax { line, column, .. } = document {
         (told.line, told.column) = (Some(*line), Some(*column));

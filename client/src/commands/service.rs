@@ -55,7 +55,10 @@ impl From<AgentFileError> for CommandFailure {
 pub(super) async fn service(args: args::ServiceArgs, json: bool) -> CommandResult {
     let dirs = resolve_dirs()?;
     match args.command {
-        ServiceCommand::Install(args) => install_service(&dirs, args.dry_run, json).await,
+        ServiceCommand::Install(args) => {
+            let change = install_service(&dirs, args.dry_run, json).await?;
+            Ok(render::service_changed(&change, json))
+        }
         ServiceCommand::Uninstall(args) => uninstall_service(&dirs, args.dry_run, json).await,
         ServiceCommand::Status => Ok(render::service(&service_report(&dirs).await?, json)),
     }
@@ -70,7 +73,12 @@ fn current_manager() -> Result<ServiceManager, Error> {
     })
 }
 
-async fn install_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResult {
+/// Installs the service, or plans that in a dry run.
+pub(super) async fn install_service(
+    dirs: &Dirs,
+    dry_run: bool,
+    json: bool,
+) -> Result<ServiceChange, CommandFailure> {
     let system = current_manager()?;
     let described = place::describe_service(dirs)?;
     let (name, folder) = (&described.name, place::service_dir(system)?);
@@ -93,7 +101,7 @@ async fn install_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResul
         socket: dirs.socket(),
     };
     if dry_run {
-        return Ok(render::service_changed(&change, json));
+        return Ok(change);
     }
     reached?;
     dirs.prepare()
@@ -112,7 +120,7 @@ async fn install_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResul
         drop(held);
         ran?;
     }
-    Ok(render::service_changed(&change, json))
+    Ok(change)
 }
 
 async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResult {

@@ -14,7 +14,10 @@ use mux_proto::variables;
 
 use self::{error::SetupError, package::CompilerPackage};
 use super::{CommandFailure, CommandResult, env_path, resolve_dirs};
-use crate::{args, exit, render};
+use crate::{
+    args, exit,
+    render::{self, CompilerInfo},
+};
 
 const DEFAULT_REGISTRY: &str = "https://registry.npmjs.org";
 
@@ -27,20 +30,36 @@ impl From<SetupError> for CommandFailure {
 }
 
 pub(super) async fn setup(args: args::SetupArgs, json: bool) -> CommandResult {
+    if args.check {
+        let package = CompilerPackage::of_this_machine()?;
+        let found = install::find_installed(&package, &resolve_dirs()?.typescript());
+        return Ok(render::compiler(&found, json));
+    }
+    let (compiler, from) = install_compiler(args, json).await?;
+    Ok(render::installed(&compiler, from.as_deref(), json))
+}
+
+/// The URL from which the compiler would be downloaded; `None` if it is installed.
+pub(super) fn missing_compiler_url() -> Result<Option<String>, CommandFailure> {
+    let package = CompilerPackage::of_this_machine()?;
+    let found = install::find_installed(&package, &resolve_dirs()?.typescript());
+    let is_installed = found.version.as_deref() == Some(package.version);
+    Ok((!is_installed).then(|| package.url(&registry_url(None))))
+}
+
+/// Installs the compiler, and returns where it was taken from; `None` if it was installed already.
+pub(super) async fn install_compiler(
+    args: args::SetupArgs,
+    json: bool,
+) -> Result<(CompilerInfo, Option<String>), CommandFailure> {
     let package = CompilerPackage::of_this_machine()?;
     let dirs = resolve_dirs()?;
     let folder = dirs.typescript();
-    if args.check {
-        return Ok(render::compiler(
-            &install::find_installed(&package, &folder),
-            json,
-        ));
-    }
     dirs.prepare()
         .map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))?;
     let found = install::find_installed(&package, &folder);
     if found.version.as_deref() == Some(package.version) {
-        return Ok(render::installed(&found, None, json));
+        return Ok((found, None));
     }
     let from = match &args.from {
         Some(file) => file.display().to_string(),
@@ -60,7 +79,7 @@ pub(super) async fn setup(args: args::SetupArgs, json: bool) -> CommandResult {
     waiting.end();
     let compiler =
         done.map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))??;
-    Ok(render::installed(&compiler, Some(&from), json))
+    Ok((compiler, Some(from)))
 }
 
 /// The registry that was asked for, the one that npm is configured to use, or npm's default.

@@ -1,6 +1,9 @@
 //! The output of `mux import`. It contains no values of secrets.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use super::terminal::{eprintln, println};
 use mux_proto::{Error, ReloadReport};
@@ -8,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::{
     amounts::count_text,
-    display_path, note, print_document,
+    display_path,
+    failure::print_error,
+    note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
     warn,
 };
@@ -29,15 +34,27 @@ pub(crate) struct ImportReport {
     /// The reload report of the running daemon.
     pub(crate) reloaded: Option<ReloadReport>,
     pub(crate) not_reloaded: Option<String>,
+    /// Why no server could be moved.
+    pub(crate) move_error: Option<Error>,
 }
 
 /// An agent's file that was read, or could not be.
 #[derive(Debug)]
-struct AgentFileRead {
-    agent: Agent,
-    file: PathBuf,
+pub(super) struct AgentFileRead {
+    pub(super) agent: Agent,
+    pub(super) file: PathBuf,
     notes: Vec<String>,
-    error: Option<Error>,
+    /// The move of its servers.
+    pub(super) moved: Option<FileMove>,
+    pub(super) error: Option<Error>,
+}
+
+/// The change of a file from which servers were moved.
+#[derive(Debug)]
+pub(crate) struct FileMove {
+    pub(crate) diff: String,
+    /// `None` in a dry run.
+    pub(crate) backup: Option<PathBuf>,
 }
 
 /// A server of an agent, and what was done with it.
@@ -49,6 +66,9 @@ pub(crate) struct ImportedServer {
     /// The server's name in config.toml.
     pub(crate) server: Option<String>,
     pub(crate) fate: ImportOutcome,
+    pub(crate) moved: MoveOutcome,
+    /// Whether the entry starts mux itself.
+    pub(crate) is_mux: bool,
     pub(crate) disabled: bool,
     /// Notes on what could not be imported.
     pub(crate) notes: Vec<String>,
@@ -80,6 +100,15 @@ impl ImportOutcome {
     }
 }
 
+/// What was done with the entry in the agent's file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum MoveOutcome {
+    NotMoved,
+    Moved,
+    /// It was to be moved, but stays for this reason.
+    Stays(String),
+}
+
 impl ImportReport {
     pub(crate) fn new(dry_run: bool, config: PathBuf, env: PathBuf) -> Self {
         Self {
@@ -93,6 +122,7 @@ impl ImportReport {
             env_backup: None,
             reloaded: None,
             not_reloaded: None,
+            move_error: None,
         }
     }
 
@@ -106,18 +136,61 @@ impl ImportReport {
             agent,
             file,
             notes,
+            moved: None,
             error,
         });
     }
 
+    /// Adds the move of servers out of an agent's file.
+    pub(crate) fn moved(&mut self, agent: Agent, moved: FileMove) {
+        self.read_of(agent).moved = Some(moved);
+    }
+
+    /// Adds why no server could be moved out of an agent's file.
+    pub(crate) fn not_moved(&mut self, agent: Agent, error: Error) {
+        self.read_of(agent).error = Some(error);
+    }
+
+    fn read_of(&mut self, agent: Agent) -> &mut AgentFileRead {
+        let mut reads = self.agents.iter_mut();
+        let found = reads.find(|read| read.agent == agent);
+        found.expect("servers are moved only out of files that were read")
+    }
+
+    pub(super) fn config(&self) -> &Path {
+        &self.config
+    }
+
+    pub(super) fn env(&self) -> &Path {
+        &self.env
+    }
+
+    pub(super) fn agents(&self) -> &[AgentFileRead] {
+        &self.agents
+    }
+
+    /// The servers that are written into config.toml.
+    pub(super) fn written(&self) -> impl Iterator<Item = &ImportedServer> {
+        self.carried.iter().filter(|one| one.is_written())
+    }
+
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &Error> {
+        let files = self.agents.iter().filter_map(|read| read.error.as_ref());
+        files.chain(&self.move_error)
+    }
+
+    /// Whether it writes to a file.
+    pub(crate) fn changes_files(&self) -> bool {
+        self.written().next().is_some() || self.agents.iter().any(|read| read.moved.is_some())
+    }
+
     fn code(&self) -> u8 {
-        let mut errors = self.agents.iter().filter_map(|read| read.error.as_ref());
-        errors
+        self.errors()
             .next()
             .map_or(0, |error| exit::exit_code_of(&error.kind))
     }
 
-    fn document(&self) -> Value {
+    pub(super) fn document(&self) -> Value {
         let agents: Vec<Value> = self
             .agents
             .iter()
@@ -127,6 +200,8 @@ impl ImportReport {
                     "file": read.file,
                     "notes": read.notes,
                     "error": read.error,
+                    "diff": read.moved.as_ref().map(|moved| &moved.diff),
+                    "backup": read.moved.as_ref().and_then(|moved| moved.backup.as_ref()),
                 })
             })
             .collect();
@@ -143,17 +218,38 @@ impl ImportReport {
             "diff": self.diff,
             "reloaded": self.reloaded,
             "not_reloaded": self.not_reloaded,
+            "error": self.move_error,
         })
     }
 }
 
 impl ImportedServer {
+    pub(crate) fn is_moved(&self) -> bool {
+        self.moved == MoveOutcome::Moved
+    }
+
+    /// Whether its entry in config.toml is new or replaced.
+    pub(crate) fn is_written(&self) -> bool {
+        matches!(self.fate, ImportOutcome::Added | ImportOutcome::Replaced)
+    }
+
+    /// Whether config.toml has it.
+    pub(crate) fn is_in_config(&self) -> bool {
+        self.is_written() || self.fate == ImportOutcome::Same
+    }
+
     fn document(&self) -> Value {
+        let stays = match &self.moved {
+            MoveOutcome::Stays(reason) => Some(reason),
+            MoveOutcome::NotMoved | MoveOutcome::Moved => None,
+        };
         json!({
             "agent": self.agent.name(),
             "name": self.name,
             "server": self.server,
             "status": self.fate.name(),
+            "moved": self.is_moved(),
+            "stays": stays,
             "enabled": !self.disabled,
             "secrets": self.secrets,
             "notes": self.notes,
@@ -187,8 +283,14 @@ pub(crate) fn imported(import: &ImportReport, json: bool) -> ExitCode {
         for line in &read.notes {
             println!("  {}", escape_text(line));
         }
+        if let Some(backup) = read.moved.as_ref().and_then(|moved| moved.backup.as_ref()) {
+            println!("  backup: {}", display_path(backup));
+        }
     }
     print_import_summary(import);
+    if let Some(error) = &import.move_error {
+        print_error(error, None);
+    }
     ExitCode::from(import.code())
 }
 
@@ -212,7 +314,7 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
         ImportOutcome::Skipped => paint(DIM, "skipped"),
     };
     println!("  {} {fate}", paint(NAME, escape_text(&carried.name)));
-    if matches!(carried.fate, ImportOutcome::Added | ImportOutcome::Replaced) {
+    if carried.is_written() {
         if carried.disabled {
             println!("    disabled (enabled = false)");
         }
@@ -223,19 +325,41 @@ fn print_imported_server(carried: &ImportedServer, dry_run: bool) {
     for line in &carried.notes {
         println!("    {}", escape_text(line));
     }
+    match &carried.moved {
+        MoveOutcome::NotMoved => {}
+        MoveOutcome::Moved => println!("    {would}{}", paint(GOOD, "taken out of this file")),
+        MoveOutcome::Stays(reason) => {
+            println!(
+                "    {}: {}",
+                paint(WARN, "stays in this file"),
+                escape_text(reason)
+            );
+        }
+    }
 }
 
 fn print_import_summary(import: &ImportReport) {
-    let changed =
-        |one: &&ImportedServer| matches!(one.fate, ImportOutcome::Added | ImportOutcome::Replaced);
-    let servers = import.carried.iter().filter(changed).count();
-    let config = display_path(&import.config);
     if import.dry_run {
-        if !import.diff.is_empty() {
-            println!("\n{}", escape_text(import.diff.trim_end()));
+        let files = import.agents.iter().filter_map(|read| read.moved.as_ref());
+        let diffs = files.map(|moved| &moved.diff).chain([&import.diff]);
+        for diff in diffs.filter(|diff| !diff.is_empty()) {
+            println!("\n{}", escape_text(diff.trim_end()));
         }
         return;
     }
+    let moved = import.carried.iter().filter(|one| one.is_moved()).count();
+    print_written_servers(import);
+    if moved > 0 {
+        println!(
+            "{} moved out of the agents' files; restart the agents. `mux import --undo` puts them back",
+            count_text(moved, "server")
+        );
+    }
+}
+
+fn print_written_servers(import: &ImportReport) {
+    let servers = import.written().count();
+    let config = display_path(&import.config);
     if servers == 0 {
         println!("nothing to change in {config}");
         return;

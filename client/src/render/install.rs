@@ -66,7 +66,7 @@ impl InstallEdit {
         }
     }
 
-    fn document(&self) -> Value {
+    pub(super) fn document(&self) -> Value {
         let mut document = json!({
             "agent": self.agent.name(),
             "title": self.agent.display_name(),

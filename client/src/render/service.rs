@@ -29,6 +29,13 @@ pub(crate) struct ServiceChange {
     pub(crate) socket: PathBuf,
 }
 
+impl ServiceChange {
+    /// Whether the service was already as it is to be.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.ran.is_empty() && self.files.iter().all(|file| !file.changes)
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct ServiceFile {
     pub(crate) path: PathBuf,
@@ -79,9 +86,8 @@ pub(crate) fn service_changed(change: &ServiceChange, json: bool) -> ExitCode {
     if let Some(pid) = change.made_room {
         println!("muxd {pid}, which ran before, has ended");
     }
-    let idle = change.ran.is_empty() && change.files.iter().all(|file| !file.changes);
     let service = paint(STRONG, &change.service);
-    match (change.dry_run, change.installs, idle) {
+    match (change.dry_run, change.installs, change.is_idle()) {
         (true, _, false) => eprintln!("nothing was changed"),
         (_, true, true) => println!("{service} is already installed and active"),
         (_, false, true) => println!("{service} is not installed"),

@@ -27,6 +27,7 @@ fn doctor_finds_problems_without_a_daemon() {
             "failure SSL_CERT_FILE names /no/such.pem",
             "failure Cursor starts /no/such/mux, which does not exist",
             "Cursor has servers of its own that mux has too: mine",
+            "fix: `mux import --move --from cursor` takes them out of ~/.cursor/mcp.json",
             "note    no muxd is running",
         ],
     );

@@ -85,7 +85,7 @@ fn check_agent(
                 "{title} has servers of its own that mux has too: {}; each runs twice, and its tools are listed twice",
                 twice.join(", ")
             ),
-            format!("remove them from {shown}"),
+            format!("`mux import --move --from {name}` takes them out of {shown}"),
         );
     } else {
         group.ok(format!("{title} has mux"));

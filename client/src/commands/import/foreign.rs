@@ -2,7 +2,10 @@
 //!
 //! Invariant: each key of an entry is either carried over or reported.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use mux_proto::{Error, Kind};
 use serde_json::{Map, Value};
@@ -16,15 +19,33 @@ use crate::{
     exit,
 };
 
+/// An agent's file as it was read, with its servers.
+#[derive(Debug)]
+pub(super) struct AgentSource {
+    pub(super) agent: Agent,
+    pub(super) path: PathBuf,
+    pub(super) file: AgentFile,
+    pub(super) document: ConfigDocument,
+    pub(super) servers: Vec<AgentServer>,
+    /// Notes on the file as a whole.
+    pub(super) notes: Vec<String>,
+}
+
 /// A server from an agent's file.
 #[derive(Debug)]
 pub(super) struct AgentServer {
     pub(super) agent: Agent,
     /// As the agent calls it.
     pub(super) name: String,
+    /// The keys of the object that holds its entry.
+    pub(super) section: Vec<String>,
     pub(super) server: Result<ServerDefinition, SkipReason>,
     /// What could not be carried over.
     pub(super) notes: Vec<String>,
+    /// Variables whose values the user has to put into the file `env`.
+    pub(super) variables_by_hand: Vec<String>,
+    /// Whether it works only within the agent until the user changes its entry in config.toml.
+    pub(super) needs_edit: bool,
 }
 
 /// Why an entry is not imported.
@@ -38,12 +59,12 @@ pub(super) enum SkipReason {
     Nothing,
 }
 
-/// Reads the servers in an agent's file, with notes on the file as a whole.
+/// Reads an agent's file and its servers.
 pub(super) fn read_agent_servers(
     agent: Agent,
     path: &Path,
     project: Option<&Path>,
-) -> Result<(Vec<AgentServer>, Vec<String>), Error> {
+) -> Result<AgentSource, Error> {
     let file = AgentFile::read(path).map_err(|error| exit::unavailable_error(error.to_string()))?;
     if !file.exists() {
         let message = format!("{} has no file {}", agent.display_name(), path.display());
@@ -57,7 +78,15 @@ pub(super) fn read_agent_servers(
         }
         told
     })?;
-    Ok(convert_document(agent, &document, project))
+    let (servers, notes) = convert_document(agent, &document, project);
+    Ok(AgentSource {
+        agent,
+        path: path.to_owned(),
+        file,
+        document,
+        servers,
+        notes,
+    })
 }
 
 fn convert_document(
@@ -72,8 +101,9 @@ fn convert_document(
             let servers = entry["mcpServers"].as_object();
             if project.is_some_and(|project| project == Path::new(folder)) {
                 // A project's own entries take precedence, as in Claude Code.
+                let section = ["projects", folder, "mcpServers"];
                 for (name, entry) in servers.into_iter().flatten() {
-                    let mut source = convert_entry(agent, name, entry);
+                    let mut source = convert_entry(agent, &section, name, entry);
                     if let Ok(definition) = &mut source.server
                         && definition.command.is_some()
                     {
@@ -96,24 +126,30 @@ fn convert_document(
     sources.extend(
         entries
             .into_iter()
-            .map(|(name, entry)| convert_entry(agent, name, entry)),
+            .map(|(name, entry)| convert_entry(agent, section, name, entry)),
     );
     (sources, notes)
 }
 
-fn convert_entry(agent: Agent, name: &str, entry: &Value) -> AgentServer {
-    let (server, notes) =
-        if MuxEntry::parse_mcp_entry(entry).is_some_and(|door| door.starts_mux(name)) {
-            (Err(SkipReason::Ourselves), Vec::new())
-        } else {
-            EntryConverter::of(agent, entry)
-        };
-    AgentServer {
+pub(super) fn convert_entry(
+    agent: Agent,
+    section: &[&str],
+    name: &str,
+    entry: &Value,
+) -> AgentServer {
+    let mut source = AgentServer {
         agent,
         name: name.to_owned(),
-        server,
-        notes,
+        section: section.iter().map(|key| (*key).to_owned()).collect(),
+        server: Err(SkipReason::Ourselves),
+        notes: Vec::new(),
+        variables_by_hand: Vec::new(),
+        needs_edit: false,
+    };
+    if !MuxEntry::parse_mcp_entry(entry).is_some_and(|door| door.starts_mux(name)) {
+        EntryConverter::convert_into(&mut source, entry);
     }
+    source
 }
 
 /// One entry while it is read.
@@ -123,23 +159,20 @@ struct EntryConverter<'a> {
 }
 
 impl EntryConverter<'_> {
-    fn of(agent: Agent, entry: &Value) -> (Result<ServerDefinition, SkipReason>, Vec<String>) {
+    fn convert_into(source: &mut AgentServer, entry: &Value) {
         let names = |key: &str| entry[key].as_object().into_iter().flatten();
         let own: BTreeSet<String> = names("env")
             .chain(names("environment"))
             .map(|(name, _)| name.clone())
             .collect();
+        let agent = source.agent;
         let mut reading = EntryConverter {
-            to: ReferenceTranslator {
-                agent,
-                own: &own,
-                notes: Vec::new(),
-                broken: false,
-            },
+            to: ReferenceTranslator::new(agent, &own),
             definition: ServerDefinition::default(),
         };
         let Some(fields) = entry.as_object() else {
-            return (Err(SkipReason::Nothing), Vec::new());
+            source.server = Err(SkipReason::Nothing);
+            return;
         };
         for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
             if !reading.convert_key(key, value) {
@@ -151,12 +184,14 @@ impl EntryConverter<'_> {
         }
         let EntryConverter { to, mut definition } = reading;
         definition.disabled |= to.broken;
-        let server = match (&definition.command, &definition.url) {
+        source.server = match (&definition.command, &definition.url) {
             (None, None) if agent == Agent::Zed => Err(SkipReason::Extension),
             (None, None) => Err(SkipReason::Nothing),
             _ => Ok(definition),
         };
-        (server, to.notes)
+        source.notes = to.notes;
+        source.variables_by_hand = to.variables_by_hand;
+        source.needs_edit = to.broken;
     }
 
     /// Converts one key; `false` if it has no equivalent.

@@ -7,28 +7,28 @@ use serde_json::{Map, Value};
 use super::{
     definition::{SERVER_IDENTITY_KEYS, ServerDefinition, is_same_definition, overwrite_entry},
     env_file::EnvFile,
-    foreign::AgentServer,
+    foreign::{AgentServer, SkipReason},
     names,
     withhold::{WithheldSecret, withhold_secrets},
 };
 use crate::{
     agents::{Agent, ConfigDocument, ConfigDocumentError},
-    render::{ImportOutcome, ImportedServer},
+    render::{ImportOutcome, ImportedServer, MoveOutcome},
 };
 
-const IMPORT_SECTION: &[&str] = &["servers"];
+pub(super) const IMPORT_SECTION: &[&str] = &["servers"];
 
 /// The new content of config.toml and the `env` file.
 #[derive(Debug)]
 pub(super) struct MergedConfig {
-    pub(super) config: String,
+    pub(super) config: ConfigDocument,
     pub(super) env: EnvFile,
     pub(super) carried: Vec<ImportedServer>,
 }
 
 /// Merges the servers of all agents into `config`.
-pub(super) fn merge_servers(
-    sources: &[AgentServer],
+pub(super) fn merge_servers<'a>(
+    sources: impl IntoIterator<Item = &'a AgentServer>,
     config: ConfigDocument,
     env: EnvFile,
     replace: bool,
@@ -39,10 +39,12 @@ pub(super) fn merge_servers(
         replace,
         taken: Vec::new(),
     };
-    let carried = sources.iter().map(|source| merging.merge_server(source));
+    let carried = sources
+        .into_iter()
+        .map(|source| merging.merge_server(source));
     let carried = carried.collect::<Result<_, _>>()?;
     Ok(MergedConfig {
-        config: merging.config.text(),
+        config: merging.config,
         env: merging.env,
         carried,
     })
@@ -74,6 +76,8 @@ impl ConfigMerger {
             name: source.name.clone(),
             server: None,
             fate: ImportOutcome::Skipped,
+            moved: MoveOutcome::NotMoved,
+            is_mux: matches!(source.server, Err(SkipReason::Ourselves)),
             disabled: false,
             notes: source.notes.clone(),
             secrets: Vec::new(),

@@ -20,11 +20,23 @@ pub(super) struct ReferenceTranslator<'a> {
     pub(super) own: &'a BTreeSet<String>,
     /// What could not be carried over.
     pub(super) notes: Vec<String>,
+    /// Variables whose values the user has to put into the file `env`.
+    pub(super) variables_by_hand: Vec<String>,
     /// Whether the server cannot work as it is now.
     pub(super) broken: bool,
 }
 
-impl ReferenceTranslator<'_> {
+impl<'a> ReferenceTranslator<'a> {
+    pub(super) fn new(agent: Agent, own: &'a BTreeSet<String>) -> Self {
+        Self {
+            agent,
+            own,
+            notes: Vec::new(),
+            variables_by_hand: Vec::new(),
+            broken: false,
+        }
+    }
+
     pub(super) fn translate_text(&mut self, text: &str, place: TextPosition) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -79,7 +91,9 @@ impl ReferenceTranslator<'_> {
                 "`{id}` is an input that {} asks for; put {name}=… into the file `env` beside config.toml",
                 self.agent.display_name()
             ));
-            return Some(format!("${{{name}}}"));
+            let reference = format!("${{{name}}}");
+            self.variables_by_hand.push(name);
+            return Some(reference);
         }
         match inner {
             "userHome" => return Some("${HOME}".into()),
@@ -130,7 +144,9 @@ impl ReferenceTranslator<'_> {
         self.notes.push(format!(
             "the content of the file {file} is not read; put {name}=… into the file `env` beside config.toml"
         ));
-        Some(format!("${{{name}}}"))
+        let reference = format!("${{{name}}}");
+        self.variables_by_hand.push(name);
+        Some(reference)
     }
 
     /// Whether it is an editor's predefined variable, such as `workspaceFolder`.
@@ -228,18 +244,15 @@ mod tests {
             (Agent::Cursor, Value, "$$ ${", "$$$ $${"),
             (Agent::Cursor, Value, "${not a name}", "$${not a name}"),
         ] {
-            let mut translator = ReferenceTranslator {
-                agent,
-                own: &own,
-                notes: Vec::new(),
-                broken: false,
-            };
+            let mut translator = ReferenceTranslator::new(agent, &own);
             assert_eq!(
                 translator.translate_text(theirs, place),
                 ours,
                 "{agent:?} {theirs}"
             );
             assert_eq!(translator.broken, theirs.contains("workspace"));
+            let by_hand = theirs.contains("input:") || theirs.contains("file:");
+            assert_eq!(!translator.variables_by_hand.is_empty(), by_hand);
         }
     }
 

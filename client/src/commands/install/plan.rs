@@ -95,7 +95,7 @@ fn parse_own_entry(
 }
 
 /// The names of our entries in a file.
-pub(super) fn own_entry_names(document: &ConfigDocument, agent: Agent) -> Vec<String> {
+pub(in crate::commands) fn own_entry_names(document: &ConfigDocument, agent: Agent) -> Vec<String> {
     let section = agent.servers_section(document);
     let entries = document.section_entries(section);
     entries

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 fn read_one(agent: Agent, entry: Value) -> (Result<Value, SkipReason>, Vec<String>) {
-    let source = convert_entry(agent, "it", &entry);
+    let source = convert_entry(agent, &["servers"], "it", &entry);
     let server = source
         .server
         .map(|definition| Value::Object(definition.to_entry()));

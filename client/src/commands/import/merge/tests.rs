@@ -17,12 +17,15 @@ fn source(agent: Agent, name: &str, command: &str, token: &str) -> AgentServer {
     AgentServer {
         agent,
         name: name.into(),
+        section: vec!["mcpServers".into()],
         server: Ok(ServerDefinition {
             command: Some(command.into()),
             env: [("API_TOKEN".to_owned(), token.to_owned())].into(),
             ..ServerDefinition::default()
         }),
         notes: Vec::new(),
+        variables_by_hand: Vec::new(),
+        needs_edit: false,
     }
 }
 
@@ -66,15 +69,15 @@ fn import_converts_each_agents_file() {
         ),
     ] {
         let project = Path::new("/home/me/größe");
-        let (sources, _) =
-            foreign::read_agent_servers(agent, &data.join(name), Some(project)).unwrap();
+        let read = foreign::read_agent_servers(agent, &data.join(name), Some(project)).unwrap();
+        let sources = read.servers;
         let first = merged(&sources, "# mine\n", "", false);
         let expected = fs::read_to_string(data.join(format!("imported/{name}.toml"))).unwrap();
-        assert_eq!(first.config, expected, "{name}");
+        assert_eq!(first.config.text(), expected, "{name}");
         assert_eq!(first.env.text(), env, "{name}");
         // A second import finds everything there.
-        let again = merged(&sources, &first.config, &first.env.text(), true);
-        assert_eq!(again.config, first.config, "{name}");
+        let again = merged(&sources, &first.config.text(), &first.env.text(), true);
+        assert_eq!(again.config.text(), first.config.text(), "{name}");
         assert!(!again.env.changed(), "{name}");
         let same = |(_, fate): &(&str, ImportOutcome)| {
             matches!(fate, ImportOutcome::Same | ImportOutcome::Skipped)
@@ -110,10 +113,10 @@ fn import_gives_clashing_servers_stable_names() {
         "MUX_A_B_API_TOKEN=\"one\"\nMUX_A_B_CODEX_API_TOKEN=\"two\"\nMUX_A_B_ZED_API_TOKEN=\"three\"\n"
     );
     for replace in [false, true] {
-        let again = merged(&sources, &first.config, &first.env.text(), replace);
+        let again = merged(&sources, &first.config.text(), &first.env.text(), replace);
         let names: Vec<&str> = fates(&again).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a-b", "a-b", "a_b-codex", "a-b-zed"]);
-        assert_eq!(again.config, first.config);
+        assert_eq!(again.config.text(), first.config.text());
     }
 }
 
@@ -123,28 +126,31 @@ fn import_overwrites_an_entry_only_with_replace() {
     let sources = [source(Agent::Claude, "a", "theirs", "one")];
     let kept = merged(&sources, config, "", false);
     assert_eq!(fates(&kept), [("a", ImportOutcome::Kept)]);
-    assert_eq!(kept.config, config);
+    assert_eq!(kept.config.text(), config);
     assert!(!kept.env.changed());
 
     let replaced = merged(&sources, config, "", true);
     assert_eq!(fates(&replaced), [("a", ImportOutcome::Replaced)]);
-    let read = document(&replaced.config);
+    let read = document(&replaced.config.text());
     assert_eq!(
         read.find_section_entry(IMPORT_SECTION, "a").unwrap(),
         &json!({ "command": "theirs", "env": { "API_TOKEN": "${MUX_A_API_TOKEN}" }, "call_timeout": "9s" })
     );
     assert!(
-        replaced.config.contains("[[policy]]\nmatch = \"a.*\""),
+        replaced
+            .config
+            .text()
+            .contains("[[policy]]\nmatch = \"a.*\""),
         "{}",
-        replaced.config
+        replaced.config.text()
     );
     assert_eq!(replaced.env.get("MUX_A_API_TOKEN"), Some("one"));
 
     // A different secret alone makes it a different server.
     let other = [source(Agent::Claude, "a", "theirs", "two")];
-    let told = merged(&other, &replaced.config, &replaced.env.text(), false);
+    let told = merged(&other, &replaced.config.text(), &replaced.env.text(), false);
     assert_eq!(fates(&told), [("a", ImportOutcome::Kept)]);
-    let changed = merged(&other, &replaced.config, &replaced.env.text(), true);
+    let changed = merged(&other, &replaced.config.text(), &replaced.env.text(), true);
     assert_eq!(changed.env.get("MUX_A_API_TOKEN"), Some("two"));
     assert!(changed.env.overwrote_value());
 }

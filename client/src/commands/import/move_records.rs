@@ -1,0 +1,96 @@
+//! The record of the servers that were moved out of the agents' files, in `moved.json` of the state directory.
+//!
+//! Invariant: it holds names and paths only. The entries themselves, which may contain secrets, are in the backups.
+
+use std::path::{Path, PathBuf};
+
+use mux_proto::{Error, Kind, endpoint::Dirs};
+use serde::{Deserialize, Serialize};
+
+use super::foreign::AgentServer;
+use crate::{
+    agents::{Agent, AgentFile, AgentFileError},
+    exit,
+};
+
+/// Servers that were moved out of a file at one time.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct MoveRecord {
+    agent: String,
+    /// The agent's file.
+    pub(super) file: PathBuf,
+    /// The file as it was before.
+    pub(super) backup: PathBuf,
+    pub(super) servers: Vec<MovedServer>,
+}
+
+/// The place of an entry in the agent's file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct MovedServer {
+    pub(super) section: Vec<String>,
+    pub(super) name: String,
+}
+
+impl MoveRecord {
+    pub(super) fn new(agent: Agent, file: &Path, backup: &Path, servers: &[&AgentServer]) -> Self {
+        let moved = |server: &&AgentServer| MovedServer {
+            section: server.section.clone(),
+            name: server.name.clone(),
+        };
+        Self {
+            agent: agent.name().to_owned(),
+            file: file.to_owned(),
+            backup: backup.to_owned(),
+            servers: servers.iter().map(moved).collect(),
+        }
+    }
+
+    /// The agent, unless it is one of a newer mux.
+    pub(super) fn agent(&self) -> Option<Agent> {
+        Agent::ALL
+            .into_iter()
+            .find(|agent| agent.name() == self.agent)
+    }
+}
+
+impl MovedServer {
+    pub(super) fn section(&self) -> Vec<&str> {
+        self.section.iter().map(String::as_str).collect()
+    }
+}
+
+/// All records, the earliest first.
+pub(super) fn read_moves(dirs: &Dirs) -> Result<Vec<MoveRecord>, Error> {
+    parse_moves(&AgentFile::read(&dirs.moved_servers()).map_err(unreadable)?)
+}
+
+/// Replaces the records by what `change` makes of them.
+pub(super) fn update_moves(
+    dirs: &Dirs,
+    change: impl FnOnce(&mut Vec<MoveRecord>),
+) -> Result<(), Error> {
+    let prepared = dirs.prepare();
+    prepared.map_err(|error| exit::unavailable_error(error.to_string()))?;
+    let file = AgentFile::read(&dirs.moved_servers()).map_err(unreadable)?;
+    let mut records = parse_moves(&file)?;
+    change(&mut records);
+    let text = serde_json::json!(records).to_string();
+    file.replace(text.as_bytes()).map_err(unreadable)
+}
+
+fn parse_moves(file: &AgentFile) -> Result<Vec<MoveRecord>, Error> {
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_slice(file.bytes()).map_err(|error| {
+        let message = format!("the record of moved servers cannot be read: {error}");
+        Error::new(Kind::Validation, message).hint(
+            "delete `moved.json` in the state directory; the agents' files before the move are beside them, as \
+             NAME.mux-backup-TIME",
+        )
+    })
+}
+
+fn unreadable(error: AgentFileError) -> Error {
+    exit::unavailable_error(error.to_string())
+}

@@ -1,0 +1,261 @@
+//! `mux import --move`: takes the imported servers out of the agents' files.
+//!
+//! Invariant: a server leaves a file only if muxd can use it and the agent has mux. The file is backed up, and the move
+//! is recorded, before the file is replaced.
+
+use std::{collections::BTreeMap, path::PathBuf, time::SystemTime};
+
+use mux_client::within_seconds;
+use mux_proto::{Error, Kind, ServerState, endpoint::Dirs};
+use mux_secrets::{KnownSecrets, MASK, Masker};
+use serde_json::Value;
+
+use super::{
+    super::{CommandFailure, connect_or_start, install::own_entry_names},
+    env_file::EnvFile,
+    foreign::{AgentServer, AgentSource},
+    merge::{IMPORT_SECTION, MergedConfig},
+    move_records::{MoveRecord, update_moves},
+    withhold::withhold_secrets,
+};
+use crate::{
+    agents::{Agent, AgentFileError, AgentPaths, ConfigDocument, ConfigDocumentError, masked_diff},
+    exit,
+    render::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome},
+};
+
+pub(super) struct ServerMover<'a> {
+    pub(super) dirs: &'a Dirs,
+    pub(super) places: &'a AgentPaths,
+    pub(super) dry_run: bool,
+    /// Agents to which mux would be added before the move.
+    pub(super) getting_mux: &'a [Agent],
+}
+
+impl ServerMover<'_> {
+    /// Moves what was imported, and adds the result to the servers in `merged` and to the report.
+    pub(super) async fn move_servers(
+        &self,
+        sources: &[AgentSource],
+        merged: &mut MergedConfig,
+        import: &mut ImportReport,
+    ) {
+        let MergedConfig {
+            config,
+            env,
+            carried,
+        } = merged;
+        let servers = sources
+            .iter()
+            .flat_map(|source| source.servers.iter().map(move |server| (source, server)));
+        for ((source, server), carried) in servers.zip(carried.iter_mut()) {
+            carried.moved = match self.reason_to_stay(source, server, carried, config, env) {
+                _ if carried.is_mux => MoveOutcome::NotMoved,
+                Some(reason) => MoveOutcome::Stays(reason),
+                None => MoveOutcome::Moved,
+            };
+        }
+        if !self.dry_run && carried.iter().any(ImportedServer::is_moved) {
+            match find_unusable_servers(carried).await {
+                Ok(unusable) => {
+                    for (place, reason) in unusable {
+                        carried[place].moved = MoveOutcome::Stays(reason);
+                    }
+                }
+                Err(failure) => {
+                    stay_all(carried, "muxd did not tell whether it can use it");
+                    import.move_error = Some(failure.error);
+                }
+            }
+        }
+        let mut rest = carried.as_mut_slice();
+        for source in sources {
+            let (mine, others) = rest.split_at_mut(source.servers.len());
+            rest = others;
+            let leaving: Vec<&AgentServer> = source
+                .servers
+                .iter()
+                .zip(mine.iter())
+                .filter(|(_, one)| one.is_moved())
+                .map(|(server, _)| server)
+                .collect();
+            if leaving.is_empty() {
+                continue;
+            }
+            match self.move_out(source, &leaving) {
+                Ok(moved) => import.moved(source.agent, moved),
+                Err(error) => {
+                    stay_all(mine, "the file could not be changed");
+                    import.not_moved(source.agent, error);
+                }
+            }
+        }
+    }
+
+    /// Why a server stays in the agent's file; `None` if it can be moved.
+    fn reason_to_stay(
+        &self,
+        source: &AgentSource,
+        server: &AgentServer,
+        carried: &ImportedServer,
+        config: &ConfigDocument,
+        env: &EnvFile,
+    ) -> Option<String> {
+        let agent = server.agent;
+        let name = match (&server.server, carried.fate, &carried.server) {
+            (_, ImportOutcome::Kept | ImportOutcome::Skipped, _)
+            | (Err(_), _, _)
+            | (_, _, None) => return Some("it was not imported".into()),
+            (Ok(_), _, Some(name)) => name,
+        };
+        let has_mux = self.getting_mux.contains(&agent)
+            || !own_entry_names(&source.document, agent).is_empty();
+        if !has_mux {
+            return Some(format!(
+                "{} does not have mux yet; `mux install {}` adds it",
+                agent.display_name(),
+                agent.name()
+            ));
+        }
+        if server.needs_edit {
+            return Some(format!(
+                "its entry in config.toml needs your edit, since only {} knows what it refers to",
+                agent.display_name()
+            ));
+        }
+        let variables = server.variables_by_hand.iter().chain(&carried.secrets);
+        let mut missing = variables.filter(|variable| env.get(variable).is_none());
+        if let Some(variable) = missing.next() {
+            return Some(format!("put {variable}=… into the file `env` first"));
+        }
+        let ours = config.find_section_entry(IMPORT_SECTION, name);
+        let is_off = ours.and_then(|entry| entry.get("enabled")) == Some(&Value::Bool(false));
+        (is_off && !carried.disabled).then(|| {
+            format!("it is disabled in config.toml; `mux servers enable {name}` changes that")
+        })
+    }
+
+    /// Takes servers out of one file.
+    fn move_out(&self, source: &AgentSource, leaving: &[&AgentServer]) -> Result<FileMove, Error> {
+        let places = leaving
+            .iter()
+            .map(|server| (server.section.as_slice(), server.name.as_str()));
+        let text = without_servers(&source.document, source.agent, places).map_err(|error| {
+            let names: Vec<&str> = leaving.iter().map(|server| server.name.as_str()).collect();
+            let message = format!("{} was left alone: {error}", source.path.display());
+            Error::new(Kind::Validation, message)
+                .hint(format!("remove {} by hand", names.join(", ")))
+        })?;
+        let path = self.places.tilde_path(&source.path);
+        let diff = diff_without_secrets(&source.document.text(), &text, &path, &source.servers);
+        let backup = match self.dry_run {
+            true => None,
+            false => self.write_move(source, leaving, &text)?,
+        };
+        Ok(FileMove { diff, backup })
+    }
+
+    fn write_move(
+        &self,
+        source: &AgentSource,
+        leaving: &[&AgentServer],
+        text: &str,
+    ) -> Result<Option<PathBuf>, Error> {
+        let file_error = |error: AgentFileError| {
+            exit::unavailable_error(error.to_string()).hint("`mux import --move` tries again")
+        };
+        let Some(backup) = source.file.back_up(SystemTime::now()).map_err(file_error)? else {
+            return Ok(None);
+        };
+        let record = MoveRecord::new(source.agent, &source.path, &backup, leaving);
+        let kept = record.clone();
+        update_moves(self.dirs, |moves| moves.push(record))?;
+        if let Err(error) = source.file.replace(text.as_bytes()) {
+            drop(update_moves(self.dirs, |moves| {
+                moves.retain(|one| *one != kept)
+            }));
+            drop(std::fs::remove_file(&backup));
+            return Err(file_error(error));
+        }
+        Ok(Some(backup))
+    }
+}
+
+/// Keeps all servers in their files that would be moved.
+fn stay_all(carried: &mut [ImportedServer], reason: &str) {
+    for one in carried.iter_mut().filter(|one| one.is_moved()) {
+        one.moved = MoveOutcome::Stays(reason.into());
+    }
+}
+
+/// The servers among those to be moved that muxd cannot use, by their index. Starts muxd if it does not run.
+async fn find_unusable_servers(
+    carried: &[ImportedServer],
+) -> Result<Vec<(usize, String)>, CommandFailure> {
+    let session = connect_or_start().await?;
+    session.client.reload(within_seconds(30)).await??;
+    let servers = session.client.servers(within_seconds(10)).await??;
+    let known: BTreeMap<&str, _> = servers.iter().map(|info| (&*info.name, info)).collect();
+    let moving = carried.iter().enumerate().filter(|(_, one)| one.is_moved());
+    let unusable = moving.filter_map(|(place, one)| {
+        let reason = match known.get(one.server.as_deref().unwrap_or_default()) {
+            None => "muxd does not list it".to_owned(),
+            Some(info) if info.state == ServerState::Broken => format!(
+                "muxd cannot use it: {}",
+                info.reason.as_deref().unwrap_or("its entry is invalid")
+            ),
+            Some(_) => return None,
+        };
+        Some((place, reason))
+    });
+    Ok(unusable.collect())
+}
+
+/// The text of an agent's file without these entries.
+pub(super) fn without_servers<'a>(
+    document: &ConfigDocument,
+    agent: Agent,
+    servers: impl IntoIterator<Item = (&'a [String], &'a str)>,
+) -> Result<String, ConfigDocumentError> {
+    let mut text = document.text();
+    for (section, name) in servers {
+        let section: Vec<&str> = section.iter().map(String::as_str).collect();
+        let document = ConfigDocument::parse(text.as_bytes(), agent.format())?;
+        text = document.without_server_entry(&section, name)?;
+    }
+    Ok(text)
+}
+
+/// The diff of an agent's file, in which the secrets of these servers are masked wherever they are.
+pub(super) fn diff_without_secrets(
+    old: &str,
+    new: &str,
+    path: &str,
+    servers: &[AgentServer],
+) -> String {
+    let mut known = KnownSecrets::new();
+    let mut quoted = Vec::new();
+    for server in servers {
+        let Ok(definition) = &server.server else {
+            continue;
+        };
+        for secret in withhold_secrets(definition, &server.name).1 {
+            let value = secret.value.expose();
+            known.add(value);
+            // Also one that is too short to be masked within other text.
+            quoted.push(Value::from(value).to_string());
+        }
+    }
+    let masker = Masker::new(&known);
+    let mask = |text: &str| {
+        let mut text = text.to_owned();
+        for value in &quoted {
+            text = text.replace(value, &format!("\"{MASK}\""));
+        }
+        masker.text(&text)
+    };
+    masked_diff(&mask(old), &mask(new), path)
+}
+
+#[cfg(test)]
+mod tests;

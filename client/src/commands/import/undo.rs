@@ -1,0 +1,164 @@
+//! `mux import --undo`: puts moved servers back into the agents' files.
+//!
+//! A file that equals its backup without the servers is restored to the same bytes. In any other file, which the user
+//! or the agent changed since, the entries are added again.
+//!
+//! Invariant: an entry of the same name that the file has now is not changed.
+
+use std::{fs, path::Path, time::SystemTime};
+
+use mux_proto::{Error, Kind, endpoint::Dirs};
+
+use super::{
+    super::{CommandFailure, install::agent_places, resolve_dirs},
+    foreign::{AgentServer, convert_entry},
+    move_records::{MoveRecord, MovedServer, read_moves, update_moves},
+    moves::{diff_without_secrets, without_servers},
+};
+use crate::{
+    agents::{Agent, AgentFile, AgentFileError, AgentPaths, ConfigDocument, ConfigDocumentError},
+    args, exit,
+    render::UndoneMove,
+};
+
+pub(super) fn undo_moves(args: &args::ImportArgs) -> Result<Vec<UndoneMove>, CommandFailure> {
+    let (dirs, places) = (resolve_dirs()?, agent_places()?);
+    let records = read_moves(&dirs)?;
+    let mut undone: Vec<UndoneMove> = Vec::new();
+    for record in &records {
+        let Some(agent) = record.agent() else {
+            continue;
+        };
+        let is_meant = args.from.is_empty() || args.from.contains(&agent);
+        if !is_meant || undone.iter().any(|one| one.file == record.file) {
+            continue;
+        }
+        let mine = records.iter().rev().filter(|one| one.file == record.file);
+        let mine: Vec<&MoveRecord> = mine.collect();
+        let done = undo_in_file(agent, &mine, &dirs, &places, args.dry_run);
+        undone.push(done.unwrap_or_else(|error| UndoneMove::failed(agent, &record.file, error)));
+    }
+    Ok(undone)
+}
+
+/// Undoes the moves out of one file, the latest first.
+pub(super) fn undo_in_file(
+    agent: Agent,
+    moves: &[&MoveRecord],
+    dirs: &Dirs,
+    places: &AgentPaths,
+    dry_run: bool,
+) -> Result<UndoneMove, Error> {
+    let path = moves
+        .first()
+        .map_or_else(|| Path::new(""), |record| &record.file);
+    let file = AgentFile::read(path).map_err(file_error)?;
+    let unusable = |error: ConfigDocumentError| {
+        let message = format!("{} was left alone: {error}", path.display());
+        Error::new(Kind::Validation, message).hint("fix it, then try again")
+    };
+    let document = ConfigDocument::parse(file.bytes(), agent.format()).map_err(unusable)?;
+    let mut backups = Vec::new();
+    for record in moves {
+        backups.push((record.servers.as_slice(), read_backup(agent, record)?));
+    }
+    let restored = restore_servers(agent, &document, &backups).map_err(unusable)?;
+    let mut undone = UndoneMove {
+        agent,
+        file: path.to_owned(),
+        diff: diff_without_secrets(
+            &document.text(),
+            &restored.text,
+            &places.tilde_path(path),
+            &restored.servers,
+        ),
+        servers: restored.servers.into_iter().map(|one| one.name).collect(),
+        backup: None,
+        error: None,
+    };
+    if dry_run {
+        return Ok(undone);
+    }
+    if restored.text.as_bytes() != file.bytes() {
+        if !restored.is_exact {
+            undone.backup = file.back_up(SystemTime::now()).map_err(file_error)?;
+        }
+        file.replace(restored.text.as_bytes()).map_err(file_error)?;
+    }
+    update_moves(dirs, |records| records.retain(|one| one.file != path))?;
+    if restored.is_exact {
+        // Their content is the file's now.
+        for record in moves {
+            drop(fs::remove_file(&record.backup));
+        }
+    }
+    Ok(undone)
+}
+
+fn read_backup(agent: Agent, record: &MoveRecord) -> Result<ConfigDocument, Error> {
+    let backup = record.backup.display();
+    let names: Vec<&str> = record.servers.iter().map(|one| one.name.as_str()).collect();
+    let by_hand = format!("add {} to the file by hand", names.join(", "));
+    let file = AgentFile::read(&record.backup).map_err(file_error)?;
+    if !file.exists() {
+        let message = format!("the backup {backup} is gone");
+        return Err(Error::new(Kind::NotFound, message).hint(by_hand));
+    }
+    ConfigDocument::parse(file.bytes(), agent.format()).map_err(|error| {
+        Error::new(Kind::Validation, format!("the backup {backup}: {error}")).hint(by_hand)
+    })
+}
+
+struct RestoredServers {
+    text: String,
+    /// The servers that the file did not have.
+    servers: Vec<AgentServer>,
+    /// Whether the text is that of a backup.
+    is_exact: bool,
+}
+
+/// Puts the servers of each move back, from the file as it was before that move.
+fn restore_servers(
+    agent: Agent,
+    document: &ConfigDocument,
+    moves: &[(&[MovedServer], ConfigDocument)],
+) -> Result<RestoredServers, ConfigDocumentError> {
+    let mut restored = RestoredServers {
+        text: document.text(),
+        servers: Vec::new(),
+        is_exact: true,
+    };
+    for (moved, backup) in moves {
+        let now = ConfigDocument::parse(restored.text.as_bytes(), agent.format())?;
+        let absent = moved
+            .iter()
+            .filter(|one| now.find_section_entry(&one.section(), &one.name).is_none());
+        let absent: Vec<&MovedServer> = absent.collect();
+        let places = moved
+            .iter()
+            .map(|one| (one.section.as_slice(), one.name.as_str()));
+        let is_exact = without_servers(backup, agent, places)? == restored.text;
+        restored.is_exact &= is_exact;
+        if is_exact {
+            restored.text = backup.text();
+        }
+        for one in absent {
+            let section = one.section();
+            let Some(entry) = backup.find_section_entry(&section, &one.name) else {
+                continue;
+            };
+            restored
+                .servers
+                .push(convert_entry(agent, &section, &one.name, entry));
+            if !is_exact {
+                let now = ConfigDocument::parse(restored.text.as_bytes(), agent.format())?;
+                restored.text = now.with_server_entry(&section, &one.name, entry)?;
+            }
+        }
+    }
+    Ok(restored)
+}
+
+fn file_error(error: AgentFileError) -> Error {
+    exit::unavailable_error(error.to_string())
+}

@@ -1,0 +1,341 @@
+//! `mux init`: imports the agents' servers, adds mux to the agents, installs the type checker, and runs a program.
+//!
+//! Each step is that of the command of its own (`mux import`, `mux install`, `mux setup`, `mux service install`), first
+//! as a dry run, which is the plan, and then in earnest.
+//!
+//! Invariant: nothing is written before the plan was shown and confirmed. A step that fails does not keep the others
+//! from being taken.
+
+use std::{
+    io::{IsTerminal as _, stderr, stdin},
+    time::Duration,
+};
+
+use mux_proto::{Error, Event, Kind, Outcome, RunRequest, endpoint::Dirs};
+use serde_json::{Value, json};
+
+use super::{
+    CommandFailure, CommandResult,
+    import::{config_failure, file_failure, run_import},
+    install::{agent_places, edit_agents, list_agents},
+    request_with_retry, resolve_dirs,
+    run::duration_millis,
+    service, setup,
+};
+use crate::{
+    agents::{Agent, AgentFile, AgentPaths, ConfigDocument, ConfigFormat},
+    args,
+    render::{self, CompilerStep, ImportedServer, InitReport, InstallStatus, MoveOutcome},
+};
+
+const FIRST_PROGRAM: &str = include_str!("init/first_program.ts");
+/// A server that is started for the first time may have to be downloaded.
+const FIRST_PROGRAM_TIMEOUT: Duration = Duration::from_secs(120);
+const ADD_SERVER_EXAMPLE: &str =
+    "mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes";
+
+pub(super) async fn init(args: &args::InitArgs, json: bool) -> CommandResult {
+    let steps = InitSteps::find(args)?;
+    let config = steps.config()?;
+    if steps.agents.is_empty() && !config.has_servers {
+        return Err(nothing_found().into());
+    }
+    let mut plan = steps.take(&config, true, json).await?;
+    if args.dry_run || !plan.has_changes() {
+        plan.next = steps.next_steps(&plan, false);
+        return Ok(render::init_plan(&plan, json));
+    }
+    if !args.yes {
+        let is_terminal = stdin().is_terminal() && stderr().is_terminal();
+        if json || !is_terminal {
+            return Ok(render::init_unconfirmed(&plan, &unconfirmed(), json));
+        }
+    }
+    if !json {
+        render::init_plan(&plan, false);
+    }
+    if !args.yes && !confirm_plan() {
+        return Err(Error::new(Kind::Cancelled, "nothing was changed").into());
+    }
+    let mut done = steps.take(&config, false, json).await?;
+    let has_servers = steps.config().is_ok_and(|config| config.has_servers);
+    if has_servers {
+        done.program = Some(run_first_program(json).await);
+    }
+    done.next = steps.next_steps(&done, has_servers);
+    Ok(render::init_done(&done, json))
+}
+
+/// What is to be set up.
+struct InitSteps<'a> {
+    args: &'a args::InitArgs,
+    dirs: Dirs,
+    places: AgentPaths,
+    /// The agents that were named, or all that are on this machine.
+    agents: Vec<Agent>,
+    /// Those of them that already start mux.
+    with_mux: Vec<Agent>,
+}
+
+/// What config.toml says.
+struct ConfigSummary {
+    has_servers: bool,
+    /// Whether programs are checked by a compiler of the user, or not at all.
+    has_own_check: bool,
+}
+
+impl<'a> InitSteps<'a> {
+    fn find(args: &'a args::InitArgs) -> Result<Self, CommandFailure> {
+        let places = agent_places()?;
+        let known = list_agents(&places);
+        let meant = known.iter().filter(|known| match args.agents.as_slice() {
+            [] => known.found,
+            named => named.contains(&known.agent),
+        });
+        let has_mux =
+            |known: &&render::KnownAgent| known.names.as_ref().is_ok_and(|names| !names.is_empty());
+        Ok(Self {
+            args,
+            dirs: resolve_dirs()?,
+            agents: meant.clone().map(|known| known.agent).collect(),
+            with_mux: meant.filter(has_mux).map(|known| known.agent).collect(),
+            places,
+        })
+    }
+
+    fn config(&self) -> Result<ConfigSummary, CommandFailure> {
+        let path = self.dirs.config_file();
+        let file = AgentFile::read(&path).map_err(file_failure)?;
+        let config = ConfigDocument::parse(file.bytes(), ConfigFormat::Toml)
+            .map_err(|error| config_failure(&error, &path))?;
+        let check = &config.values()["check"];
+        Ok(ConfigSummary {
+            has_servers: ["servers", "sources"]
+                .iter()
+                .any(|section| !config.section_entries(&[section]).is_empty()),
+            has_own_check: check["tsc"].is_string() || check["mode"] == "off",
+        })
+    }
+
+    /// Takes all steps, or plans them in a dry run.
+    async fn take(
+        &self,
+        config: &ConfigSummary,
+        dry_run: bool,
+        json: bool,
+    ) -> Result<InitReport, CommandFailure> {
+        // First, because servers are moved only out of the files of agents that have mux.
+        let without_mux = self.agents.iter().copied();
+        let without_mux: Vec<Agent> = without_mux
+            .filter(|agent| !self.with_mux.contains(agent))
+            .collect();
+        let install_args = args::InstallArgs {
+            dry_run,
+            name: "mux".into(),
+            ..args::InstallArgs::default()
+        };
+        let installs = edit_agents(&without_mux, &install_args, &self.places)?;
+        let getting_mux: Vec<Agent> = installs
+            .iter()
+            .filter(|edit| edit.status != InstallStatus::Failed)
+            .map(|edit| edit.agent)
+            .collect();
+        Ok(InitReport {
+            dry_run,
+            agents: self.agents.clone(),
+            import: self.import_servers(dry_run, &getting_mux).await,
+            installs,
+            compiler: match config.has_own_check {
+                true => Ok(CompilerStep::NotNeeded),
+                false => install_compiler(dry_run, json).await,
+            },
+            service: match self.args.service {
+                true => Some(
+                    service::install_service(&self.dirs, dry_run, json)
+                        .await
+                        .map_err(|failure| failure.error),
+                ),
+                false => None,
+            },
+            program: None,
+            next: Vec::new(),
+        })
+    }
+
+    async fn import_servers(
+        &self,
+        dry_run: bool,
+        getting_mux: &[Agent],
+    ) -> Option<Result<render::ImportReport, Error>> {
+        let has_file = |agent: &Agent| self.places.agent_config_file(*agent).exists();
+        let agents: Vec<Agent> = self.agents.iter().copied().filter(has_file).collect();
+        if agents.is_empty() {
+            return None;
+        }
+        let args = args::ImportArgs {
+            dry_run,
+            move_servers: self.args.move_servers,
+            ..args::ImportArgs::default()
+        };
+        let report = run_import(&agents, &args, getting_mux).await;
+        Some(report.map_err(|failure| failure.error))
+    }
+
+    /// What the user can do next, one sentence each. `has_servers`: whether muxd has servers after the steps.
+    fn next_steps(&self, report: &InitReport, has_servers: bool) -> Vec<String> {
+        let import = report
+            .import
+            .as_ref()
+            .and_then(|import| import.as_ref().ok());
+        let carried = import.map_or(&[][..], |import| &import.carried);
+        let mut next = Vec::new();
+        let edited: Vec<Agent> = report.edited_agents().collect();
+        let has_mux = |agent: &Agent| self.with_mux.contains(agent) || edited.contains(agent);
+        let moved = || carried.iter().filter(|one| one.is_moved());
+        if !report.dry_run {
+            let mut changed: Vec<Agent> = edited
+                .iter()
+                .copied()
+                .chain(moved().map(|one| one.agent))
+                .collect();
+            changed.sort_unstable();
+            changed.dedup();
+            if !changed.is_empty() {
+                let names: Vec<&str> = changed.iter().map(|agent| agent.display_name()).collect();
+                next.push(format!(
+                    "restart {}, so that they start `mux mcp`",
+                    names.join(", ")
+                ));
+            }
+            next.push(match has_servers {
+                true => "`mux tools` lists the tools of your servers, `mux ui` shows muxd in the browser".into(),
+                false => format!("add a server: `{ADD_SERVER_EXAMPLE}`"),
+            });
+        }
+        let runs_twice = |one: &&ImportedServer| {
+            one.moved == MoveOutcome::NotMoved
+                && !one.is_mux
+                && !one.disabled
+                && one.is_in_config()
+                && has_mux(&one.agent)
+        };
+        let mut twice: Vec<&str> = carried
+            .iter()
+            .filter(runs_twice)
+            .map(|one| one.name.as_str())
+            .collect();
+        twice.sort_unstable();
+        twice.dedup();
+        if !twice.is_empty() {
+            next.push(format!(
+                "`mux import --move` takes {} out of the agents' files; until then each runs twice",
+                twice.join(", ")
+            ));
+        }
+        if !report.dry_run {
+            next.extend(undo_step(report, &edited, moved().next().is_some()));
+        }
+        next
+    }
+}
+
+async fn install_compiler(dry_run: bool, json: bool) -> Result<CompilerStep, Error> {
+    let error = |failure: CommandFailure| {
+        with_prefix("the type checker cannot be installed", failure.error)
+    };
+    let Some(from) = setup::missing_compiler_url().map_err(error)? else {
+        return Ok(CompilerStep::Present);
+    };
+    if dry_run {
+        return Ok(CompilerStep::Missing { from });
+    }
+    let installed = setup::install_compiler(args::SetupArgs::default(), json).await;
+    let (compiler, _) = installed.map_err(error)?;
+    Ok(CompilerStep::Installed(compiler))
+}
+
+/// How each step that was taken can be undone.
+fn undo_step(report: &InitReport, edited: &[Agent], is_moved: bool) -> Option<String> {
+    let mut ways = Vec::new();
+    if is_moved {
+        ways.push("`mux import --undo` puts moved servers back".to_owned());
+    }
+    if !edited.is_empty() {
+        let names: Vec<&str> = edited.iter().map(|agent| agent.name()).collect();
+        ways.push(format!("`mux install {} --undo`", names.join(" ")));
+    }
+    if report.imported_servers() > 0 {
+        ways.push("`mux servers remove NAME`".to_owned());
+    }
+    if let Ok(CompilerStep::Installed(compiler)) = &report.compiler
+        && let Some(folder) = compiler.path.ancestors().nth(2)
+    {
+        ways.push(format!("delete {} (the type checker)", folder.display()));
+    }
+    if matches!(&report.service, Some(Ok(change)) if !change.is_idle()) {
+        ways.push("`mux service uninstall`".to_owned());
+    }
+    (!ways.is_empty()).then(|| format!("to undo: {}", ways.join("; ")))
+}
+
+fn with_prefix(what: &str, error: Error) -> Error {
+    Error {
+        message: format!("{what}: {}", error.message),
+        ..error
+    }
+}
+
+fn nothing_found() -> Error {
+    let names = Agent::ALL.map(Agent::name).join(", ");
+    let message =
+        "no agent that mux knows was found on this machine, and config.toml has no server";
+    Error::new(Kind::NotFound, message).hint(format!(
+        "add a server: {ADD_SERVER_EXAMPLE}\nor name an agent ({names}): mux init --agents NAME"
+    ))
+}
+
+fn unconfirmed() -> Error {
+    Error::new(Kind::Validation, "cannot ask for confirmation here")
+        .hint("`mux init --yes` does what is shown, `mux init --dry-run` only shows it")
+}
+
+/// Asks the user at the terminal. The end of input means no.
+fn confirm_plan() -> bool {
+    render::question("Go on? [Y/n] ");
+    let mut answer = String::new();
+    let read = stdin().read_line(&mut answer);
+    let answer = answer.to_ascii_lowercase();
+    matches!(read, Ok(1..)) && matches!(answer.trim(), "" | "y" | "yes")
+}
+
+/// Runs a program that asks the servers for their tools, and calls none.
+async fn run_first_program(json: bool) -> Result<Value, Error> {
+    let waiting = render::SpinnerGuard::begin("running a program on your servers", json);
+    let request = RunRequest {
+        source: FIRST_PROGRAM.into(),
+        timeout_ms: duration_millis(Some(FIRST_PROGRAM_TIMEOUT)),
+        ..RunRequest::default()
+    };
+    let finished = request_with_retry(async |session| {
+        mux_client::run(session, request.clone(), |_: &Event| ()).await
+    });
+    let finished = finished.await;
+    waiting.end();
+    let outcome = match finished {
+        Ok(Ok(finished)) => finished.outcome,
+        Ok(Err(error)) | Err(CommandFailure { error, .. }) => Outcome::Error(error),
+    };
+    match outcome {
+        Outcome::Result(value) => Ok(value.to_value()),
+        Outcome::Stored(handle) => Ok(json!(handle)),
+        Outcome::Error(error) => {
+            let mut error = with_prefix("no server answered a program", error);
+            error.hint.get_or_insert_with(|| {
+                "`mux servers` shows the state of each server, `mux doctor` what to do".into()
+            });
+            // Its place is in a program that the user does not see.
+            (error.line, error.column) = (None, None);
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! The output of `mux init`: the plan, what was done, and what comes next. It contains no values of secrets.
+
+use std::process::ExitCode;
+
+use super::terminal::{eprintln, println};
+use mux_proto::Error;
+use serde_json::{Value, json};
+
+use super::{
+    CompilerInfo, ImportOutcome, ImportReport, InstallEdit, InstallStatus, MoveOutcome,
+    ServiceChange,
+    amounts::count_text,
+    display_path, print_document,
+    style::{DIM, ERROR, GOOD, NAME, STRONG, escape_text, one_line, paint},
+};
+use crate::{agents::Agent, exit};
+
+/// The maximum length of the reason why a server is not imported, in characters.
+const MAX_REASON_CHARS: usize = 160;
+
+/// The steps of `mux init`, planned or taken.
+#[derive(Debug)]
+pub(crate) struct InitReport {
+    pub(crate) dry_run: bool,
+    pub(crate) agents: Vec<Agent>,
+    /// `None` if no agent has a file with servers.
+    pub(crate) import: Option<Result<ImportReport, Error>>,
+    /// The files of the agents that did not have mux.
+    pub(crate) installs: Vec<InstallEdit>,
+    pub(crate) compiler: Result<CompilerStep, Error>,
+    /// `None` if the service was not asked for.
+    pub(crate) service: Option<Result<ServiceChange, Error>>,
+    /// The result of the first program; `None` if none was run.
+    pub(crate) program: Option<Result<Value, Error>>,
+    /// What the user can do next.
+    pub(crate) next: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum CompilerStep {
+    /// The configuration names another compiler, or switches checks off.
+    NotNeeded,
+    Present,
+    /// It would be downloaded.
+    Missing {
+        from: String,
+    },
+    Installed(CompilerInfo),
+}
+
+impl InitReport {
+    /// The agents whose files got mux, or would get it.
+    pub(crate) fn edited_agents(&self) -> impl Iterator<Item = Agent> {
+        let edited = self
+            .installs
+            .iter()
+            .filter(|edit| matches!(edit.status, InstallStatus::Added | InstallStatus::Updated));
+        edited.map(|edit| edit.agent)
+    }
+
+    /// Whether a step changes something.
+    pub(crate) fn has_changes(&self) -> bool {
+        matches!(&self.import, Some(Ok(import)) if import.changes_files())
+            || self.edited_agents().next().is_some()
+            || matches!(
+                self.compiler,
+                Ok(CompilerStep::Missing { .. } | CompilerStep::Installed(_))
+            )
+            || matches!(&self.service, Some(Ok(change)) if !change.is_idle())
+    }
+
+    /// The number of servers that are written into config.toml.
+    pub(crate) fn imported_servers(&self) -> usize {
+        match &self.import {
+            Some(Ok(import)) => import.written().count(),
+            Some(Err(_)) | None => 0,
+        }
+    }
+
+    /// The errors of all steps, in their order.
+    fn errors(&self) -> Vec<&Error> {
+        let installs = self.installs.iter();
+        let mut errors: Vec<&Error> = installs.filter_map(|edit| edit.error.as_ref()).collect();
+        match &self.import {
+            Some(Ok(import)) => {
+                // A file that cannot be read cannot be edited either, which is reported with its fix.
+                let is_told = |agent| {
+                    let mut failed = self.installs.iter().filter(|edit| edit.error.is_some());
+                    failed.any(|edit| edit.agent == agent)
+                };
+                let reads = import.agents().iter().filter(|read| !is_told(read.agent));
+                errors.extend(reads.filter_map(|read| read.error.as_ref()));
+                errors.extend(&import.move_error);
+            }
+            Some(Err(error)) => errors.push(error),
+            None => {}
+        }
+        errors.extend(self.compiler.as_ref().err());
+        errors.extend(self.service.iter().filter_map(|step| step.as_ref().err()));
+        errors.extend(self.program.iter().filter_map(|step| step.as_ref().err()));
+        errors
+    }
+
+    /// The exit code of the first step that failed.
+    fn code(&self) -> u8 {
+        self.errors()
+            .first()
+            .map_or(0, |error| exit::exit_code_of(&error.kind))
+    }
+
+    fn document(&self) -> Value {
+        let or_error = |step: Result<Value, &Error>| match step {
+            Ok(value) => value,
+            Err(error) => json!({ "error": error }),
+        };
+        let compiler = self.compiler.as_ref().map(|step| match step {
+            CompilerStep::NotNeeded => json!({ "status": "not_needed" }),
+            CompilerStep::Present => json!({ "status": "present" }),
+            CompilerStep::Missing { from } => json!({ "status": "missing", "from": from }),
+            CompilerStep::Installed(compiler) => {
+                json!({ "status": "installed", "compiler": compiler })
+            }
+        });
+        let import = self.import.as_ref();
+        let service = self.service.as_ref();
+        let program = self.program.as_ref();
+        json!({
+            "ok": self.code() == 0,
+            "dry_run": self.dry_run,
+            "changes": self.has_changes(),
+            "agents": self.agents.iter().map(|agent| agent.name()).collect::<Vec<_>>(),
+            "import": import.map(|step| or_error(step.as_ref().map(ImportReport::document))),
+            "install": self.installs.iter().map(InstallEdit::document).collect::<Vec<_>>(),
+            "compiler": or_error(compiler),
+            "service": service.map(|step| or_error(step.as_ref().map(|change| json!(change)))),
+            "program": program.map(|step| {
+                or_error(step.as_ref().map(|result| json!({ "result": result })))
+            }),
+            "next": self.next,
+        })
+    }
+}
+
+/// Prints the plan, or that there is nothing to do. The exit code is that of the first step that cannot be taken.
+pub(crate) fn init_plan(plan: &InitReport, json: bool) -> ExitCode {
+    if json {
+        print_document(&plan.document());
+        return ExitCode::from(plan.code());
+    }
+    let titles: Vec<&str> = plan
+        .agents
+        .iter()
+        .map(|agent| agent.display_name())
+        .collect();
+    match titles.as_slice() {
+        [] => println!("no agent was found; config.toml has servers"),
+        titles => println!("agents: {}", titles.join(", ")),
+    }
+    print_steps(plan);
+    if !plan.has_changes() && plan.code() == 0 {
+        println!("nothing to do: everything is set up");
+    }
+    print_end(plan)
+}
+
+/// Prints the plan that cannot be confirmed, as a usage error.
+pub(crate) fn init_unconfirmed(plan: &InitReport, error: &Error, json: bool) -> ExitCode {
+    if json {
+        let mut document = plan.document();
+        document["ok"] = false.into();
+        document["error"] = json!(error);
+        print_document(&document);
+        return ExitCode::from(exit::USAGE_EXIT_CODE);
+    }
+    init_plan(plan, false);
+    super::usage(error, false)
+}
+
+/// Prints what was done, the result of the first program, and what comes next.
+pub(crate) fn init_done(done: &InitReport, json: bool) -> ExitCode {
+    if json {
+        print_document(&done.document());
+        return ExitCode::from(done.code());
+    }
+    println!();
+    print_steps(done);
+    match &done.program {
+        Some(Ok(Value::Null)) => println!("no server is enabled; `mux servers enable NAME`"),
+        Some(Ok(result)) => print_program_result(result),
+        Some(Err(_)) | None => {}
+    }
+    print_end(done)
+}
+
+fn print_program_result(result: &Value) {
+    let text = |value: &Value| escape_text(value.as_str().unwrap_or_default()).into_owned();
+    let server = text(&result["server"]);
+    let tools = result["tools"].as_u64().unwrap_or_default();
+    let tools = usize::try_from(tools).unwrap_or(usize::MAX);
+    let paths = result["paths"].as_array().into_iter().flatten();
+    let paths: Vec<String> = paths.map(text).collect();
+    let more = if tools > paths.len() { ", …" } else { "" };
+    let such = match paths.is_empty() {
+        true => String::new(),
+        false => format!(": {}{more}", paths.join(", ")),
+    };
+    let tools = count_text(tools, "tool");
+    println!(
+        "{} a program; the server {} answered with {tools}{such}",
+        paint(GOOD, "ran"),
+        paint(NAME, server)
+    );
+}
+
+/// Prints the errors with their fixes, then what comes next.
+fn print_end(report: &InitReport) -> ExitCode {
+    for error in report.errors() {
+        eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));
+        for line in error.hint.iter().flat_map(|hint| hint.lines()) {
+            eprintln!("  {} {}", paint(DIM, "fix:"), escape_text(line));
+        }
+    }
+    if !report.next.is_empty() {
+        println!();
+    }
+    for line in &report.next {
+        println!("{} {}", paint(DIM, "next:"), escape_text(line));
+    }
+    ExitCode::from(report.code())
+}
+
+/// Prints the steps, with each file that is written. A plan has more details.
+fn print_steps(report: &InitReport) {
+    let verb = |plan: &str, done: &str| match report.dry_run {
+        true => paint(STRONG, format!("would {plan}")),
+        false => paint(GOOD, done),
+    };
+    if let Some(Ok(import)) = &report.import {
+        print_import(import, report.dry_run, &verb);
+    }
+    let edits = report.installs.iter().filter(|edit| edit.error.is_none());
+    let edits: Vec<&InstallEdit> = edits
+        .filter(|edit| edit.status != InstallStatus::Unchanged)
+        .collect();
+    if !edits.is_empty() {
+        println!("{} `mux mcp` to", verb("add", "added"));
+        for edit in edits {
+            print_file(
+                edit.agent,
+                &display_path(&edit.file),
+                edit.backup.as_deref(),
+            );
+        }
+    }
+    if let Some(Ok(import)) = &report.import {
+        print_moves(import, &verb);
+    }
+    match &report.compiler {
+        Ok(CompilerStep::Missing { from }) => println!(
+            "{} the TypeScript compiler, which checks programs, from {}",
+            paint(STRONG, "would install"),
+            escape_text(from)
+        ),
+        Ok(CompilerStep::Installed(compiler)) => println!(
+            "{} TypeScript {}, which checks programs, in {}",
+            paint(GOOD, "installed"),
+            compiler.version.as_deref().unwrap_or_default(),
+            display_path(&compiler.path)
+        ),
+        Ok(CompilerStep::NotNeeded | CompilerStep::Present) | Err(_) => {}
+    }
+    if let Some(Ok(change)) = &report.service
+        && !change.is_idle()
+    {
+        println!(
+            "{} the service {} ({})",
+            verb("install", "installed"),
+            change.service,
+            change.system
+        );
+        for file in change.files.iter().filter(|file| file.changes) {
+            println!("  {}", display_path(&file.path));
+        }
+    }
+}
+
+fn print_import(import: &ImportReport, dry_run: bool, verb: &dyn Fn(&str, &str) -> String) {
+    let written: Vec<_> = import.written().collect();
+    if !written.is_empty() {
+        println!(
+            "{} {} into {}",
+            verb("import", "imported"),
+            count_text(written.len(), "server"),
+            display_path(import.config())
+        );
+        if let Some(backup) = &import.backup {
+            println!("  backup: {}", display_path(backup));
+        }
+    }
+    if !dry_run {
+        return;
+    }
+    for one in &written {
+        let server = one.server.as_deref().unwrap_or_default();
+        let renamed = match server == one.name {
+            true => String::new(),
+            false => format!(" as {server}"),
+        };
+        let off = if one.disabled { ", disabled" } else { "" };
+        println!(
+            "  {}{renamed} of {}{off}",
+            paint(NAME, escape_text(&one.name)),
+            one.agent.display_name()
+        );
+    }
+    let secrets: usize = written.iter().map(|one| one.secrets.len()).sum();
+    if secrets > 0 {
+        let secrets = count_text(secrets, "secret");
+        println!("  {secrets}: stored in {}", display_path(import.env()));
+    }
+    for one in import
+        .carried
+        .iter()
+        .filter(|one| !one.is_in_config() && !one.is_mux)
+    {
+        let reason = match one.fate {
+            ImportOutcome::Kept => "config.toml has another server of this name",
+            _ => one.notes.first().map_or("", String::as_str),
+        };
+        println!(
+            "  not {} of {}: {}",
+            paint(NAME, escape_text(&one.name)),
+            one.agent.display_name(),
+            one_line(reason, MAX_REASON_CHARS)
+        );
+    }
+}
+
+fn print_moves(import: &ImportReport, verb: &dyn Fn(&str, &str) -> String) {
+    let moved = import.agents().iter().filter(|read| read.moved.is_some());
+    for read in moved {
+        let mine = import.carried.iter().filter(|one| one.agent == read.agent);
+        let names = mine
+            .filter(|one| one.is_moved())
+            .map(|one| one.name.as_str());
+        println!(
+            "{} {} out of",
+            verb("take", "took"),
+            escape_text(&names.collect::<Vec<_>>().join(", "))
+        );
+        let backup = read
+            .moved
+            .as_ref()
+            .and_then(|moved| moved.backup.as_deref());
+        print_file(read.agent, &display_path(&read.file), backup);
+    }
+    for one in &import.carried {
+        if let MoveOutcome::Stays(reason) = &one.moved {
+            println!(
+                "  {} stays in the file of {}: {}",
+                paint(NAME, escape_text(&one.name)),
+                one.agent.display_name(),
+                escape_text(reason)
+            );
+        }
+    }
+}
+
+fn print_file(agent: Agent, file: &str, backup: Option<&std::path::Path>) {
+    println!("  {}  {}", agent.display_name(), paint(DIM, file));
+    if let Some(backup) = backup {
+        println!("    backup: {}", display_path(backup));
+    }
+}

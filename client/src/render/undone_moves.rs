@@ -1,0 +1,104 @@
+//! The output of `mux import --undo`. It contains no values of secrets.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use super::terminal::println;
+use mux_proto::Error;
+use serde_json::{Value, json};
+
+use super::{
+    display_path,
+    failure::print_error,
+    note, print_document,
+    style::{DIM, GOOD, NAME, STRONG, escape_text, paint},
+};
+use crate::{agents::Agent, exit};
+
+/// An agent's file into which servers were put back.
+#[derive(Debug)]
+pub(crate) struct UndoneMove {
+    pub(crate) agent: Agent,
+    pub(crate) file: PathBuf,
+    /// The names of the servers, without those that the file has again.
+    pub(crate) servers: Vec<String>,
+    pub(crate) diff: String,
+    /// The backup of the file, unless the file is now as it was before the move.
+    pub(crate) backup: Option<PathBuf>,
+    pub(crate) error: Option<Error>,
+}
+
+impl UndoneMove {
+    pub(crate) fn failed(agent: Agent, file: &Path, error: Error) -> Self {
+        Self {
+            agent,
+            file: file.to_owned(),
+            servers: Vec::new(),
+            diff: String::new(),
+            backup: None,
+            error: Some(error),
+        }
+    }
+
+    fn document(&self) -> Value {
+        json!({
+            "agent": self.agent.name(),
+            "file": self.file,
+            "servers": self.servers,
+            "diff": self.diff,
+            "backup": self.backup,
+            "error": self.error,
+        })
+    }
+}
+
+/// Prints what was put back. The exit code is that of the first error.
+pub(crate) fn moves_undone(undone: &[UndoneMove], dry_run: bool, json: bool) -> ExitCode {
+    let mut errors = undone.iter().filter_map(|one| one.error.as_ref());
+    let code = errors
+        .next()
+        .map_or(0, |error| exit::exit_code_of(&error.kind));
+    if json {
+        let agents: Vec<Value> = undone.iter().map(UndoneMove::document).collect();
+        print_document(&json!({ "ok": code == 0, "dry_run": dry_run, "agents": agents }));
+        return ExitCode::from(code);
+    }
+    if undone.is_empty() {
+        println!("no server was moved out of an agent's file; nothing to change");
+    }
+    for one in undone {
+        print_undone_move(one, dry_run);
+    }
+    if !dry_run && undone.iter().any(|one| !one.servers.is_empty()) {
+        note(
+            "restart the agents. config.toml still has these servers, which run twice in an agent that has mux; \
+             `mux servers remove NAME` removes one there",
+        );
+    }
+    ExitCode::from(code)
+}
+
+fn print_undone_move(undone: &UndoneMove, dry_run: bool) {
+    let title = paint(STRONG, undone.agent.display_name());
+    println!("{title}  {}", paint(DIM, display_path(&undone.file)));
+    if let Some(error) = &undone.error {
+        print_error(error, None);
+        return;
+    }
+    if dry_run && !undone.diff.is_empty() {
+        println!("{}", escape_text(undone.diff.trim_end()));
+    }
+    let would = if dry_run { "would be " } else { "" };
+    for name in &undone.servers {
+        let name = paint(NAME, escape_text(name));
+        println!("  {name} {}", paint(GOOD, format!("{would}put back")));
+    }
+    if undone.servers.is_empty() {
+        println!("  the file has all of its servers; nothing to change");
+    }
+    if let Some(backup) = &undone.backup {
+        println!("  backup: {}", display_path(backup));
+    }
+}
