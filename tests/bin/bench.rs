@@ -15,6 +15,8 @@ mod cold;
 mod commands;
 #[path = "bench/crowd.rs"]
 mod crowd;
+#[path = "bench/discovery.rs"]
+mod discovery;
 #[path = "bench/echo.rs"]
 mod echo;
 #[path = "bench/figures.rs"]
@@ -74,13 +76,16 @@ struct Args {
     /// Where `scripts/setup --apis` put descriptions, for the part `apis`
     #[arg(long)]
     apis: Option<PathBuf>,
+    /// A folder with more sets of tools and graded queries, for the part `discovery`
+    #[arg(long)]
+    sets: Option<PathBuf>,
     /// How many clients share their servers, for the part `sharing`
     #[arg(long, default_value_t = 5)]
     clients: usize,
     /// How long an idle daemon is watched, for the part `idle`
     #[arg(long, default_value_t = 1)]
     minutes: u64,
-    /// Only these parts; without, all but `servers`, `sharing`, `apis`, `upgrades`, `idle`, `crowd` and `cold`
+    /// Only these parts; without, all but `servers`, `discovery`, `sharing`, `apis`, `upgrades`, `idle`, `crowd` and `cold`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -101,6 +106,7 @@ enum Part {
     Growth,
     Daemon,
     Servers,
+    Discovery,
     Sharing,
     Apis,
     Upgrades,
@@ -115,6 +121,7 @@ impl Part {
         matches!(
             self,
             Self::Servers
+                | Self::Discovery
                 | Self::Sharing
                 | Self::Apis
                 | Self::Upgrades
@@ -196,6 +203,10 @@ fn main() -> anyhow::Result<()> {
                 figures::title("real servers: medians in ms, each of whole commands");
                 let (bin, node) = (args.rivals.as_deref(), args.node.as_deref());
                 rivals::measure(bin, node, args.rounds)?;
+            }
+            Part::Discovery => {
+                figures::title("ranking of tools: graded queries");
+                runtime.block_on(discovery::measure(args.sets.as_deref()))?;
             }
             Part::Apis => {
                 figures::title("large APIs as sources");

@@ -11,6 +11,7 @@
 //!   binaries.
 //! - `authority`, `web`, `proxy` and `graphql` are servers; `browser` drives a real browser.
 //! - `golden` compares with recorded text; `snapshot` makes homes with or without V8 snapshots.
+//! - `discovery` has graded queries over sets of tools, and judges a ranking.
 //! - `canary` limits the daemon's longest poll and memory growth, `chance` and `dice` are seeded randomness, `left_out`
 //!   skips tests whose tools are missing.
 //!
@@ -23,6 +24,7 @@ pub mod canary;
 pub mod chance;
 pub mod clients;
 pub mod dice;
+pub mod discovery;
 pub mod editors;
 pub mod env;
 mod fake_daemon;

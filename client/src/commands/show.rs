@@ -86,7 +86,7 @@ async fn search_tools(
         server: args.server,
         limit: args.limit,
         cursor: args.cursor,
-        wait_ms: 0,
+        ..SearchRequest::default()
     };
     let page = session
         .client

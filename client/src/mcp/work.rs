@@ -32,6 +32,10 @@ use super::{
 const HUNG_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// The default length of a `read`, in bytes: a context has less room than a program.
 const DEFAULT_READ_BYTES: u64 = 32 * 1024;
+/// The size of an answer to `search`, in tokens: 1,500 with the lines around the tools.
+const SEARCH_BUDGET_TOKENS: usize = 1_300;
+/// The maximum length of a list of servers in it, in bytes.
+const MAX_SERVER_NAMES_BYTES: usize = 300;
 const DEFAULT_RESUME_WAIT_SECONDS: f64 = 30.0;
 const MAX_RESUME_WAIT_SECONDS: f64 = 300.0;
 
@@ -284,6 +288,7 @@ async fn execute_search(
         server: asked.server,
         limit: asked.limit,
         cursor: asked.cursor,
+        budget_tokens: Some(SEARCH_BUDGET_TOKENS),
         wait_ms: FIRST_LISTING_WAIT_MS,
     };
     let send = |client: MuxClient, request| async move {
@@ -306,12 +311,27 @@ async fn execute_search(
         lines.push(format!("for more, pass cursor {next}"));
     }
     if !page.unknown.is_empty() {
-        let names = page.unknown.join(", ");
+        let names = join_within(&page.unknown, MAX_SERVER_NAMES_BYTES);
         lines.push(format!(
             "not searched, because they have never been connected: {names}; describe connects a server"
         ));
     }
     Ok(answers::text_result(lines.join("\n")))
+}
+
+/// The names, as many as fit, and the number of the others.
+fn join_within(names: &[String], most: usize) -> String {
+    let mut text = String::new();
+    for (place, name) in names.iter().enumerate() {
+        if text.len() + name.len() > most {
+            return format!("{text} and {} more", names.len() - place);
+        }
+        if place > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(name);
+    }
+    text
 }
 
 /// The message for a search without matches.

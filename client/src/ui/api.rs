@@ -116,7 +116,7 @@ async fn search(
         server: wanted.server.filter(|server| !server.is_empty()),
         limit: Some(50),
         cursor: wanted.cursor,
-        wait_ms: 0,
+        ..SearchRequest::default()
     };
     let asked = |client: MuxClient| async move { client.search(within_seconds(15), request).await };
     Ok(Json(desk.line.request("search", asked).await?))

@@ -1,10 +1,14 @@
 //! The list of tools in an agent's tool description, as detailed as a token budget allows.
 //!
+//! Signatures go to the tools that are used most first, of whichever server, then to one tool of each server in turn.
+//!
 //! Invariant: the text never exceeds its budget by our own estimate, names every server if their names fit, and divides
 //! the space between servers in turns, so that one with thousands of tools leaves room for the others.
 
 mod token_estimate;
 mod tool_order;
+
+use std::cmp::Reverse;
 
 pub use self::{token_estimate::tokens, tool_order::by_need};
 
@@ -12,6 +16,8 @@ pub use self::{token_estimate::tokens, tool_order::by_need};
 const MAX_SIGNATURE_MISSES: usize = 3;
 /// A name that takes more than this fraction of the budget is not shown.
 const NAME_BUDGET_DIVISOR: usize = 8;
+/// Signatures of used tools that are shown before any name take at most this fraction of the budget.
+const USED_BUDGET_DIVISOR: usize = 2;
 
 /// A server's tool names, in display order.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +28,8 @@ pub struct InventoryServer {
     pub tools: Vec<String>,
     /// Indices of the tools by priority. Display order if empty.
     pub order: Vec<usize>,
+    /// The usage level of each tool. No tool was used if empty.
+    pub levels: Vec<u32>,
     /// The server has instructions.
     pub has_instructions: bool,
 }
@@ -87,6 +95,7 @@ pub fn render_inventory(
         let all = known.chain(unknown.iter().map(String::as_str));
         return server_names_only(&all.collect::<Vec<_>>(), total, budget);
     }
+    partial.sign_used(&line);
     partial.name_in_turns();
     if partial.shown() == total {
         partial.sign_in_turns(&line);
@@ -190,6 +199,7 @@ impl<'a> PartialInventory<'a> {
         let head = [
             heading(total, total, total),
             heading(total, total, 0),
+            heading(0, total, total),
             heading(0, total, 0),
         ];
         let head = head.iter().map(|head| tokens(head)).max();
@@ -200,6 +210,27 @@ impl<'a> PartialInventory<'a> {
     fn shown(&self) -> usize {
         let shown = self.servers.iter();
         shown.map(|part| part.named.len() + part.signed.len()).sum()
+    }
+
+    /// Adds the signatures of the tools that were used, the most used first.
+    fn sign_used(&mut self, line: &impl Fn(usize, usize) -> InventoryLine) {
+        let mut used = Vec::new();
+        for (place, part) in self.servers.iter().enumerate() {
+            let levels = part.server.levels.iter().enumerate();
+            let levels = levels.filter(|(_, level)| **level > 0);
+            used.extend(levels.map(|(tool, level)| (Reverse(*level), place, tool)));
+        }
+        used.sort_unstable();
+        let most = self.used + self.budget.saturating_sub(self.used) / USED_BUDGET_DIVISOR;
+        for (_, place, tool) in used {
+            let signature = line(place, tool).signature;
+            let cost = tokens(&format!(" {signature}\n"));
+            if self.used + cost > most {
+                return;
+            }
+            self.used += cost;
+            self.servers[place].signed.push((tool, signature));
+        }
     }
 
     /// Adds one name of each server in turn, until the next one does not fit.
@@ -213,7 +244,7 @@ impl<'a> PartialInventory<'a> {
                 };
                 let name = &part.server.tools[tool];
                 let cost = name_cost(name);
-                if cost > most {
+                if cost > most || part.is_signed(tool) {
                     continue;
                 }
                 if self.used + cost > self.budget {
@@ -243,6 +274,9 @@ impl<'a> PartialInventory<'a> {
                 };
                 is_over = false;
                 *next += 1;
+                if part.is_signed(tool) {
+                    continue;
+                }
                 let signature = line(place, tool).signature;
                 let cost = tokens(&format!(" {signature}\n"));
                 let name = name_cost(&part.server.tools[tool]);
@@ -289,6 +323,10 @@ impl<'a> PartialInventory<'a> {
 }
 
 impl ServerPart<'_> {
+    fn is_signed(&self, tool: usize) -> bool {
+        self.signed.iter().any(|(signed, _)| *signed == tool)
+    }
+
     fn full_heading(&self) -> String {
         let tools = count_with_noun(self.server.tools.len(), "tool");
         format!("{} ({tools})", self.server.spelled)
@@ -303,9 +341,13 @@ fn name_cost(name: &str) -> usize {
 fn heading(shown: usize, total: usize, signed: usize) -> String {
     let tools = count_with_noun(total, "tool");
     match (shown < total, signed) {
-        (true, _) => format!(
+        (true, 0) => format!(
             "PARTIAL: the names of {shown} of {tools}, without signatures; find the others with search or \
              mux.search(\"words\").\n"
+        ),
+        (true, signed) => format!(
+            "PARTIAL: the names of {shown} of {tools}, {signed} of them, the most used ones, with signatures; find the \
+             others with search or mux.search(\"words\").\n"
         ),
         (false, 0) => format!(
             "PARTIAL: the names of all {tools}, without signatures; describe or mux.describe(path) has those.\n"

@@ -1,7 +1,7 @@
 //! Searches tools by words.
 //!
-//! The ranking is BM25 over fields of different weights, in our own index: available crates weigh all fields alike, and
-//! an index with one segment per server is rebuilt only for servers that changed.
+//! The ranking is BM25F with synonyms (`search_index`), in our own index: available crates weigh all fields alike, and an
+//! index with one segment per server is rebuilt only for servers that changed. `scripts/bench discovery` measures it.
 //!
 //! Invariant: a search sees the current tools. An outdated index is rebuilt first, off the path of calls, one at a
 //! time.
@@ -9,6 +9,8 @@
 mod index_segment;
 mod search_cursor;
 mod search_index;
+mod synonyms;
+mod vocabulary;
 pub(super) mod word_splitting;
 
 use std::sync::Arc;
@@ -46,13 +48,26 @@ pub struct SearchResults {
     /// The number of hits on all pages.
     pub total: usize,
     pub next: Option<String>,
+    cursor: SearchCursor,
+    /// The number of hits on the previous pages.
+    from: usize,
+}
+
+impl SearchResults {
+    /// Leaves all but the first hits to the next page.
+    pub fn truncate(&mut self, hits: usize) {
+        if hits < self.hits.len() {
+            self.hits.truncate(hits);
+            self.next = Some(self.cursor.at(self.from + hits));
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct SearchHit {
     pub tools: Arc<ToolSet>,
     pub tool: Arc<Tool>,
-    /// The number of matched words plus a fraction for the quality of the match; more for an exact name.
+    /// How well the tool matches, from 0 to 1, and more than 1 for an exact name.
     pub score: f64,
 }
 
@@ -120,6 +135,8 @@ impl ToolSearch {
                 .into_iter()
                 .map(|hit| index.found(&hit))
                 .collect(),
+            cursor,
+            from,
         })
     }
 }

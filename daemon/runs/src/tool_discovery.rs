@@ -26,6 +26,9 @@ const DEFAULT_PAGE_RESULTS: usize = 10;
 const MAX_PAGE_RESULTS: usize = 100;
 /// The maximum length of a description in a list, in characters.
 const MAX_SUMMARY_CHARS: usize = 200;
+/// The lengths to which descriptions are shortened until a page of results fits its budget. At the last one, results
+/// are left to the next page.
+const SUMMARY_STEPS: [usize; 3] = [MAX_SUMMARY_CHARS, 120, 60];
 /// The longest time that an answer waits for servers.
 const MAX_SERVER_WAIT: Duration = Duration::from_secs(10);
 const DEFAULT_INVENTORY_TOKENS: usize = 2_000;
@@ -97,6 +100,43 @@ impl ToolDiscovery<'_> {
             .finder()
             .search(&self.known_servers(), &query)
             .await
+    }
+
+    /// Shortens descriptions, and then the page, until its signatures and descriptions take at most `budget` tokens.
+    /// One result stays in any case. Returns the description of each result.
+    pub fn fit_page(&self, page: &mut SearchResults, budget: usize) -> Vec<Option<String>> {
+        let signatures: Vec<String> = page
+            .hits
+            .iter()
+            .map(|hit| self.catalog().signature_in(&hit.tools, &hit.tool))
+            .collect();
+        let mut descriptions = Vec::new();
+        let mut fitting = 0;
+        for chars in SUMMARY_STEPS {
+            descriptions = page
+                .hits
+                .iter()
+                .map(|hit| shortened_description(&hit.tool, chars))
+                .collect();
+            let mut left = budget;
+            fitting = signatures
+                .iter()
+                .zip(&descriptions)
+                .take_while(|(signature, description)| {
+                    let description = description.as_deref().unwrap_or_default();
+                    let cost = inventory::tokens(&format!("{signature}  // {description}\n"));
+                    let rest = left.checked_sub(cost);
+                    left = rest.unwrap_or_default();
+                    rest.is_some()
+                })
+                .count();
+            if fitting == signatures.len() {
+                break;
+            }
+        }
+        page.truncate(fitting.max(1));
+        descriptions.truncate(page.hits.len());
+        descriptions
     }
 
     /// Builds the search index ahead of the first search.
@@ -235,10 +275,14 @@ impl ToolDiscovery<'_> {
             let mut named: Vec<_> = named.collect();
             named.sort_by(|a, b| a.0.cmp(&b.0));
             let (names, in_order): (Vec<_>, Vec<_>) = named.into_iter().unzip();
+            let levels = in_order.iter().map(|tool| catalog.use_level(tool));
+            let levels: Vec<u32> = levels.collect();
+            let is_read_only = |place: usize| in_order[place].read_only == Some(true);
             servers.push(InventoryServer {
                 server: server.to_owned(),
                 spelled: spell(server).into_owned(),
-                order: inventory::by_need(&names, |place| catalog.use_level(in_order[place])),
+                order: inventory::by_need(&names, |place| levels[place], is_read_only),
+                levels,
                 tools: names,
                 has_instructions: tools.instructions().is_some(),
             });
@@ -285,11 +329,15 @@ fn strip_mux_prefix(path: &str) -> &str {
 
 /// The beginning of a tool's description, for a list.
 pub fn description_summary(tool: &Tool) -> Option<String> {
+    shortened_description(tool, MAX_SUMMARY_CHARS)
+}
+
+fn shortened_description(tool: &Tool, chars: usize) -> Option<String> {
     let text = tool.description.as_deref()?;
     let mut paragraphs = text.split("\n\n").map(str::trim);
     let paragraph = paragraphs.find(|part| !part.is_empty())?;
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_SUMMARY_CHARS) {
+    match line.char_indices().nth(chars) {
         None => Some(line),
         Some((end, _)) => Some(format!("{}…", line[..end].trim_end())),
     }

@@ -31,19 +31,30 @@ pub(super) async fn search(
         server,
         limit,
         cursor,
+        budget_tokens,
         wait_ms,
     } = request;
     discovery
         .connect_unlisted(Duration::from_millis(wait_ms))
         .await;
     let page = discovery.search(query, server.as_deref(), limit, cursor);
-    let page = page.await?;
+    let mut page = page.await?;
+    let descriptions = match budget_tokens {
+        Some(budget) => discovery.fit_page(&mut page, budget),
+        None => {
+            let tools = page.hits.iter().map(|hit| &hit.tool);
+            tools
+                .map(|tool| tool_discovery::description_summary(tool))
+                .collect()
+        }
+    };
     let catalog = discovery.catalog();
-    let results = page.hits.into_iter().map(|hit| wire::ToolHit {
+    let hits = page.hits.into_iter().zip(descriptions);
+    let results = hits.map(|(hit, description)| wire::ToolHit {
         path: hit.tools.path(&hit.tool),
         server: hit.tool.server.to_string(),
         name: hit.tools.shown(&hit.tool),
-        description: tool_discovery::description_summary(&hit.tool),
+        description,
         signature: catalog.signature_in(&hit.tools, &hit.tool),
         score: hit.score,
     });

@@ -18,6 +18,10 @@ pub struct SearchRequest {
     /// `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    /// The maximum number of tokens of signatures and descriptions. Descriptions are shortened to fit, and results that
+    /// do not fit are left to the next page. No limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_tokens: Option<usize>,
     /// How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0.
     #[serde(default)]
     pub wait_ms: u64,

@@ -13,6 +13,11 @@ export interface SearchRequest {
   limit?: number;
   /** `next` of the page before. */
   cursor?: string;
+  /**
+   * The maximum number of tokens of signatures and descriptions. Descriptions are shortened to fit, and results that
+   * do not fit are left to the next page. No limit if absent.
+   */
+  budget_tokens?: number;
   /** How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0. */
   wait_ms?: number;
 }

@@ -19,6 +19,7 @@ fn servers() -> impl Strategy<Value = Vec<InventoryServer>> {
             .map(|(server, tools)| InventoryServer {
                 spelled: server.replace('-', "_"),
                 order: (0..tools.len()).rev().collect(),
+                levels: Vec::new(),
                 has_instructions: tools.len() % 3 == 0,
                 server,
                 tools,
@@ -179,4 +180,35 @@ fn larger_budget_shows_more() {
             );
         }
     }
+}
+
+#[test]
+fn used_tools_have_signatures_even_if_not_all_names_fit() {
+    let server = |name: &str, used: usize| InventoryServer {
+        server: name.to_owned(),
+        spelled: name.to_owned(),
+        tools: (0..200).map(|n| format!("tool_{n:03}")).collect(),
+        levels: (0..200).map(|n| u32::from(n == used) * 2).collect(),
+        ..InventoryServer::default()
+    };
+    let mut servers = [server("files", 150), server("git", 7)];
+    let inventory = of_all(&servers, &[], 300);
+    let text = &inventory.text;
+    assert!(inventory.shown < inventory.total, "{text}");
+    assert!(
+        text.contains(", 2 of them, the most used ones, with signatures;"),
+        "{text}"
+    );
+    for signature in ["\n files.tool_150(", "\n git.tool_007("] {
+        assert!(text.contains(signature), "{text}");
+    }
+    // The most used tool comes first where only one signature fits.
+    servers[1].levels[7] = 3;
+    let inventory = of_all(&servers, &[], 110);
+    let text = &inventory.text;
+    assert!(
+        text.contains("\n git.tool_007(") && !text.contains("files.tool_150("),
+        "{text}"
+    );
+    assert!(tokens(text) <= 110, "{text}");
 }

@@ -1,54 +1,73 @@
 //! Orders the tools of a server by how likely they are needed.
 //!
-//! Invariant: the order depends on names and levels of use alone, so that the same pool gives the same list.
+//! Invariant: the order depends on names, declared effects and levels of use alone, so that the same pool gives the same
+//! list.
 
 use std::{cmp::Reverse, collections::HashMap};
 
 use crate::search::word_splitting;
 
-/// The verbs that most work begins and ends with, the most common first. Words as [`word_splitting::each`] gives them.
-const COMMON_VERBS: &[&str] = &[
-    "read", "list", "get", "search", "find", "query", "create", "write", "update", "add", "run",
-    "send", "open", "fetch", "show", "describe", "delete",
+/// The verbs of tools that read, which most work begins with, the most common first. Words as [`word_splitting::each`]
+/// gives them.
+const READ_VERBS: &[&str] = &[
+    "read", "list", "get", "search", "find", "query", "fetch", "show", "describe",
 ];
+/// Other verbs, the most common first.
+const WRITE_VERBS: &[&str] = &[
+    "create", "write", "update", "add", "run", "send", "open", "delete",
+];
+/// So many tools of each verb that reads come before one tool of each other verb.
+const READS_PER_ROUND: usize = 2;
 /// The verb may come after the server's name or the name of its subject.
 const MAX_VERB_POSITION: usize = 2;
 
-/// Indices of the tools: the most used first, then one tool of each common verb in turn, the shortest names first, then
-/// the rest. `level` is the usage level of the tool at an index.
-pub fn by_need(names: &[String], level: impl Fn(usize) -> u32) -> Vec<usize> {
+/// Indices of the tools: the most used first, then in rounds two tools of each common verb that reads and one of each
+/// other common verb, the shortest names first, then the rest. `level` is the usage level of the tool at an index,
+/// `is_read_only` whether its server says that it changes nothing.
+pub fn by_need(
+    names: &[String],
+    level: impl Fn(usize) -> u32,
+    is_read_only: impl Fn(usize) -> bool,
+) -> Vec<usize> {
     let mut places: Vec<usize> = (0..names.len()).collect();
     places.sort_by_key(|place| (names[*place].len(), &names[*place]));
     let mut seen: HashMap<usize, usize> = HashMap::new();
     let mut ranked: Vec<_> = places
         .into_iter()
         .map(|place| {
-            let (turn, verb) = match verb(&names[place]) {
-                Some(verb) => {
-                    let turn = seen.entry(verb).or_default();
-                    *turn += 1;
-                    (*turn, verb)
-                }
-                None => (usize::MAX, COMMON_VERBS.len()),
-            };
-            (Reverse(level(place)), turn, verb, place)
+            let verb = verb(&names[place], is_read_only(place));
+            let round = verb.map_or(usize::MAX, |verb| {
+                let count = seen.entry(verb).or_default();
+                *count += 1;
+                let per_round = if verb <= READ_VERBS.len() {
+                    READS_PER_ROUND
+                } else {
+                    1
+                };
+                count.div_ceil(per_round)
+            });
+            (Reverse(level(place)), round, verb, place)
         })
         .collect();
     // A stable sort: among equals the shortest name comes first.
-    ranked.sort_by_key(|(level, turn, verb, _)| (*level, *turn, *verb));
+    ranked.sort_by_key(|(level, round, verb, _)| (*level, *round, *verb));
     ranked.into_iter().map(|(.., place)| place).collect()
 }
 
-fn verb(name: &str) -> Option<usize> {
+/// The index of the name's verb, those that read first. Without one, a tool that changes nothing counts as one more
+/// verb that reads.
+fn verb(name: &str, is_read_only: bool) -> Option<usize> {
     let last = name.rsplit('.').next().unwrap_or(name);
     let (mut found, mut looked_at) = (None, 0);
     word_splitting::each(last, |word| {
         looked_at += 1;
         if found.is_none() && looked_at <= MAX_VERB_POSITION {
-            found = COMMON_VERBS.iter().position(|verb| *verb == word);
+            let is_it = |verb: &&str| *verb == word;
+            let writes = || Some(WRITE_VERBS.iter().position(is_it)? + READ_VERBS.len() + 1);
+            found = READ_VERBS.iter().position(is_it).or_else(writes);
         }
     });
-    found
+    found.or(is_read_only.then_some(READ_VERBS.len()))
 }
 
 #[cfg(test)]
@@ -58,12 +77,12 @@ mod tests {
     fn order<'a>(names: &[&'a str], used: &[&str]) -> Vec<&'a str> {
         let owned: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let level = |place: usize| u32::from(used.contains(&names[place]));
-        let order = by_need(&owned, level);
+        let order = by_need(&owned, level, |place| names[place].starts_with("plain"));
         order.into_iter().map(|place| names[place]).collect()
     }
 
     #[test]
-    fn used_tools_come_first_then_common_verbs_in_turn() {
+    fn used_tools_come_first_then_common_verbs_in_rounds() {
         let names = [
             "add_chart",
             "add_conditional_format",
@@ -78,14 +97,18 @@ mod tests {
             order(&names, &[]),
             [
                 "read_range",
+                "read_range_formatted",
                 "write_range",
                 "add_chart",
                 "delete_rows",
-                "read_range_formatted",
                 "add_conditional_format",
                 "merge",
                 "copy_sheet",
             ]
+        );
+        assert_eq!(
+            order(&["status", "plain", "create", "read"], &[]),
+            ["read", "plain", "create", "status"]
         );
         assert_eq!(
             order(&names, &["copy_sheet"])[..2],
@@ -102,10 +125,10 @@ mod tests {
             "getThing",
             "read",
         ] {
-            assert!(verb(name).is_some(), "{name}");
+            assert!(verb(name, false).is_some(), "{name}");
         }
         for name in ["browser_tab_list", "thread", "calc", ""] {
-            assert!(verb(name).is_none(), "{name}");
+            assert!(verb(name, false).is_none(), "{name}");
         }
     }
 }

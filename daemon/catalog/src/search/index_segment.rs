@@ -1,4 +1,4 @@
-//! The words of one server's tools, each with the tools that contain it.
+//! The words of one server's tools, each with the tools that contain it and how much it counts there.
 //!
 //! Invariant: a segment depends on its tool set alone, and its tools are sorted by path.
 
@@ -8,24 +8,51 @@ use mux_typegen::names::spell;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::word_splitting::{self, fold};
+use super::{
+    vocabulary,
+    word_splitting::{self, fold},
+};
 use crate::{Tool, ToolSet};
 
-/// The weight of a word by the field that contains it.
-const NAME_WEIGHT: f32 = 10.0;
-const TITLE_WEIGHT: f32 = 4.0;
-const SERVER_WEIGHT: f32 = 4.0;
-const ARGUMENT_WEIGHT: f32 = 2.0;
-const DESCRIPTION_WEIGHT: f32 = 1.0;
-const ARGUMENT_DESCRIPTION_WEIGHT: f32 = 0.4;
+/// How much a word counts in a field, and how soon the length of the field makes it count less.
+#[derive(Clone, Copy)]
+struct FieldWeight {
+    weight: f32,
+    /// How strongly the length counts, from 0 to 1.
+    length_penalty: f32,
+    /// The typical number of words.
+    usual_words: f32,
+}
 
-/// The typical number of words in a name and in a description. In longer ones each word counts less.
-const USUAL_NAME_WORDS: f32 = 3.0;
-const USUAL_TEXT_WORDS: f32 = 15.0;
-/// How strongly the length counts.
-const NAME_LENGTH_PENALTY: f32 = 0.4;
-const TEXT_LENGTH_PENALTY: f32 = 0.7;
+const NAME: FieldWeight = field_weight(4.0, 0.5, 3.0);
+const SERVER: FieldWeight = field_weight(3.0, 0.0, 1.0);
+const TITLE: FieldWeight = field_weight(1.0, 0.5, 3.0);
+/// The first sentence of a description: what the tool does.
+const LEAD: FieldWeight = field_weight(2.5, 0.7, 12.0);
+/// The rest of it: how it is used, what it returns, when other tools are better.
+const DESCRIPTION: FieldWeight = field_weight(0.7, 0.75, 40.0);
+const ARGUMENT: FieldWeight = field_weight(0.5, 0.5, 5.0);
+const ARGUMENT_DESCRIPTION: FieldWeight = field_weight(0.2, 0.75, 15.0);
 
+const fn field_weight(weight: f32, length_penalty: f32, usual_words: f32) -> FieldWeight {
+    FieldWeight {
+        weight,
+        length_penalty,
+        usual_words,
+    }
+}
+
+impl FieldWeight {
+    /// The weight of one occurrence in a field of so many words.
+    fn of_word(self, words: usize) -> f32 {
+        let penalty = self.length_penalty;
+        self.weight / (1.0 - penalty + penalty * words as f32 / self.usual_words)
+    }
+}
+
+/// The first sentence of a description is at least and at most so long.
+const MIN_LEAD_BYTES: usize = 20;
+const MAX_LEAD_BYTES: usize = 300;
 /// Longer texts and further arguments are not indexed.
 const MAX_INDEXED_TEXT_BYTES: usize = 4_096;
 const MAX_INDEXED_NOTE_BYTES: usize = 400;
@@ -39,18 +66,31 @@ pub(super) struct IndexSegment {
     pub(super) tools: Arc<ToolSet>,
     /// The tools, sorted by path.
     pub(super) docs: Vec<Arc<Tool>>,
-    /// The words, sorted.
+    /// The number of words in each tool's name.
+    pub(super) name_words: Vec<u16>,
+    /// The stems, sorted.
     pub(super) terms: Vec<IndexTerm>,
+    /// The words as they are written, sorted.
+    pub(super) words: Vec<IndexWord>,
     /// Indices of tools by folded name.
     names: HashMap<String, Vec<u32>>,
 }
 
+/// A stem with the tools that contain it.
 #[derive(Debug)]
 pub(super) struct IndexTerm {
+    pub(super) stem: Box<str>,
+    pub(super) postings: Box<[Posting]>,
+}
+
+/// A word as it is written, for prefixes and misspelled words.
+#[derive(Debug)]
+pub(super) struct IndexWord {
     pub(super) text: Box<str>,
     /// A bit for each letter, which quickly rules out most other words.
     pub(super) letters: u32,
-    pub(super) places: Box<[Posting]>,
+    /// The index of its stem.
+    pub(super) term: u32,
 }
 
 /// A tool that contains a word.
@@ -58,6 +98,7 @@ pub(super) struct IndexTerm {
 pub(super) struct Posting {
     pub(super) doc: u32,
     pub(super) weight: f32,
+    pub(super) is_in_name: bool,
 }
 
 impl IndexSegment {
@@ -69,22 +110,24 @@ impl IndexSegment {
         spelled.sort_by(|a, b| a.0.cmp(&b.0));
         let mut names: HashMap<String, Vec<u32>> = HashMap::new();
         let mut gathered = SegmentBuilder::default();
-        let mut of_server = Vec::new();
-        word_splitting::each(server, |word| of_server.push(word.to_owned()));
+        let mut name_words = Vec::with_capacity(spelled.len());
         for (doc, (_, tool)) in (0..).zip(&spelled) {
             names.entry(fold(&tool.name)).or_default().push(doc);
             gathered.doc = doc;
-            for word in &of_server {
-                gathered.add(word, SERVER_WEIGHT);
-            }
+            gathered.label(server, SERVER, false);
+            let words = gathered.label(&tool.name, NAME, true);
+            name_words.push(u16::try_from(words).unwrap_or(u16::MAX));
             gathered.tool(tool);
         }
         let docs = spelled.into_iter().map(|(_, tool)| Arc::clone(tool));
+        let (terms, words) = gathered.into_terms();
         Self {
             server: server.into(),
             prefix: format!("{}.", spell(server)),
             docs: docs.collect(),
-            terms: gathered.into_terms(),
+            name_words,
+            terms,
+            words,
             names,
             tools: Arc::clone(tools),
         }
@@ -95,16 +138,23 @@ impl IndexSegment {
         self.names.get(folded).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn term(&self, word: &str) -> Option<&IndexTerm> {
-        let place = self.terms.binary_search_by(|term| (*term.text).cmp(word));
+    pub(super) fn term(&self, stem: &str) -> Option<&IndexTerm> {
+        let place = self.terms.binary_search_by(|term| (*term.stem).cmp(stem));
         place.ok().map(|place| &self.terms[place])
     }
 
-    /// The words that start with this one and are longer.
-    pub(super) fn longer<'a>(&'a self, word: &'a str) -> impl Iterator<Item = &'a IndexTerm> {
-        let from = self.terms.partition_point(|term| *term.text <= *word);
-        let rest = self.terms[from..].iter();
-        rest.take_while(move |term| term.text.starts_with(word))
+    pub(super) fn term_of(&self, word: &IndexWord) -> &IndexTerm {
+        &self.terms[word.term as usize]
+    }
+
+    /// The words that start with this one.
+    pub(super) fn words_with_prefix<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = &'a IndexWord> {
+        let from = self.words.partition_point(|word| *word.text < *prefix);
+        let rest = self.words[from..].iter();
+        rest.take_while(move |word| word.text.starts_with(prefix))
     }
 }
 
@@ -130,86 +180,140 @@ struct InputProperties {
 /// The words found so far, with their tools.
 #[derive(Default)]
 struct SegmentBuilder {
-    words: HashMap<String, Vec<Posting>>,
+    /// The index of each word's stem.
+    words: HashMap<Box<str>, usize>,
+    stems: HashMap<Box<str>, usize>,
+    postings: Vec<Vec<Posting>>,
     doc: u32,
 }
 
 impl SegmentBuilder {
+    /// Adds everything but the name.
     fn tool(&mut self, tool: &Tool) {
-        self.text(
-            &tool.name,
-            NAME_WEIGHT,
-            NAME_LENGTH_PENALTY,
-            USUAL_NAME_WORDS,
-        );
         let whole = fold(&tool.name);
         if !tool.name.eq_ignore_ascii_case(&whole) {
-            self.add(&whole, NAME_WEIGHT);
+            self.add(&whole, NAME.weight, false);
         }
         if let Some(title) = &tool.title {
-            self.text(title, TITLE_WEIGHT, NAME_LENGTH_PENALTY, USUAL_NAME_WORDS);
+            self.label(title, TITLE, false);
         }
         if let Some(description) = &tool.description {
             let text = start(description, MAX_INDEXED_TEXT_BYTES);
-            self.text(
-                text,
-                DESCRIPTION_WEIGHT,
-                TEXT_LENGTH_PENALTY,
-                USUAL_TEXT_WORDS,
-            );
+            let (lead, rest) = text.split_at(lead_length(text));
+            self.text(lead, LEAD);
+            self.text(rest, DESCRIPTION);
         }
         let Ok(input) = serde_json::from_str::<InputProperties>(tool.input_schema_text()) else {
             return;
         };
-        for (name, schema) in input.properties.iter().take(MAX_INDEXED_ARGUMENTS) {
-            word_splitting::each(start(name, MAX_INDEXED_NOTE_BYTES), |word| {
-                self.add(word, ARGUMENT_WEIGHT)
-            });
+        let arguments = || input.properties.iter().take(MAX_INDEXED_ARGUMENTS);
+        let names: Vec<&str> = arguments()
+            .map(|(name, _)| start(name, MAX_INDEXED_NOTE_BYTES))
+            .collect();
+        self.text(&names.join(" "), ARGUMENT);
+        for (_, schema) in arguments() {
             if let Some(Value::String(note)) = schema.get("description") {
-                let note = start(note, MAX_INDEXED_NOTE_BYTES);
-                self.text(
-                    note,
-                    ARGUMENT_DESCRIPTION_WEIGHT,
-                    TEXT_LENGTH_PENALTY,
-                    USUAL_TEXT_WORDS,
-                );
+                self.text(start(note, MAX_INDEXED_NOTE_BYTES), ARGUMENT_DESCRIPTION);
             }
         }
     }
 
-    fn text(&mut self, text: &str, weight: f32, by_length: f32, usual: f32) {
-        let mut count = 0.0;
-        word_splitting::each(text, |_| count += 1.0);
-        let weight = weight / (1.0 - by_length + by_length * count / usual);
-        word_splitting::each(text, |word| self.add(word, weight));
+    /// Adds the words of a text, each as often as it occurs.
+    fn text(&mut self, text: &str, field: FieldWeight) {
+        let mut count = 0;
+        word_splitting::each(text, |_| count += 1);
+        let weight = field.of_word(count);
+        word_splitting::each(text, |word| self.add(word, weight, false));
     }
 
-    fn add(&mut self, word: &str, weight: f32) {
-        let place = Posting {
-            doc: self.doc,
-            weight,
-        };
-        match self.words.get_mut(word) {
-            Some(places) => match places.last_mut() {
-                Some(last) if last.doc == self.doc => last.weight += weight,
-                _ => places.push(place),
-            },
-            None => {
-                self.words.insert(word.to_owned(), vec![place]);
+    /// Adds the distinct words of a name. Returns their number.
+    fn label(&mut self, label: &str, field: FieldWeight, is_name: bool) -> usize {
+        let mut words: Vec<String> = Vec::new();
+        let mut count = 0;
+        word_splitting::each(label, |word| {
+            count += 1;
+            if !words.iter().any(|known| known == word) {
+                words.push(word.to_owned());
             }
-        }
-    }
-
-    fn into_terms(self) -> Vec<IndexTerm> {
-        let terms = self.words.into_iter().map(|(text, places)| IndexTerm {
-            letters: letters(&text),
-            text: text.into(),
-            places: places.into(),
         });
-        let mut terms: Vec<IndexTerm> = terms.collect();
-        terms.sort_by(|a, b| a.text.cmp(&b.text));
-        terms
+        let weight = field.of_word(count);
+        for word in &words {
+            self.add(word, weight, is_name);
+        }
+        words.len()
     }
+
+    fn add(&mut self, word: &str, weight: f32, is_in_name: bool) {
+        let term = match self.words.get(word) {
+            Some(term) => *term,
+            None => {
+                let stem = vocabulary::stem(word);
+                let term = match self.stems.get(&*stem) {
+                    Some(term) => *term,
+                    None => {
+                        self.postings.push(Vec::new());
+                        self.stems.insert(stem.into(), self.postings.len() - 1);
+                        self.postings.len() - 1
+                    }
+                };
+                self.words.insert(word.into(), term);
+                term
+            }
+        };
+        let postings = &mut self.postings[term];
+        match postings.last_mut() {
+            Some(last) if last.doc == self.doc => {
+                last.weight += weight;
+                last.is_in_name |= is_in_name;
+            }
+            _ => postings.push(Posting {
+                doc: self.doc,
+                weight,
+                is_in_name,
+            }),
+        }
+    }
+
+    fn into_terms(mut self) -> (Vec<IndexTerm>, Vec<IndexWord>) {
+        let mut stems: Vec<(Box<str>, usize)> = self.stems.into_iter().collect();
+        stems.sort();
+        let mut sorted = vec![0_u32; stems.len()];
+        for (place, (_, term)) in (0..).zip(&stems) {
+            sorted[*term] = place;
+        }
+        let words = self.words.into_iter().map(|(text, term)| IndexWord {
+            letters: letters(&text),
+            text,
+            term: sorted[term],
+        });
+        let mut words: Vec<IndexWord> = words.collect();
+        words.sort_by(|a, b| a.text.cmp(&b.text));
+        let terms = stems.into_iter().map(|(stem, term)| IndexTerm {
+            stem,
+            postings: std::mem::take(&mut self.postings[term]).into(),
+        });
+        (terms.collect(), words)
+    }
+}
+
+/// The length of the first sentence or line.
+fn lead_length(text: &str) -> usize {
+    let mut letters = text.char_indices().peekable();
+    while let Some((place, letter)) = letters.next() {
+        if place >= MAX_LEAD_BYTES {
+            return place;
+        }
+        let mut is_last = || letters.peek().is_none_or(|(_, next)| next.is_whitespace());
+        let ends = match letter {
+            '\n' => true,
+            '.' | '!' | '?' => is_last(),
+            _ => false,
+        };
+        if ends && place >= MIN_LEAD_BYTES {
+            return place + 1;
+        }
+    }
+    text.len()
 }
 
 fn start(text: &str, most: usize) -> &str {

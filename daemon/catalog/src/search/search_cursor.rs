@@ -9,6 +9,7 @@ use super::{SearchIndex, SearchQuery};
 use mux_text::digest::Digest;
 
 /// Identifies a query and a pool of tools.
+#[derive(Clone, Debug)]
 pub(super) struct SearchCursor {
     query: String,
     pool: String,

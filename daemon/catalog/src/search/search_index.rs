@@ -1,23 +1,33 @@
 //! The index of all servers' tools, and the ranking of a query.
 //!
-//! Invariant: the order is total, so that pages never overlap: by exactness of the name, by the number of matching
-//! words, by BM25, by path.
+//! The ranking is BM25F: a word counts by how rare it is among the tools, by the field that contains it, and less in a
+//! long text. Synonyms of a word count less than the word itself, prefixes and misspelled words only where a tool has
+//! neither. A tool ranks higher if its name consists of the words of the query, and if it has many of them.
+//!
+//! Invariant: the order is total, so that pages never overlap: by exactness of the name, by relevance, by path.
 
 use std::{cmp::Ordering, sync::Arc};
 
 use super::{
     IndexSegment, SearchHit,
-    index_segment::{IndexTerm, NON_ASCII_LETTER_BIT, letters},
-    word_splitting::{self, fold},
+    index_segment::{IndexTerm, IndexWord, NON_ASCII_LETTER_BIT, letters},
+    synonyms::synonyms,
+    vocabulary::{QueryWord, query_words},
+    word_splitting::fold,
 };
 use crate::KnownServer;
 use mux_text::digest::{Digest, DigestKey};
 
 /// How soon further occurrences of the same word stop counting.
-const TERM_SATURATION: f32 = 4.0;
-/// The weight of a matching prefix and of a misspelled word, relative to a whole word.
+const TERM_SATURATION: f32 = 2.0;
+/// The weights of a synonym, a matching prefix and a misspelled word, relative to the word itself.
+const SYNONYM_WEIGHT: f32 = 0.8;
 const PREFIX_WEIGHT: f32 = 0.5;
 const MISSPELLING_WEIGHT: f32 = 0.5;
+/// How much higher a tool ranks whose name consists of words of the query.
+const NAME_COVERAGE_BONUS: f32 = 0.5;
+/// How much higher a tool ranks that has all words of the query.
+const QUERY_COVERAGE_BONUS: f32 = 1.5;
 /// Shorter words are not matched as prefixes.
 const MIN_PREFIX_LETTERS: usize = 2;
 /// The shortest words that may have one or two wrong letters.
@@ -186,51 +196,238 @@ fn scored(
     bases: &[usize],
     docs: usize,
 ) -> Vec<(f64, usize)> {
-    let mut words = word_splitting::of_query(query);
-    words.truncate(MAX_QUERY_WORDS);
-    let (mut places, mut compared) = (MAX_POSTINGS, MAX_COMPARED_LETTERS);
-    let mut sums = vec![0.0_f32; docs];
-    let mut matched = vec![0_u16; docs];
-    // The query may have no words.
-    let mut most = f32::MIN_POSITIVE;
-    let mut best = vec![0.0_f32; docs];
-    let mut touched = Vec::new();
+    let words = query_words(query, MAX_QUERY_WORDS);
+    let pool = SearchedPool {
+        segments,
+        bases,
+        docs,
+    };
+    let mut relevance = Relevance::new(docs);
+    let mut budget = SearchBudget {
+        postings: MAX_POSTINGS,
+        letters: MAX_COMPARED_LETTERS,
+    };
     for word in &words {
-        for (base, term, factor) in meant(word, segments, bases, &mut compared) {
-            let few = term.places.len().min(places);
-            places -= few;
-            for place in &term.places[..few] {
-                let fit = factor * place.weight / (TERM_SATURATION + place.weight);
-                let doc = base + place.doc as usize;
-                if best[doc] == 0.0 {
-                    touched.push(doc);
-                }
-                best[doc] = best[doc].max(fit);
-            }
-        }
-        let (with, without) = (touched.len() as f32, (docs - touched.len()) as f32);
-        let rarity = (1.0 + (without + 0.5) / (with + 0.5)).ln();
-        most += rarity;
-        for doc in touched.drain(..) {
-            sums[doc] += rarity * std::mem::take(&mut best[doc]);
-            matched[doc] = matched[doc].saturating_add(1);
-        }
+        relevance.add_word(word.weight, &pool.meanings(word, &mut budget), &mut budget);
     }
-    let meant = exact(query, segments, bases);
-    for (doc, _) in &meant {
-        matched[*doc] = matched[*doc].max(1);
-    }
-    let all = sums.iter().zip(&matched).enumerate();
-    let mut scored: Vec<(f64, usize)> = all
-        .filter(|(_, (_, matched))| **matched > 0)
-        .map(|(doc, (sum, matched))| (f64::from(*matched) + f64::from(sum / most), doc))
-        .collect();
-    for (doc, level) in meant {
-        if let Ok(place) = scored.binary_search_by_key(&doc, |(_, doc)| *doc) {
-            scored[place].0 += level * (words.len() as f64 + 1.0);
+    let name_words = |doc: usize| {
+        let place = bases.partition_point(|base| *base <= doc) - 1;
+        segments[place].1.name_words[doc - bases[place]]
+    };
+    let mut scored = relevance.scores(name_words);
+    for (doc, level) in exact(query, segments, bases) {
+        match scored.binary_search_by_key(&doc, |(_, doc)| *doc) {
+            Ok(place) => scored[place].0 += level,
+            Err(place) => scored.insert(place, (level, doc)),
         }
     }
     scored
+}
+
+/// What one search may still spend.
+struct SearchBudget {
+    postings: usize,
+    letters: usize,
+}
+
+/// The searched segments, with the index of each one's first tool.
+struct SearchedPool<'a> {
+    segments: &'a [(usize, &'a IndexSegment)],
+    bases: &'a [usize],
+    docs: usize,
+}
+
+/// One thing that a word of the query may mean: terms of the segments, each with its weight.
+struct WordMeaning<'a> {
+    terms: Vec<(usize, &'a IndexTerm, f32)>,
+    /// How rare it is among the tools.
+    rarity: f32,
+}
+
+impl<'a> SearchedPool<'a> {
+    /// The word itself and its synonyms; if the tools have none of these, longer words that start with it; otherwise
+    /// the closest words.
+    fn meanings(&self, word: &QueryWord, budget: &mut SearchBudget) -> Vec<WordMeaning<'a>> {
+        let own = self.with_stem(&word.stem, 1.0);
+        // A frequent word is as vague in its synonyms.
+        let most = own.as_ref().map_or(f32::INFINITY, |own| own.rarity);
+        let mut meanings = Vec::from_iter(own);
+        for synonym in synonyms(&word.stem) {
+            if let Some(mut meaning) = self.with_stem(synonym, SYNONYM_WEIGHT) {
+                meaning.rarity = meaning.rarity.min(most);
+                meanings.push(meaning);
+            }
+        }
+        if meanings.is_empty() {
+            meanings.extend(self.meaning(self.with_prefix(&word.text)));
+        }
+        if meanings.is_empty() {
+            meanings.extend(self.meaning(self.misspelled(&word.text, budget)));
+        }
+        meanings
+    }
+
+    fn with_stem(&self, stem: &str, weight: f32) -> Option<WordMeaning<'a>> {
+        let segments = self.segments.iter().zip(self.bases);
+        let terms = segments.filter_map(|((_, segment), base)| {
+            let term = segment.term(stem)?;
+            Some((*base, term, weight))
+        });
+        self.meaning(terms.collect())
+    }
+
+    fn meaning(&self, terms: Vec<(usize, &'a IndexTerm, f32)>) -> Option<WordMeaning<'a>> {
+        let postings = terms.iter().map(|(_, term, _)| term.postings.len());
+        let with = postings.sum::<usize>().min(self.docs);
+        let (with, without) = (with as f32, (self.docs - with) as f32);
+        let rarity = (1.0 + (without + 0.5) / (with + 0.5)).ln();
+        (!terms.is_empty()).then_some(WordMeaning { terms, rarity })
+    }
+
+    fn with_prefix(&self, prefix: &str) -> Vec<(usize, &'a IndexTerm, f32)> {
+        let mut found: Vec<(usize, &IndexTerm, f32)> = Vec::new();
+        if prefix.len() < MIN_PREFIX_LETTERS {
+            return found;
+        }
+        for ((_, segment), base) in self.segments.iter().zip(self.bases) {
+            let segment: &'a IndexSegment = segment;
+            for word in segment.words_with_prefix(prefix) {
+                let share = prefix.len() as f32 / word.text.len() as f32;
+                let weight = PREFIX_WEIGHT * (0.5 + share / 2.0);
+                found.push((*base, segment.term_of(word), weight));
+            }
+        }
+        found
+    }
+
+    /// The index terms of the words closest to a misspelled one.
+    fn misspelled(
+        &self,
+        word: &str,
+        budget: &mut SearchBudget,
+    ) -> Vec<(usize, &'a IndexTerm, f32)> {
+        // Numbers are not corrected.
+        if word.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Vec::new();
+        }
+        let mut most = match word.chars().count() {
+            0..MIN_LETTERS_FOR_ONE_TYPO => return Vec::new(),
+            MIN_LETTERS_FOR_ONE_TYPO..MIN_LETTERS_FOR_TWO_TYPOS => 1,
+            MIN_LETTERS_FOR_TWO_TYPOS..MAX_TYPO_LETTERS => 2,
+            _ => return Vec::new(),
+        };
+        let mut nearest = Vec::new();
+        let own = letters(word);
+        for ((_, segment), base) in self.segments.iter().zip(self.bases) {
+            let segment: &'a IndexSegment = segment;
+            for known in &segment.words {
+                if !may_be_misspelled(word, own, known, most) {
+                    continue;
+                }
+                let Some(rest) = budget.letters.checked_sub(word.len() * known.text.len()) else {
+                    return nearest;
+                };
+                budget.letters = rest;
+                let slips = strsim::damerau_levenshtein(word, &known.text);
+                if slips > most {
+                    continue;
+                }
+                if slips < most {
+                    nearest.clear();
+                    most = slips;
+                }
+                nearest.push((*base, segment.term_of(known), MISSPELLING_WEIGHT));
+            }
+        }
+        nearest
+    }
+}
+
+/// Whether two words may differ by at most `typos`, judged by their letters and lengths.
+fn may_be_misspelled(word: &str, letters: u32, known: &IndexWord, typos: usize) -> bool {
+    // Each typo changes the length by at most one letter (up to four bytes), and at most two letter bits.
+    let differ = (known.letters ^ letters).count_ones() as usize;
+    let bytes = if (known.letters | letters) & NON_ASCII_LETTER_BIT == 0 {
+        1
+    } else {
+        4
+    };
+    differ <= 2 * typos && known.text.len().abs_diff(word.len()) <= typos * bytes
+}
+
+/// The sums of all tools over the words of a query.
+struct Relevance {
+    sums: Vec<f32>,
+    /// The weight of the words that a tool has, and of those that its name has.
+    matched: Vec<f32>,
+    in_name: Vec<f32>,
+    /// The largest possible sum, and the weight of all words.
+    most: f32,
+    weights: f32,
+    /// Of the current word: the best match of each tool, at all and in its name, and the tools with a match.
+    best: Vec<f32>,
+    best_in_name: Vec<f32>,
+    touched: Vec<usize>,
+}
+
+impl Relevance {
+    fn new(docs: usize) -> Self {
+        let zeros = || vec![0.0; docs];
+        Self {
+            sums: zeros(),
+            matched: zeros(),
+            in_name: zeros(),
+            // The query may have no words.
+            most: f32::MIN_POSITIVE,
+            weights: f32::MIN_POSITIVE,
+            best: zeros(),
+            best_in_name: zeros(),
+            touched: Vec::new(),
+        }
+    }
+
+    fn add_word(&mut self, weight: f32, meanings: &[WordMeaning<'_>], budget: &mut SearchBudget) {
+        let rarities = meanings.iter().map(|meaning| meaning.rarity);
+        self.most += weight * rarities.fold(0.0, f32::max);
+        self.weights += weight;
+        for meaning in meanings {
+            for (base, term, factor) in &meaning.terms {
+                let few = term.postings.len().min(budget.postings);
+                budget.postings -= few;
+                for posting in &term.postings[..few] {
+                    let fit = posting.weight / (TERM_SATURATION + posting.weight);
+                    let doc = base + posting.doc as usize;
+                    if self.best[doc] == 0.0 {
+                        self.touched.push(doc);
+                    }
+                    self.best[doc] = self.best[doc].max(meaning.rarity * factor * fit);
+                    if posting.is_in_name {
+                        self.best_in_name[doc] = self.best_in_name[doc].max(*factor);
+                    }
+                }
+            }
+        }
+        for doc in self.touched.drain(..) {
+            self.sums[doc] += weight * std::mem::take(&mut self.best[doc]);
+            self.matched[doc] += weight;
+            self.in_name[doc] += weight * std::mem::take(&mut self.best_in_name[doc]);
+        }
+    }
+
+    /// The tools with a match, each with a score between 0 and 1.
+    fn scores(&self, name_words: impl Fn(usize) -> u16) -> Vec<(f64, usize)> {
+        let matched = self.matched.iter().enumerate();
+        let matched = matched.filter(|(_, matched)| **matched > 0.0);
+        matched
+            .map(|(doc, matched)| {
+                let name = (self.in_name[doc] / f32::from(name_words(doc).max(1))).min(1.0);
+                let bonus = (1.0 + NAME_COVERAGE_BONUS * name)
+                    * (1.0 + QUERY_COVERAGE_BONUS * matched / self.weights);
+                let most = (1.0 + NAME_COVERAGE_BONUS) * (1.0 + QUERY_COVERAGE_BONUS) * self.most;
+                (f64::from(self.sums[doc] * bonus / most), doc)
+            })
+            .collect()
+    }
 }
 
 /// Tools whose complete name or path is the query: literally, or ignoring case and separators.
@@ -264,76 +461,4 @@ fn exact(query: &str, segments: &[(usize, &IndexSegment)], bases: &[usize]) -> V
         }
     }
     found
-}
-
-/// The index terms that a word of the query may mean, with their weights.
-fn meant<'a>(
-    word: &'a str,
-    segments: &[(usize, &'a IndexSegment)],
-    bases: &[usize],
-    left: &mut usize,
-) -> Vec<(usize, &'a IndexTerm, f32)> {
-    let mut meant = Vec::new();
-    let is_beginning = word.len() >= MIN_PREFIX_LETTERS;
-    for ((_, segment), base) in segments.iter().zip(bases) {
-        meant.extend(segment.term(word).map(|term| (*base, term, 1.0)));
-        for term in segment.longer(word).take_while(|_| is_beginning) {
-            let share = word.len() as f32 / term.text.len() as f32;
-            meant.push((*base, term, PREFIX_WEIGHT * (0.5 + share / 2.0)));
-        }
-    }
-    if meant.is_empty() {
-        meant = misspelled(word, segments, bases, left);
-    }
-    meant
-}
-
-/// The index terms closest to a misspelled word.
-fn misspelled<'a>(
-    word: &str,
-    segments: &[(usize, &'a IndexSegment)],
-    bases: &[usize],
-    left: &mut usize,
-) -> Vec<(usize, &'a IndexTerm, f32)> {
-    // Numbers are not corrected.
-    if word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Vec::new();
-    }
-    let length = word.chars().count();
-    let mut most = match length {
-        0..MIN_LETTERS_FOR_ONE_TYPO => return Vec::new(),
-        MIN_LETTERS_FOR_ONE_TYPO..MIN_LETTERS_FOR_TWO_TYPOS => 1,
-        MIN_LETTERS_FOR_TWO_TYPOS..MAX_TYPO_LETTERS => 2,
-        _ => return Vec::new(),
-    };
-    let mut nearest = Vec::new();
-    let own = letters(word);
-    for ((_, segment), base) in segments.iter().zip(bases) {
-        for term in &segment.terms {
-            // Each typo changes the length by at most one letter (up to four bytes), and at most two letter bits.
-            let differ = (term.letters ^ own).count_ones() as usize;
-            let bytes = if (term.letters | own) & NON_ASCII_LETTER_BIT == 0 {
-                1
-            } else {
-                4
-            };
-            if differ > 2 * most || term.text.len().abs_diff(word.len()) > most * bytes {
-                continue;
-            }
-            let Some(rest) = left.checked_sub(word.len() * term.text.len()) else {
-                return nearest;
-            };
-            *left = rest;
-            let slips = strsim::damerau_levenshtein(word, &term.text);
-            if slips > most {
-                continue;
-            }
-            if slips < most {
-                nearest.clear();
-                most = slips;
-            }
-            nearest.push((*base, term, MISSPELLING_WEIGHT));
-        }
-    }
-    nearest
 }
