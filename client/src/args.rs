@@ -48,8 +48,8 @@ pub(crate) use self::{
     },
     secrets::{SecretsArgs, SecretsCommand},
     servers::{
-        LoginArgs, ProjectArgs, ProjectCommand, ServerAddArgs, ServerChangeArgs, ServersArgs,
-        ServersCommand,
+        LoginArgs, ProjectArgs, ProjectCommand, SERVER_ADD_FORMS, ServerAddArgs, ServerChangeArgs,
+        ServersArgs, ServersCommand, with_server_add_forms,
     },
     service::{ServiceArgs, ServiceCommand},
     shortcuts::ShortcutCommand,

@@ -8,6 +8,8 @@ mod completion;
 mod elicitation;
 mod exit;
 mod exposition;
+#[cfg(test)]
+mod hinted_commands;
 mod log_line;
 mod mcp;
 mod part;

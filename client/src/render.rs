@@ -22,6 +22,7 @@ mod policy;
 mod progress;
 mod projects;
 mod record;
+mod reload;
 mod run_view;
 mod runs;
 mod screen;
@@ -47,7 +48,7 @@ mod version;
 use std::{fmt::Display, io, path::Path, process::ExitCode};
 
 use clap_complete::Shell;
-use mux_proto::{Error, Explained, Forgotten, ReadPage, ReloadReport, ServerInfo, Upgraded};
+use mux_proto::{Error, Explained, Forgotten, ReadPage, ServerInfo, Upgraded};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -83,6 +84,7 @@ pub(crate) use self::{
     progress::{SpinnerGuard, SpinnerHandle},
     projects::{approved, project, projects, revoked},
     record::RunRecord,
+    reload::reloaded,
     run_view::RunView,
     runs::{cancelled, detached, runs},
     secrets::{ask_for_secret, secret_removed, secret_set, secrets},
@@ -248,33 +250,6 @@ pub(crate) fn restarted(info: &ServerInfo, json: bool) -> ExitCode {
             info.name,
             info.tools.unwrap_or_default()
         );
-    }
-    ExitCode::SUCCESS
-}
-
-pub(crate) fn reloaded(report: &ReloadReport, json: bool) -> ExitCode {
-    if json {
-        print_document(report);
-        return ExitCode::SUCCESS;
-    }
-    let parts = [
-        ("added", &report.added),
-        ("changed", &report.changed),
-        ("removed", &report.removed),
-        ("unchanged", &report.unchanged),
-    ];
-    for (what, names) in parts.into_iter().filter(|(_, names)| !names.is_empty()) {
-        let told = names.iter().map(|name| match report.reasons.get(name) {
-            Some(keys) if what == "changed" => format!("{name} ({})", keys.join(", ")),
-            _ => name.clone(),
-        });
-        println!("{what}: {}", told.collect::<Vec<_>>().join(", "));
-    }
-    if parts.iter().all(|(_, names)| names.is_empty()) {
-        println!("no server is configured");
-    }
-    for problem in &report.problems {
-        warn(problem);
     }
     ExitCode::SUCCESS
 }

@@ -8,7 +8,7 @@ use clap::{
 };
 
 use crate::{
-    args::{MuxCli, Suggestion, suggestion_for},
+    args::{MuxCli, Suggestion, suggestion_for, with_server_add_forms},
     commands, render,
 };
 
@@ -39,7 +39,8 @@ pub(crate) fn print_help_of(command: &[String]) -> ExitCode {
 }
 
 /// Answers what clap rejects. `words`: the command line without the program's name.
-fn answer(mut error: clap::Error, words: &[String]) -> ExitCode {
+fn answer(error: clap::Error, words: &[String]) -> ExitCode {
+    let mut error = with_server_add_forms(error);
     // clap has not parsed the flags of a command line that it rejects.
     let said = |flag: &str| words.iter().any(|word| word == flag);
     match error.kind() {

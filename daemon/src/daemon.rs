@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use self::config_loading::LoadState;
 pub use self::{
     config_inspection::{ConfigInspection, ConfigMistake},
-    config_loading::{LoadReport, LoadTrigger},
+    config_loading::{EarlierLoad, LoadReport, LoadTrigger},
 };
 use crate::{
     degraded::{DaemonDirs, HostCondition, HostConditions},

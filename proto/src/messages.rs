@@ -130,6 +130,7 @@ pub struct CallRequest {
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ReloadReport {
+    /// What this reload has changed: servers and sources, by name.
     pub added: Vec<String>,
     pub removed: Vec<String>,
     /// Servers whose definition changed: they restart with the next call.
@@ -139,6 +140,39 @@ pub struct ReloadReport {
     /// For each changed server, the keys that differ.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<String, Vec<String>>,
+    /// The names above that belong to sources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+    /// What this reload has changed besides servers and sources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<SectionChange>,
+    /// The last load that was not a `reload`, such as that of a file that was saved, if it has changed anything and no
+    /// `reload` has reported it yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<Box<EarlierLoad>>,
+}
+
+/// What differs in one section of the configuration.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct SectionChange {
+    /// Such as `policy`, `limits`, `agents`, `telemetry` or `secrets`.
+    pub section: String,
+    /// Names, or rules as text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// Keys, or `order` if rules have only changed places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+}
+
+/// A load that took place before.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct EarlierLoad {
+    pub age_ms: u64,
+    /// What it has changed; without unchanged servers and problems.
+    pub report: ReloadReport,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

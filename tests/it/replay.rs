@@ -130,7 +130,8 @@ fn failed_run_replays_its_error_and_differences_are_reported() {
     edited["program"]["source"] = source.into();
     fs::write(&file, edited.to_string()).unwrap();
     let told = replay(&other, &file);
-    told.fails(1, &["does not end as it was recorded"]);
+    let told = told.fails(1, &["does not end as it was recorded"]).json();
+    assert_eq!(told["verified"], false, "{told:#}");
 
     edited["program"]["source"] = "return await mux.fix.add({ a: 1, b: 9 })".into();
     fs::write(&file, edited.to_string()).unwrap();
@@ -181,13 +182,27 @@ fn failed_run_is_verified_like_any_other() {
         let recorded = record(&env, &file, code);
         assert_eq!(recorded["error"]["kind"], kind, "{recorded}");
         assert_eq!(read(&file)["outcome"]["error"]["kind"], kind);
-        let again = replay(&env, &file);
-        assert_eq!(again.json()["error"], recorded["error"]);
-        assert!(!again.stderr.contains("does not end"), "{again:?}");
+        let again = replay(&env, &file).ok().json();
+        assert_eq!(again["error"], recorded["error"]);
+        assert_eq!(
+            (&again["ok"], &again["verified"]),
+            (&json!(false), &json!(true))
+        );
+        let told = env.mux(["replay", file.to_str().unwrap(), "--verify"]).ok();
+        assert!(told.stderr.contains("the run ends as recorded"), "{told:?}");
         let mut other = read(&file);
         other["outcome"]["error"]["message"] = "otherwise".into();
         fs::write(&file, other.to_string()).unwrap();
-        let differs = env.mux(["replay", file.to_str().unwrap(), "--verify"]);
-        assert!(differs.stderr.contains("does not end as"), "{differs:?}");
+        env.mux(["replay", file.to_str().unwrap(), "--verify"])
+            .fails(
+                1,
+                &[
+                    "does not end as it was recorded: it fails with [",
+                    "and was recorded with [",
+                    "] otherwise",
+                ],
+            );
+        // Without `--verify` the exit code is that of the run.
+        env.mux(["replay", file.to_str().unwrap()]).fails(1, &[]);
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct ReplayArgs {
     /// A recording written by `mux run --record`
     pub(crate) file: PathBuf,
-    /// Exit with 1 if the outcome differs from the recorded one
+    /// Compare the outcome with the recorded one: exit with 0 if it is the same, also for a failure, otherwise with 1
     #[arg(long)]
     pub(crate) verify: bool,
     #[command(flatten)]

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{
+    Args as ClapArgs, Subcommand,
+    builder::StyledStr,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 
 use super::{AcceptArgs, LogLinesArgs, PinsArgs};
 
@@ -22,7 +26,8 @@ pub(crate) enum ServersCommand {
     Restart { server: String },
     /// Add a server to config.toml
     #[command(
-        after_help = "Secrets go into the file `env` next to it. ${NAME} is a variable, ${cmd:…} the output of a command.\n\
+        after_help = "Connects once and says what it found; the entry stays if that fails, and the exit code is 3.\n\
+        Secrets go into the file `env` next to it. ${NAME} is a variable, ${cmd:…} the output of a command.\n\
         Examples:\n  mux servers add files -- mcp-server-filesystem /home/me/notes\n  \
         mux servers add docs --url https://example.com/mcp --header 'Authorization=Bearer ${cmd:pass docs}'"
     )]
@@ -83,7 +88,7 @@ pub(crate) struct ServerAddArgs {
     /// The name in programs: mux.NAME
     pub(crate) name: String,
     /// Connect over HTTP to this address
-    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env", "cwd"], required_unless_present = "command")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env", "cwd"])]
     pub(crate) url: Option<String>,
     /// Send this header with each request; can be repeated
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = parse_pair, requires = "url")]
@@ -106,9 +111,31 @@ pub(crate) struct ServerAddArgs {
     /// Show what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Do not connect to the server after adding it
+    #[arg(long)]
+    pub(crate) no_connect: bool,
     /// The command that starts the server, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+/// The two forms of `mux servers add`, for errors.
+pub(crate) const SERVER_ADD_FORMS: &str =
+    "`mux servers add NAME -- COMMAND ARG…`, or `mux servers add NAME --url URL`";
+
+/// Adds the two forms of `mux servers add` to the error of one whose command does not follow `--`.
+pub(crate) fn with_server_add_forms(mut error: clap::Error) -> clap::Error {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let is_of_add = usage.is_some_and(|usage| usage.contains("mux servers add "));
+    let is_word = matches!(
+        error.get(ContextKind::InvalidArg),
+        Some(ContextValue::String(word)) if !word.starts_with('-')
+    );
+    if error.kind() == ErrorKind::UnknownArgument && is_of_add && is_word {
+        let tip = StyledStr::from(SERVER_ADD_FORMS);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    }
+    error
 }
 
 #[derive(Debug, ClapArgs)]
@@ -161,5 +188,35 @@ pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         // The text is not quoted in the message: it may be a secret.
         _ => Err("it must be NAME=VALUE".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::MuxCli;
+
+    #[test]
+    fn command_without_dashes_is_refused_with_both_forms() {
+        let refusal = |line: &str| {
+            let words = line.split(' ');
+            let parsed = MuxCli::try_parse_from(words);
+            with_server_add_forms(parsed.unwrap_err()).to_string()
+        };
+        for line in [
+            "mux servers add x npx -y pkg",
+            "mux servers add x --share user npx",
+        ] {
+            let told = refusal(line);
+            assert!(told.contains(SERVER_ADD_FORMS), "{told}");
+        }
+        for line in ["mux servers add x --rplace", "mux servers remove x y"] {
+            let told = refusal(line);
+            assert!(!told.contains(SERVER_ADD_FORMS), "{told}");
+        }
+        let parsed = MuxCli::try_parse_from(["mux", "servers", "add", "x", "--", "npx", "-y"]);
+        assert!(parsed.is_ok());
     }
 }

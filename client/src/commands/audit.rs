@@ -7,7 +7,7 @@ mod wanted;
 
 use std::{process::ExitCode, time::Duration};
 
-use mux_proto::{Error, Kind};
+use mux_proto::{Error, Kind, endpoint::Dirs};
 use serde_json::Value;
 
 use self::{
@@ -62,6 +62,11 @@ pub(super) async fn audit(args: &args::AuditArgs, json: bool) -> CommandResult {
             () = wait_for_ctrl_c() => return Ok(ExitCode::SUCCESS),
         }
     }
+}
+
+/// Whether muxd has written an audit log.
+pub(super) fn has_audit_log(dirs: &Dirs) -> bool {
+    !list_audit_files(&dirs.audit()).is_empty()
 }
 
 /// The entries that are in the log already.

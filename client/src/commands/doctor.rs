@@ -12,6 +12,7 @@ mod programs;
 mod servers;
 mod service;
 mod telemetry;
+mod unpinned;
 mod waiting;
 mod workers;
 mod written;
@@ -59,6 +60,7 @@ impl CheckGroup {
             verdict,
             message,
             fix,
+            detail: None,
         });
     }
 
@@ -119,6 +121,7 @@ async fn run_checks() -> Vec<DoctorCheck> {
     checks.extend(
         written::check_config_file(&dirs, known, path.as_deref().map(Path::as_os_str)).checks,
     );
+    checks.extend(unpinned::check_package_versions(&dirs, env_path).checks);
     checks.extend(asked);
     checks.extend(network::check_network(env_path).checks);
     checks.extend(agents::check_agents(&dirs).checks);

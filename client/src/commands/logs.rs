@@ -19,7 +19,7 @@ use self::{
     past::read_past_lines,
     wanted::LogFilter,
 };
-use super::{CommandResult, resolve_dirs, usage_error, wait_for_ctrl_c};
+use super::{CommandResult, audit, resolve_dirs, usage_error, wait_for_ctrl_c};
 use crate::{
     args,
     log_line::{LogLine, LogSource},
@@ -69,6 +69,11 @@ async fn show_logs(of: LogSelection<'_>, args: &args::LogLinesArgs, json: bool) 
     }
     let past = merge_logs(logs);
     render::logs(&past[past.len().saturating_sub(most)..], json);
+    if let (Some(run), false) = (&args.run, json)
+        && audit::has_audit_log(&dirs)
+    {
+        render::note(&format!("`mux audit --run {run}` lists its calls"));
+    }
     if !args.follow {
         return Ok(ExitCode::SUCCESS);
     }

@@ -14,6 +14,8 @@ use serde_json::Value;
 
 /// How every recording begins.
 const RECORDING_PREFIX: &str = "{\"muxd_recording\":";
+/// How much of a value that differs from the recorded one is shown.
+const MAX_EXCERPT_CHARS: usize = 60;
 
 /// Checks whether a recording can be written to `file`. The error is message and hint.
 pub(super) fn prepare_recording(file: &Path) -> Result<(), (String, String)> {
@@ -75,31 +77,107 @@ pub(super) async fn save_recording(
     Ok(handle.bytes)
 }
 
-/// Whether a run ended as recorded: with the same result, or an error of the same kind and message.
-pub(super) async fn is_same_outcome(
+/// How a run ended otherwise than recorded. `None` if it has the same result, or an error of the same kind and message.
+pub(super) async fn outcome_difference(
     session: &Session,
     recorded: &Value,
     outcome: &Outcome,
-) -> bool {
-    let same = |value: Value| {
-        let recorded = recorded.get("result").cloned();
-        recorded.map(strip_durations) == Some(strip_durations(value))
-    };
+) -> Option<String> {
     match outcome {
-        Outcome::Result(value) => same(value.to_value()),
-        Outcome::Error(error) => {
-            let recorded = &recorded["error"];
-            recorded["kind"] == serde_json::json!(error.kind)
-                && recorded["message"] == error.message.as_str()
-        }
+        Outcome::Result(value) => result_difference(recorded, value.to_value()),
+        Outcome::Error(error) => error_difference(recorded, error),
         Outcome::Stored(handle) => {
             let text = ValuePages::new(session, &handle.handle, 0, None)
                 .read_to_end_of_value()
                 .await;
-            let value = text.ok().and_then(|text| serde_json::from_str(&text).ok());
-            value.is_some_and(same)
+            match text.map(|text| serde_json::from_str(&text)) {
+                Ok(Ok(value)) => result_difference(recorded, value),
+                Ok(Err(error)) => Some(format!("its result cannot be read: {error}")),
+                Err(error) => Some(format!("its result cannot be read: {}", error.message)),
+            }
         }
     }
+}
+
+fn result_difference(recorded: &Value, value: Value) -> Option<String> {
+    match recorded.get("result") {
+        Some(result) => {
+            let [old, new] = [result.clone(), value].map(strip_durations);
+            value_difference("result", &old, &new)
+        }
+        None => Some(format!(
+            "it returns a value, and was recorded with the error {}",
+            recorded_error(recorded)
+        )),
+    }
+}
+
+fn error_difference(recorded: &Value, error: &Error) -> Option<String> {
+    let now = error_text(error.kind.as_str(), &error.message);
+    if recorded.get("error").is_none() {
+        return Some(format!(
+            "it fails with {now}, and was recorded with a result"
+        ));
+    }
+    let before = recorded_error(recorded);
+    (before != now).then(|| format!("it fails with {now}, and was recorded with {before}"))
+}
+
+fn recorded_error(recorded: &Value) -> String {
+    let text = |key: &str| recorded["error"][key].as_str().unwrap_or_default();
+    error_text(text("kind"), text("message"))
+}
+
+fn error_text(kind: &str, message: &str) -> String {
+    format!("[{kind}] {message}")
+}
+
+/// The first place at which two values differ, with both values.
+fn value_difference(path: &str, old: &Value, new: &Value) -> Option<String> {
+    match (old, new) {
+        (Value::Object(before), Value::Object(after)) => {
+            let added = after.keys().filter(|key| !before.contains_key(*key));
+            let mut keys = before.keys().chain(added);
+            keys.find_map(|key| {
+                let path = format!("{path}.{key}");
+                match (before.get(key), after.get(key)) {
+                    (Some(old), Some(new)) => value_difference(&path, old, new),
+                    (Some(old), None) => {
+                        Some(format!("{path} was {} and is missing", excerpt(old)))
+                    }
+                    (None, new) => {
+                        let new = new.unwrap_or(&Value::Null);
+                        Some(format!("{path} was missing and is {}", excerpt(new)))
+                    }
+                }
+            })
+        }
+        (Value::Array(before), Value::Array(after)) => {
+            let pairs = before.iter().zip(after).enumerate();
+            let differing = pairs.filter(|(_, (old, new))| old != new);
+            let mut differences = differing
+                .map(|(index, (old, new))| value_difference(&format!("{path}[{index}]"), old, new));
+            let lengths = || {
+                let (old, new) = (before.len(), after.len());
+                (old != new).then(|| format!("{path} had {old} items and has {new}"))
+            };
+            differences.next().flatten().or_else(lengths)
+        }
+        (old, new) => (old != new).then(|| {
+            let (old, new) = (excerpt(old), excerpt(new));
+            format!("{path} was {old} and is {new}")
+        }),
+    }
+}
+
+/// The beginning of a value as JSON.
+fn excerpt(value: &Value) -> String {
+    let text = value.to_string();
+    let mut short: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// Removes the durations in the summary of a program of steps.
@@ -114,6 +192,8 @@ fn strip_durations(mut value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -129,5 +209,59 @@ mod tests {
         assert_eq!(hint, "name a new file");
         let (message, _) = prepare_recording(&folder.path().join("none/run.muxrec")).unwrap_err();
         assert!(message.contains("no directory"), "{message}");
+    }
+    #[test]
+    fn difference_names_the_first_place_with_both_values() {
+        let recorded =
+            json!({ "result": { "sums": [1, 2], "name": "x", "steps": [{ "took_ms": 3 }] } });
+        let difference = |result| result_difference(&recorded, result);
+        let of =
+            |sums, name: &str| json!({ "sums": sums, "name": name, "steps": [{ "took_ms": 9 }] });
+        assert_eq!(difference(of(json!([1, 2]), "x")), None);
+        for (result, told) in [
+            (of(json!([1, 3]), "x"), "result.sums[1] was 2 and is 3"),
+            (of(json!([1]), "x"), "result.sums had 2 items and has 1"),
+            (of(json!([1, 2]), "y"), "result.name was \"x\" and is \"y\""),
+            (
+                json!({ "name": "x" }),
+                "result.sums was [1,2] and is missing",
+            ),
+            (json!(null), "and is null"),
+        ] {
+            let difference = difference(result).unwrap();
+            assert!(difference.ends_with(told), "{difference}");
+        }
+        assert!(excerpt(&json!("x".repeat(500))).chars().count() <= MAX_EXCERPT_CHARS + 1);
+    }
+
+    #[test]
+    fn errors_are_the_same_by_kind_and_message() {
+        let failed = json!({ "error": { "kind": "tool", "message": "no", "line": 3 } });
+        let error = |kind, message: &str| Error::new(kind, message);
+        assert_eq!(error_difference(&failed, &error(Kind::Tool, "no")), None);
+        for (recorded, error, told) in [
+            (
+                &failed,
+                error(Kind::Tool, "yes"),
+                "it fails with [tool] yes, and was recorded with [tool] no",
+            ),
+            (
+                &failed,
+                error(Kind::Runtime, "no"),
+                "it fails with [runtime] no, and was recorded with [tool] no",
+            ),
+            (
+                &json!({ "result": 1 }),
+                error(Kind::Tool, "no"),
+                "it fails with [tool] no, and was recorded with a result",
+            ),
+        ] {
+            assert_eq!(error_difference(recorded, &error).as_deref(), Some(told));
+        }
+        let told = result_difference(&failed, json!(1)).unwrap();
+        assert_eq!(
+            told,
+            "it returns a value, and was recorded with the error [tool] no"
+        );
     }
 }

@@ -168,24 +168,29 @@ pub(super) async fn finish_run(
         let written = recording::save_recording(session, file, view.recording()).await;
         view.recorded(file, written);
     }
-    if let Some(expected) = &at_end.expected
-        && !recording::is_same_outcome(session, expected, &outcome).await
-    {
-        view.differs();
+    let mut is_verified = false;
+    if let Some(expected) = &at_end.expected {
+        let difference = recording::outcome_difference(session, expected, &outcome).await;
+        is_verified = difference.is_none();
+        view.verified(difference);
     }
-    match view.ended(outcome) {
-        RunOutcome::Result(value) => Ok(view.result(value)),
-        RunOutcome::Error(error) => Ok(view.failed(&error)),
-        RunOutcome::Stored(handle) if json => Ok(view.stored(&handle)),
+    let code = match view.ended(outcome) {
+        RunOutcome::Result(value) => view.result(value),
+        RunOutcome::Error(error) => view.failed(&error),
+        RunOutcome::Stored(handle) if json => view.stored(&handle),
         RunOutcome::Stored(handle) => {
             let failure = view.finish_before_stored();
             let code = stored::print_stored_value(session, &handle).await?;
             match failure {
-                Some(error) => Err(error.into()),
-                None => Ok(code),
+                Some(error) => return Err(error.into()),
+                None => code,
             }
         }
+    };
+    if is_verified && !json {
+        render::note("the run ends as recorded");
     }
+    Ok(code)
 }
 
 pub(super) async fn check_source(args: args::SourceArgs, json: bool) -> CommandResult {

@@ -5,18 +5,22 @@
 
 mod entry;
 
+use mux_client::within_seconds;
+use mux_proto::{Error, Kind, ServerInfo, transport};
 use serde_json::json;
 
 pub(super) use self::entry::{absolute_program, current_dir};
 use self::entry::{build_server_entry, parse_definition};
 use super::{
-    CommandResult,
+    CommandFailure, CommandResult, connect_or_start,
     edit::{ConfigFiles, edit_verb},
     import::{SERVER_IDENTITY_KEYS, config_failure, overwrite_entry, withhold_secrets},
+    show::SERVER_START_TIMEOUT,
+    usage_error,
 };
 use crate::{
     args,
-    render::{self, ServerEdit},
+    render::{self, ServerEdit, SpinnerGuard},
 };
 
 const SERVERS_SECTION: &[&str] = &["servers"];
@@ -24,6 +28,10 @@ const SERVERS_SECTION: &[&str] = &["servers"];
 const REPLACED_KEYS: &[&str] = &["transport", "socket", "oauth"];
 
 pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> CommandResult {
+    if args.command.is_empty() && args.url.is_none() {
+        let message = "a server needs a command or a URL";
+        return usage_error(message, args::SERVER_ADD_FORMS, json);
+    }
     let mut files = ConfigFiles::read(SERVERS_SECTION)?;
     let replaced = files.entry_to_replace(&args.name, args.replace)?;
     let name = replaced.clone().unwrap_or_else(|| args.name.clone());
@@ -56,8 +64,38 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
     files.set_secrets(&secrets)?;
     let mut edit = ServerEdit::new(&name, edit_verb(replaced.is_some()), args.dry_run);
     edit.secrets = secrets.into_iter().map(|secret| secret.variable).collect();
-    let edit = files.write_and_refresh(edit, replaced.is_some()).await?;
+    let connects = !args.no_connect && !args.dry_run && !files.is_disabled(&name);
+    let mut edit = files.write_and_refresh(edit, replaced.is_some()).await?;
+    if connects && edit.changed && edit.not_reloaded.is_none() {
+        edit.connected = Some(connect_once(&name, json).await);
+    }
     Ok(render::server_edit(&edit, json))
+}
+
+/// Opens a session of the server and waits until it is ready, as `mux servers restart` does.
+async fn connect_once(server: &str, json: bool) -> Result<ServerInfo, Error> {
+    let waiting = SpinnerGuard::begin(&format!("connecting to {server}"), json);
+    let connected = open_session(server).await;
+    waiting.end();
+    connected.map_err(|failure| failure.error)
+}
+
+async fn open_session(server: &str) -> Result<ServerInfo, CommandFailure> {
+    let session = connect_or_start().await?;
+    let within = transport::within(SERVER_START_TIMEOUT);
+    let opened = session.client.restart_server(within, server.to_owned());
+    let mut error = match opened.await? {
+        Ok(info) => return Ok(info),
+        Err(error) => error,
+    };
+    if error.kind != Kind::AuthRequired {
+        // The reason of its state does not repeat the server's name.
+        let servers = session.client.servers(within_seconds(10)).await??;
+        let info = servers.into_iter().find(|info| info.name == server);
+        let reason = info.and_then(|info| info.reason).unwrap_or(error.message);
+        error.message = format!("`{server}` is added, but it does not start: {reason}");
+    }
+    Err(error.into())
 }
 
 pub(super) async fn remove_server(args: &args::ServerChangeArgs, json: bool) -> CommandResult {

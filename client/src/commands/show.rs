@@ -49,8 +49,8 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
         let no_servers = is_empty && server_names(&session).await?.is_empty();
         return Ok(render::tools(&list, no_servers, json));
     }
-    let words = args.query.clone();
-    let is_name = args.server.is_none() && args.cursor.is_none();
+    let (words, asked) = (args.query.clone(), args.server.clone());
+    let is_name = asked.is_none() && args.cursor.is_none();
     let next = search_tools(&session, &mut list, query, args).await?;
     completion::remember_found(&resolve_dirs()?, &list.tools);
     if let [word] = words.as_slice()
@@ -71,7 +71,8 @@ pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
             &types.await?.map_err(CommandFailure::from)?,
         ));
     }
-    Ok(render::search_results(&list, next.as_deref(), json))
+    let (next, asked) = (next.as_deref(), asked.as_deref());
+    Ok(render::search_results(&list, next, asked, json))
 }
 
 /// Puts the matching tools into the list, the best first. Returns the cursor of the next page.

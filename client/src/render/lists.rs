@@ -54,8 +54,13 @@ pub(crate) fn tools(list: &ToolList, no_servers: bool, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the results of a search, the best first.
-pub(crate) fn search_results(list: &ToolList, next: Option<&str>, json: bool) -> ExitCode {
+/// Prints the results of a search, the best first. `asked` is the server whose tools were searched, if not all were.
+pub(crate) fn search_results(
+    list: &ToolList,
+    next: Option<&str>,
+    asked: Option<&str>,
+    json: bool,
+) -> ExitCode {
     if json {
         let mut list = serde_json::to_value(list).unwrap_or_default();
         if let Some(next) = next {
@@ -76,8 +81,30 @@ pub(crate) fn search_results(list: &ToolList, next: Option<&str>, json: bool) ->
         None if list.total == 0 => eprintln!("no tool matches"),
         None => {}
     }
-    print_list_remarks(list);
+    print_list_remarks(&remarks_on_results(list, asked));
+    if list.total == 0 && asked.is_none() && !list.missing.is_empty() {
+        let missing: Vec<&str> = list.missing.iter().map(|it| it.server.as_str()).collect();
+        note(&format!(
+            "not searched: {}; `mux servers` says why",
+            missing.join(", ")
+        ));
+    }
     ExitCode::SUCCESS
+}
+
+/// The remarks of a list that concern the servers of its tools, or the one that was asked for.
+fn remarks_on_results(list: &ToolList, asked: Option<&str>) -> ToolList {
+    let concerns =
+        |server: &str| asked == Some(server) || list.tools.iter().any(|tool| tool.server == server);
+    let names_one = |text: &String| {
+        let mut words = text.split(|c: char| !(c.is_alphanumeric() || "-_".contains(c)));
+        words.any(concerns)
+    };
+    let mut remarks = list.clone();
+    remarks.missing.retain(|missing| concerns(&missing.server));
+    remarks.warnings.retain(names_one);
+    remarks.remembered.retain(|server| concerns(server));
+    remarks
 }
 
 fn print_tool(tool: &ToolInfo, pad: &str) {

@@ -30,6 +30,8 @@ pub(crate) struct RunRecord {
     of_steps: bool,
     /// The files that the parts were written to, with `--save-parts`.
     pub(super) files: Option<Vec<Value>>,
+    /// How the outcome of a replay differs from the recorded one, with `--verify`.
+    pub(super) verification: Option<Result<(), String>>,
 }
 
 impl RunRecord {
@@ -105,6 +107,11 @@ impl RunRecord {
         document.extend(outcome_fields(outcome));
         if let Some(error) = error {
             document.insert("error".into(), json!(error));
+        }
+        if let Some(verification) = &self.verification {
+            document.insert("verified".into(), verification.is_ok().into());
+            let difference = verification.as_ref().err();
+            document.extend(difference.map(|text| ("difference".to_owned(), json!(text))));
         }
         document.extend(self.event_fields());
         document.into()

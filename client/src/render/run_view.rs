@@ -264,11 +264,22 @@ impl RunView {
         }
     }
 
-    /// The replay's outcome differs from the recorded one.
-    pub(crate) fn differs(&mut self) {
-        let error = Error::new(Kind::Runtime, "the run does not end as it was recorded");
-        let hint = "the recording has it under `outcome`";
-        self.failure.get_or_insert(error.hint(hint));
+    /// The replay's outcome was compared with the recorded one.
+    pub(crate) fn verified(&mut self, difference: Option<String>) {
+        if let Some(difference) = &difference {
+            let message = format!("the run does not end as it was recorded: {difference}");
+            let error = Error::new(Kind::Runtime, message);
+            let hint = "the recording has it under `outcome`";
+            self.failure.get_or_insert(error.hint(hint));
+        }
+        self.record.verification = Some(difference.map_or(Ok(()), Err));
+    }
+
+    /// The exit code of a run whose outcome was compared with a recorded one: the kind of its error does not count.
+    fn verification_code(&self) -> Option<ExitCode> {
+        let verification = self.record.verification.as_ref()?;
+        let is_good = verification.is_ok() && self.failure.is_none();
+        Some(ExitCode::from(u8::from(!is_good)))
     }
 
     pub(crate) fn result(self, value: JsonText) -> ExitCode {
@@ -297,13 +308,14 @@ impl RunView {
         }
         let before = came_before::describe_prior_calls(&self.record.ended, error);
         let listing = self.listing.take();
+        let code = self.verification_code();
         let failure = self.finish_lines();
         print_error(error, listing.as_ref());
         if let Some(words) = before {
             eprintln!("  {} {words}", paint(DIM, "before that,"));
         }
         print_late_failure(failure);
-        ExitCode::from(exit::exit_code_of(&error.kind))
+        code.unwrap_or_else(|| ExitCode::from(exit::exit_code_of(&error.kind)))
     }
 
     /// The user pressed Ctrl-C; `what` says what happened to the run.
@@ -318,13 +330,14 @@ impl RunView {
     }
 
     fn finish_json(self, outcome: &Outcome) -> ExitCode {
+        let code = self.verification_code();
         self.waiting.end();
         let kind = match (outcome, &self.failure) {
             (Outcome::Error(error), _) | (_, Some(error)) => Some(error.kind.clone()),
             _ => None,
         };
         print_document(&self.record.document(outcome, self.failure.as_ref()));
-        ExitCode::from(kind.map_or(0, |kind| exit::exit_code_of(&kind)))
+        code.unwrap_or_else(|| ExitCode::from(kind.map_or(0, |kind| exit::exit_code_of(&kind))))
     }
 
     /// Prints the last lines of the run, which are not part of the result.

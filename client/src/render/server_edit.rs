@@ -3,10 +3,13 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::println;
-use mux_proto::{Error, ServerInfo, ServerState, SourceNote};
+use mux_proto::{Error, Kind, ServerInfo, ServerState, SourceNote};
 use serde_json::json;
 
-use super::{amounts, display_path, note, print_document, style::escape_text, warn};
+use super::{
+    amounts, display_path, failure::print_error, note, print_document, style::escape_text, warn,
+};
+use crate::exit;
 
 /// An edit of config.toml.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct ServerEdit {
     /// The server as the running daemon sees it after the reload; the inner `None` if the daemon does not list it.
     pub(crate) verdict: Option<Option<ServerInfo>>,
     pub(crate) not_reloaded: Option<String>,
+    /// The added server once it was connected to, or why that failed.
+    pub(crate) connected: Option<Result<ServerInfo, Error>>,
     /// The functions of an added source, or why they are unknown.
     pub(crate) offered: Option<Result<OfferedFunctions, Error>>,
 }
@@ -57,6 +62,7 @@ impl ServerEdit {
             backup: None,
             verdict: None,
             not_reloaded: None,
+            connected: None,
             offered: None,
         }
     }
@@ -74,12 +80,23 @@ impl ServerEdit {
         let broken = info.state == ServerState::Broken;
         info.reason.as_deref().filter(|_| broken)
     }
+
+    /// Why the server that was added does not start. One that requires a login works.
+    fn failure(&self) -> Option<&Error> {
+        let failure = self.connected.as_ref()?.as_ref().err();
+        failure.filter(|error| error.kind != Kind::AuthRequired)
+    }
+
+    fn code(&self) -> ExitCode {
+        let code = self.failure().map(|error| exit::exit_code_of(&error.kind));
+        code.map_or(ExitCode::SUCCESS, ExitCode::from)
+    }
 }
 
 pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     if json {
         let mut told = json!({
-            "ok": true,
+            "ok": edit.failure().is_none(),
             edit.kind: edit.server,
             "change": edit.change,
             "changed": edit.changed,
@@ -101,8 +118,13 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
             Some(Err(error)) => told["problem"] = error.message.as_str().into(),
             None => {}
         }
+        match &edit.connected {
+            Some(Ok(info)) => told["connected"] = json!(info),
+            Some(Err(error)) => told["error"] = json!(error),
+            None => {}
+        }
         print_document(&told);
-        return ExitCode::SUCCESS;
+        return edit.code();
     }
     let (server, config) = (&edit.server, display_path(&edit.config));
     if !edit.changed {
@@ -122,6 +144,10 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     println!("{server} is {} in {config}", edit.change);
     if let Some(backup) = &edit.backup {
         println!("backup: {}", display_path(backup));
+    }
+    if let Some(connected) = &edit.connected {
+        print_connection(server, connected);
+        return edit.code();
     }
     match (&edit.verdict, &edit.not_reloaded, edit.problem()) {
         (_, Some(problem), _) => warn(format!("{problem}; run `mux reload`")),
@@ -143,6 +169,26 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         Some(Err(_)) | None => {}
     }
     ExitCode::SUCCESS
+}
+
+/// Prints what was found at the server, or what is wrong.
+fn print_connection(server: &str, connected: &Result<ServerInfo, Error>) {
+    match connected {
+        Ok(info) => {
+            let tools = amounts::count_text(info.tools.unwrap_or_default(), "tool");
+            let took = info.start_ms.unwrap_or_default();
+            println!(
+                "connected: {tools} in {}",
+                amounts::duration_text(took as f64)
+            );
+        }
+        Err(error) if error.kind == Kind::AuthRequired => {
+            note(&format!(
+                "{server} requires a login: `mux servers login {server}`"
+            ));
+        }
+        Err(error) => print_error(error, None),
+    }
 }
 
 /// Prints the number of functions, a few of them, and the notes.

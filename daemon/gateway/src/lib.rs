@@ -54,7 +54,7 @@ use parking_lot::RwLock;
 
 use mux_wire::{CallTarget, Fault, FaultKind};
 use serde_json::Value;
-use tracing::{debug, info_span};
+use tracing::{debug, info, info_span};
 
 use self::{
     arguments::ArgumentReaders,
@@ -357,7 +357,10 @@ impl Gateway {
             },
             Err(fault) => Err(fault),
         };
-        span.in_scope(|| debug!(?took, ok = outcome.is_ok(), "call ended"));
+        span.in_scope(|| match &outcome {
+            Ok(_) => debug!(?took, "call ended"),
+            Err(fault) => info!(?took, kind = %fault.kind, "call failed"),
+        });
         observer.call_ended(number, &path, took, outcome.as_ref().map(String::len));
         outcome
     }

@@ -32,7 +32,13 @@ pub enum KeeperError {
 /// One program cannot be started. Only the `Keeper` variant affects later programs.
 #[derive(Debug, Error)]
 pub enum SpawnError {
-    #[error("find the program {}: {reason}", program.display())]
+    /// `searched` are the directories of `PATH`, each once.
+    #[error("`{}` is not in PATH{}", program.display(), if searched.is_empty() { ", which is empty" } else { "" })]
+    NotInPath {
+        program: PathBuf,
+        searched: Vec<PathBuf>,
+    },
+    #[error("{}: {reason}", program.display())]
     NotFound { program: PathBuf, reason: String },
     #[error("execute {}: it is not an executable file", program.display())]
     NotExecutable { program: PathBuf },

@@ -28,9 +28,10 @@ pub(super) fn resolve(
     cwd: &Path,
     look: impl Fn(&Path) -> ProgramKind,
 ) -> Result<PathBuf, SpawnError> {
-    let candidates = match is_bare(program) {
-        true => in_path(program, env, cwd),
-        false => vec![cwd.join(program)],
+    let searched = is_bare(program).then(|| path_directories(env, cwd));
+    let candidates = match &searched {
+        Some(directories) => directories.iter().map(|dir| dir.join(program)).collect(),
+        None => vec![cwd.join(program)],
     };
     // Like a shell: a file that is not executable is skipped, and reported only if no other is found.
     let mut refused = None;
@@ -41,11 +42,16 @@ pub(super) fn resolve(
             ProgramKind::Nothing => {}
         }
     }
-    Err(match refused {
-        Some(program) => SpawnError::NotExecutable { program },
-        None => SpawnError::NotFound {
-            program: program.to_owned(),
-            reason: looked_in(&candidates),
+    let missing = || program.to_owned();
+    Err(match (refused, searched) {
+        (Some(program), _) => SpawnError::NotExecutable { program },
+        (None, Some(searched)) => SpawnError::NotInPath {
+            program: missing(),
+            searched,
+        },
+        (None, None) => SpawnError::NotFound {
+            program: cwd.join(program),
+            reason: "there is no such file".to_owned(),
         },
     })
 }
@@ -66,25 +72,19 @@ fn is_bare(program: &Path) -> bool {
     !program.as_os_str().as_encoded_bytes().contains(&b'/')
 }
 
-fn in_path(program: &Path, env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
+/// The directories of `PATH`, each once, in the order of the search.
+fn path_directories(env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
     // The last one counts, as in the environment that is built from these pairs.
     let path = env.iter().rev().find(|(name, _)| name == "PATH");
     let path: &OsStr = path.map_or(OsStr::new(""), |(_, value)| value);
-    std::env::split_paths(path)
-        .filter(|directory| !directory.as_os_str().is_empty())
-        .map(|directory| cwd.join(directory).join(program))
-        .collect()
-}
-
-fn looked_in(candidates: &[PathBuf]) -> String {
-    if candidates.is_empty() {
-        return "its environment has no PATH".to_owned();
+    let mut directories = Vec::new();
+    for directory in std::env::split_paths(path) {
+        let absolute = cwd.join(&directory);
+        if !directory.as_os_str().is_empty() && !directories.contains(&absolute) {
+            directories.push(absolute);
+        }
     }
-    let paths: Vec<_> = candidates
-        .iter()
-        .map(|path| path.to_string_lossy())
-        .collect();
-    format!("tried {}", paths.join(", "))
+    directories
 }
 
 #[cfg(test)]
@@ -104,6 +104,9 @@ mod tests {
         };
         match resolve(program.as_ref(), &env, "/srv".as_ref(), files) {
             Ok(path) => path.display().to_string(),
+            Err(SpawnError::NotInPath { searched, .. }) if !searched.is_empty() => {
+                format!("searched {searched:?}")
+            }
             Err(error) => error.to_string(),
         }
     }
@@ -112,10 +115,10 @@ mod tests {
     fn bare_name_is_searched_only_in_the_given_path() {
         assert_eq!(check("sh", Some("/usr/bin:/bin")), "/bin/sh");
         assert_eq!(
-            check("sh", Some("/usr/bin:/opt")),
-            "find the program sh: tried /usr/bin/sh, /opt/sh"
+            check("sh", Some("/usr/bin::/opt:own:/usr/bin")),
+            r#"searched ["/usr/bin", "/opt", "/srv/own"]"#
         );
-        let no_path = "find the program sh: its environment has no PATH";
+        let no_path = "`sh` is not in PATH, which is empty";
         assert_eq!(check("sh", None), no_path);
         assert_eq!(check("sh", Some("")), no_path);
     }
@@ -126,7 +129,7 @@ mod tests {
         assert_eq!(check("./tool", Some("/bin")), "/srv/./tool");
         assert_eq!(
             check("sub/tool", None),
-            "find the program sub/tool: tried /srv/sub/tool"
+            "/srv/sub/tool: there is no such file"
         );
     }
 

@@ -147,7 +147,8 @@ impl PolicySet {
         }
     }
 
-    fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Rule>> {
+    /// The rules of all lists.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &Arc<Rule>> {
         let lists = std::iter::once(&self.everybody).chain(self.agents.values());
         lists.flat_map(|policy| &policy.rules)
     }

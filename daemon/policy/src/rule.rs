@@ -191,6 +191,15 @@ impl Rule {
         self.written.path_globs()
     }
 
+    /// The action, the globs and the conditions on one line.
+    pub fn summary(&self) -> String {
+        let conditions = self.conditions().join(", ");
+        let (action, globs) = (self.action.word(), self.matches().join(" "));
+        format!("{action} {globs} {conditions}")
+            .trim_end()
+            .to_owned()
+    }
+
     /// The globs of paths as one text, for errors.
     pub fn text(&self) -> String {
         self.matches().join("\", \"")

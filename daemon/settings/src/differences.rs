@@ -2,41 +2,191 @@
 //!
 //! Invariant: only keys are named, never values, which may be secrets.
 
-use std::collections::BTreeMap;
-
-use super::{
-    ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings, SourceDefinition,
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
 };
 
-/// The changes of servers from one configuration to another.
+use mux_policy::PolicySet;
+
+use super::{
+    ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings, SettingOrigin,
+    SettingRow, Settings, SourceDefinition,
+};
+
+/// A configuration in force, with the servers of approved projects.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedConfig {
+    pub servers: BTreeMap<String, ServerSettings>,
+    /// `None` before the first configuration was read.
+    pub settings: Option<Arc<Settings>>,
+    /// The named secrets that entries refer to.
+    pub secrets: BTreeSet<String>,
+}
+
+/// The changes from one configuration to another.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ConfigChanges {
+    /// Servers and sources.
     pub added: Vec<String>,
     pub removed: Vec<String>,
     /// Changed servers, each with the keys that differ.
     pub changed: BTreeMap<String, Vec<String>>,
     pub unchanged: Vec<String>,
+    /// The names above that belong to sources.
+    pub sources: BTreeSet<String>,
+    /// Everything else, by section.
+    pub sections: Vec<SectionChange>,
+}
+
+/// What differs in one section: keys, names, or rules.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SectionChange {
+    pub section: String,
+    pub added: Vec<String>,
+    pub removed: Vec<String>,
+    pub changed: Vec<String>,
 }
 
 impl ConfigChanges {
-    pub fn between(
-        old: &BTreeMap<String, ServerSettings>,
-        new: &BTreeMap<String, ServerSettings>,
-    ) -> Self {
+    pub fn between(old: &LoadedConfig, new: &LoadedConfig) -> Self {
+        let (before, after) = (&old.servers, &new.servers);
         let mut found = Self {
-            removed: servers_missing_in(old, new),
-            added: servers_missing_in(new, old),
+            removed: servers_missing_in(before, after),
+            added: servers_missing_in(after, before),
             ..Self::default()
         };
-        for (name, new) in new {
-            match old.get(name) {
-                Some(old) if old == new => found.unchanged.push(name.clone()),
-                Some(old) => drop(found.changed.insert(name.clone(), changed_keys(old, new))),
+        for (name, server) in after {
+            match before.get(name) {
+                Some(old) if old == server => found.unchanged.push(name.clone()),
+                Some(old) => drop(
+                    found
+                        .changed
+                        .insert(name.clone(), changed_keys(old, server)),
+                ),
                 None => {}
             }
         }
+        let known = [old, new].map(|config| config.settings.as_deref());
+        let sources = known.iter().flatten().flat_map(|known| &known.sources);
+        found.sources = sources.cloned().collect();
+        let mut sections = Vec::new();
+        if let [Some(old), Some(new)] = known {
+            sections.push(rule_changes(old, new));
+            sections.extend(setting_changes(old, new));
+            sections.push(agent_changes(old, new));
+        }
+        sections.push(SectionChange::of_names(
+            "secrets",
+            &old.secrets,
+            &new.secrets,
+        ));
+        sections.retain(|section| !section.is_empty());
+        found.sections = sections;
         found
     }
+
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty()
+            && self.removed.is_empty()
+            && self.changed.is_empty()
+            && self.sections.is_empty()
+    }
+}
+
+impl SectionChange {
+    fn new(section: &str) -> Self {
+        Self {
+            section: section.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    fn of_names(section: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Self {
+        Self {
+            added: new.difference(old).cloned().collect(),
+            removed: old.difference(new).cloned().collect(),
+            ..Self::new(section)
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+}
+
+/// A rule that was edited counts as removed and added. Rules that only changed places count as a changed `order`.
+fn rule_changes(old: &Settings, new: &Settings) -> SectionChange {
+    let (old, new) = (&old.policy, &new.policy);
+    let mut found = SectionChange {
+        added: rules_missing_in(old, new),
+        removed: rules_missing_in(new, old),
+        ..SectionChange::new("policy")
+    };
+    if found.is_empty() && old != new {
+        found.changed.push("order".into());
+    }
+    found
+}
+
+fn rules_missing_in(these: &PolicySet, of_those: &PolicySet) -> Vec<String> {
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for rule in these.all() {
+        *known.entry(rule.identity()).or_default() += 1;
+    }
+    let missing = of_those.all().filter(|rule| {
+        let count = known.get_mut(&rule.identity()).filter(|count| **count > 0);
+        count.map(|count| *count -= 1).is_none()
+    });
+    missing.map(|rule| rule.summary()).collect()
+}
+
+/// The settings that differ for agents without an entry, by section.
+fn setting_changes(old: &Settings, new: &Settings) -> Vec<SectionChange> {
+    let mut keys = differing_rows(&old.report(None), &new.report(None));
+    if old.telemetry != new.telemetry && !keys.iter().any(|key| key.starts_with("telemetry.")) {
+        // Headers and attributes are not in the report.
+        keys.push("telemetry".into());
+    }
+    let mut sections: BTreeMap<&str, SectionChange> = BTreeMap::new();
+    // Rules are compared one by one.
+    for key in keys.iter().filter(|key| *key != "policy") {
+        let (section, name) = key.split_once('.').unwrap_or((key, key));
+        let change = sections.entry(section);
+        let change = change.or_insert_with(|| SectionChange::new(section));
+        change.changed.push(name.to_owned());
+    }
+    sections.into_values().collect()
+}
+
+/// The agents that have gained or lost an entry, and the keys in which the others differ: `NAME.KEY`.
+fn agent_changes(old: &Settings, new: &Settings) -> SectionChange {
+    let mut found = SectionChange::of_names("agents", &old.agent_names, &new.agent_names);
+    for name in old.agent_names.intersection(&new.agent_names) {
+        let own = |settings: &Settings| {
+            let mut rows = settings.report(Some(name));
+            rows.retain(|row| row.whence == SettingOrigin::Agent && row.name != "policy");
+            rows
+        };
+        let keys = differing_rows(&own(old), &own(new)).into_iter();
+        found
+            .changed
+            .extend(keys.map(|key| format!("{name}.{key}")));
+    }
+    found
+}
+
+/// The names of settings whose values differ, or that one side lacks.
+fn differing_rows(old: &[SettingRow], new: &[SettingRow]) -> Vec<String> {
+    let value = |rows: &[SettingRow], name: &str| {
+        let row = rows.iter().find(|row| row.name == name);
+        row.map(|row| row.value.clone())
+    };
+    let gone = old.iter().filter(|row| value(new, &row.name).is_none());
+    let mut all: Vec<&SettingRow> = new.iter().chain(gone).collect();
+    all.retain(|row| value(old, &row.name) != value(new, &row.name));
+    all.into_iter().map(|row| row.name.clone()).collect()
 }
 
 fn servers_missing_in(
@@ -161,21 +311,27 @@ mod tests {
     use crate::Settings;
     use mux_config::{Config, environment::Environment};
 
-    fn servers(text: &str, secret: &str) -> BTreeMap<String, ServerSettings> {
+    fn loaded(text: &str, secret: &str) -> LoadedConfig {
         let config = Config::parse(text, "c").unwrap();
+        let secrets = config.secrets().into_keys().collect();
         let environment = Environment::of([("SECRET".into(), secret.into())]);
-        Settings::resolve(config, &environment, Path::new("/home/me")).servers
+        let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
+        LoadedConfig {
+            servers: settings.servers.clone(),
+            settings: Some(Arc::new(settings)),
+            secrets,
+        }
     }
 
     #[test]
     fn differences_name_keys_and_never_values() {
-        let old = servers(
+        let old = loaded(
             "[servers.a]\ncommand = \"x\"\nenv = { T = \"${SECRET}\", U = \"1\", V = \"2\" }\n\
              [servers.b]\ncommand = \"y\"\n[servers.c]\ncommand = \"z\"\n\
              [servers.d]\nurl = \"https://h/\"\n[servers.e]\ncommand = \"e\"\n",
             "one",
         );
-        let new = servers(
+        let new = loaded(
             "[servers.a]\ncommand = \"x\"\nargs = [\"-v\"]\nenv = { T = \"${SECRET}\", U = \"1\", W = \"2\" }\n\
              [servers.b]\ncommand = \"y\"\n[servers.n]\ncommand = \"z\"\n\
              [servers.d]\nurl = \"https://h/\"\nheaders = { Authorization = \"t\" }\nretry = \"read_only\"\n\
@@ -190,5 +346,49 @@ mod tests {
         assert_eq!(found.changed["d"], ["headers.Authorization", "retry"]);
         assert_eq!(found.changed["e"], ["it is no longer valid"]);
         assert_eq!(ConfigChanges::between(&new, &new).unchanged.len(), 5);
+    }
+    #[test]
+    fn rules_settings_agents_and_secrets_are_named_by_section() {
+        let old = loaded(
+            "[limits]\nwall = \"20s\"\n[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n\
+             [[policy]]\nmatch = \"b.*\"\naction = \"ask\"\n\
+             [agents.kept]\nlimits = { calls = 5 }\n[agents.gone]\nexclude = [\"x.*\"]\n",
+            "",
+        );
+        let new = loaded(
+            "[limits]\nwall = \"30s\"\nheap = \"64MiB\"\n[audit]\nkeep = \"3days\"\n\
+             [[policy]]\nmatch = \"b.*\"\naction = \"ask\"\n\
+             [[policy]]\nmatch = \"c.*\"\naction = \"deny\"\narguments = { path = \"/etc/*\" }\n\
+             [agents.kept]\nlimits = { calls = 6 }\n\
+             [sources.shop]\nopenapi = \"https://h/api.json\"\nauth = { key = \"${keyring:SHOP}\" }\n",
+            "",
+        );
+        let found = ConfigChanges::between(&old, &new);
+        assert!(found.sources.contains("shop") && found.added == ["shop"]);
+        let section = |name: &str| {
+            let mut sections = found.sections.iter();
+            sections.find(|it| it.section == name).unwrap().clone()
+        };
+        let policy = section("policy");
+        assert_eq!(policy.added.len(), 1, "{policy:?}");
+        assert!(policy.added[0].starts_with("deny c.* "), "{policy:?}");
+        assert_eq!(policy.removed, ["deny a.*"]);
+        assert_eq!(section("limits").changed, ["wall", "heap"]);
+        assert_eq!(section("audit").changed, ["keep"]);
+        assert_eq!(section("agents").removed, ["gone"]);
+        assert_eq!(section("agents").changed, ["kept.limits.calls"]);
+        assert_eq!(section("secrets").added, ["SHOP"]);
+        assert_eq!(found.sections.len(), 5, "{found:#?}");
+        assert!(ConfigChanges::between(&new, &new).is_empty());
+    }
+
+    #[test]
+    fn moved_rules_are_a_change_of_their_order() {
+        let rules =
+            ["a.*", "b.*"].map(|path| format!("[[policy]]\nmatch = {path:?}\naction = \"deny\"\n"));
+        let old = loaded(&rules.concat(), "");
+        let new = loaded(&[rules[1].as_str(), &rules[0]].concat(), "");
+        let found = ConfigChanges::between(&old, &new);
+        assert_eq!(found.sections[0].changed, ["order"]);
     }
 }

@@ -56,7 +56,7 @@ pub use self::{
     approvals::ApprovalTerms,
     audit::AuditRetention,
     check_mode::{CheckMode, CheckModes},
-    differences::ConfigChanges,
+    differences::{ConfigChanges, LoadedConfig, SectionChange},
     entry_fingerprint::EntryFingerprint,
     pins::OnChange,
     remote::{NetworkSettings, NetworkVariable},
@@ -91,6 +91,8 @@ pub struct Settings {
     pub runs: RunLimits,
     pub checks: CheckModes,
     pub agents: AgentViews,
+    /// The agents that have an entry.
+    pub agent_names: BTreeSet<String>,
     /// What happens to a tool whose definition has changed, unless its server's entry overrides it.
     pub on_change: OnChange,
     /// Whether the audit log is on, and how much of it is kept.
@@ -183,6 +185,7 @@ impl Settings {
         let audit = self::audit::resolve(&config.audit, &mut problems);
         let metrics = self::metrics::resolve(&config.metrics, &mut problems);
         let terms = limits.terms(on_change);
+        let agent_names = config.agents.keys().cloned().collect();
         let telemetry = telemetry::resolve(&config.telemetry, environment);
         let mut disabled = BTreeMap::new();
         let mut servers = BTreeMap::new();
@@ -240,6 +243,7 @@ impl Settings {
             runs,
             checks,
             agents,
+            agent_names,
             on_change,
             audit,
             metrics,

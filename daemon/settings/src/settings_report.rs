@@ -134,14 +134,7 @@ impl ReportBuilder<'_> {
         self.overridable("exclude", "", &["exclude"], json!(view.exclude));
         self.overridable("direct", "", &["direct"], json!(view.direct));
         let rules = settings.policy.of(agent, &[]).own.rules().iter();
-        let rules = rules.map(|rule| {
-            let conditions = rule.conditions().join(", ");
-            let action = rule.action.word();
-            format!("{action} {} {conditions}", rule.matches().join(" "))
-                .trim_end()
-                .to_owned()
-        });
-        let rules: Vec<String> = rules.collect();
+        let rules: Vec<String> = rules.map(|rule| rule.summary()).collect();
         self.overridable("policy", "", &["policy"], json!(rules));
         // `direct` may also come from the entries of servers.
         if let Some(row) = self.rows.iter_mut().find(|row| row.name == "direct")

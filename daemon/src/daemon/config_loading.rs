@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tracing::{info, warn};
@@ -23,9 +23,8 @@ use mux_caller::ClientOrigin;
 use mux_config::environment::{
     COMMAND_TIMEOUT, CommandValues, Environment, MAX_COMMAND_OUTPUT_BYTES,
 };
-use mux_policy::PolicySet;
 use mux_settings::{
-    AgentViews, ConfigChanges, ServerSettings, Settings,
+    AgentViews, ConfigChanges, LoadedConfig, Settings,
     projects::{ProjectDenials, ProjectView},
 };
 use mux_upstream::ServerChanges;
@@ -48,9 +47,18 @@ pub enum LoadTrigger {
 /// The result of a load, as `mux reload` reports it.
 #[derive(Debug)]
 pub struct LoadReport {
-    /// The changes since the last report, whatever put them in force.
+    /// What this load has changed.
     pub differences: ConfigChanges,
+    /// What the last load that no client asked for had changed, unless it was reported before.
+    pub earlier: Option<EarlierLoad>,
     pub problems: Vec<String>,
+}
+
+/// The changes of a load, such as that of a file that was saved.
+#[derive(Debug)]
+pub struct EarlierLoad {
+    pub at: Instant,
+    pub differences: ConfigChanges,
 }
 
 /// The state that is kept between two loads.
@@ -58,12 +66,11 @@ pub struct LoadReport {
 pub(super) struct LoadState {
     files: LastGoodConfig,
     commands: CommandValues,
-    policy: Option<PolicySet>,
     views: Option<ScopeInputs>,
     /// The configured destination of spans.
     telemetry: WantedTelemetry,
-    /// The servers as of the last report.
-    told: BTreeMap<String, ServerSettings>,
+    in_force: LoadedConfig,
+    earlier: Option<EarlierLoad>,
 }
 
 /// The inputs from which scopes are computed: what each agent sees in each project.
@@ -128,11 +135,15 @@ impl Daemon {
             };
             loading.files.take(files, &self.paths.config);
         }
-        let report = self.put_in_force(&mut loading, trigger).await?;
+        let mut report = self.put_in_force(&mut loading, trigger).await?;
         match &loading.files.trouble {
-            Some(problem) if trigger != LoadTrigger::Projects => Err(problem.clone()),
-            _ => Ok(report),
+            Some(problem) if trigger != LoadTrigger::Projects => return Err(problem.clone()),
+            _ => {}
         }
+        if trigger == LoadTrigger::Asked {
+            report.earlier = loading.earlier.take();
+        }
+        Ok(report)
     }
 
     async fn put_in_force(
@@ -224,20 +235,30 @@ impl Daemon {
         let mut status = self.config_status();
         status.problems.clone_from(&problems);
         status.unread = loading.files.unread;
+        let now = LoadedConfig {
+            servers,
+            secrets: secrets.keys().cloned().collect(),
+            settings: Some(Arc::new(settings)),
+        };
         status.secrets = secrets;
+        status.in_force.clone_from(&now.settings);
         drop(status);
-        let policy = settings.policy.clone();
-        self.config_status().in_force = Some(Arc::new(settings));
         if !is_leaving {
-            self.note(loading, &policy, &changes);
+            self.note(&loading.in_force, &now, &changes);
         }
         self.projects().set_in_force(number);
-        let differences = ConfigChanges::between(&loading.told, &servers);
-        if matches!(trigger, LoadTrigger::Start | LoadTrigger::Asked) {
-            loading.told = servers;
+        let differences = ConfigChanges::between(&loading.in_force, &now);
+        loading.in_force = now;
+        let is_own = matches!(trigger, LoadTrigger::Watched | LoadTrigger::Projects);
+        if is_own && !differences.is_empty() {
+            loading.earlier = Some(EarlierLoad {
+                at: Instant::now(),
+                differences: differences.clone(),
+            });
         }
         Ok(LoadReport {
             differences,
+            earlier: None,
             problems: problems
                 .into_iter()
                 .map(|problem| problem.message)
@@ -246,17 +267,18 @@ impl Daemon {
     }
 
     /// Writes the changes of rules and servers to the audit log.
-    fn note(&self, loading: &mut LoadState, policy: &PolicySet, changes: &ServerChanges) {
+    fn note(&self, before: &LoadedConfig, now: &LoadedConfig, changes: &ServerChanges) {
         let audit = self.gateway.audit();
         // Daemon-initiated events have no client.
         let by = ClientOrigin::default();
-        if loading.policy.as_ref() != Some(policy) {
+        let policy = |config: &LoadedConfig| config.settings.as_ref().map(|it| it.policy.clone());
+        let (known, policy) = (policy(before), policy(now));
+        if let Some(policy) = policy.filter(|policy| known.as_ref() != Some(policy)) {
             let count = match policy.count() {
                 1 => "1 rule".to_owned(),
                 count => format!("{count} rules"),
             };
             audit.record_admin_event(AdminEvent::PolicyLoaded, &count, &by);
-            loading.policy = Some(policy.clone());
         }
         let changed = [
             ("added", &changes.added),

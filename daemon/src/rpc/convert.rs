@@ -16,7 +16,7 @@ use crate::daemon::LoadReport;
 use mux_auth::LoginStatus;
 use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
 use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
-use mux_settings::{ServerDefinition, ShareMode};
+use mux_settings::{ConfigChanges, ServerDefinition, ShareMode};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
 use mux_upstream::{Server, UpstreamState, Upstreams};
@@ -256,6 +256,8 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
         name: server.name().to_owned(),
         state: server_state(view.state),
         reason: view.reason,
+        detail: view.detail,
+        has_log: view.has_log,
         command: match server.definition() {
             Ok(definition) => definition.link.shown(),
             Err(_) => String::new(),
@@ -307,6 +309,8 @@ pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::S
         name,
         state: wire::ServerState::Disabled,
         reason: None,
+        detail: None,
+        has_log: false,
         command,
         pid: None,
         tools: None,
@@ -337,26 +341,63 @@ fn auth_state(standing: LoginStatus) -> wire::AuthState {
 
 /// The part of a report that concerns the servers of one project, or of none.
 pub(super) fn reload_report(report: LoadReport, project: Option<&Path>) -> wire::ReloadReport {
+    let earlier = report.earlier.map(|earlier| {
+        let report = config_changes(earlier.differences, project);
+        let (age_ms, unchanged) = (millis(earlier.at.elapsed()), Vec::new());
+        let report = wire::ReloadReport {
+            unchanged,
+            ..report
+        };
+        Box::new(wire::EarlierLoad { age_ms, report })
+    });
+    wire::ReloadReport {
+        problems: report.problems,
+        earlier,
+        ..config_changes(report.differences, project)
+    }
+}
+
+fn config_changes(changes: ConfigChanges, project: Option<&Path>) -> wire::ReloadReport {
     let end = project.map(|root| mux_settings::key("", Some(root)));
     let seen = |key: String| match (key.contains('@'), &end) {
         (false, _) => Some(key),
         (true, Some(end)) => key.strip_suffix(end.as_str()).map(str::to_owned),
         (true, None) => None,
     };
-    let all = |keys: Vec<String>| keys.into_iter().filter_map(seen).collect();
-    let differences = report.differences;
-    let changed = differences.changed.into_iter();
+    let all = |keys: Vec<String>| -> Vec<String> { keys.into_iter().filter_map(seen).collect() };
+    let changed = changes.changed.into_iter();
     let reasons: BTreeMap<_, _> = changed
         .filter_map(|(key, reasons)| Some((seen(key)?, reasons)))
         .collect();
-    wire::ReloadReport {
-        added: all(differences.added),
-        removed: all(differences.removed),
+    let mut report = wire::ReloadReport {
+        added: all(changes.added),
+        removed: all(changes.removed),
         changed: reasons.keys().cloned().collect(),
-        unchanged: all(differences.unchanged),
-        problems: report.problems,
+        unchanged: all(changes.unchanged),
         reasons,
-    }
+        ..wire::ReloadReport::default()
+    };
+    let named = [
+        &report.added,
+        &report.removed,
+        &report.changed,
+        &report.unchanged,
+    ];
+    let named = named.into_iter().flatten();
+    report.sources = named
+        .filter(|name| changes.sources.contains(*name))
+        .cloned()
+        .collect();
+    let sections = changes.sections.into_iter();
+    report.sections = sections
+        .map(|change| wire::SectionChange {
+            section: change.section,
+            added: change.added,
+            removed: change.removed,
+            changed: change.changed,
+        })
+        .collect();
+    report
 }
 
 pub(super) fn millis(duration: std::time::Duration) -> u64 {

@@ -76,7 +76,7 @@ impl wire::Mux for RequestHandler {
         if self.0.is_probe(&hello) {
             trace!("hello of the watchdog probe");
         } else {
-            info!(client, version, "hello");
+            debug!(client, version, "hello");
         }
         if !self.0.greet(hello) {
             return Err(wire::Error::new(Kind::Unavailable, "this muxd is ending")

@@ -30,15 +30,17 @@ const MAX_SERVER_LOG_BYTES: u64 = 1 << 30;
 /// Silences rmcp targets that log whole messages, session IDs and authorization codes, whatever filter is configured.
 const RMCP_LOG_FILTER: &str = "rmcp::service=warn,rmcp::transport=warn";
 
-/// The log target of the cache's store, which logs every page that it writes.
-const CACHE_STORE_TARGET: &str = "sled";
+/// Targets that are silenced unless a filter names them: the cache's store, which logs every page that it writes, and
+/// the spans of requests, which repeat identifiers and deadlines before each line.
+const QUIET_TARGETS: &[&str] = &["sled", "tarpc"];
 
-/// Adds the silenced targets to a filter. The cache store is not silenced if the filter names it.
+/// Adds the silenced targets to a filter.
 fn add_silenced_targets(filter: &str) -> String {
-    match filter.contains(CACHE_STORE_TARGET) {
-        true => format!("{filter},{RMCP_LOG_FILTER}"),
-        false => format!("{filter},{CACHE_STORE_TARGET}=warn,{RMCP_LOG_FILTER}"),
-    }
+    let quiet = QUIET_TARGETS
+        .iter()
+        .filter(|target| !filter.contains(**target));
+    let quiet: String = quiet.map(|target| format!("{target}=warn,")).collect();
+    format!("{filter},{quiet}{RMCP_LOG_FILTER}")
 }
 
 /// Starts logging to `dir`, including panics. The guard flushes when it is dropped: keep it until the end.
@@ -120,6 +122,17 @@ fn remove_daily_logs(dir: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn noisy_targets_are_silenced_unless_the_filter_names_them() {
+        for (filter, all) in [
+            ("info", "info,sled=warn,tarpc=warn,"),
+            ("info,tarpc=debug", "info,tarpc=debug,sled=warn,"),
+        ] {
+            let expected = format!("{all}{RMCP_LOG_FILTER}");
+            assert_eq!(add_silenced_targets(filter), expected);
+        }
+    }
 
     #[test]
     fn event_is_one_line_whatever_it_quotes() {

@@ -70,10 +70,13 @@ async fn spawn_failure_has_a_reason_and_the_next_spawn_succeeds() {
     };
 
     let error = refusal(&|spec| spec.program = "no-such-tool".into()).await;
-    assert!(matches!(error, SpawnError::NotFound { .. }));
+    assert_eq!(error.to_string(), "`no-such-tool` is not in PATH");
+    let SpawnError::NotInPath { searched, .. } = error else {
+        panic!("{error}");
+    };
     assert!(
-        error.to_string().contains("/usr/bin/no-such-tool"),
-        "{error}"
+        searched.contains(&PathBuf::from("/usr/bin")),
+        "{searched:?}"
     );
     let error = refusal(&|spec| spec.program = script.clone()).await;
     assert!(matches!(error, SpawnError::NotFound { .. }), "{error}");

@@ -13,6 +13,12 @@ pub struct ServerInfo {
     /// Why the server is in that state, where that is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// More about the reason, for those who ask for it: the directories in which a missing program was searched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Whether it has written a log: `mux servers logs NAME`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_log: bool,
     /// The command line, without its environment.
     pub command: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

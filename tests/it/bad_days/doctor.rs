@@ -22,7 +22,7 @@ fn doctor_finds_problems_without_a_daemon() {
     let said = output(command.args(["doctor"])).fails(
         1,
         &[
-            "[servers.lost]: no program `no-such-program` is on your PATH",
+            "[servers.lost]: `no-such-program` is not in PATH",
             "failure HTTPS_PROXY is not a proxy address",
             "failure SSL_CERT_FILE names /no/such.pem",
             "failure Cursor starts /no/such/mux, which does not exist",

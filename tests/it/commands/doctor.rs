@@ -65,13 +65,16 @@ fn commands_doctor_reports_failures_with_fixes() {
         1,
         &[
             "failure gone: ",
-            "`mux servers logs gone`",
+            "gone: /no/such/program: there is no such file",
+            "install it, or write its full path as `command` in [servers.gone]",
             "failure odd: ",
             "change [servers.odd] in ",
             "failures, ",
         ],
     );
     assert_eq!(output.stderr, "", "{output:#?}");
+    // It has never run, so it has no log.
+    assert!(!output.stdout.contains("servers logs gone"), "{output:#?}");
     let document = env.mux(["doctor", "--json"]).fails(1, &[]).json();
     assert_eq!(document["ok"], false);
     let failures = told(&document, "failure");

@@ -1,9 +1,17 @@
 //! `mux reload`: the effect of a new configuration on open sessions.
 
 use mux_tests::{TestEnv, process};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{complains, prints};
+
+/// The changes that a reload made, or that were active before it because the file had been saved.
+fn changes(report: &Value) -> Value {
+    match report["earlier"]["report"].clone() {
+        Value::Null => report.clone(),
+        earlier => earlier,
+    }
+}
 
 #[test]
 fn commands_reload_restarts_only_changed_servers() {
@@ -12,7 +20,7 @@ fn commands_reload_restarts_only_changed_servers() {
         env.mux(["call", &format!("{server}.counter"), "key=k"])
             .ok();
     }
-    prints(env.mux(["reload"]), "unchanged: changed, kept, removed\n");
+    prints(env.mux(["reload"]), "nothing changed (3 servers)\n");
 
     env.write_config(&format!(
         "{}{}{}",
@@ -21,13 +29,16 @@ fn commands_reload_restarts_only_changed_servers() {
         env.fixture("added", &[]),
     ));
     let report = env.mux(["reload", "--json"]).ok().json();
-    assert_eq!(
-        report,
-        json!({
-            "added": ["added"], "removed": ["removed"], "changed": ["changed"],
-            "unchanged": ["kept"], "problems": [], "reasons": { "changed": ["args"] },
-        })
-    );
+    let changes = changes(&report);
+    for (what, expected) in [
+        ("added", json!(["added"])),
+        ("removed", json!(["removed"])),
+        ("changed", json!(["changed"])),
+        ("reasons", json!({ "changed": ["args"] })),
+    ] {
+        assert_eq!(changes[what], expected, "{report:#}");
+    }
+    assert_eq!(report["problems"], json!([]));
     // The kept session has its state; the others are new, or gone.
     prints(env.mux(["call", "kept.counter", "key=k"]), "2\n");
     prints(env.mux(["call", "changed.counter", "key=k"]), "1\n");
@@ -71,7 +82,11 @@ fn commands_reload_keeps_the_old_session_for_calls_in_flight() {
     run.hear("waiting");
     let old = env.starts("fix")[0];
     env.write_config(&env.fixture("fix", &["--name", "new"]));
-    prints(env.mux(["reload"]), "changed: fix (args)\n");
+    let told = env.mux(["reload"]).ok();
+    assert!(
+        told.stdout.contains("servers: fix (args) changed"),
+        "{told:?}"
+    );
     // The new session serves while the old one finishes its call.
     let new = env.mux(["call", "fix.pid"]).ok();
     assert_ne!(new.stdout.trim(), old.to_string());
@@ -103,6 +118,50 @@ fn commands_reload_keeps_the_last_good_configuration() {
     let status = env.mux(["status"]).ok();
     assert!(status.stderr.contains("is not valid TOML"), "{status:#?}");
     env.write_config(&env.fixture("fix", &[]));
-    prints(env.mux(["reload"]), "unchanged: fix\n");
+    prints(env.mux(["reload"]), "nothing changed (1 server)\n");
     assert_eq!(env.mux(["status"]).ok().stderr, "");
+}
+
+#[test]
+fn commands_reload_names_what_changed_besides_servers() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.mux(["call", "fix.pid"]).ok();
+    env.mux(["reload"]).ok();
+    let fix = env.fixture("fix", &[]);
+    env.write_config(&format!(
+        "{fix}[limits]\nwall = \"40s\"\n[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n\
+         [agents.small]\nexclude = [\"fix.env\"]\n"
+    ));
+    let told = env.mux(["reload"]).ok().stdout;
+    for part in [
+        "policy: 1 rule added (deny fix.echo)",
+        "limits: wall changed",
+        "agents: small added",
+    ] {
+        assert!(told.contains(part), "{part:?} in {told}");
+    }
+    // Each change is told once.
+    prints(env.mux(["reload"]), "nothing changed (1 server)\n");
+    assert_eq!(env.starts("fix").len(), 1);
+}
+
+#[test]
+fn commands_reload_tells_what_was_active_before() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    env.mux(["reload"]).ok();
+    let fix = env.fixture("fix", &[]);
+    env.write_config(&format!(
+        "{fix}[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n"
+    ));
+    // Until the saved file is in force.
+    while env.mux(["call", "fix.echo", "text=x"]).code != 5 {}
+    let told = env.mux(["reload"]).ok().stdout;
+    let (now, before) = told.trim_end().split_once('\n').unwrap();
+    assert_eq!(now, "nothing changed (1 server)");
+    assert!(before.starts_with("already active (loaded "), "{told}");
+    assert!(
+        before.ends_with("): policy: 1 rule added (deny fix.echo)"),
+        "{told}"
+    );
+    prints(env.mux(["reload"]), "nothing changed (1 server)\n");
 }

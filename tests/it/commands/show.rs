@@ -135,11 +135,20 @@ fn commands_tools_reports_ambiguous_names_and_missing_servers() {
             .contains("`a_b` is ambiguous in fix; call mux.fix[\"a-b\"] or mux.fix[\"a_b\"]"),
         "{output:#?}"
     );
+    // A search does not repeat the problems of servers that have no tool among the results.
+    assert!(!output.stderr.contains("gone"), "{output:#?}");
+    let of_it = env.mux(["tools", "collides", "--server", "gone"]).ok();
     assert!(
-        output
+        of_it
             .stderr
             .contains("gone: the server `gone` cannot be started"),
-        "{output:#?}"
+        "{of_it:#?}"
+    );
+    let none = env.mux(["tools", "zzzz"]).ok();
+    assert!(
+        none.stderr
+            .contains("not searched: gone; `mux servers` says why"),
+        "{none:#?}"
     );
     let list = env.mux(["tools", "--json"]).ok().json();
     assert_eq!(list["missing"][0]["server"], "gone");

@@ -25,7 +25,16 @@ fn config_edits_keep_everything_else_unchanged() {
     env.mux(["servers", "enable", "second"]).ok();
     assert_eq!(text(&env), OURS);
     env.mux([
-        "servers", "add", "third", "--share", "user", "--", "true", "-v", "a b",
+        "servers",
+        "add",
+        "third",
+        "--no-connect",
+        "--share",
+        "user",
+        "--",
+        "true",
+        "-v",
+        "a b",
     ])
     .ok();
     let third = "[servers.third]\ncommand = \"true\"\nargs = [\"-v\", \"a b\"]\nshare = \"user\"\n";
@@ -70,7 +79,9 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
             .contains("a secret stored in `env` as MUX_FIX_TOKEN"),
         "{added:#?}"
     );
-    assert!(added.stdout.contains("muxd has read it"), "{added:#?}");
+    assert!(added.stdout.contains("connected: "), "{added:#?}");
+    assert!(added.stdout.contains(" tools in "), "{added:#?}");
+    assert_eq!(server(&env, "fix")["starts"], 1);
     let token = env.mux(["call", "fix.env", "name=TOKEN"]).ok().stdout;
     assert_eq!(token.trim(), "s3cret-canary");
     let mode = fs::metadata(env.dirs.env_file())
@@ -94,11 +105,19 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
         "--url",
         "https://${NOT_SET_ANYWHERE}/mcp",
     ]);
+    broken.fails(
+        3,
+        &[
+            "`web` is added, but it does not start: the variable NOT_SET_ANYWHERE is not set",
+            "`env` file",
+        ],
+    );
+    let doctor = env
+        .mux(["doctor"])
+        .fails(1, &["write NOT_SET_ANYWHERE=… into "]);
     assert!(
-        broken
-            .ok()
-            .stderr
-            .contains("variable NOT_SET_ANYWHERE is not set")
+        !doctor.stdout.contains("change [servers.web]"),
+        "{doctor:?}"
     );
     let before = text(&env);
     let dry = env
@@ -117,6 +136,36 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
 }
 
 #[test]
+fn added_server_that_does_not_start_stays_and_says_why() {
+    let env = TestEnv::new();
+    let add = |args: &[&str]| env.mux(["servers", "add"].iter().chain(args));
+    let failed = add(&["gone", "--", "no-such-program"]);
+    let failed = failed.fails(
+        3,
+        &[
+            "gone is added in ",
+            "`gone` is added, but it does not start: `no-such-program` is not in PATH",
+        ],
+    );
+    assert_eq!(failed.stderr.matches("not in PATH").count(), 1);
+    assert_eq!(names(&env), ["gone"]);
+    let document = add(&["far", "--url", "http://127.0.0.1:9/mcp", "--json"]);
+    let document = document.fails(3, &[]).json();
+    assert_eq!(
+        (&document["ok"], &document["changed"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(document["error"]["kind"], "unavailable");
+    let fixture = binary("mux-fixture-server");
+    let fixture = fixture.to_str().unwrap();
+    let document = add(&["fix", "--json", "--", fixture]).ok().json();
+    assert_eq!(document["connected"]["state"], "ready", "{document:#}");
+    assert!(document["connected"]["tools"].as_u64() > Some(20));
+    let unconnected = add(&["later", "--no-connect", "--", "no-such-program"]).ok();
+    assert!(!unconnected.stdout.contains("connected"), "{unconnected:?}");
+}
+
+#[test]
 fn config_edits_that_fail_change_nothing() {
     let env = TestEnv::with_config(OURS);
     for (args, code, parts) in [
@@ -126,7 +175,24 @@ fn config_edits_that_fail_change_nothing() {
             &["cannot be called", "call-server"][..],
         ),
         (&["add", "a.b", "--", "x"], 1, &["`a-b` is valid"]),
-        (&["add", "web"], 2, &["--url"]),
+        (
+            &["add", "web"],
+            2,
+            &[
+                "needs a command or a URL",
+                "`mux servers add NAME -- COMMAND ARG…`",
+                "`mux servers add NAME --url URL`",
+            ],
+        ),
+        (
+            &["add", "web", "npx", "-y", "s3cret"],
+            2,
+            &[
+                "unexpected argument 'npx'",
+                "`mux servers add NAME -- COMMAND ARG…`",
+                "`mux servers add NAME --url URL`",
+            ],
+        ),
         (
             &["add", "web", "--url", "https://h", "--", "x"],
             2,

@@ -66,12 +66,12 @@ fn config_servers_that_fail_to_start_report_why_and_affect_no_others() {
         (
             "unknown",
             entry("unknown", "no-such-program"),
-            &["find the program no-such-program", "/bin/no-such-program"],
+            &["`no-such-program` is not in PATH"],
         ),
         (
             "absent",
             entry("absent", "/no/such/program"),
-            &["find the program /no/such/program"],
+            &["/no/such/program: there is no such file"],
         ),
         (
             "text",
@@ -140,9 +140,10 @@ fn config_servers_that_fail_to_start_report_why_and_affect_no_others() {
     for (name, _, parts) in &cases {
         let start = format!("error[unavailable]: the server `{name}` cannot be started: ");
         let output = env.mux(["call", &format!("{name}.echo"), "text=x"]);
-        let output = output
-            .fails(3, parts)
-            .fails(3, &[&start, "hint: its log: "]);
+        let output = output.fails(3, parts).fails(3, &[&start]);
+        // A hint names a log only if there is one.
+        let has_log = env.dirs.server_log(name).exists();
+        assert_eq!(output.stderr.contains("its log: "), has_log, "{output:#?}");
         // Lines of the daemon's own log are not shown.
         assert!(!output.stderr.contains(" WARN "), "{output:#?}");
         let info = server(&env, name);
@@ -151,6 +152,8 @@ fn config_servers_that_fail_to_start_report_why_and_affect_no_others() {
             info["reason"].as_str().unwrap().contains(parts[0]),
             "{info:#}"
         );
+        let told = info["has_log"].as_bool().unwrap_or_default();
+        assert_eq!(told, has_log, "{info:#}");
     }
     // Output before the handshake does not make a server fail.
     assert_eq!(
@@ -162,12 +165,46 @@ fn config_servers_that_fail_to_start_report_why_and_affect_no_others() {
 }
 
 #[test]
+fn missing_program_is_one_line_and_its_directories_are_detail() {
+    let env = TestEnv::with_config("[servers.lost]\ncommand = \"no-such-program\"\n");
+    let failed = env.mux(["--json", "call", "lost.echo"]).fails(3, &[]);
+    let error = &failed.json()["error"];
+    assert_eq!(
+        error["message"],
+        "the server `lost` cannot be started: `no-such-program` is not in PATH"
+    );
+    assert!(
+        error["hint"].as_str().unwrap().starts_with("install it"),
+        "{error}"
+    );
+    let searched = error["details"]["searched"].as_array().unwrap();
+    assert!(searched.contains(&"/usr/bin".into()), "{searched:?}");
+    let mut once = searched.clone();
+    once.dedup();
+    assert_eq!(&once, searched);
+    let info = server(&env, "lost");
+    assert_eq!(info["reason"], "`no-such-program` is not in PATH");
+    assert!(info["detail"].as_str().unwrap().contains("/usr/bin"));
+    for args in ["servers", "doctor"] {
+        let shown = env.mux([args]);
+        let all = format!("{}{}", shown.stdout, shown.stderr);
+        assert!(all.contains("`no-such-program` is not in PATH"), "{all}");
+        assert!(!all.contains("searched"), "{all}");
+        assert!(!all.contains("servers logs"), "{all}");
+    }
+    let doctor = env.mux(["--json", "doctor"]).fails(1, &[]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["detail"].is_string());
+    assert!(check.is_some(), "{doctor:#}");
+}
+
+#[test]
 fn config_failed_servers_are_retried_by_the_next_call() {
     let env = TestEnv::new();
     let program = env.path("late-server");
     env.write_config(&format!("[servers.late]\ncommand = {program:?}\n"));
     env.mux(["call", "late.pid"])
-        .fails(3, &["find the program"]);
+        .fails(3, &["there is no such file"]);
     std::os::unix::fs::symlink(mux_tests::env::binary("mux-fixture-server"), &program).unwrap();
     env.mux(["call", "late.pid"]).ok();
     let info = server(&env, "late");

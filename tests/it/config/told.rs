@@ -64,7 +64,7 @@ fn config_command_values_are_evaluated_once() {
     shows_no_secret(std::slice::from_ref(&report));
     let report = report.json();
     assert_eq!(report["reasons"]["one"][0], "env.TOKEN");
-    assert_eq!(report["added"][0], "more");
+    assert_eq!(report["earlier"]["report"]["added"][0], "more");
     assert_eq!((asked(&env), token("one")), (2, "canary-other".into()));
     env.stop();
     assert!(!env.log().contains("canary"));

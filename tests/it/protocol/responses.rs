@@ -13,11 +13,11 @@ mod sources;
 mod upgrade;
 
 use mux_proto::{
-    AuthState, CheckerStatus, Diagnostics, Error, Event, EventKind, EventPage, Forgotten, Handle,
-    Held, Kind, Level, MissingServer, Outcome, ProblemDetail, ReadPage, ReloadReport, RunCounts,
-    RunInfo, RunList, RunStarted, RunState, ServerInfo, ServerState, SessionInfo, SourceInfo,
-    SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList,
-    TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    AuthState, CheckerStatus, Diagnostics, EarlierLoad, Error, Event, EventKind, EventPage,
+    Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome, ProblemDetail, ReadPage,
+    ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, SectionChange, ServerInfo,
+    ServerState, SessionInfo, SourceInfo, SourceNote, Started, StartedBy, Status, TelemetryStatus,
+    TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -310,6 +310,8 @@ fn server() -> ServerInfo {
         name: "fix".into(),
         state: ServerState::Ready,
         reason: Some("why".into()),
+        detail: Some("searched /usr/bin, /bin".into()),
+        has_log: true,
         command: "fixture --flag".into(),
         pid: Some(4712),
         tools: Some(27),
@@ -457,5 +459,19 @@ pub(super) fn reload() -> ReloadReport {
             vec!["args".to_owned(), "env.TOKEN".to_owned()],
         )]
         .into(),
+        sources: one("d"),
+        sections: vec![SectionChange {
+            section: "policy".into(),
+            added: one("deny a.*"),
+            removed: one("ask b.*"),
+            changed: one("order"),
+        }],
+        earlier: Some(Box::new(EarlierLoad {
+            age_ms: 250,
+            report: ReloadReport {
+                added: one("f"),
+                ..ReloadReport::default()
+            },
+        })),
     }
 }

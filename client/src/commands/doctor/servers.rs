@@ -1,11 +1,15 @@
 //! What the daemon found wrong with the configuration, and servers that cannot be used.
 
+use std::path::Path;
+
 use mux_proto::{AuthState, ServerState, SourceNote, Status};
 
 use super::CheckGroup;
 use crate::render::SECRET_IN_ARGS;
 
 const SERVERS_GROUP: &str = "servers";
+/// The ends of the reason of a server whose program is missing.
+const MISSING_PROGRAM_ENDS: [&str; 2] = [" is not in PATH", ": there is no such file"];
 
 pub(super) fn check_servers(status: &Status) -> CheckGroup {
     let mut group = CheckGroup::new(SERVERS_GROUP);
@@ -37,10 +41,22 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
             ),
             ServerState::Broken => group.fail(
                 format!("{name}: {reason}"),
-                secret_fix(reason).unwrap_or_else(|| {
-                    format!("change [{section}.{name}] in {config} and run `mux reload`")
-                }),
+                secret_fix(reason)
+                    .or_else(|| variable_fix(reason, &status.config))
+                    .unwrap_or_else(|| {
+                        format!("change [{section}.{name}] in {config} and run `mux reload`")
+                    }),
             ),
+            ServerState::Failed | ServerState::BackingOff
+                if MISSING_PROGRAM_ENDS.iter().any(|end| reason.ends_with(end)) =>
+            {
+                group.fail(
+                    format!("{name}: {reason}"),
+                    format!(
+                        "install it, or write its full path as `command` in [{section}.{name}] in {config}"
+                    ),
+                );
+            }
             // The message of git and ssh if they find no key.
             ServerState::Failed | ServerState::BackingOff
                 if reason.contains("Permission denied (publickey") =>
@@ -53,18 +69,26 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
                     ),
                 );
             }
-            ServerState::Failed | ServerState::BackingOff => group.fail(
-                format!("{name}: {reason}"),
-                format!("`mux servers logs {name}` shows its output, `mux servers restart {name}` tries again"),
-            ),
-            ServerState::Degraded => group.note(
-                format!("{name}: {reason}"),
-                Some(&format!("`mux servers logs {name}` shows more")),
-            ),
+            ServerState::Failed | ServerState::BackingOff => {
+                let again = format!("`mux servers restart {name}` tries again");
+                let fix = match server.has_log {
+                    true => format!("`mux servers logs {name}` shows its output, {again}"),
+                    false => again,
+                };
+                group.fail(format!("{name}: {reason}"), fix);
+            }
+            ServerState::Degraded => {
+                let log = format!("`mux servers logs {name}` shows more");
+                let fix = server.has_log.then_some(log.as_str());
+                group.note(format!("{name}: {reason}"), fix);
+            }
             ServerState::Ready
             | ServerState::Cold
             | ServerState::Starting
             | ServerState::Disabled => {}
+        }
+        if let (Some(check), Some(_)) = (group.checks.last_mut(), &server.reason) {
+            check.detail.clone_from(&server.detail);
         }
         for warning in &server.warnings {
             let source = server.source.as_ref();
@@ -158,10 +182,92 @@ fn is_warning_of_note(note: &SourceNote, warning: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("; "))
 }
 
+/// Where to set the variable that a reason is about: the entry itself is correct.
+fn variable_fix(reason: &str, config: &Path) -> Option<String> {
+    let (before, _) = reason.split_once(" is not set; set it in the `env` file")?;
+    let (_, name) = before.rsplit_once("the variable ")?;
+    let env = config.with_file_name("env");
+    Some(format!("write {name}=… into {}", env.display()))
+}
+
 /// The `mux secrets set` command in a reason that is about a secret: the entry itself is correct.
 fn secret_fix(reason: &str) -> Option<String> {
     let from = reason.find("`mux secrets set ")?;
     let command = &reason[from..];
     let end = command[1..].find('`')? + 2;
     Some(command[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::render::DoctorCheck;
+
+    /// The check of a server with these fields, in a home whose configuration is in /c.
+    fn check_of(fields: Value) -> DoctorCheck {
+        let mut server = json!({
+            "name": "s", "state": "failed", "command": "x", "starts": 0, "calls": 0, "in_flight": 0
+        });
+        let fields = fields.as_object().unwrap().clone();
+        server.as_object_mut().unwrap().extend(fields);
+        let status = json!({
+            "build": "b", "contract": 1, "pid": 1, "uptime_ms": 1, "clients": 1,
+            "workers": { "ready": 0, "busy": 0, "starting": 0, "waiting": 0 },
+            "runs": { "running": 0, "succeeded": 0, "failed": 0 },
+            "servers": [server], "config": "/c/config.toml", "socket": "/s", "log": "/l",
+        });
+        let mut checks = check_servers(&serde_json::from_value(status).unwrap()).checks;
+        checks.remove(0)
+    }
+
+    #[test]
+    fn fix_names_a_log_only_if_there_is_one() {
+        let fix = |state: &str, has_log: bool| {
+            let reason = "it was not ready within 10s (start_timeout)";
+            check_of(json!({ "state": state, "reason": reason, "has_log": has_log })).fix
+        };
+        for state in ["failed", "backing_off", "degraded"] {
+            let with_log = fix(state, true).unwrap();
+            assert!(with_log.contains("`mux servers logs s`"), "{with_log}");
+            let without = fix(state, false).unwrap_or_default();
+            assert!(!without.contains("logs"), "{without}");
+        }
+        assert_eq!(
+            fix("failed", false).unwrap(),
+            "`mux servers restart s` tries again"
+        );
+    }
+
+    #[test]
+    fn missing_program_is_one_line_with_its_directories_as_detail() {
+        let check = check_of(json!({
+            "reason": "`nosuch` is not in PATH", "detail": "searched /usr/bin, /bin"
+        }));
+        assert_eq!(check.message, "s: `nosuch` is not in PATH");
+        assert_eq!(
+            check.fix.as_deref(),
+            Some(
+                "install it, or write its full path as `command` in [servers.s] in /c/config.toml"
+            )
+        );
+        assert_eq!(check.detail.as_deref(), Some("searched /usr/bin, /bin"));
+    }
+
+    #[test]
+    fn fix_of_an_unset_value_names_where_it_is_set() {
+        let fix = |reason: &str| {
+            let check = check_of(json!({ "state": "broken", "reason": reason }));
+            check.fix.unwrap()
+        };
+        let unset = "the variable TOKEN is not set; set it in the `env` file next to config.toml";
+        assert_eq!(fix(unset), "write TOKEN=… into /c/env");
+        let unset = "the secret GH is not set; set it with `mux secrets set GH`";
+        assert_eq!(fix(unset), "`mux secrets set GH`");
+        assert_eq!(
+            fix("no `command` and no `url`"),
+            "change [servers.s] in /c/config.toml and run `mux reload`"
+        );
+    }
 }

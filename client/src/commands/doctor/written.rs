@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item, TableLike};
 
 use super::{CheckGroup, programs::is_executable};
 
-const CONFIGURATION_GROUP: &str = "configuration";
+pub(super) const CONFIGURATION_GROUP: &str = "configuration";
 
 /// A server in config.toml that has a command.
 #[derive(Debug, PartialEq)]
@@ -127,7 +127,7 @@ fn missing_command(command: &str, path: Option<&OsStr>) -> Option<String> {
     let path = path?;
     let mut folders = std::env::split_paths(path).filter(|folder| folder != &PathBuf::new());
     let found = folders.any(|folder| is_executable(&folder.join(command)));
-    (!found).then(|| format!("no program `{command}` is on your PATH"))
+    (!found).then(|| format!("`{command}` is not in PATH"))
 }
 
 #[cfg(all(test, unix))]
@@ -168,7 +168,7 @@ mod tests {
             told,
             [
                 "[servers.gone]: there is no /no/such",
-                "[servers.lost]: no program `no-such-program` is on your PATH"
+                "[servers.lost]: `no-such-program` is not in PATH"
             ]
         );
         assert_eq!(super::tests::checks_of("")[0].0, CheckVerdict::Ok);

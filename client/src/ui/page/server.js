@@ -28,8 +28,8 @@ function advice(server) {
   const name = /^[A-Za-z][A-Za-z0-9_-]*$/.test(server.name) ? server.name : "NAME";
   if (server.auth === "required") return `mux servers login ${name}`;
   if (server.state === "disabled") return `mux servers enable ${name}`;
-  if (["failed", "backing_off", "degraded"].includes(server.state)) return `mux servers logs ${name}`;
-  return undefined;
+  if (!["failed", "backing_off", "degraded"].includes(server.state)) return undefined;
+  return server.has_log ? `mux servers logs ${name}` : `mux servers restart ${name}`;
 }
 
 export function server(name) {

@@ -32,6 +32,7 @@ export interface StopRequest {
 }
 
 export interface ReloadReport {
+  /** What this reload has changed: servers and sources, by name. */
   added: string[];
   removed: string[];
   /** Servers whose definition changed: they restart with the next call. */
@@ -40,4 +41,31 @@ export interface ReloadReport {
   problems: string[];
   /** For each changed server, the keys that differ. */
   reasons?: Record<string, string[]>;
+  /** The names above that belong to sources. */
+  sources?: string[];
+  /** What this reload has changed besides servers and sources. */
+  sections?: SectionChange[];
+  /**
+   * The last load that was not a `reload`, such as that of a file that was saved, if it has changed anything and no
+   * `reload` has reported it yet.
+   */
+  earlier?: EarlierLoad;
+}
+
+/** What differs in one section of the configuration. */
+export interface SectionChange {
+  /** Such as `policy`, `limits`, `agents`, `telemetry` or `secrets`. */
+  section: string;
+  /** Names, or rules as text. */
+  added?: string[];
+  removed?: string[];
+  /** Keys, or `order` if rules have only changed places. */
+  changed?: string[];
+}
+
+/** A load that took place before. */
+export interface EarlierLoad {
+  age_ms: number;
+  /** What it has changed; without unchanged servers and problems. */
+  report: ReloadReport;
 }

@@ -7,6 +7,10 @@ export interface ServerInfo {
   state: ServerState;
   /** Why the server is in that state, where that is not obvious. */
   reason?: string;
+  /** More about the reason, for those who ask for it: the directories in which a missing program was searched. */
+  detail?: string;
+  /** Whether it has written a log: `mux servers logs NAME`. */
+  has_log?: boolean;
   /** The command line, without its environment. */
   command: string;
   pid?: number;

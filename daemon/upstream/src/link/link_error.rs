@@ -3,7 +3,7 @@
 //! Invariant: an error says what happened to the request: not sent, refused, or unknown. No error holds a secret; its
 //! creator has removed them.
 
-use std::{fmt, io};
+use std::{fmt, io, path::PathBuf};
 
 use rmcp::{
     service::ClientInitializeError,
@@ -61,8 +61,25 @@ pub struct AuthChallenge {
 pub(crate) enum OpenError {
     #[error("{0}")]
     SignIn(AuthChallenge),
+    /// The program of its command does not exist in these directories of `PATH`.
+    #[error("`{program}` is not in PATH")]
+    NotInPath {
+        program: String,
+        searched: Vec<PathBuf>,
+    },
     #[error("{0}")]
     Failed(String),
+}
+
+impl OpenError {
+    /// What a user who asks for more detail is shown.
+    pub(crate) fn detail(&self) -> Option<String> {
+        let Self::NotInPath { searched, .. } = self else {
+            return None;
+        };
+        let searched: Vec<_> = searched.iter().map(|dir| dir.to_string_lossy()).collect();
+        Some(format!("searched {}", searched.join(", "))).filter(|_| !searched.is_empty())
+    }
 }
 
 impl AuthChallenge {

@@ -3,7 +3,7 @@
 //! Invariant: facts are known of the server as a whole; of several sessions the latest one counts.
 
 use std::{
-    path::PathBuf,
+    path::{Display, PathBuf},
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
 };
@@ -114,6 +114,11 @@ impl ServerShared {
                 family.offer.publish_tools();
             }
         });
+    }
+
+    /// The path of the server's log, if the server has written one.
+    pub(super) fn existing_log(&self) -> Option<Display<'_>> {
+        self.log.is_file().then(|| self.log.display())
     }
 
     /// Records an opened session; returns whether its tools differ from the known ones.

@@ -22,6 +22,8 @@ pub struct ServerView {
     pub state: UpstreamState,
     /// The reason for the state, where it is not obvious.
     pub reason: Option<String>,
+    /// What a user who asks for more detail is shown with the reason.
+    pub detail: Option<String>,
     pub pid: Option<u32>,
     /// The transport of the latest session.
     pub transport: Option<&'static str>,
@@ -42,6 +44,8 @@ pub struct ServerView {
     pub retry_in: Option<Duration>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
+    /// Whether the server has written a log.
+    pub has_log: bool,
 }
 
 impl Server {
@@ -75,8 +79,10 @@ impl Server {
         ServerView {
             state: best.state,
             reason: best.reason,
+            detail: best.detail,
             pid: best.pid,
             retry_in: best.retry_in,
+            has_log: family.existing_log().is_some(),
             transport: facts.transport,
             identity: facts.identity,
             protocol: facts.protocol,

@@ -255,6 +255,7 @@ impl Slot {
             of: self.tenant.key().to_string(),
             state: seen.state,
             reason: seen.reason,
+            detail: seen.detail,
             pid: seen.pid,
             retry_in: seen
                 .retry_at

@@ -22,30 +22,35 @@ pub(crate) fn start_failed_fault(
     error: &OpenError,
 ) -> Fault {
     let name = &family.name;
-    let (kind, hint) = match (error, link) {
-        (OpenError::SignIn(_), _) => {
-            let message = format!("the server `{name}` cannot be started: {error}");
-            return Fault::new(FaultKind::AuthRequired, message).user_hint(format!(
-                "`mux servers login {name}`, or give a token in its `headers`"
-            ));
-        }
-        (OpenError::Failed(_), ServerEndpoint::Remote(remote)) => (
-            FaultKind::Unavailable,
-            format!("its address: {}", remote.redacted_url()),
-        ),
-        (OpenError::Failed(_), ServerEndpoint::Source(source)) => (
-            FaultKind::Unavailable,
-            format!("its description: {}", source.shown()),
-        ),
-        (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
-            let (log, command) = (family.log.display(), link.shown());
-            let usual = || format!("its log: {log}; its command: {command}");
-            let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
-            (FaultKind::Unavailable, hint)
-        }
-    };
     let message = format!("the server `{name}` cannot be started: {error}");
-    Fault::new(kind, message).hint(hint)
+    let fault = |kind| Fault::new(kind, message);
+    match (error, link) {
+        (OpenError::SignIn(_), _) => fault(FaultKind::AuthRequired).user_hint(format!(
+            "`mux servers login {name}`, or give a token in its `headers`"
+        )),
+        (OpenError::NotInPath { searched, .. }, _) => Fault {
+            details: serde_json::to_string(&serde_json::json!({ "searched": searched })).ok(),
+            ..fault(FaultKind::Unavailable).user_hint(format!(
+                "install it, or write its full path as `command` in [servers.{name}]"
+            ))
+        },
+        (OpenError::Failed(_), ServerEndpoint::Remote(remote)) => {
+            let address = remote.redacted_url();
+            fault(FaultKind::Unavailable).hint(format!("its address: {address}"))
+        }
+        (OpenError::Failed(_), ServerEndpoint::Source(source)) => {
+            let description = source.shown();
+            fault(FaultKind::Unavailable).hint(format!("its description: {description}"))
+        }
+        (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
+            let usual = || {
+                let log = family.existing_log().map(|log| format!("its log: {log}; "));
+                format!("{}its command: {}", log.unwrap_or_default(), link.shown())
+            };
+            let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
+            fault(FaultKind::Unavailable).hint(hint)
+        }
+    }
 }
 
 /// The circuit breaker is open.
@@ -56,9 +61,10 @@ pub(crate) fn breaker_open_fault(family: &ServerShared, until: Instant, cause: &
         breaker_open_text(),
         next_try(until.saturating_duration_since(Instant::now()))
     );
-    let log = family.log.display();
+    let log = family.existing_log().map(|log| format!("; its log: {log}"));
     Fault::new(FaultKind::Unavailable, message).user_hint(format!(
-        "`mux servers restart {name}` tries it now; its log: {log}"
+        "`mux servers restart {name}` tries it now{}",
+        log.unwrap_or_default()
     ))
 }
 
@@ -76,8 +82,12 @@ fn next_try(rest: Duration) -> String {
 /// The server's definition is invalid.
 pub(crate) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
     let message = format!("the server `{server}` cannot be used: {problem}");
-    Fault::new(FaultKind::Unavailable, message)
-        .user_hint("correct its entry in config.toml, then run `mux reload`")
+    // The problem says where the value of a variable or of a secret is set.
+    let hint = match problem.contains(" is not set; set it ") {
+        true => "once it is set, the server can be used",
+        false => "correct its entry in config.toml, then run `mux reload`",
+    };
+    Fault::new(FaultKind::Unavailable, message).user_hint(hint)
 }
 
 /// The entry uses `${workspace}`, and the caller has no workspace.

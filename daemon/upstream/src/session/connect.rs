@@ -430,9 +430,10 @@ impl<'a> SessionConnector<'a> {
 
 impl From<ServerConnectError> for OpenError {
     fn from(error: ServerConnectError) -> Self {
-        match error.link {
-            Some(LinkError::SignIn(challenge)) => Self::SignIn(challenge),
-            _ => Self::Failed(truncate_server_text(error.problem)),
+        match (error.link, error.unopened) {
+            (Some(LinkError::SignIn(challenge)), _) => Self::SignIn(challenge),
+            (_, Some(unopened)) => unopened,
+            (_, None) => Self::Failed(truncate_server_text(error.problem)),
         }
     }
 }
@@ -440,12 +441,14 @@ impl From<ServerConnectError> for OpenError {
 impl From<OpenError> for ServerConnectError {
     fn from(error: OpenError) -> Self {
         let problem = error.to_string();
-        let link = match error {
-            OpenError::SignIn(challenge) => Some(LinkError::SignIn(challenge)),
-            OpenError::Failed(_) => None,
+        let (link, unopened) = match error {
+            OpenError::SignIn(challenge) => (Some(LinkError::SignIn(challenge)), None),
+            OpenError::NotInPath { .. } => (None, Some(error)),
+            OpenError::Failed(_) => (None, None),
         };
         Self {
             link,
+            unopened,
             ..Self::of(problem)
         }
     }

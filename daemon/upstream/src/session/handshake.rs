@@ -29,7 +29,7 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use crate::{
-    link::{LinkError, raw_message},
+    link::{LinkError, OpenError, raw_message},
     server_messages::ClientRequestHandler,
 };
 use mux_catalog::ProtocolEra;
@@ -84,6 +84,8 @@ pub(crate) struct ServerConnectError {
     pub(crate) gone: bool,
     /// The link's error, if that was the cause.
     pub(crate) link: Option<LinkError>,
+    /// The program does not exist, so there is no link.
+    pub(crate) unopened: Option<OpenError>,
     /// A new connection that begins in this era may succeed.
     pub(crate) again: Option<ProtocolEra>,
 }
@@ -94,6 +96,7 @@ impl ServerConnectError {
             problem,
             gone: false,
             link: None,
+            unopened: None,
             again: None,
         }
     }

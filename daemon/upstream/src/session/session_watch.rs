@@ -11,7 +11,7 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
 };
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::Session;
 use crate::{
@@ -152,16 +152,17 @@ impl SessionWatch {
                 let info = session.peer.peer_info();
                 let instructions = info.as_ref().and_then(|info| info.instructions.as_deref());
                 let set = self.offer.build_tool_set(listed.tools, instructions).await;
-                info!(
-                    server = self.offer.name,
-                    tools = set.len(),
-                    "the tools were listed again"
-                );
-                let key = set.key;
+                let (key, tools) = (set.key, set.len());
                 let before = session.tools.swap(Arc::new(set));
                 self.offer.publish_tools();
                 // A server may announce a change with every request.
-                if before.key != key {
+                if before.key == key {
+                    debug!(
+                        server = self.offer.name,
+                        tools, "the tools were listed again"
+                    );
+                } else {
+                    info!(server = self.offer.name, tools, "the tools have changed");
                     session.ears.publish_tools_change();
                 }
             }

@@ -17,6 +17,8 @@ use mux_keeper::KeeperOffer;
 use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec};
 use mux_settings::ProcessServer;
 
+use super::super::OpenError;
+
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum output of such a program; an environment is shorter.
@@ -91,12 +93,12 @@ impl ProcessLauncher {
         &self,
         name: &str,
         process: &ProcessServer,
-    ) -> Result<KeptChild, String> {
+    ) -> Result<KeptChild, OpenError> {
         let mut environment = self.0.environment.clone();
         let basis = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
             // It will never be set: the daemon is shutting down.
-            Err(_) => return Err("the daemon is ending".into()),
+            Err(_) => return Err(OpenError::Failed("the daemon is ending".into())),
         };
         let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
         let mut env: Vec<(OsString, OsString)> = Vec::new();
@@ -116,10 +118,13 @@ impl ProcessLauncher {
             tag: name.to_owned(),
         };
         let keeper = self.keeper().await.map_err(full_error_text)?;
-        keeper
-            .spawn(spec)
-            .await
-            .map_err(full_error_text::<SpawnError>)
+        keeper.spawn(spec).await.map_err(|error| match error {
+            SpawnError::NotInPath { program, searched } => OpenError::NotInPath {
+                program: program.display().to_string(),
+                searched,
+            },
+            error => OpenError::Failed(full_error_text(error)),
+        })
     }
 
     /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.

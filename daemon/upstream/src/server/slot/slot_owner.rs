@@ -254,7 +254,7 @@ impl SlotOwner {
                     answer_waiters(waiters, &fault);
                     return;
                 }
-                let until = self.record_start_failure(&problem);
+                let until = self.record_start_failure(&problem, error.detail());
                 answer_waiters(waiters, &fault);
                 self.back_off_until(until);
             }
@@ -306,7 +306,7 @@ impl SlotOwner {
     }
 
     /// Records a failed start; returns the end of the backoff.
-    fn record_start_failure(&self, cause: &str) -> Instant {
+    fn record_start_failure(&self, cause: &str, detail: Option<String>) -> Instant {
         self.family.meters.failed();
         let (until, open) = self.breaker.record_failure(Instant::now(), cause);
         if open {
@@ -322,6 +322,7 @@ impl SlotOwner {
                     false => UpstreamState::Failed,
                 },
                 reason: Some(cause.to_owned()),
+                detail,
                 pid: None,
                 retry_at: Some(until),
             };

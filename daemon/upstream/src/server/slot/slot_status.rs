@@ -9,6 +9,7 @@ use tokio::time::Instant;
 pub(crate) struct SlotStatus {
     pub(crate) state: UpstreamState,
     pub(crate) reason: Option<String>,
+    pub(crate) detail: Option<String>,
     pub(crate) pid: Option<u32>,
     pub(crate) retry_at: Option<Instant>,
 }
@@ -19,6 +20,7 @@ pub struct SlotView {
     pub of: String,
     pub state: UpstreamState,
     pub reason: Option<String>,
+    pub detail: Option<String>,
     pub pid: Option<u32>,
     pub retry_in: Option<Duration>,
 }

@@ -52,7 +52,7 @@ impl SlotOwner {
                     (false, false) => self.breaker.record_early_end(now),
                 }
             }
-            false => self.record_start_failure(&over.reason),
+            false => self.record_start_failure(&over.reason, None),
         };
         match waiters.is_empty() {
             true => self.back_off_until(until),

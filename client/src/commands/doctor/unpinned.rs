@@ -1,0 +1,239 @@
+//! Finds packages that `npx` and `uvx` start without a version: what a server does can change from one start to the
+//! next.
+//!
+//! Invariant: of a server's arguments only the package is shown, since others may be secrets.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use mux_proto::endpoint::Dirs;
+use serde_json::Value;
+
+use super::{
+    CheckGroup,
+    written::{CONFIGURATION_GROUP, ConfiguredProcess, read_configured_processes},
+};
+
+/// Programs that fetch a package and run it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum PackageRunner {
+    Npx,
+    Uvx,
+}
+
+/// Options of `npx` and `uvx` that have a value in the next argument.
+const NPX_VALUE_OPTIONS: &[&str] = &["--cache", "--prefix", "--registry", "--userconfig", "-w"];
+const UVX_VALUE_OPTIONS: &[&str] = &[
+    "--cache-dir",
+    "--config-file",
+    "--default-index",
+    "--directory",
+    "--env-file",
+    "--extra-index-url",
+    "--index",
+    "--index-url",
+    "--project",
+    "--python",
+    "--refresh-package",
+    "--with",
+    "--with-editable",
+    "--with-requirements",
+    "-i",
+    "-p",
+    "-w",
+];
+
+/// `variable` reads the environment.
+pub(super) fn check_package_versions(
+    dirs: &Dirs,
+    variable: impl Fn(&str) -> Option<PathBuf>,
+) -> CheckGroup {
+    let mut group = CheckGroup::new(CONFIGURATION_GROUP);
+    let npm = variable("npm_config_cache").or_else(|| Some(variable("HOME")?.join(".npm")));
+    for process in read_configured_processes(dirs) {
+        let Some((runner, package)) = unpinned_package(&process) else {
+            continue;
+        };
+        let known = match (runner, &npm) {
+            (PackageRunner::Npx, Some(npm)) => npx_version(npm, package),
+            _ => None,
+        };
+        let name = package_name(runner, package);
+        let fix = match (known, runner) {
+            (Some(version), _) => format!("write `{name}@{version}`, which runs now"),
+            (None, PackageRunner::Npx) => {
+                format!("write `{name}@VERSION`; `npm view {name} version` prints the latest one")
+            }
+            (None, PackageRunner::Uvx) => format!(
+                "write `{name}@VERSION`; https://pypi.org/project/{name}/ lists the versions"
+            ),
+        };
+        let server = &process.name;
+        let file = dirs.config_file();
+        group.note(
+            format!("{server}: the version of `{name}` is not pinned, and can change at any start"),
+            Some(&format!(
+                "{fix}, in [servers.{server}] in {}",
+                file.display()
+            )),
+        );
+    }
+    group
+}
+
+/// The package that a server's command fetches, if the command leaves the version open.
+fn unpinned_package(process: &ConfiguredProcess) -> Option<(PackageRunner, &str)> {
+    let program = Path::new(&process.command).file_name()?.to_str()?;
+    let (runner, package_options, value_options) = match program {
+        "npx" => (
+            PackageRunner::Npx,
+            &["-p", "--package"][..],
+            NPX_VALUE_OPTIONS,
+        ),
+        "uvx" => (PackageRunner::Uvx, &["--from"][..], UVX_VALUE_OPTIONS),
+        _ => return None,
+    };
+    let mut args = process.args.iter().map(String::as_str);
+    let package = loop {
+        let arg = args.next()?;
+        let (option, value) = match arg.split_once('=') {
+            Some((option, value)) if option.starts_with("--") => (option, Some(value)),
+            _ => (arg, None),
+        };
+        if package_options.contains(&option) {
+            break value.or_else(|| args.next())?;
+        } else if arg == "--" {
+            break args.next()?;
+        } else if !arg.starts_with('-') {
+            break arg;
+        } else if value.is_none() && value_options.contains(&option) {
+            args.next();
+        }
+    };
+    (is_registry_name(package) && !is_pinned(runner, package)).then_some((runner, package))
+}
+
+/// Whether it is the name of a package, and no path, URL or variable.
+fn is_registry_name(package: &str) -> bool {
+    !package.contains([':', '$', '~']) && !package.starts_with(['.', '/'])
+}
+
+/// A tag such as `latest` and a range leave the version open.
+fn is_pinned(runner: PackageRunner, package: &str) -> bool {
+    let version = package[package_name(runner, package).len()..].trim_start_matches(['@', '=']);
+    let is_exact = !version.contains(['*', ',', '|', ' ', '<', '>']);
+    version.starts_with(|c: char| c.is_ascii_digit()) && is_exact
+}
+
+/// The package without its version. The name of an npm package can begin with `@`.
+fn package_name(runner: PackageRunner, package: &str) -> &str {
+    let ends: &[char] = match runner {
+        PackageRunner::Npx => &['@'],
+        PackageRunner::Uvx => &['@', '=', '<', '>', '~', '!', ' '],
+    };
+    let end = package
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| ends.contains(c));
+    end.map_or(package, |(end, _)| &package[..end])
+}
+
+/// The version of a package that `npx` has installed for this name.
+fn npx_version(npm: &Path, package: &str) -> Option<String> {
+    let installs = fs::read_dir(npm.join("_npx")).ok()?.flatten();
+    let read = |file: PathBuf| serde_json::from_slice::<Value>(&fs::read(file).ok()?).ok();
+    let mut found = installs.filter_map(|install| {
+        let install = install.path();
+        let asked = read(install.join("package.json"))?;
+        if asked["_npx"]["packages"] != serde_json::json!([package]) {
+            return None;
+        }
+        let modules = install.join("node_modules");
+        let name = package_name(PackageRunner::Npx, package);
+        let installed = read(modules.join(name).join("package.json"))?;
+        let version = installed["version"].as_str()?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
+        version.chars().all(is_plain).then(|| version.to_owned())
+    });
+    found.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpinned(command: &str) -> Option<String> {
+        let mut words = command.split(' ').map(str::to_owned);
+        let process = ConfiguredProcess {
+            name: "s".into(),
+            command: words.next().unwrap(),
+            args: words.collect(),
+        };
+        unpinned_package(&process).map(|(runner, package)| package_name(runner, package).to_owned())
+    }
+
+    #[test]
+    fn packages_without_an_exact_version_are_found() {
+        for (command, package) in [
+            ("npx -y @scope/server /srv", Some("@scope/server")),
+            ("/usr/bin/npx server@latest", Some("server")),
+            ("npx --yes --registry https://r server", Some("server")),
+            ("npx -y --package=@scope/server run", Some("@scope/server")),
+            ("npx -p server@^1.2 run", Some("server")),
+            ("uvx mcp-server-git --repository /r", Some("mcp-server-git")),
+            ("uvx --python 3.12 --from server>=1 run", Some("server")),
+            ("uvx server@latest", Some("server")),
+            ("npx -y @scope/server@1.2.3 /srv", None),
+            ("npx server@1", None),
+            ("npx -y github:me/server", None),
+            ("npx ./server", None),
+            ("npx ${PACKAGE}", None),
+            ("npx", None),
+            ("uvx server==1.2.3", None),
+            ("uvx server@1.2.3", None),
+            ("uvx --from git+https://h/server run", None),
+            ("node server.js", None),
+        ] {
+            assert_eq!(unpinned(command).as_deref(), package, "{command}");
+        }
+    }
+
+    #[test]
+    fn note_names_the_version_that_npx_has_installed() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = Dirs::under(&home.path().join("mux")).unwrap();
+        dirs.prepare().unwrap();
+        fs::write(
+            dirs.config_file(),
+            "[servers.a]\ncommand = \"npx\"\nargs = [\"-y\", \"@scope/server\", \"s3cret\"]\n\
+             [servers.b]\ncommand = \"npx\"\nargs = [\"other\"]\n\
+             [servers.c]\ncommand = \"uvx\"\nargs = [\"third\"]\n",
+        )
+        .unwrap();
+        let install = home.path().join(".npm/_npx/0f");
+        let package = install.join("node_modules/@scope/server");
+        fs::create_dir_all(&package).unwrap();
+        let asked = r#"{ "_npx": { "packages": ["@scope/server"] } }"#;
+        fs::write(install.join("package.json"), asked).unwrap();
+        fs::write(package.join("package.json"), r#"{ "version": "1.2.3" }"#).unwrap();
+        let group = check_package_versions(&dirs, |name| {
+            (name == "HOME").then(|| home.path().to_owned())
+        });
+        let fixes: Vec<&str> = group
+            .checks
+            .iter()
+            .filter_map(|it| it.fix.as_deref())
+            .collect();
+        assert!(
+            fixes[0].starts_with("write `@scope/server@1.2.3`, which runs now, in [servers.a]")
+        );
+        assert!(fixes[1].contains("`npm view other version`"), "{fixes:?}");
+        assert!(
+            fixes[2].contains("https://pypi.org/project/third/"),
+            "{fixes:?}"
+        );
+        assert!(!fixes.concat().contains("s3cret"), "{fixes:?}");
+    }
+}
