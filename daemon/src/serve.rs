@@ -151,17 +151,17 @@ pub async fn serve(
         logs: server_logs.clone(),
         catalog: Arc::clone(&catalog),
         pins: Arc::clone(&pins),
-        news: Arc::default(),
-        starts: Arc::new(StartLimiter::new(LimitSettings::default().starts)),
+        list_changes: Arc::default(),
+        start_limiter: Arc::new(StartLimiter::new(LimitSettings::default().starts)),
         auth,
         sources: Arc::new(Sources::new(
             setup.descriptions,
             setup.addresses,
             http_client::client_builder,
         )),
-        awaited: awaited.clone(),
+        incoming_sessions: awaited.clone(),
         metrics: Metrics::new(setup.metrics_token),
-        requests: Arc::default(),
+        request_policy: Arc::default(),
     };
     let upstreams = Arc::new(Upstreams::new(surroundings));
     let audit = AuditLog::open(setup.audit);

@@ -12,6 +12,7 @@ use super::{
     amounts::count_text,
     display_path, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, escape_text, one_line, paint},
+    usage, warn,
 };
 use crate::{agents::Agent, exit};
 
@@ -173,7 +174,7 @@ pub(crate) fn init_unconfirmed(plan: &InitReport, error: &Error, json: bool) -> 
         return ExitCode::from(exit::USAGE_EXIT_CODE);
     }
     init_plan(plan, false);
-    super::usage(error, false)
+    usage(error, false)
 }
 
 /// Prints what was done, the result of the first program, and what comes next.
@@ -184,6 +185,10 @@ pub(crate) fn init_done(done: &InitReport, json: bool) -> ExitCode {
     }
     println!();
     print_steps(done);
+    if let Some(Ok(import)) = &done.import {
+        let problems = import.reloaded.iter().flat_map(|report| &report.problems);
+        problems.chain(&import.not_reloaded).for_each(warn);
+    }
     match &done.program {
         Some(Ok(Value::Null)) => println!("no server is enabled; `mux servers enable NAME`"),
         Some(Ok(result)) => print_program_result(result),
@@ -216,8 +221,10 @@ fn print_program_result(result: &Value) {
 fn print_end(report: &InitReport) -> ExitCode {
     for error in report.errors() {
         eprintln!("{}: {}", paint(ERROR, "error"), escape_text(&error.message));
-        for line in error.hint.iter().flat_map(|hint| hint.lines()) {
-            eprintln!("  {} {}", paint(DIM, "fix:"), escape_text(line));
+        let hint = error.hint.as_deref().unwrap_or_default();
+        for (index, line) in hint.lines().enumerate() {
+            let label = if index == 0 { "fix:" } else { "    " };
+            eprintln!("  {} {}", paint(DIM, label), escape_text(line));
         }
     }
     if !report.next.is_empty() {
@@ -370,5 +377,56 @@ fn print_file(agent: Agent, file: &str, backup: Option<&std::path::Path>) {
     println!("  {}  {}", agent.display_name(), paint(DIM, file));
     if let Some(backup) = backup {
         println!("    backup: {}", display_path(backup));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use mux_proto::Kind;
+
+    use super::*;
+
+    #[test]
+    fn file_that_cannot_be_read_is_one_error_and_no_change() {
+        let file = PathBuf::from("/h/mcp.json");
+        let told = |message: &str, kind| Error::new(kind, message);
+        let mut import = ImportReport::new(true, "/h/config.toml".into(), "/h/env".into());
+        import.read(
+            Agent::Cursor,
+            file.clone(),
+            Err(told("read", Kind::Validation)),
+        );
+        import.read(Agent::Zed, file.clone(), Err(told("zed", Kind::Validation)));
+        let edit = told("edit", Kind::Validation);
+        let mut report = InitReport {
+            dry_run: true,
+            agents: vec![Agent::Cursor, Agent::Zed],
+            import: Some(Ok(import)),
+            installs: vec![InstallEdit::failed(Agent::Cursor, file, true, edit)],
+            compiler: Err(told("download", Kind::Unavailable)),
+            service: None,
+            program: None,
+            next: Vec::new(),
+        };
+        let messages = |report: &InitReport| -> Vec<String> {
+            let errors = report.errors().into_iter();
+            errors.map(|error| error.message.clone()).collect()
+        };
+        assert_eq!(messages(&report), ["edit", "zed", "download"]);
+        assert_eq!((report.code(), report.has_changes()), (1, false));
+        let document = report.document();
+        assert_eq!(document["compiler"]["error"]["kind"], "unavailable");
+        assert_eq!(
+            (&document["ok"], &document["service"]),
+            (&json!(false), &Value::Null)
+        );
+
+        report.installs[0].error = None;
+        report.installs[0].status = InstallStatus::Added;
+        report.import = None;
+        assert_eq!(messages(&report), ["download"]);
+        assert_eq!((report.code(), report.has_changes()), (3, true));
     }
 }

@@ -196,11 +196,13 @@ impl<'a> PartialInventory<'a> {
             tokens(&format!("{}: , …\n", part.full_heading()))
         });
         // The numbers in the first line may still change.
+        let is_used = servers
+            .iter()
+            .any(|server| server.levels.iter().any(|level| *level > 0));
         let head = [
             heading(total, total, total),
             heading(total, total, 0),
-            heading(0, total, total),
-            heading(0, total, 0),
+            heading(0, total, if is_used { total } else { 0 }),
         ];
         let head = head.iter().map(|head| tokens(head)).max();
         partial.used = head.unwrap_or_default() + heads.sum::<usize>() + tokens(last_lines);

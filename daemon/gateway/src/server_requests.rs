@@ -92,7 +92,7 @@ impl Gateway {
             let message = format!("{path} must be approved, but no client call is in progress");
             return Err(Fault::new(FaultKind::Denied, message).path(path));
         }
-        (request.held)();
+        (request.release_permit)();
         self.approve_offer(ask, &wanted, &NoopObserver, entry).await
     }
 }

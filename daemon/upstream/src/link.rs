@@ -32,14 +32,14 @@ pub use self::process::ProcessLauncher;
 pub(crate) use self::{
     http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
     link_error::{AuthChallenge, LinkError, OpenError},
-    process::{LastLines, TransportPipes},
+    process::LastLines,
     server_log::{ActiveRuns, LogStamp, ServerLog},
 };
 use self::{
     http::{HttpExchange, SseTransport, StreamableHttpTransport, streamable_transport},
     in_process::InProcessTransport,
     link_ending::LinkEnding,
-    process::{PipesHandover, StderrHandover, StdioTransport, drain_stderr},
+    process::{PipesHandover, StderrHandover, StdioTransport, TransportPipes, drain_stderr},
 };
 use mux_keeper::KeptChild;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};

@@ -52,7 +52,7 @@ pub struct Server {
     definition: Result<ServerDefinition, String>,
     meters: Arc<ServerMeters>,
     /// `None` if the definition is invalid.
-    family: Option<Arc<ServerShared>>,
+    server_shared: Option<Arc<ServerShared>>,
     slots: Mutex<ServerSlots>,
 }
 
@@ -61,7 +61,7 @@ pub struct Server {
 struct ServerSlots {
     by_key: HashMap<SessionKey, Arc<Slot>>,
     /// The clients' state for each key, whether or not it has a slot; kept across definitions.
-    audiences: HashMap<SessionKey, SlotClientState>,
+    client_states: HashMap<SessionKey, SlotClientState>,
     retired: bool,
 }
 
@@ -76,20 +76,21 @@ impl Server {
     /// Creates the server. It takes over the clients' state from `before`: known lists and resource subscriptions.
     pub(crate) fn new(
         settings: ServerSettings,
-        surroundings: &ServerContext,
+        context: &ServerContext,
         before: Option<&Self>,
     ) -> Arc<Self> {
         let identity = settings.identity();
-        let log = surroundings.logs.join(format!("{identity}.log"));
+        let log = context.logs.join(format!("{identity}.log"));
         let definition = settings.definition.as_ref().ok();
         let names = (settings.name.as_str(), identity.as_str());
-        let meters = surroundings.metrics.server(&identity);
-        let family = definition.map(|definition| {
-            let around = (surroundings.clone(), Arc::clone(&meters));
-            ServerShared::new(names, definition, log, around)
+        let meters = context.metrics.server(&identity);
+        let server_shared = definition.map(|definition| {
+            let context = (context.clone(), Arc::clone(&meters));
+            ServerShared::new(names, definition, log, context)
         });
         let slots = ServerSlots {
-            audiences: before.map_or_else(HashMap::new, |before| before.slots().audiences.clone()),
+            client_states: before
+                .map_or_else(HashMap::new, |before| before.slots().client_states.clone()),
             ..ServerSlots::default()
         };
         Arc::new_cyclic(|me| Self {
@@ -98,16 +99,18 @@ impl Server {
             project: settings.project,
             definition: settings.definition,
             meters,
-            family,
+            server_shared,
             slots: Mutex::new(slots),
         })
     }
 
     /// Opens the session of an eager server. If not all clients share it, it opens with the first caller instead.
     pub(crate) fn open_if_eager(&self) {
-        let Some(family) = &self.family else { return };
-        if family.definition.eager
-            && family.sharing.current_sharing().share == ShareMode::User
+        let Some(server_shared) = &self.server_shared else {
+            return;
+        };
+        if server_shared.definition.eager
+            && server_shared.sharing.current_sharing().share == ShareMode::User
             && let Ok(slot) = self.slot(&CallerIdentity::default())
         {
             // The slot was just created.
@@ -136,26 +139,26 @@ impl Server {
     }
 
     /// The caller's session if it is open now.
-    pub fn open_session(&self, whose: &CallerIdentity) -> Option<HeldSession> {
-        let key = self.family.as_ref()?.sharing.key(whose).ok()?;
+    pub fn open_session(&self, caller: &CallerIdentity) -> Option<HeldSession> {
+        let key = self.server_shared.as_ref()?.sharing.key(caller).ok()?;
         let slot = Arc::clone(self.slots().by_key.get(&key)?);
         // Marked before the check: from here on the session is not handed over.
-        slot.mark_used_by(whose);
+        slot.mark_used_by(caller);
         let session = slot.open_session()?;
         Some(HeldSession { slot, session })
     }
 
     /// The caller's session; opened if there is none.
-    pub async fn session(&self, whose: &CallerIdentity) -> Result<HeldSession, Fault> {
+    pub async fn session(&self, caller: &CallerIdentity) -> Result<HeldSession, Fault> {
         for _ in 0..MAX_SLOT_MOVES {
-            let slot = self.slot(whose)?;
+            let slot = self.slot(caller)?;
             // The slot was retired meanwhile, and there may be another.
-            let Ok(outcome) = slot.session(whose).await else {
+            let Ok(outcome) = slot.session(caller).await else {
                 continue;
             };
             let session = outcome?;
             // Its server may have asked for roots meanwhile, so that the session belongs to another workspace.
-            if self.serves(&slot, whose) {
+            if self.serves(&slot, caller) {
                 return Ok(HeldSession { slot, session });
             }
         }
@@ -163,14 +166,14 @@ impl Server {
     }
 
     /// Whether the slot currently has this caller's key.
-    pub fn serves(&self, slot: &Slot, whose: &CallerIdentity) -> bool {
-        self.session_key_of(whose)
-            .is_ok_and(|key| slot.tenant.key() == key)
+    pub fn serves(&self, slot: &Slot, caller: &CallerIdentity) -> bool {
+        self.session_key_of(caller)
+            .is_ok_and(|key| slot.scope.key() == key)
     }
 
     /// The key under which its tools are pinned.
     pub fn pin_key(&self) -> Result<PinKey, Fault> {
-        Ok(self.require_shared()?.offer.pinned.clone())
+        Ok(self.require_shared()?.catalog_entry.pinned.clone())
     }
 
     /// The metrics of the server.
@@ -179,20 +182,20 @@ impl Server {
     }
 
     fn require_shared(&self) -> Result<&Arc<ServerShared>, Fault> {
-        self.family.as_ref().ok_or_else(|| {
+        self.server_shared.as_ref().ok_or_else(|| {
             let problem = self.definition.as_ref().err().map_or("", String::as_str);
             unavailable::broken_definition_fault(&self.name, problem)
         })
     }
 
-    fn session_key_of(&self, whose: &CallerIdentity) -> Result<SessionKey, Fault> {
-        let key = self.require_shared()?.sharing.key(whose);
+    fn session_key_of(&self, caller: &CallerIdentity) -> Result<SessionKey, Fault> {
+        let key = self.require_shared()?.sharing.key(caller);
         key.map_err(|_| unavailable::missing_workspace_fault(&self.name))
     }
 
     /// The caller's slot; created if there is none.
-    fn slot(&self, whose: &CallerIdentity) -> Result<Arc<Slot>, Fault> {
-        let (family, key) = (self.require_shared()?, self.session_key_of(whose)?);
+    fn slot(&self, caller: &CallerIdentity) -> Result<Arc<Slot>, Fault> {
+        let (server_shared, key) = (self.require_shared()?, self.session_key_of(caller)?);
         let mut slots = self.slots();
         if slots.retired {
             return Err(server_retired_fault(&self.name));
@@ -201,18 +204,21 @@ impl Server {
             return Ok(Arc::clone(slot));
         }
         if slots.by_key.len() >= MAX_SERVER_SLOTS && !slots.make_room() {
-            return Err(unavailable::slots_full_fault(family, MAX_SERVER_SLOTS));
+            return Err(unavailable::slots_full_fault(
+                server_shared,
+                MAX_SERVER_SLOTS,
+            ));
         }
-        let tenant = SessionScope::new(self.me.clone(), key.clone(), whose.workspace.clone());
-        let audience = slots.audiences.entry(key.clone()).or_default().clone();
-        let slot = Slot::start(family, tenant, audience);
+        let scope = SessionScope::new(self.me.clone(), key.clone(), caller.workspace.clone());
+        let client_state = slots.client_states.entry(key.clone()).or_default().clone();
+        let slot = Slot::start(server_shared, scope, client_state);
         slots.by_key.insert(key, Arc::clone(&slot));
         Ok(slot)
     }
 
     /// The known tools, connected or not.
     pub fn tools(&self) -> Option<Arc<ToolSet>> {
-        self.family.as_ref()?.tools()
+        self.server_shared.as_ref()?.tools()
     }
 
     /// The known tools with a note on the connection.
@@ -236,16 +242,16 @@ impl Server {
     }
 
     /// Restarts all open and failed sessions and the caller's, and resets the circuit breaker.
-    pub async fn restart(&self, whose: &CallerIdentity) -> Result<(), Fault> {
+    pub async fn restart(&self, caller: &CallerIdentity) -> Result<(), Fault> {
         self.require_shared()?.breaker.reset();
-        let own = self.slot(whose);
+        let own = self.slot(caller);
         let is_own = |slot: &Arc<Slot>| own.as_ref().is_ok_and(|own| Arc::ptr_eq(own, slot));
-        let mut these = self.all_slots();
-        these.retain(|slot| slot.is_up() || slot.has_failed() || is_own(slot));
-        if these.is_empty() {
+        let mut affected = self.all_slots();
+        affected.retain(|slot| slot.is_up() || slot.has_failed() || is_own(slot));
+        if affected.is_empty() {
             own?;
         }
-        let outcomes = join_all(these.iter().map(|slot| slot.restart())).await;
+        let outcomes = join_all(affected.iter().map(|slot| slot.restart())).await;
         // A slot that was retired meanwhile need not restart.
         let faults = outcomes
             .into_iter()
@@ -254,19 +260,21 @@ impl Server {
     }
 
     /// Records that a list of the server is unavailable.
-    pub fn announce_list_unavailable(&self, whose: &CallerIdentity, kind: ListKind) {
-        let key = self.session_key_of(whose).ok();
+    pub fn announce_list_unavailable(&self, caller: &CallerIdentity, kind: ListKind) {
+        let key = self.session_key_of(caller).ok();
         let slot = key.and_then(|key| self.slots().by_key.get(&key).cloned());
         if let Some(slot) = slot {
-            slot.beside.announce_list(kind, None);
+            slot.slot_shared.announce_list(kind, None);
         }
     }
 
     /// Ends a connection's subscription to a resource.
     pub async fn unfollow(&self, uri: &str, connection: u64) {
-        let audiences: Vec<SlotClientState> = self.slots().audiences.values().cloned().collect();
+        let client_states: Vec<SlotClientState> =
+            self.slots().client_states.values().cloned().collect();
         let slots = self.all_slots();
-        let follows = |slot: &&Arc<Slot>| slot.beside.subscribers.has_subscriber(uri, connection);
+        let follows =
+            |slot: &&Arc<Slot>| slot.slot_shared.subscribers.has_subscriber(uri, connection);
         join_all(
             slots
                 .iter()
@@ -274,8 +282,8 @@ impl Server {
                 .map(|slot| slot.unfollow_in_slot(uri, connection)),
         )
         .await;
-        for audience in audiences {
-            audience.subscribers.remove_subscriber(uri, connection);
+        for client_state in client_states {
+            client_state.subscribers.remove_subscriber(uri, connection);
         }
     }
 
@@ -284,16 +292,18 @@ impl Server {
         self.retire_key(&SessionKey::Client(connection), "its client has gone");
         let mut slots = self.slots();
         let ServerSlots {
-            by_key, audiences, ..
+            by_key,
+            client_states,
+            ..
         } = &mut *slots;
-        audiences.retain(|key, audience| match by_key.get(key) {
+        client_states.retain(|key, client_state| match by_key.get(key) {
             Some(slot) => {
                 slot.forget(connection);
                 true
             }
             None => {
-                audience.subscribers.forget(connection);
-                audience.subscribers.has_subscribers()
+                client_state.subscribers.forget(connection);
+                client_state.subscribers.has_subscribers()
             }
         });
     }
@@ -309,7 +319,7 @@ impl Server {
     /// Ends the slot of a key and its session now.
     fn retire_key(&self, key: &SessionKey, why: &'static str) {
         let mut slots = self.slots();
-        slots.audiences.remove(key);
+        slots.client_states.remove(key);
         if let Some(slot) = slots.by_key.remove(key) {
             slot.retire(why, true);
         }
@@ -334,7 +344,7 @@ impl Server {
         slots.by_key.drain().map(|(_, slot)| slot).collect()
     }
 
-    pub(crate) fn all_slots(&self) -> Vec<Arc<Slot>> {
+    fn all_slots(&self) -> Vec<Arc<Slot>> {
         self.slots().by_key.values().cloned().collect()
     }
 
@@ -346,36 +356,41 @@ impl Server {
 impl RootsObserver for Server {
     /// Handles a request for roots, which shows that the server depends on the workspace. If `share` is not configured,
     /// the session moves to the workspace of the caller for whom the server asks.
-    fn handle_roots_request(&self, tenant: &SessionScope, workspace: Option<PathBuf>) {
-        let Some(family) = &self.family else { return };
+    fn handle_roots_request(&self, scope: &SessionScope, workspace: Option<PathBuf>) {
+        let Some(server_shared) = &self.server_shared else {
+            return;
+        };
         // Holding the lock, no caller gets a slot by the old rule while the session moves.
         let mut slots = self.slots();
-        family.sharing.record_asks_for_roots();
-        let Some(workspace) = workspace.filter(|_| family.sharing.is_detected()) else {
+        server_shared.sharing.record_asks_for_roots();
+        let Some(workspace) = workspace.filter(|_| server_shared.sharing.is_detected()) else {
             return;
         };
         let key = SessionKey::Workspace(workspace.clone());
-        if tenant.key() != SessionKey::User || slots.by_key.contains_key(&key) {
+        if scope.key() != SessionKey::User || slots.by_key.contains_key(&key) {
             return;
         }
-        let is_it = |slot: &Arc<Slot>| std::ptr::eq(Arc::as_ptr(&slot.tenant), tenant);
+        let is_it = |slot: &Arc<Slot>| std::ptr::eq(Arc::as_ptr(&slot.scope), scope);
         if slots.by_key.get(&SessionKey::User).is_some_and(is_it)
             && let Some(slot) = slots.by_key.remove(&SessionKey::User)
         {
-            tenant.move_to_workspace(workspace.clone());
+            scope.move_to_workspace(workspace.clone());
             // A slot that has ended has no timer to update.
             _ = slot.send_event(SlotEvent::Moved);
-            if let Some(audience) = slots.audiences.remove(&SessionKey::User) {
+            if let Some(client_state) = slots.client_states.remove(&SessionKey::User) {
                 // Subscribers of other workspaces wait for sessions of their own.
-                for other in audience.subscribers.split_off_other_workspaces(&workspace) {
+                for other in client_state
+                    .subscribers
+                    .split_off_other_workspaces(&workspace)
+                {
                     let key = other
                         .workspace
                         .clone()
                         .map_or(SessionKey::User, SessionKey::Workspace);
-                    let theirs = slots.audiences.entry(key).or_default();
-                    theirs.subscribers.add_moved_subscriber(other);
+                    let their_state = slots.client_states.entry(key).or_default();
+                    their_state.subscribers.add_moved_subscriber(other);
                 }
-                slots.audiences.insert(key.clone(), audience);
+                slots.client_states.insert(key.clone(), client_state);
             }
             slots.by_key.insert(key, slot);
         }
@@ -390,7 +405,7 @@ impl ServerSlots {
         let Some((_, key)) = unused.min() else {
             return false;
         };
-        self.audiences.remove(&key);
+        self.client_states.remove(&key);
         if let Some(slot) = self.by_key.remove(&key) {
             slot.retire("it was closed to make room for another session", false);
         }

@@ -55,68 +55,68 @@ const MAX_SERVER_TEXT_BYTES: usize = 4 << 10;
 /// A session that is open, or has been.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) me: Weak<Self>,
-    pub(crate) offer: ServerCatalogEntry,
+    me: Weak<Self>,
+    catalog_entry: ServerCatalogEntry,
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) era: ProtocolEra,
     /// The era that the server's entry sets.
-    pub(crate) chosen_era: Option<ProtocolEra>,
-    pub(crate) tools: ArcSwap<ToolSet>,
+    configured_era: Option<ProtocolEra>,
+    tools: ArcSwap<ToolSet>,
     /// The expiry of the list of tools.
-    pub(crate) lifetime: ListExpiry,
-    pub(crate) asks: Arc<ServerRequests>,
+    tools_expiry: ListExpiry,
+    server_requests: Arc<ServerRequests>,
     /// The task for `subscriptions/listen`, in the modern era.
-    pub(crate) listening: Option<SubscriptionListenHandle>,
-    pub(crate) ears: Arc<NotificationRouter>,
+    listening: Option<SubscriptionListenHandle>,
+    router: Arc<NotificationRouter>,
     /// `None` for a server that is not a process.
     pub pid: Option<u32>,
     pub transport: &'static str,
-    pub(crate) health: SessionHealth,
+    health: SessionHealth,
     /// What the server calls itself, with its version.
     pub identity: Option<String>,
     pub protocol: Option<String>,
     pub start_time: Duration,
-    pub(crate) calls: TaskTracker,
+    calls: TaskTracker,
     /// Cancelled when the session takes no more calls; its messages are still handled.
-    pub(crate) shut: CancellationToken,
+    draining: CancellationToken,
     /// Cancelled when the session takes no more calls because it is handed over, or reopened in the legacy era.
-    pub(crate) leaving: CancellationToken,
+    retired: CancellationToken,
     /// Asks the watching task to detach the session from this daemon.
-    pub(crate) parting: mpsc::Sender<oneshot::Sender<Option<DetachedProcess>>>,
+    detach_requests: mpsc::Sender<oneshot::Sender<Option<DetachedProcess>>>,
     /// Cancelled when the session is asked to end.
-    pub(crate) closing: CancellationToken,
+    closing: CancellationToken,
     /// Cancelled when the session has ended and `cause` is set.
-    pub(crate) known: CancellationToken,
+    ended: CancellationToken,
     /// Cancelled when the session has ended and its process is gone.
-    pub(crate) ended: CancellationToken,
+    stopped: CancellationToken,
     /// Why the session ended; set once.
-    pub(crate) cause: Mutex<Option<String>>,
+    cause: Mutex<Option<String>>,
 }
 
 impl Session {
     /// The tools as last listed. If the list has expired, a refresh starts in the background.
     pub fn tools(&self) -> Arc<ToolSet> {
-        if self.lifetime.claim_expired() {
-            self.ears.tools_changed();
+        if self.tools_expiry.claim_expired() {
+            self.router.tools_changed();
         }
         self.tools.load_full()
     }
 
     /// The tools, including changes that the server has announced before this call.
     pub async fn current_tools(&self) -> Arc<ToolSet> {
-        self.ears.tools.wait_until_current().await;
+        self.router.tools_refresh.wait_until_current().await;
         self.tools()
     }
 
     /// Requests a new list of tools; [`Self::current_tools`] waits for it.
     pub fn request_tools_refresh(&self) {
-        self.ears.tools.announce_change();
+        self.router.tools_refresh.announce_change();
     }
 
     pub fn is_open(&self) -> bool {
-        !self.shut.is_cancelled()
-            && !self.leaving.is_cancelled()
-            && !self.known.is_cancelled()
+        !self.draining.is_cancelled()
+            && !self.retired.is_cancelled()
+            && !self.ended.is_cancelled()
             && !self.closing.is_cancelled()
             && !self.peer.is_transport_closed()
     }
@@ -124,12 +124,28 @@ impl Session {
     /// Whether it is a remote session that takes no more calls but has not ended: calls in flight end by their own
     /// limits.
     pub(crate) fn is_draining(&self) -> bool {
-        self.pid.is_none() && self.shut.is_cancelled() && !self.closing.is_cancelled()
+        self.pid.is_none() && self.draining.is_cancelled() && !self.closing.is_cancelled()
+    }
+
+    /// Whether it was asked to end.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// Whether it has answered a call.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.health.has_answered()
+    }
+
+    /// Why it is degraded, if it is.
+    pub(crate) fn degraded_reason(&self) -> Option<String> {
+        let stray_progress = self.router.in_flight.stray_progress_count();
+        self.health.degraded_reason(stray_progress)
     }
 
     /// Resolves when the session has ended and its process is gone, with the cause.
-    pub(crate) async fn wait_ended(&self) -> String {
-        self.ended.cancelled().await;
+    pub(crate) async fn wait_stopped(&self) -> String {
+        self.stopped.cancelled().await;
         self.cause()
     }
 
@@ -148,12 +164,15 @@ impl Session {
 
     /// Detaches the session from this daemon once nothing is in flight. `None` if that fails: then the session ends.
     pub(crate) async fn detach_transport(&self) -> Option<DetachedProcess> {
-        self.leaving.cancel();
+        self.retired.cancel();
         self.wait_until_idle().await;
         // A request of the server would stay unanswered forever.
-        if timeout(FINAL_OUTPUT_TIMEOUT, self.ears.asked.none())
-            .await
-            .is_err()
+        if timeout(
+            FINAL_OUTPUT_TIMEOUT,
+            self.router.unanswered.wait_until_empty(),
+        )
+        .await
+        .is_err()
         {
             self.close("it could not be handed to the next muxd: one of its questions is open");
             return None;
@@ -161,9 +180,9 @@ impl Session {
         if let Some(listening) = &self.listening {
             listening.stop_listening().await;
         }
-        let (reply, parted) = oneshot::channel();
-        self.parting.send(reply).await.ok()?;
-        parted.await.ok()?
+        let (reply, detached) = oneshot::channel();
+        self.detach_requests.send(reply).await.ok()?;
+        detached.await.ok()?
     }
 
     /// Closes the session; the watching task stops the process.
@@ -172,14 +191,14 @@ impl Session {
         self.closing.cancel();
     }
 
-    pub(crate) fn set_cause(&self, cause: String) {
+    fn set_cause(&self, cause: String) {
         let mut slot = self.cause.lock();
         slot.get_or_insert_with(|| truncate_server_text(cause));
     }
 }
 
 /// Truncates a server's text to the number of bytes that is kept.
-pub(crate) fn truncate_server_text(mut words: String) -> String {
-    words.truncate(words.floor_char_boundary(MAX_SERVER_TEXT_BYTES));
-    words
+fn truncate_server_text(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_SERVER_TEXT_BYTES));
+    text
 }

@@ -32,10 +32,10 @@ use mux_text::did_you_mean::nearest_few;
 /// All configured servers.
 #[derive(Debug)]
 pub struct Upstreams {
-    surroundings: ServerContext,
+    context: ServerContext,
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
     /// Set when eager sessions are left to another daemon.
-    leaving: AtomicBool,
+    eager_disabled: AtomicBool,
 }
 
 /// The changes of the servers by a new configuration.
@@ -48,17 +48,17 @@ pub struct ServerChanges {
 }
 
 impl Upstreams {
-    pub fn new(surroundings: ServerContext) -> Self {
+    pub fn new(context: ServerContext) -> Self {
         Self {
-            surroundings,
+            context,
             servers: RwLock::default(),
-            leaving: AtomicBool::new(false),
+            eager_disabled: AtomicBool::new(false),
         }
     }
 
     /// From now on sessions are opened only for callers.
     pub fn disable_eager_start(&self) {
-        self.leaving.store(true, Ordering::Relaxed);
+        self.eager_disabled.store(true, Ordering::Relaxed);
     }
 
     /// Applies a configuration. Servers with an unchanged definition keep their sessions; calls in flight on the others
@@ -87,20 +87,20 @@ impl Upstreams {
                 }
                 None => changes.added.push(name.clone()),
             }
-            let server = Server::new(wanted.clone(), &self.surroundings, before.map(|b| &**b));
-            if !self.leaving.load(Ordering::Relaxed) {
+            let server = Server::new(wanted.clone(), &self.context, before.map(|b| &**b));
+            if !self.eager_disabled.load(Ordering::Relaxed) {
                 server.open_if_eager();
             }
             servers.insert(name.clone(), server);
         }
         drop(servers);
-        self.surroundings.catalog.notify_changed();
+        self.context.catalog.notify_changed();
         let same = ServerChanges {
             unchanged: changes.unchanged.clone(),
             ..ServerChanges::default()
         };
         if changes != same {
-            self.surroundings.news.notify_changed(ListChanges::ALL);
+            self.context.list_changes.notify_changed(ListChanges::ALL);
         }
         changes
     }
@@ -108,27 +108,27 @@ impl Upstreams {
     /// Sets the policy for servers' requests to clients. Until then, none is allowed.
     pub fn set_request_policy(&self, policy: Weak<dyn ServerRequestPolicy>) {
         // There is one gateway in a daemon.
-        self.surroundings.requests.get_or_init(|| policy);
+        self.context.request_policy.get_or_init(|| policy);
     }
 
     pub fn catalog(&self) -> &Arc<Catalog> {
-        &self.surroundings.catalog
+        &self.context.catalog
     }
 
     pub fn pins(&self) -> &Arc<Pins> {
-        &self.surroundings.pins
+        &self.context.pins
     }
 
     pub fn auth(&self) -> &Arc<Auth> {
-        &self.surroundings.auth
+        &self.context.auth
     }
 
     pub fn metrics(&self) -> &Arc<Metrics> {
-        &self.surroundings.metrics
+        &self.context.metrics
     }
 
     pub fn sources(&self) -> &Sources {
-        &self.surroundings.sources
+        &self.context.sources
     }
 
     /// The local description files of sources, each with its server.
@@ -147,7 +147,7 @@ impl Upstreams {
     }
 
     pub fn news(&self) -> &ListChangeNotifier {
-        &self.surroundings.news
+        &self.context.list_changes
     }
 
     /// Handles the end of a connection: drops its resource subscriptions and its own sessions.
@@ -179,19 +179,19 @@ impl Upstreams {
         match servers.find(|server| server.has_identity(&handed.state.place.server)) {
             Some(server) => server.adopt_handed(handed),
             // It may belong to a project that no client has opened yet.
-            None => self.surroundings.awaited.add_arrived(handed),
+            None => self.context.incoming_sessions.add_arrived(handed),
         }
     }
 
     /// Sets how many servers may start at the same time.
     pub fn set_start_limit(&self, count: usize) {
-        self.surroundings.starts.set_limit(count);
+        self.context.start_limiter.set_limit(count);
     }
 
     /// Every server that is visible in the scope, with its known tools.
     pub fn known_visible(&self, scope: &Scope) -> Vec<KnownServer> {
-        let seen = self.visible_servers(scope);
-        scope.visible_servers(seen.iter().map(|server| server.known_tools()).collect())
+        let visible = self.visible_servers(scope);
+        scope.visible_servers(visible.iter().map(|server| server.known_tools()).collect())
     }
 
     pub fn all(&self) -> Vec<Arc<Server>> {
@@ -201,9 +201,9 @@ impl Upstreams {
     /// The servers that are visible in the scope, by name.
     pub fn visible_servers(&self, scope: &Scope) -> Vec<Arc<Server>> {
         let servers = self.read_servers();
-        let mut seen: Vec<_> = servers.values().filter(|s| is_visible(s, scope)).collect();
-        seen.sort_by(|a, b| a.name().cmp(b.name()));
-        seen.into_iter().cloned().collect()
+        let mut visible: Vec<_> = servers.values().filter(|s| is_visible(s, scope)).collect();
+        visible.sort_by(|a, b| a.name().cmp(b.name()));
+        visible.into_iter().cloned().collect()
     }
 
     /// Finds a server by its name or by its spelling in programs.
@@ -229,8 +229,8 @@ impl Upstreams {
                 return Ok(Arc::clone(server));
             }
         }
-        let seen = self.visible_servers(scope);
-        let known: Vec<&str> = seen.iter().map(|server| server.name()).collect();
+        let visible = self.visible_servers(scope);
+        let names: Vec<&str> = visible.iter().map(|server| server.name()).collect();
         let fault = Fault::new(FaultKind::NotFound, format!("there is no server `{name}`"));
         if let Some(hint) = scope
             .project()
@@ -239,12 +239,12 @@ impl Upstreams {
             return Err(fault.hint(hint));
         }
         Err(
-            match nearest_few(name, known.iter().copied(), 3).as_slice() {
-                [] if known.is_empty() => fault.hints(
+            match nearest_few(name, names.iter().copied(), 3).as_slice() {
+                [] if names.is_empty() => fault.hints(
                     "no server is configured; see `mux servers`, and `mux status` if there should be one",
                     "no server is configured: the user can add one with `mux servers add`",
                 ),
-                [] => fault.hint(format!("known servers: {}", known.join(", "))),
+                [] => fault.hint(format!("known servers: {}", names.join(", "))),
                 near => fault.hint(format!("did you mean `{}`?", near.join("` or `"))),
             },
         )

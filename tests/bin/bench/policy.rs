@@ -81,6 +81,7 @@ fn decided(
     let question = PolicyQuestion {
         path,
         from_server: false,
+        program_path: None,
         spellings: &[],
         hints: ToolHints::default(),
         verb: None,

@@ -100,6 +100,33 @@ fn question_is_declined_or_cancelled_at_a_terminal() {
 }
 
 #[test]
+fn secret_answer_is_masked_in_a_recording() {
+    let (env, _) = home(MODERN, &[]);
+    let file = env.path("recording.json");
+    let code = format!("return (await mux.fix.elicit({})).action", form());
+    let record = file.to_str().unwrap();
+    let run = ["run", "--no-check", "--record", record, "-e", &code];
+    let mut terminal = Terminal::start(&env, &run);
+    for (prompt, line) in [
+        ("at least 0, required: ", "36"),
+        ("[blue]: ", ""),
+        ("yes or no, optional: ", ""),
+        ("not shown while you type, required: ", "hunter2"),
+        (SUBMIT, "a"),
+    ] {
+        terminal.hear(prompt);
+        terminal.type_line(line);
+    }
+    let (code, output, shown) = terminal.end();
+    assert_eq!((code, output.as_str()), (Some(0), "accept\n"), "{shown}");
+    let recording = fs::read_to_string(&file).unwrap();
+    assert!(
+        recording.contains("***") && !recording.contains("hunter2"),
+        "{recording}"
+    );
+}
+
+#[test]
 fn interrupted_question_restores_the_terminal() {
     let (env, log) = home(LEGACY, &[]);
     let mut terminal = Terminal::start(&env, &["call", "fix.elicit", &form()]);

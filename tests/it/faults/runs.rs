@@ -153,6 +153,32 @@ fn calls_beyond_the_first_thousand_fail_by_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn daemon_refuses_a_timeout_outside_of_its_range() {
+    let env = TestEnv::new();
+    env.result("return 1");
+    let me = ClientIdentity::new("test", "0");
+    let session = mux_client::connect(&env.dirs, &me).await.unwrap();
+    for (timeout_ms, accepted) in [
+        (999, false),
+        (1_000, true),
+        (300_000, true),
+        (300_001, false),
+    ] {
+        let request = RunRequest {
+            source: "return 1".into(),
+            timeout_ms: Some(timeout_ms),
+            ..RunRequest::default()
+        };
+        let started = session.client.start_run(within_seconds(10), request);
+        let started = started.await.unwrap();
+        assert_eq!(started.is_ok(), accepted, "{timeout_ms}: {started:?}");
+        if let Err(error) = started {
+            assert_eq!(error.kind.as_str(), "limit");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn large_results_of_old_runs_are_freed() {
     let env = TestEnv::new();
     env.result("return 1");

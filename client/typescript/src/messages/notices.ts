@@ -61,7 +61,10 @@ export type NoticeKind =
         /** Whether it is muxd's own question, even if a server is called `mux`. */
         own?: boolean;
         cause: Cause;
-        /** The path of the tool whose call made the server ask, if it is known: a server may have other requests in progress. */
+        /**
+         * The path of the tool whose call made the server ask, if it is known: a server may have other requests in
+         * progress.
+         */
         tool?: string;
         kind: AskKind;
         /** The server's own key for the question, if it came with the answer to a call. */

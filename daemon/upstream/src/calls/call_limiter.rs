@@ -16,7 +16,7 @@ pub(crate) struct CallLimiter(Mutex<CallLimiterState>);
 #[derive(Debug)]
 struct CallLimiterState {
     free: usize,
-    line: FairQueue<oneshot::Sender<CallPermit>>,
+    queue: FairQueue<oneshot::Sender<CallPermit>>,
 }
 
 /// A permit for one call, returned on drop.
@@ -28,13 +28,13 @@ pub(crate) struct CallPermit(Option<Arc<CallLimiter>>);
 pub struct PermitSlot(Mutex<Option<CallPermit>>);
 
 impl PermitSlot {
-    pub(crate) fn new(place: CallPermit) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Some(place))))
+    pub(crate) fn new(permit: CallPermit) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(permit))))
     }
 
     pub(crate) fn release_early(&self) {
-        let place = self.0.lock().take();
-        drop(place);
+        let permit = self.0.lock().take();
+        drop(permit);
     }
 }
 
@@ -42,24 +42,24 @@ impl CallLimiter {
     pub(crate) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self(Mutex::new(CallLimiterState {
             free: count,
-            line: FairQueue::default(),
+            queue: FairQueue::default(),
         })))
     }
 
     /// Waits for a permit. Cancel-safe: a permit that was sent but not received goes to the next waiter.
     pub(crate) async fn acquire_permit(self: &Arc<Self>, turn: &QueueKey) -> CallPermit {
-        let promise = {
+        let receiver = {
             let mut state = self.state();
             if state.free > 0 {
                 state.free -= 1;
                 return CallPermit(Some(Arc::clone(self)));
             }
-            let (hand, promise) = oneshot::channel();
-            state.line.push(turn, hand);
-            promise
+            let (sender, receiver) = oneshot::channel();
+            state.queue.push(turn, sender);
+            receiver
         };
-        match promise.await {
-            Ok(place) => place,
+        match receiver.await {
+            Ok(permit) => permit,
             // The queue lives as long as `self` and drops no waiter.
             Err(_) => CallPermit(None),
         }
@@ -69,15 +69,15 @@ impl CallLimiter {
     fn return_permit(self: Arc<Self>) {
         loop {
             let mut state = self.state();
-            let Some(hand) = state.line.pop(|_| true) else {
+            let Some(sender) = state.queue.pop(|_| true) else {
                 state.free += 1;
                 return;
             };
             drop(state);
-            match hand.send(CallPermit(Some(Arc::clone(&self)))) {
+            match sender.send(CallPermit(Some(Arc::clone(&self)))) {
                 Ok(()) => return,
                 // That waiter is gone; the permit is still ours.
-                Err(mut place) => place.0 = None,
+                Err(mut permit) => permit.0 = None,
             }
         }
     }
@@ -89,8 +89,8 @@ impl CallLimiter {
 
 impl Drop for CallPermit {
     fn drop(&mut self) {
-        if let Some(places) = self.0.take() {
-            places.return_permit();
+        if let Some(limiter) = self.0.take() {
+            limiter.return_permit();
         }
     }
 }
@@ -110,13 +110,13 @@ mod tests {
 
     #[tokio::test]
     async fn permit_goes_to_next_in_turn_and_skips_dropped_waiters() {
-        let places = CallLimiter::new(1);
-        let first = places.acquire_permit(&turn("a")).await;
+        let limiter = CallLimiter::new(1);
+        let first = limiter.acquire_permit(&turn("a")).await;
         let (a, b) = (turn("a"), turn("b"));
         let mut greedy: Vec<_> = (0..3)
-            .map(|_| Box::pin(places.acquire_permit(&a)))
+            .map(|_| Box::pin(limiter.acquire_permit(&a)))
             .collect();
-        let mut modest = Box::pin(places.acquire_permit(&b));
+        let mut modest = Box::pin(limiter.acquire_permit(&b));
         for waiting in &mut greedy {
             assert!(waiting.as_mut().now_or_never().is_none());
         }
@@ -135,13 +135,13 @@ mod tests {
 
     #[tokio::test]
     async fn permit_sent_to_dropped_waiter_is_returned() {
-        let places = CallLimiter::new(1);
-        let first = places.acquire_permit(&turn("a")).await;
+        let limiter = CallLimiter::new(1);
+        let first = limiter.acquire_permit(&turn("a")).await;
         let b = turn("b");
-        let mut waiting = Box::pin(places.acquire_permit(&b));
+        let mut waiting = Box::pin(limiter.acquire_permit(&b));
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(first);
         drop(waiting);
-        assert!(places.acquire_permit(&turn("c")).now_or_never().is_some());
+        assert!(limiter.acquire_permit(&turn("c")).now_or_never().is_some());
     }
 }

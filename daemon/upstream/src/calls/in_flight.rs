@@ -31,14 +31,14 @@ const MAX_ENDED_RUNS: usize = 16;
 pub(crate) struct InFlight {
     state: Mutex<InFlightState>,
     /// Progress notifications for unknown tokens.
-    strangers: AtomicU64,
+    stray_progress: AtomicU64,
 }
 
 /// Guarded by `InFlight::state`.
 #[derive(Debug, Default)]
 struct InFlightState {
     next: u64,
-    flights: BTreeMap<u64, InFlightEntry>,
+    requests: BTreeMap<u64, InFlightEntry>,
     tokens: HashMap<ProgressToken, u64>,
     ids: HashMap<RequestId, u64>,
     /// Runs whose requests have ended, and when.
@@ -49,13 +49,13 @@ struct InFlightState {
 struct InFlightEntry {
     /// `None` for requests that the daemon itself makes.
     caller: Option<Arc<Caller>>,
-    seat: Option<Arc<PermitSlot>>,
+    permit: Option<Arc<PermitSlot>>,
     clock: Arc<PausableClock>,
     meter: Arc<ProgressMeter>,
     /// The id and the token of the request, once it is sent.
-    names: Option<(RequestId, ProgressToken)>,
+    sent_as: Option<(RequestId, ProgressToken)>,
     sending: SendState,
-    over: CancellationToken,
+    finished: CancellationToken,
 }
 
 /// How far the sending of a request is.
@@ -86,21 +86,21 @@ pub(crate) struct InFlightRequest {
 pub(crate) struct CallingClient {
     /// The caller of its latest request.
     pub(crate) caller: Arc<Caller>,
-    pub(crate) seat: Option<Arc<PermitSlot>>,
+    pub(crate) permit: Option<Arc<PermitSlot>>,
     pub(crate) mailbox: Arc<Mailbox>,
     /// The path of the tool that is being called, if this is its only request.
     pub(crate) tool: Option<Arc<str>>,
     /// The clocks of all its requests and of the runs that they belong to.
     pub(crate) clocks: Vec<Arc<PausableClock>>,
     /// One token for each request, cancelled when it ends.
-    pub(crate) over: Vec<CancellationToken>,
+    pub(crate) finished: Vec<CancellationToken>,
 }
 
 impl InFlight {
     pub(crate) fn begin_request(
         self: &Arc<Self>,
         caller: Option<&Arc<Caller>>,
-        seat: Option<Arc<PermitSlot>>,
+        permit: Option<Arc<PermitSlot>>,
     ) -> InFlightRequest {
         let (clock, meter) = (
             Arc::<PausableClock>::default(),
@@ -111,14 +111,14 @@ impl InFlight {
         let number = state.next;
         let entry = InFlightEntry {
             caller: caller.cloned(),
-            seat,
+            permit,
             clock: Arc::clone(&clock),
             meter: Arc::clone(&meter),
-            names: None,
+            sent_as: None,
             sending: SendState::Waiting,
-            over: CancellationToken::new(),
+            finished: CancellationToken::new(),
         };
-        state.flights.insert(number, entry);
+        state.requests.insert(number, entry);
         drop(state);
         InFlightRequest {
             all: Arc::clone(self),
@@ -137,8 +137,8 @@ impl InFlight {
     ) {
         let mut state = self.state();
         // The caller may be gone already.
-        if let Some(entry) = state.flights.get_mut(&number) {
-            entry.names = Some((id.clone(), token.clone()));
+        if let Some(entry) = state.requests.get_mut(&number) {
+            entry.sent_as = Some((id.clone(), token.clone()));
             state.tokens.insert(token, number);
             state.ids.insert(id, number);
         }
@@ -147,7 +147,7 @@ impl InFlight {
     /// Returns false if the caller is gone: the request must not be sent.
     pub(crate) fn begin_sending(&self, InFlightId(number): InFlightId) -> bool {
         let mut state = self.state();
-        let entry = state.flights.get_mut(&number);
+        let entry = state.requests.get_mut(&number);
         entry.is_some_and(|entry| {
             entry.sending = SendState::Begun;
             true
@@ -155,7 +155,7 @@ impl InFlight {
     }
 
     pub(crate) fn record_send_failure(&self, InFlightId(number): InFlightId, error: LinkError) {
-        if let Some(entry) = self.state().flights.get_mut(&number) {
+        if let Some(entry) = self.state().requests.get_mut(&number) {
             entry.sending = SendState::Failed(error);
         }
     }
@@ -168,16 +168,16 @@ impl InFlight {
         }
     }
 
-    pub(crate) fn progress(&self, told: &ProgressNotificationParam) {
+    pub(crate) fn progress(&self, notification: &ProgressNotificationParam) {
         let state = self.state();
-        let number = state.tokens.get(&told.progress_token);
-        match number.and_then(|number| state.flights.get(number)) {
+        let number = state.tokens.get(&notification.progress_token);
+        match number.and_then(|number| state.requests.get(number)) {
             Some(entry) => {
                 entry.meter.record_activity(entry.clock.mark());
-                entry.meter.record_notification(told);
+                entry.meter.record_notification(notification);
             }
             None => {
-                self.strangers.fetch_add(1, Ordering::Relaxed);
+                self.stray_progress.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -185,23 +185,23 @@ impl InFlight {
     /// Whether a caller has a request in flight.
     pub(crate) fn has_calls(&self) -> bool {
         let state = self.state();
-        state.flights.values().any(|entry| entry.caller.is_some())
+        state.requests.values().any(|entry| entry.caller.is_some())
     }
 
     /// The number of progress notifications for unknown tokens.
     pub(crate) fn stray_progress_count(&self) -> u64 {
-        self.strangers.load(Ordering::Relaxed)
+        self.stray_progress.load(Ordering::Relaxed)
     }
 
     /// `None` if no connection has requests in flight, if several have, or if the caller cannot be asked.
     pub(crate) fn calling_client(&self) -> Option<CallingClient> {
         let state = self.state();
         let all = || {
-            let entries = state.flights.values();
+            let entries = state.requests.values();
             entries.filter_map(|entry| Some((entry, entry.caller.as_ref()?)))
         };
         let (entry, latest) = all().next_back()?;
-        let seat = entry.seat.clone();
+        let permit = entry.permit.clone();
         let mailbox = Arc::clone(latest.mailbox.as_ref()?);
         if all().any(|(_, caller)| caller.connection() != latest.connection()) {
             return None;
@@ -209,11 +209,11 @@ impl InFlight {
         let clocks = all().flat_map(|(entry, caller)| [&entry.clock, &caller.clock]);
         Some(CallingClient {
             caller: Arc::clone(latest),
-            seat,
+            permit,
             mailbox,
             tool: latest.tool.clone().filter(|_| all().count() == 1),
             clocks: clocks.cloned().collect(),
-            over: all().map(|(entry, _)| entry.over.clone()).collect(),
+            finished: all().map(|(entry, _)| entry.finished.clone()).collect(),
         })
     }
 
@@ -227,12 +227,12 @@ impl ActiveRuns for InFlight {
     /// after its answer.
     fn active_runs(&self) -> Vec<String> {
         let state = self.state();
-        let flights = state.flights.values();
-        let going = flights.filter_map(|entry| run_of(entry.caller.as_deref()?));
+        let requests = state.requests.values();
+        let current = requests.filter_map(|entry| run_of(entry.caller.as_deref()?));
         let ended = state.ended.iter();
         let ended = ended.filter(|(when, _)| when.elapsed() <= RECENT_RUN_WINDOW);
         let mut runs: Vec<String> = Vec::new();
-        for run in going.chain(ended.map(|(_, run)| run)) {
+        for run in current.chain(ended.map(|(_, run)| run)) {
             if !runs.contains(run) {
                 runs.push(run.clone());
             }
@@ -243,10 +243,10 @@ impl ActiveRuns for InFlight {
 
 impl InFlightState {
     fn end_request(&mut self, number: u64) {
-        let Some(entry) = self.flights.remove(&number) else {
+        let Some(entry) = self.requests.remove(&number) else {
             return;
         };
-        if let Some((id, token)) = &entry.names {
+        if let Some((id, token)) = &entry.sent_as {
             self.tokens.remove(token);
             self.ids.remove(id);
         }
@@ -257,7 +257,7 @@ impl InFlightState {
                 self.ended.pop_front();
             }
         }
-        entry.over.cancel();
+        entry.finished.cancel();
     }
 }
 
@@ -275,7 +275,7 @@ impl InFlightRequest {
         loop {
             self.clock.wait_until_elapsed_since(since, within).await;
             match self.meter.last_activity() {
-                Some(sign) if sign != since => since = sign,
+                Some(mark) if mark != since => since = mark,
                 _ => return,
             }
         }
@@ -288,7 +288,7 @@ impl InFlightRequest {
     /// Gives the request up and returns how far its sending was. If it has not begun, it never will.
     pub(crate) fn abandon(&self) -> SendState {
         let mut state = self.all.state();
-        let sending = match state.flights.get(&self.number) {
+        let sending = match state.requests.get(&self.number) {
             Some(entry) => entry.sending.clone(),
             // The answer has already arrived.
             None => SendState::Begun,
@@ -313,9 +313,9 @@ mod tests {
     use mux_caller::ListChangeNotifier;
 
     fn caller(connection: Option<u64>) -> Arc<Caller> {
-        let news = ListChangeNotifier::default();
+        let notifier = ListChangeNotifier::default();
         Arc::new(Caller {
-            mailbox: connection.map(|number| Mailbox::new(number, Arc::default(), &news)),
+            mailbox: connection.map(|number| Mailbox::new(number, Arc::default(), &notifier)),
             ..Caller::default()
         })
     }
@@ -330,16 +330,16 @@ mod tests {
             all.begin_request(Some(&one), None),
         );
         let _own = all.begin_request(None, None);
-        assert_eq!(all.calling_client().unwrap().over.len(), 2);
+        assert_eq!(all.calling_client().unwrap().finished.len(), 2);
         for other in [&two, &detached] {
             let stranger = all.begin_request(Some(other), None);
             assert!(all.calling_client().is_none());
             drop(stranger);
             assert!(all.calling_client().is_some());
         }
-        let party = all.calling_client().unwrap();
+        let client = all.calling_client().unwrap();
         drop((first, again));
-        assert!(party.over.iter().all(CancellationToken::is_cancelled));
+        assert!(client.finished.iter().all(CancellationToken::is_cancelled));
         assert!(all.calling_client().is_none());
     }
 
@@ -347,21 +347,21 @@ mod tests {
     fn progress_token_ends_with_its_request() {
         let all = Arc::new(InFlight::default());
         let token = ProgressToken(NumberOrString::Number(7));
-        let told = ProgressNotificationParam::new(token.clone(), 0.5);
-        let flight = all.begin_request(Some(&caller(Some(1))), None);
-        all.progress(&told);
+        let notification = ProgressNotificationParam::new(token.clone(), 0.5);
+        let request = all.begin_request(Some(&caller(Some(1))), None);
+        all.progress(&notification);
         assert_eq!(
-            (all.stray_progress_count(), flight.meter.take_latest()),
+            (all.stray_progress_count(), request.meter.take_latest()),
             (1, None)
         );
         let id = RequestId::Number(1);
-        all.register_sent(flight.in_flight_id(), id.clone(), token.clone());
-        all.progress(&told);
-        assert_eq!(flight.meter.take_latest().unwrap().progress, 0.5);
-        let mark = flight.in_flight_id();
-        drop(flight);
+        all.register_sent(request.in_flight_id(), id.clone(), token.clone());
+        all.progress(&notification);
+        assert_eq!(request.meter.take_latest().unwrap().progress, 0.5);
+        let mark = request.in_flight_id();
+        drop(request);
         all.register_sent(mark, id.clone(), token.clone());
-        all.progress(&told);
+        all.progress(&notification);
         assert_eq!(all.stray_progress_count(), 2);
         assert!(all.state().tokens.is_empty());
         let answered = all.begin_request(Some(&caller(Some(1))), None);

@@ -20,33 +20,37 @@ const MAX_PROGRESS_MESSAGE_BYTES: usize = 2_000;
 #[derive(Debug, Default)]
 pub(crate) struct ProgressMeter {
     latest: Mutex<Option<ProgressUpdate>>,
-    moved: Notify,
+    updated: Notify,
     /// The time of the last progress.
-    sign: Mutex<Option<ClockMark>>,
+    last_activity: Mutex<Option<ClockMark>>,
 }
 
 impl ProgressMeter {
-    pub(crate) fn record_notification(&self, told: &ProgressNotificationParam) {
-        self.record_progress(told.progress, told.total, told.message.as_deref());
+    pub(super) fn record_notification(&self, notification: &ProgressNotificationParam) {
+        self.record_progress(
+            notification.progress,
+            notification.total,
+            notification.message.as_deref(),
+        );
     }
 
     pub(crate) fn record_progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
-        let cut =
+        let truncate =
             |text: &str| text[..text.floor_char_boundary(MAX_PROGRESS_MESSAGE_BYTES)].to_owned();
         *self.latest() = Some(ProgressUpdate {
             progress,
             total,
-            message: message.map(cut),
+            message: message.map(truncate),
         });
-        self.moved.notify_one();
+        self.updated.notify_one();
     }
 
-    pub(crate) fn record_activity(&self, mark: ClockMark) {
-        *self.sign.lock() = Some(mark);
+    pub(super) fn record_activity(&self, mark: ClockMark) {
+        *self.last_activity.lock() = Some(mark);
     }
 
     pub(crate) fn last_activity(&self) -> Option<ClockMark> {
-        *self.sign.lock()
+        *self.last_activity.lock()
     }
 
     /// Takes the latest notification that was not forwarded yet.
@@ -54,16 +58,16 @@ impl ProgressMeter {
         self.latest().take()
     }
 
-    /// Forwards progress to `tell` until the future is dropped.
+    /// Forwards progress to `report` until the future is dropped.
     pub(crate) async fn forward_progress(
         &self,
-        tell: &(dyn Fn(ProgressUpdate) + Send + Sync),
+        report: &(dyn Fn(ProgressUpdate) + Send + Sync),
     ) -> Infallible {
         let mut at_once = MAX_PROGRESS_BURST;
         loop {
-            self.moved.notified().await;
+            self.updated.notified().await;
             if let Some(progress) = self.take_latest() {
-                tell(progress);
+                report(progress);
                 match at_once {
                     0 => sleep(PROGRESS_INTERVAL).await,
                     _ => at_once -= 1,
@@ -87,7 +91,7 @@ mod tests {
     async fn forwarding_is_rate_limited_and_keeps_the_last_notification() {
         let meter = ProgressMeter::default();
         let heard = Mutex::new(Vec::new());
-        let tell = |progress: ProgressUpdate| heard.lock().push(progress.progress);
+        let report = |progress: ProgressUpdate| heard.lock().push(progress.progress);
         let token = ProgressToken(NumberOrString::Number(1));
         let telling = async {
             for n in 0..1000 {
@@ -101,10 +105,10 @@ mod tests {
         tokio::select! {
             biased;
             () = telling => {}
-            never = meter.forward_progress(&tell) => match never {},
+            never = meter.forward_progress(&report) => match never {},
         }
-        let told = heard.lock().len();
-        assert!((25..=31).contains(&told), "{told}");
+        let count = heard.lock().len();
+        assert!((25..=31).contains(&count), "{count}");
         assert_eq!(meter.take_latest().unwrap().progress, 999.0);
     }
 }

@@ -32,7 +32,7 @@ const SOURCE_PROTOCOL_VERSION: &str = "2025-11-25";
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct InProcessTransport {
-    inside: Arc<SourceBridge>,
+    bridge: Arc<SourceBridge>,
     answers: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
     /// Reports when the source is replaced.
     source: watch::Receiver<Arc<dyn Source>>,
@@ -42,7 +42,7 @@ pub(crate) struct InProcessTransport {
 
 struct SourceBridge {
     source: watch::Receiver<Arc<dyn Source>>,
-    answered: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
+    answer_sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     /// The calls in flight, by the JSON text of their ids.
     in_flight: Mutex<HashMap<String, CancellationToken>>,
     closed: CancellationToken,
@@ -59,15 +59,15 @@ struct OutgoingMessage {
 
 impl InProcessTransport {
     pub(super) fn new(source: watch::Receiver<Arc<dyn Source>>) -> Self {
-        let (answered, answers) = mpsc::channel(MAX_QUEUED_ANSWERS);
+        let (answer_sender, answers) = mpsc::channel(MAX_QUEUED_ANSWERS);
         let closed = CancellationToken::new();
         Self {
             answers,
             source: source.clone(),
             _open: closed.clone().drop_guard(),
-            inside: Arc::new(SourceBridge {
+            bridge: Arc::new(SourceBridge {
                 source,
-                answered,
+                answer_sender,
                 in_flight: Mutex::default(),
                 closed,
             }),
@@ -82,8 +82,8 @@ impl Transport<RoleClient> for InProcessTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
-        let inside = Arc::clone(&self.inside);
-        let terms = match &item {
+        let bridge = Arc::clone(&self.bridge);
+        let limits = match &item {
             JsonRpcMessage::Request(sent) => sent.request.extensions().get::<CallLimits>().cloned(),
             _ => None,
         };
@@ -91,7 +91,7 @@ impl Transport<RoleClient> for InProcessTransport {
             let item = serde_json::to_value(item);
             let message = item.and_then(OutgoingMessage::deserialize);
             let message = message.map_err(|error| LinkError::Unreached(error.to_string()))?;
-            inside.handle_message(message, terms).await
+            bridge.handle_message(message, limits).await
         }
     }
 
@@ -101,14 +101,14 @@ impl Transport<RoleClient> for InProcessTransport {
             answer = self.answers.recv() => answer,
             // If the sender is gone, the source no longer changes.
             Ok(()) = self.source.changed() => {
-                let told = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
-                serde_json::from_value(told).ok()
+                let notification = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
+                serde_json::from_value(notification).ok()
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), LinkError> {
-        self.inside.closed.cancel();
+        self.bridge.closed.cancel();
         Ok(())
     }
 }
@@ -117,12 +117,12 @@ impl SourceBridge {
     async fn handle_message(
         &self,
         message: OutgoingMessage,
-        terms: Option<CallLimits>,
+        limits: Option<CallLimits>,
     ) -> Result<(), LinkError> {
         match (message.id, message.method.as_deref()) {
             (Some(id), Some(method)) => {
                 let answer = self
-                    .answer_request(&id, method, message.params, terms)
+                    .answer_request(&id, method, message.params, limits)
                     .await?;
                 self.send_answer(&id, answer).await
             }
@@ -142,7 +142,7 @@ impl SourceBridge {
         id: &Value,
         method: &str,
         mut params: Map<String, Value>,
-        terms: Option<CallLimits>,
+        limits: Option<CallLimits>,
     ) -> Result<Result<Value, Value>, LinkError> {
         Ok(match method {
             "initialize" => {
@@ -164,8 +164,8 @@ impl SourceBridge {
                     Some(Value::Object(arguments)) => arguments,
                     _ => Map::new(),
                 };
-                let telling = self.progress_reporter(&params, terms);
-                return self.call_source(id, tool, arguments, telling).await;
+                let progress = self.progress_reporter(&params, limits);
+                return self.call_source(id, tool, arguments, progress).await;
             }
             method => Err(json_rpc_error(
                 ErrorCode::METHOD_NOT_FOUND,
@@ -190,18 +190,18 @@ impl SourceBridge {
         id: &Value,
         tool: String,
         arguments: Map<String, Value>,
-        telling: CallProgress,
+        progress: CallProgress,
     ) -> Result<Result<Value, Value>, LinkError> {
         let cancelled = self.closed.child_token();
         let key = id.to_string();
         self.in_flight().insert(key.clone(), cancelled.clone());
-        let call = self.current_source().call(tool, arguments, telling);
+        let call = self.current_source().call(tool, arguments, progress);
         let outcome = cancelled.run_until_cancelled(call).await;
         self.in_flight().remove(&key);
         match outcome {
             Some(Ok(result)) => Ok(Ok(result)),
-            Some(Err(mistake @ (CallFailure::Unknown(_) | CallFailure::Unfit(_)))) => {
-                Err(LinkError::Unfit(mistake.to_string()))
+            Some(Err(failure @ (CallFailure::Unknown(_) | CallFailure::Unfit(_)))) => {
+                Err(LinkError::Unfit(failure.to_string()))
             }
             Some(Err(CallFailure::Credential { why, fix })) => {
                 Err(LinkError::Credential { why, fix })
@@ -228,7 +228,7 @@ impl SourceBridge {
         ]);
         let message = raw_message::parse_value(message)
             .map_err(|error| LinkError::Lost(error.to_string()))?;
-        let sent = self.answered.send(message).await;
+        let sent = self.answer_sender.send(message).await;
         sent.map_err(|_| LinkError::Lost("the session has ended".into()))
     }
 
@@ -241,25 +241,25 @@ impl SourceBridge {
     fn progress_reporter(
         &self,
         params: &Map<String, Value>,
-        terms: Option<CallLimits>,
+        limits: Option<CallLimits>,
     ) -> CallProgress {
-        let Some(terms) = terms else {
+        let Some(limits) = limits else {
             return CallProgress::to_nobody(DEFAULT_REQUEST_TIMEOUT);
         };
         let token = params
             .get("_meta")
             .and_then(|meta| meta.get("progressToken"));
-        let (token, answered) = (token.cloned(), self.answered.clone());
-        CallProgress::new(terms, move |done, total, message| {
+        let (token, answer_sender) = (token.cloned(), self.answer_sender.clone());
+        CallProgress::new(limits, move |done, total, message| {
             let Some(token) = &token else { return };
             let params = json!({
                 "progressToken": token, "progress": done, "total": total, "message": message,
             });
-            let told =
+            let notification =
                 json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params });
             // A receiver that does not keep up loses progress.
-            if let Ok(told) = serde_json::from_value(told) {
-                drop(answered.try_send(told));
+            if let Ok(notification) = serde_json::from_value(notification) {
+                drop(answer_sender.try_send(notification));
             }
         })
     }

@@ -13,19 +13,19 @@ pub(crate) struct LinkEnding(Arc<LinkEndingInner>);
 #[derive(Debug, Default)]
 struct LinkEndingInner {
     cause: OnceLock<String>,
-    told: CancellationToken,
+    ended: CancellationToken,
 }
 
 impl LinkEnding {
     /// Marks the link as ended; only the first cause counts.
     pub(super) fn mark_ended(&self, cause: impl Into<String>) {
         self.0.cause.get_or_init(|| cause.into());
-        self.0.told.cancel();
+        self.0.ended.cancel();
     }
 
     /// Resolves when the link has ended, with the cause.
     pub(super) async fn wait_for_cause(&self) -> String {
-        self.0.told.cancelled().await;
+        self.0.ended.cancelled().await;
         self.cause().unwrap_or_default()
     }
 

@@ -19,7 +19,7 @@ use mux_text::json_weight::{self, MAX_JSON_WEIGHT, MIN_OFFLOAD_BYTES};
 const LARGE_MESSAGE_BYTES: usize = 1 << 20;
 
 /// Parses a message. An unreadable answer becomes an error; `None` for other text that is not a message.
-pub(crate) fn parse_incoming(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
+pub(super) fn parse_incoming(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
     if let Err(why) = check_json_weight(text) {
         debug!(why, "message rejected");
         return unreadable_answer(text, &why);
@@ -34,7 +34,7 @@ pub(crate) fn parse_incoming(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>
 }
 
 /// Checks that the text is not too heavy to parse; the error is a sentence.
-pub(crate) fn check_json_weight(text: &[u8]) -> Result<(), String> {
+pub(super) fn check_json_weight(text: &[u8]) -> Result<(), String> {
     if text.len() > LARGE_MESSAGE_BYTES {
         malloc_trim::give_back_soon();
     }
@@ -49,7 +49,7 @@ pub(crate) fn check_json_weight(text: &[u8]) -> Result<(), String> {
 }
 
 /// Runs [`parse_incoming`], for a long text on a blocking thread. Not cancel-safe.
-pub(crate) async fn parse_incoming_off_thread(
+pub(super) async fn parse_incoming_off_thread(
     text: String,
 ) -> Option<RxJsonRpcMessage<RoleClient>> {
     match text.len() > MIN_OFFLOAD_BYTES {
@@ -59,7 +59,7 @@ pub(crate) async fn parse_incoming_off_thread(
 }
 
 /// The error in place of an answer that cannot be parsed; without it the caller would wait forever.
-pub(crate) fn unreadable_answer(text: &[u8], why: &str) -> Option<RxJsonRpcMessage<RoleClient>> {
+pub(super) fn unreadable_answer(text: &[u8], why: &str) -> Option<RxJsonRpcMessage<RoleClient>> {
     #[derive(Deserialize)]
     struct AnswerHead {
         id: RequestId,

@@ -6,8 +6,8 @@ mod stderr;
 mod stdio_transport;
 
 pub use self::process_launcher::ProcessLauncher;
-pub(crate) use self::{stderr::LastLines, stdio_transport::TransportPipes};
+pub(crate) use self::stderr::LastLines;
 pub(super) use self::{
     stderr::{StderrHandover, drain_stderr},
-    stdio_transport::{PipesHandover, StdioTransport},
+    stdio_transport::{PipesHandover, StdioTransport, TransportPipes},
 };

@@ -18,7 +18,7 @@ use serde_json::Value;
 const SERVER_INFO_META_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Parses one line.
-pub(crate) fn parse_line(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
+pub(super) fn parse_line(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
     #[derive(Deserialize)]
     struct AnswerLine {
         id: RequestId,
@@ -37,7 +37,7 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, se
 }
 
 /// Parses a message that is already JSON.
-pub(crate) fn parse_value(
+pub(super) fn parse_value(
     mut message: Value,
 ) -> Result<RxJsonRpcMessage<RoleClient>, serde_json::Error> {
     let result = message.get_mut("result").map(Value::take);

@@ -36,8 +36,8 @@ impl ListCache {
 
     fn cell(&self) -> ListCell {
         let mut current = self.lock();
-        if let Some(Ok((_, lifetime))) = current.get()
-            && lifetime.claim_expired()
+        if let Some(Ok((_, expiry))) = current.get()
+            && expiry.claim_expired()
         {
             *current = Arc::default();
         }

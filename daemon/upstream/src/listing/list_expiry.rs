@@ -26,12 +26,12 @@ impl ListExpiry {
 
     /// Whether the list has expired. A caller that gets `true` must fetch it: others get `false` for a while.
     pub(crate) fn claim_expired(&self) -> bool {
-        let mut due = self.lock_deadline();
-        let over = due.is_some_and(|due| due <= Instant::now());
-        if over {
-            *due = Some(Instant::now() + MIN_LIST_TTL);
+        let mut deadline = self.lock_deadline();
+        let expired = deadline.is_some_and(|deadline| deadline <= Instant::now());
+        if expired {
+            *deadline = Some(Instant::now() + MIN_LIST_TTL);
         }
-        over
+        expired
     }
 
     fn lock_deadline(&self) -> MutexGuard<'_, Option<Instant>> {

@@ -51,18 +51,18 @@ impl ServerCatalogEntry {
         tools: Vec<ToolDescription>,
         instructions: Option<&str>,
     ) -> ToolSet {
-        let offer = self.clone();
-        let many = tools.len() > LARGE_TOOLS_LIST_LEN;
-        let set = blocking_pool::run(move || offer.judge_tools(tools)).await;
+        let entry = self.clone();
+        let is_large = tools.len() > LARGE_TOOLS_LIST_LEN;
+        let set = blocking_pool::run(move || entry.judge_tools(tools)).await;
         let set = set.saying(instructions);
-        let told = set.instructions().map(|text| &**text);
-        if self.catalog.remember_instructions(&self.key, told) {
+        let text = set.instructions().map(|text| &**text);
+        if self.catalog.remember_instructions(&self.key, text) {
             warn!(
                 server = self.name,
                 "its instructions have changed since its last session"
             );
         }
-        if many {
+        if is_large {
             malloc_trim::give_back_soon();
         }
         set
@@ -81,11 +81,11 @@ impl ServerCatalogEntry {
     /// The tool set from the last connection.
     pub(crate) fn recall_tools(&self) -> Option<ToolSet> {
         let tools = self.catalog.recall_tools(&self.key)?;
-        let many = tools.len() > LARGE_TOOLS_LIST_LEN;
+        let is_large = tools.len() > LARGE_TOOLS_LIST_LEN;
         let tools = self.pins.compare_remembered(&self.pinned, tools);
         let set = ToolSet::new(&self.name, tools, &self.exclude);
         let set = set.saying(self.catalog.recall_instructions(&self.key).as_deref());
-        if many {
+        if is_large {
             malloc_trim::give_back_soon();
         }
         Some(set)

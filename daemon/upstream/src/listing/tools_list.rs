@@ -60,10 +60,10 @@ impl ListPage {
 }
 
 /// Parses a TTL; negative values become zero.
-fn parse_ttl(said: &Value) -> Option<Duration> {
-    let millis = said
+fn parse_ttl(value: &Value) -> Option<Duration> {
+    let millis = value
         .as_u64()
-        .or(said.as_f64().map(|millis| millis as u64))?;
+        .or(value.as_f64().map(|millis| millis as u64))?;
     Some(Duration::from_millis(millis))
 }
 
@@ -84,9 +84,9 @@ pub(crate) async fn list_tools(
     listed.unwrap_or_else(|_| Err("its tools could not be listed: see `mux logs`".into()))
 }
 
-/// Lists all tools, in at most `most` bytes.
-async fn list_all_pages(peer: &Peer<RoleClient>, most: usize) -> Result<ListedTools, String> {
-    let listed = fetch_tools_pages(peer, most).await;
+/// Lists all tools, in at most `max_bytes` bytes.
+async fn list_all_pages(peer: &Peer<RoleClient>, max_bytes: usize) -> Result<ListedTools, String> {
+    let listed = fetch_tools_pages(peer, max_bytes).await;
     if listed.is_err() {
         // The partial list may have been very long.
         malloc_trim::give_back_soon();
@@ -94,12 +94,15 @@ async fn list_all_pages(peer: &Peer<RoleClient>, most: usize) -> Result<ListedTo
     listed
 }
 
-async fn fetch_tools_pages(peer: &Peer<RoleClient>, most: usize) -> Result<ListedTools, String> {
+async fn fetch_tools_pages(
+    peer: &Peer<RoleClient>,
+    max_bytes: usize,
+) -> Result<ListedTools, String> {
     let mut listed = ListedTools {
         tools: Vec::new(),
         ttl: None,
     };
-    let (mut cursor, mut room) = (None, most);
+    let (mut cursor, mut remaining) = (None, max_bytes);
     for _ in 0..MAX_TOOL_PAGES {
         let failed = |why: &str| format!("its tools cannot be listed: {why}");
         let page = match fetch_tools_page(peer, cursor).await {
@@ -111,12 +114,12 @@ async fn fetch_tools_pages(peer: &Peer<RoleClient>, most: usize) -> Result<Liste
         listed.ttl = shorter_ttl(listed.ttl, page.ttl);
         // A source sends its whole list as one page.
         let read = blocking_pool::run(move || {
-            let length = json_length::of(&page.items, room);
+            let length = json_length::of(&page.items, remaining);
             length.map(|length| (length, describe_tools(page.items)))
         });
-        let (length, described) =
-            (read.await).ok_or_else(|| format!("its list of tools is longer than {most} bytes"))?;
-        room -= length;
+        let (length, described) = (read.await)
+            .ok_or_else(|| format!("its list of tools is longer than {max_bytes} bytes"))?;
+        remaining -= length;
         let described = described.map_err(|error| failed(&error.to_string()))?;
         listed.tools.extend(described);
         if listed.tools.len() > MAX_LISTED_TOOLS {
@@ -182,7 +185,7 @@ mod tests {
 
     #[test]
     fn all_members_of_a_tool_are_kept() {
-        let said = json!({
+        let value = json!({
             "name": "n",
             "title": "T",
             "description": "D",
@@ -193,13 +196,13 @@ mod tests {
             "_meta": { "a/b": [1] },
             "execution": { "taskSupport": "optional" },
         });
-        let described = describe_tool(said.clone()).unwrap();
+        let described = describe_tool(value.clone()).unwrap();
         let kept: Vec<&str> = described.extra.keys().map(String::as_str).collect();
         assert_eq!(
             kept,
             ["title", "annotations", "icons", "_meta", "execution"]
         );
         let set = ToolSet::new("s", vec![described], &[]);
-        assert_eq!(set.find("n").unwrap().definition(), said);
+        assert_eq!(set.find("n").unwrap().definition(), value);
     }
 }

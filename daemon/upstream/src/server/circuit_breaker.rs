@@ -19,13 +19,13 @@ use tokio::time::Instant;
 const MIN_RESTART_BACKOFF: Duration = Duration::from_millis(250);
 const MAX_RESTART_BACKOFF: Duration = Duration::from_secs(30);
 /// The number of failures within [`FAILURE_WINDOW`] that opens the breaker.
-pub(crate) const FAILURE_THRESHOLD: usize = 5;
-pub(crate) const FAILURE_WINDOW: Duration = Duration::from_secs(60);
+pub(super) const FAILURE_THRESHOLD: usize = 5;
+pub(super) const FAILURE_WINDOW: Duration = Duration::from_secs(60);
 /// A session that lived at least this long counts as a success.
-pub(crate) const STABLE_SESSION_AGE: Duration = Duration::from_secs(10);
+pub(super) const STABLE_SESSION_AGE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-pub(crate) struct CircuitBreaker(Mutex<BreakerState>);
+pub(super) struct CircuitBreaker(Mutex<BreakerState>);
 
 /// Guarded by `CircuitBreaker`.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ struct BreakerState {
     failures: VecDeque<Instant>,
     /// Failures since the last successful session.
     streak: u32,
-    rest: Option<Instant>,
+    retry_at: Option<Instant>,
     cause: String,
 }
 
@@ -52,42 +52,42 @@ enum BreakerPhase {
 
 /// Whether a session may be opened now.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum BreakerDecision {
-    Go,
+pub(super) enum BreakerDecision {
+    Allowed,
     /// Not before this time; short enough to wait for.
-    Rest(Instant),
+    BackOff(Instant),
     /// Not before this time, and callers should not wait. `cause` is the last failure.
-    Shut {
+    Open {
         until: Instant,
         cause: String,
     },
 }
 
 impl CircuitBreaker {
-    /// After [`BreakerDecision::Go`] the caller reports the outcome: `record_opened`, `record_failure` or
+    /// After [`BreakerDecision::Allowed`] the caller reports the outcome: `record_opened`, `record_failure` or
     /// `record_abandoned`.
-    pub(crate) fn try_enter(&self, now: Instant) -> BreakerDecision {
+    pub(super) fn try_enter(&self, now: Instant) -> BreakerDecision {
         let mut state = self.state();
-        let rest = state.rest.filter(|rest| *rest > now);
-        match (state.phase, rest) {
+        let retry_at = state.retry_at.filter(|retry_at| *retry_at > now);
+        match (state.phase, retry_at) {
             (BreakerPhase::Closed | BreakerPhase::Proving, Some(until)) => {
-                BreakerDecision::Rest(until)
+                BreakerDecision::BackOff(until)
             }
-            (BreakerPhase::Closed | BreakerPhase::Proving, None) => BreakerDecision::Go,
+            (BreakerPhase::Closed | BreakerPhase::Proving, None) => BreakerDecision::Allowed,
             (BreakerPhase::Open, None) => {
                 state.phase = BreakerPhase::Trying;
-                BreakerDecision::Go
+                BreakerDecision::Allowed
             }
-            (BreakerPhase::Open | BreakerPhase::Trying, rest) => BreakerDecision::Shut {
-                until: rest.unwrap_or(now),
+            (BreakerPhase::Open | BreakerPhase::Trying, retry_at) => BreakerDecision::Open {
+                until: retry_at.unwrap_or(now),
                 cause: state.cause.clone(),
             },
         }
     }
 
-    pub(crate) fn record_opened(&self) {
+    pub(super) fn record_opened(&self) {
         let mut state = self.state();
-        state.rest = None;
+        state.retry_at = None;
         if state.phase == BreakerPhase::Trying {
             state.phase = BreakerPhase::Proving;
         }
@@ -95,7 +95,7 @@ impl CircuitBreaker {
 
     /// Records a start that failed, or a session that ended soon after it. Returns the end of the backoff, and whether
     /// the breaker is open.
-    pub(crate) fn record_failure(&self, now: Instant, cause: &str) -> (Instant, bool) {
+    pub(super) fn record_failure(&self, now: Instant, cause: &str) -> (Instant, bool) {
         let mut state = self.state();
         let recent = |failure: &Instant| now.duration_since(*failure) < FAILURE_WINDOW;
         state.failures.retain(recent);
@@ -104,28 +104,28 @@ impl CircuitBreaker {
             state.failures.pop_front();
         }
         state.streak = state.streak.saturating_add(1);
-        let rest = now + restart_backoff(state.streak, random_fraction());
-        state.rest = Some(rest);
+        let retry_at = now + restart_backoff(state.streak, random_fraction());
+        state.retry_at = Some(retry_at);
         cause.clone_into(&mut state.cause);
         if state.phase != BreakerPhase::Closed || state.failures.len() >= FAILURE_THRESHOLD {
             state.phase = BreakerPhase::Open;
         }
-        (rest, state.phase == BreakerPhase::Open)
+        (retry_at, state.phase == BreakerPhase::Open)
     }
 
     /// Records a session that ended soon after its start but had answered a call, so it was useful. Returns the end of
     /// a short backoff.
-    pub(crate) fn record_early_end(&self, now: Instant) -> Instant {
-        let rest = now + restart_backoff(1, random_fraction());
+    pub(super) fn record_early_end(&self, now: Instant) -> Instant {
+        let retry_at = now + restart_backoff(1, random_fraction());
         *self.state() = BreakerState {
-            rest: Some(rest),
+            retry_at: Some(retry_at),
             ..BreakerState::default()
         };
-        rest
+        retry_at
     }
 
     /// The attempt was cancelled and has no outcome.
-    pub(crate) fn record_abandoned(&self) {
+    pub(super) fn record_abandoned(&self) {
         let mut state = self.state();
         if state.phase == BreakerPhase::Trying {
             state.phase = BreakerPhase::Open;
@@ -133,7 +133,7 @@ impl CircuitBreaker {
     }
 
     /// Forgets all failures: a session was stable, or the user intervened.
-    pub(crate) fn reset(&self) {
+    pub(super) fn reset(&self) {
         *self.state() = BreakerState::default();
     }
 
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn shut(gate: BreakerDecision) -> bool {
-        matches!(gate, BreakerDecision::Shut { .. })
+        matches!(gate, BreakerDecision::Open { .. })
     }
 
     #[test]
@@ -175,40 +175,44 @@ mod tests {
     fn five_failures_in_a_minute_open_it_and_one_attempt_follows_the_backoff() {
         let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
         for failure in 1..=FAILURE_THRESHOLD {
-            assert_eq!(breaker.try_enter(now), BreakerDecision::Go, "{failure}");
-            let (rest, open) = breaker.record_failure(now, "why");
+            assert_eq!(
+                breaker.try_enter(now),
+                BreakerDecision::Allowed,
+                "{failure}"
+            );
+            let (retry_at, open) = breaker.record_failure(now, "why");
             assert_eq!(open, failure == FAILURE_THRESHOLD);
             match breaker.try_enter(now) {
-                BreakerDecision::Rest(until) => assert!(!open && until == rest),
-                BreakerDecision::Shut { until, cause } => {
-                    assert!(open && until == rest && cause == "why")
+                BreakerDecision::BackOff(until) => assert!(!open && until == retry_at),
+                BreakerDecision::Open { until, cause } => {
+                    assert!(open && until == retry_at && cause == "why")
                 }
-                BreakerDecision::Go => panic!("no rest"),
+                BreakerDecision::Allowed => panic!("no rest"),
             }
-            now = rest;
+            now = retry_at;
         }
-        assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+        assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
         assert!(shut(breaker.try_enter(now)), "one try is enough");
         // The attempt fails: the breaker opens again, for longer.
-        let (rest, open) = breaker.record_failure(now, "still");
+        let (retry_at, open) = breaker.record_failure(now, "still");
         assert!(
-            open && rest - now > Duration::from_secs(5),
+            open && retry_at - now > Duration::from_secs(5),
             "{:?}",
-            rest - now
+            retry_at - now
         );
         // The next attempt starts and dies at once, which is no recovery.
-        assert_eq!(breaker.try_enter(rest), BreakerDecision::Go);
+        assert_eq!(breaker.try_enter(retry_at), BreakerDecision::Allowed);
         breaker.record_opened();
         assert_eq!(
-            breaker.try_enter(rest),
-            BreakerDecision::Go,
+            breaker.try_enter(retry_at),
+            BreakerDecision::Allowed,
             "there is a session"
         );
-        assert!(breaker.record_failure(rest, "again").1);
-        assert!(shut(breaker.try_enter(rest)));
+        assert!(breaker.record_failure(retry_at, "again").1);
+        assert!(shut(breaker.try_enter(retry_at)));
         breaker.reset();
-        assert_eq!(breaker.try_enter(rest), BreakerDecision::Go);
-        assert!(!breaker.record_failure(rest, "once").1);
+        assert_eq!(breaker.try_enter(retry_at), BreakerDecision::Allowed);
+        assert!(!breaker.record_failure(retry_at, "once").1);
     }
 
     #[test]
@@ -218,12 +222,12 @@ mod tests {
             now = breaker.record_failure(now, "why").0;
         }
         for _ in 0..50 {
-            assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+            assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
             breaker.record_opened();
-            let rest = breaker.record_early_end(now);
-            assert!(rest - now <= MIN_RESTART_BACKOFF);
-            assert_eq!(breaker.try_enter(now), BreakerDecision::Rest(rest));
-            now = rest;
+            let retry_at = breaker.record_early_end(now);
+            assert!(retry_at - now <= MIN_RESTART_BACKOFF);
+            assert_eq!(breaker.try_enter(now), BreakerDecision::BackOff(retry_at));
+            now = retry_at;
         }
     }
 
@@ -231,7 +235,7 @@ mod tests {
     fn failures_outside_the_window_never_open_it() {
         let (breaker, mut now) = (CircuitBreaker::default(), Instant::now());
         for _ in 0..50 {
-            assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+            assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
             assert!(!breaker.record_failure(now, "why").1);
             now += Duration::from_secs(31);
         }
@@ -243,8 +247,8 @@ mod tests {
         for _ in 0..FAILURE_THRESHOLD {
             now = breaker.record_failure(now, "why").0;
         }
-        assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+        assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
         breaker.record_abandoned();
-        assert_eq!(breaker.try_enter(now), BreakerDecision::Go);
+        assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
     }
 }

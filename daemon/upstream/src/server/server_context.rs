@@ -21,17 +21,17 @@ pub struct ServerContext {
     /// The tools as they were when they were first trusted.
     pub pins: Arc<Pins>,
     /// Notified when the servers' lists change.
-    pub news: Arc<ListChangeNotifier>,
+    pub list_changes: Arc<ListChangeNotifier>,
     /// Limits the servers that start at the same time.
-    pub starts: Arc<StartLimiter>,
+    pub start_limiter: Arc<StartLimiter>,
     /// Provides the tokens for remote servers.
     pub auth: Arc<Auth>,
     /// APIs that the daemon calls itself, without a server.
     pub sources: Arc<Sources>,
     /// The sessions that the previous daemon hands over.
-    pub awaited: IncomingSessions,
+    pub incoming_sessions: IncomingSessions,
     /// The metrics of the servers.
     pub metrics: Arc<Metrics>,
     /// Decides on the servers' requests to clients, once it is set.
-    pub requests: RequestPolicy,
+    pub request_policy: RequestPolicy,
 }

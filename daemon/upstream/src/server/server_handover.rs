@@ -14,38 +14,38 @@ use crate::{
 impl Server {
     /// The sessions that can be handed over to another daemon.
     pub(crate) fn handover_candidates(&self) -> Vec<OutgoingSession> {
-        let Some(family) = &self.family else {
+        let Some(server_shared) = &self.server_shared else {
             return Vec::new();
         };
         let open = self
             .all_slots()
             .into_iter()
             .filter(|slot| slot.can_hand_over());
-        let going = open.filter_map(|slot| {
-            let place = HandoverKey::of(&family.identity, &slot.tenant.key())?;
+        let candidates = open.filter_map(|slot| {
+            let place = HandoverKey::of(&server_shared.identity, &slot.scope.key())?;
             Some(OutgoingSession { place, slot })
         });
-        going.collect()
+        candidates.collect()
     }
 
     /// Gives a session of the previous daemon to its slot; stops it if there is none.
     pub(crate) fn adopt_handed(&self, handed: HandedSession) {
         let key = handed.state.place.key();
         let place = || {
-            let family = self.family.as_ref()?;
+            let server_shared = self.server_shared.as_ref()?;
             if handed.state.asks_for_roots {
-                family.sharing.record_asks_for_roots();
+                server_shared.sharing.record_asks_for_roots();
             }
-            let whose = CallerIdentity {
+            let caller = CallerIdentity {
                 workspace: handed.state.place.workspace.clone(),
                 ..CallerIdentity::default()
             };
-            let slot = self.slot(&whose).ok()?;
-            (slot.tenant.key() == key).then_some((slot, &family.surroundings))
+            let slot = self.slot(&caller).ok()?;
+            (slot.scope.key() == key).then_some((slot, &server_shared.context))
         };
         match place() {
-            Some((slot, around)) => {
-                around.awaited.add_arrived(handed);
+            Some((slot, context)) => {
+                context.incoming_sessions.add_arrived(handed);
                 // The slot was just looked up.
                 _ = slot.send_event(SlotEvent::Handed);
             }
@@ -54,7 +54,7 @@ impl Server {
     }
 
     pub fn has_identity(&self, identity: &str) -> bool {
-        let family = self.family.as_ref();
-        family.is_some_and(|family| family.identity == identity)
+        let server_shared = self.server_shared.as_ref();
+        server_shared.is_some_and(|server_shared| server_shared.identity == identity)
     }
 }

@@ -24,29 +24,29 @@ pub(crate) struct ServerShared {
     /// Tells it apart from one of the same name in another project.
     pub(crate) identity: String,
     pub(crate) definition: ServerDefinition,
-    pub(crate) offer: ServerCatalogEntry,
+    pub(crate) catalog_entry: ServerCatalogEntry,
     pub(crate) log: PathBuf,
-    pub(crate) surroundings: ServerContext,
+    pub(super) context: ServerContext,
     /// The metrics of the server, kept across definitions.
-    pub(crate) meters: Arc<ServerMeters>,
-    pub(crate) sharing: Arc<SessionSharing>,
+    pub(super) meters: Arc<ServerMeters>,
+    pub(super) sharing: Arc<SessionSharing>,
     /// The breaker of all sessions except those of a workspace.
-    pub(crate) breaker: Arc<CircuitBreaker>,
+    pub(super) breaker: Arc<CircuitBreaker>,
     /// The limiter of a server that is not a process: its sessions share its capacity. A process has its own.
-    pub(crate) places: Option<Arc<CallLimiter>>,
+    pub(super) call_limiter: Option<Arc<CallLimiter>>,
     facts: Mutex<LatestSessionFacts>,
-    pub(crate) calls: AtomicU64,
+    pub(super) calls: AtomicU64,
     pub(crate) in_flight: AtomicU64,
 }
 
 /// Facts from the latest session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LatestSessionFacts {
-    pub(crate) transport: Option<&'static str>,
+    pub(super) transport: Option<&'static str>,
     pub(crate) identity: Option<String>,
-    pub(crate) protocol: Option<String>,
-    pub(crate) start_time: Option<Duration>,
-    pub(crate) starts: u64,
+    pub(super) protocol: Option<String>,
+    pub(super) start_time: Option<Duration>,
+    pub(super) starts: u64,
     /// The remembered or last listed tools, while no session is open.
     pub(crate) tools: Option<Arc<ToolSet>>,
     latest: Option<Arc<Session>>,
@@ -58,60 +58,60 @@ impl ServerShared {
         (name, identity): (&str, &str),
         definition: &ServerDefinition,
         log: PathBuf,
-        (surroundings, meters): (ServerContext, Arc<ServerMeters>),
+        (context, meters): (ServerContext, Arc<ServerMeters>),
     ) -> Arc<Self> {
-        let offer = ServerCatalogEntry::new(
+        let catalog_entry = ServerCatalogEntry::new(
             (name, identity),
             definition,
-            Arc::clone(&surroundings.catalog),
-            Arc::clone(&surroundings.pins),
+            Arc::clone(&context.catalog),
+            Arc::clone(&context.pins),
         );
-        let later = offer.is_long();
+        let in_background = catalog_entry.is_long();
         let facts = LatestSessionFacts {
-            tools: (!later)
-                .then(|| offer.recall_tools())
+            tools: (!in_background)
+                .then(|| catalog_entry.recall_tools())
                 .flatten()
                 .map(Arc::new),
             ..LatestSessionFacts::default()
         };
         let elsewhere = !matches!(definition.link, ServerEndpoint::Process(_));
-        let family = Arc::new(Self {
+        let server_shared = Arc::new(Self {
             name: name.to_owned(),
             identity: identity.to_owned(),
             log,
-            sharing: SessionSharing::new(definition, offer.clone()),
-            places: elsewhere.then(|| CallLimiter::new(definition.calls_at_once)),
+            sharing: SessionSharing::new(definition, catalog_entry.clone()),
+            call_limiter: elsewhere.then(|| CallLimiter::new(definition.calls_at_once)),
             definition: definition.clone(),
-            offer,
+            catalog_entry,
             meters,
-            surroundings,
+            context,
             breaker: Arc::default(),
             facts: Mutex::new(facts),
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
         });
-        if later {
-            family.recall_tools_in_background();
+        if in_background {
+            server_shared.recall_tools_in_background();
         }
-        family
+        server_shared
     }
 
     /// Loads the remembered tools in the background: a long list takes longer than a start should. Until then the tools
     /// are unknown.
     fn recall_tools_in_background(self: &Arc<Self>) {
-        let family = Arc::downgrade(self);
-        let offer = self.offer.clone();
+        let server_shared = Arc::downgrade(self);
+        let catalog_entry = self.catalog_entry.clone();
         tokio::task::spawn_blocking(move || {
-            let tools = offer.recall_tools().map(Arc::new);
-            let Some(family) = family.upgrade() else {
+            let tools = catalog_entry.recall_tools().map(Arc::new);
+            let Some(server_shared) = server_shared.upgrade() else {
                 return;
             };
-            let mut facts = family.lock_facts();
+            let mut facts = server_shared.lock_facts();
             // A session that opened meanwhile has newer tools.
             if facts.current_tools().is_none() {
                 facts.tools = tools;
                 drop(facts);
-                family.offer.publish_tools();
+                server_shared.catalog_entry.publish_tools();
             }
         });
     }
@@ -122,7 +122,7 @@ impl ServerShared {
     }
 
     /// Records an opened session; returns whether its tools differ from the known ones.
-    pub(crate) fn session_opened(&self, session: &Arc<Session>) -> bool {
+    pub(super) fn session_opened(&self, session: &Arc<Session>) -> bool {
         let tools = session.tools().key;
         let mut facts = self.lock_facts();
         let before = facts.current_tools().map(|tools| tools.key);
@@ -141,7 +141,7 @@ impl ServerShared {
     }
 
     /// Records the end of a session; its last list stays known.
-    pub(crate) fn session_over(&self, session: &Arc<Session>) {
+    pub(super) fn session_over(&self, session: &Arc<Session>) {
         let mut facts = self.lock_facts();
         if facts
             .latest
@@ -153,7 +153,7 @@ impl ServerShared {
         }
     }
 
-    pub(crate) fn facts(&self) -> LatestSessionFacts {
+    pub(super) fn facts(&self) -> LatestSessionFacts {
         let facts = self.lock_facts();
         LatestSessionFacts {
             tools: facts.current_tools(),

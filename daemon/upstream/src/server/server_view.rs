@@ -55,25 +55,28 @@ impl Server {
     }
 
     pub fn view(&self) -> ServerView {
-        let Some(family) = &self.family else {
+        let Some(server_shared) = &self.server_shared else {
             return ServerView {
                 state: UpstreamState::Broken,
                 reason: self.definition().as_ref().err().cloned(),
                 ..ServerView::default()
             };
         };
-        let (facts, shared) = (family.facts(), family.sharing.current_sharing());
-        let mut keyed = self.all_slots();
-        keyed.sort_by_key(|slot| slot.tenant.key());
-        let views: Vec<SlotView> = keyed.iter().map(|slot| slot.view()).collect();
+        let (facts, shared) = (
+            server_shared.facts(),
+            server_shared.sharing.current_sharing(),
+        );
+        let mut slots = self.all_slots();
+        slots.sort_by_key(|slot| slot.scope.key());
+        let views: Vec<SlotView> = slots.iter().map(|slot| slot.view()).collect();
         let best = views.iter().min_by_key(|view| view.state).cloned();
         let best = best.unwrap_or_default();
         let several = views.len() > 1 || shared.share != ShareMode::User;
-        let uneager = family.definition.eager && shared.share != ShareMode::User;
-        let uneager = uneager.then(|| {
-            let whom = share_name(shared.share);
+        let eager_note = server_shared.definition.eager && shared.share != ShareMode::User;
+        let eager_note = eager_note.then(|| {
+            let key_kind = share_name(shared.share);
             format!(
-                "start = \"eager\" has no effect yet: it has a session for each {whom}, and none has connected"
+                "start = \"eager\" has no effect yet: it has a session for each {key_kind}, and none has connected"
             )
         });
         ServerView {
@@ -82,23 +85,23 @@ impl Server {
             detail: best.detail,
             pid: best.pid,
             retry_in: best.retry_in,
-            has_log: family.existing_log().is_some(),
+            has_log: server_shared.existing_log().is_some(),
             transport: facts.transport,
             identity: facts.identity,
             protocol: facts.protocol,
             start_time: facts.start_time,
             starts: facts.starts,
             tools: facts.tools,
-            calls: family.calls.load(Ordering::Relaxed),
-            in_flight: family.in_flight.load(Ordering::Relaxed),
+            calls: server_shared.calls.load(Ordering::Relaxed),
+            in_flight: server_shared.in_flight.load(Ordering::Relaxed),
             share: Some(shared.share),
             share_reason: shared.reason,
             sessions: if several { views } else { Vec::new() },
-            warnings: family
+            warnings: server_shared
                 .sharing
                 .sharing_warning()
                 .into_iter()
-                .chain(uneager.filter(|_| keyed.is_empty()))
+                .chain(eager_note.filter(|_| slots.is_empty()))
                 .collect(),
         }
     }

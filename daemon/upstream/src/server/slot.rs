@@ -50,17 +50,17 @@ use mux_settings::{ServerDefinition, ServerEndpoint};
 /// The slot of a session, and the handle to its task.
 #[derive(Debug)]
 pub struct Slot {
-    family: Arc<ServerShared>,
-    pub(crate) tenant: Arc<SessionScope>,
-    mailbox: mpsc::UnboundedSender<SlotEvent>,
+    server_shared: Arc<ServerShared>,
+    pub(crate) scope: Arc<SessionScope>,
+    event_sender: mpsc::UnboundedSender<SlotEvent>,
     /// The open session, for readers that need not ask the task.
     open: Arc<ArcSwapOption<Session>>,
     /// Limits its calls.
-    places: Arc<CallLimiter>,
-    pub(crate) beside: Arc<SlotShared>,
+    call_limiter: Arc<CallLimiter>,
+    pub(crate) slot_shared: Arc<SlotShared>,
     /// Commands to the task that owns the subscriptions.
-    wishes: mpsc::UnboundedSender<SubscriptionCommand>,
-    seen: Arc<Mutex<SlotStatus>>,
+    subscription_commands: mpsc::UnboundedSender<SubscriptionCommand>,
+    status: Arc<Mutex<SlotStatus>>,
     usage: Arc<SlotUsage>,
 }
 
@@ -69,36 +69,36 @@ pub(crate) struct SlotGone;
 
 impl Slot {
     pub(crate) fn start(
-        family: &Arc<ServerShared>,
-        tenant: Arc<SessionScope>,
-        audience: SlotClientState,
+        server_shared: &Arc<ServerShared>,
+        scope: Arc<SessionScope>,
+        client_state: SlotClientState,
     ) -> Arc<Self> {
-        let (mailbox, events) = mpsc::unbounded_channel();
-        let (wishes, wished) = mpsc::unbounded_channel();
-        let news = Arc::clone(&family.surroundings.news);
-        let beside = SlotShared::of(news, Arc::clone(&tenant), audience);
-        let definition = &family.definition;
+        let (event_sender, events) = mpsc::unbounded_channel();
+        let (subscription_commands, commands) = mpsc::unbounded_channel();
+        let list_changes = Arc::clone(&server_shared.context.list_changes);
+        let slot_shared = SlotShared::of(list_changes, Arc::clone(&scope), client_state);
+        let definition = &server_shared.definition;
         let at_once = || CallLimiter::new(definition.calls_at_once);
-        let places = family.places.clone().unwrap_or_else(at_once);
+        let call_limiter = server_shared.call_limiter.clone().unwrap_or_else(at_once);
         // A server may fail in one workspace and work in another; clients and runs come and go.
-        let breaker = match tenant.key() {
+        let breaker = match scope.key() {
             SessionKey::Workspace(_) => Arc::default(),
             SessionKey::User | SessionKey::Client(_) | SessionKey::Run(_) => {
-                Arc::clone(&family.breaker)
+                Arc::clone(&server_shared.breaker)
             }
         };
         let slot = Arc::new(Self {
-            family: Arc::clone(family),
-            tenant,
-            mailbox,
+            server_shared: Arc::clone(server_shared),
+            scope,
+            event_sender,
             open: Arc::default(),
-            places,
-            beside,
-            wishes,
-            seen: Arc::default(),
+            call_limiter,
+            slot_shared,
+            subscription_commands,
+            status: Arc::default(),
             usage: Arc::default(),
         });
-        slot.run(breaker, events, wished);
+        slot.run(breaker, events, commands);
         slot
     }
 
@@ -106,67 +106,67 @@ impl Slot {
         &self,
         breaker: Arc<CircuitBreaker>,
         events: mpsc::UnboundedReceiver<SlotEvent>,
-        wished: mpsc::UnboundedReceiver<SubscriptionCommand>,
+        commands: mpsc::UnboundedReceiver<SubscriptionCommand>,
     ) {
-        let definition: Arc<ServerDefinition> = match self.tenant.workspace() {
-            Some(workspace) => Arc::new(self.family.definition.in_workspace(&workspace)),
-            None => Arc::new(self.family.definition.clone()),
+        let definition: Arc<ServerDefinition> = match self.scope.workspace() {
+            Some(workspace) => Arc::new(self.server_shared.definition.in_workspace(&workspace)),
+            None => Arc::new(self.server_shared.definition.clone()),
         };
         let subscriptions = ResourceSubscriptions {
-            beside: Arc::clone(&self.beside),
+            slot_shared: Arc::clone(&self.slot_shared),
             within: definition.call_timeout,
             current: None,
         };
         let owner = SlotOwner {
-            family: Arc::clone(&self.family),
-            probed: matches!(definition.link, ServerEndpoint::Process(_)),
+            server_shared: Arc::clone(&self.server_shared),
+            pinged: matches!(definition.link, ServerEndpoint::Process(_)),
             definition,
-            tenant: Arc::clone(&self.tenant),
-            mailbox: self.mailbox.clone(),
+            scope: Arc::clone(&self.scope),
+            event_sender: self.event_sender.clone(),
             open: Arc::clone(&self.open),
-            beside: Arc::clone(&self.beside),
-            wishes: self.wishes.clone(),
-            seen: Arc::clone(&self.seen),
+            slot_shared: Arc::clone(&self.slot_shared),
+            subscription_commands: self.subscription_commands.clone(),
+            status: Arc::clone(&self.status),
             usage: Arc::clone(&self.usage),
             breaker,
             phase: SlotPhase::Closed,
-            wanted: false,
-            opening: None,
+            keep_open: false,
+            start_task: None,
         };
-        let span = info_span!("server", name = self.family.name);
-        tokio::spawn(subscriptions.run(wished).instrument(span.clone()));
+        let span = info_span!("server", name = self.server_shared.name);
+        tokio::spawn(subscriptions.run(commands).instrument(span.clone()));
         tokio::spawn(owner.run(events).instrument(span));
     }
 
     /// The session, if it is open.
-    pub(crate) fn open_session(&self) -> Option<Arc<Session>> {
+    pub(super) fn open_session(&self) -> Option<Arc<Session>> {
         self.open.load_full().filter(|session| session.is_open())
     }
 
     /// The open session, or a new one.
-    pub(crate) async fn session(
+    pub(super) async fn session(
         &self,
-        whose: &CallerIdentity,
+        caller: &CallerIdentity,
     ) -> Result<Result<Arc<Session>, Fault>, SlotGone> {
-        self.mark_used_by(whose);
+        self.mark_used_by(caller);
         if let Some(session) = self.open_session() {
             return Ok(Ok(session));
         }
-        let workspace = whose.workspace.clone();
+        let workspace = caller.workspace.clone();
         self.request_session(|waiter| SlotEvent::Acquire { waiter, workspace })
             .await
     }
 
     /// Marks the slot as used; a run keeps it in use until the run has ended.
-    pub(crate) fn mark_used_by(&self, whose: &CallerIdentity) {
+    pub(super) fn mark_used_by(&self, caller: &CallerIdentity) {
         self.usage.touch();
-        if let Some(run) = &whose.run {
+        if let Some(run) = &caller.run {
             self.usage.add_run(run);
         }
     }
 
     /// Closes the session, if there is one, and opens a new one.
-    pub(crate) async fn restart(&self) -> Result<Result<Arc<Session>, Fault>, SlotGone> {
+    pub(super) async fn restart(&self) -> Result<Result<Arc<Session>, Fault>, SlotGone> {
         self.request_session(SlotEvent::Restart).await
     }
 
@@ -179,14 +179,14 @@ impl Slot {
         answer.await.map_err(|_| SlotGone)
     }
 
-    pub(crate) fn send_event(&self, event: SlotEvent) -> Result<(), SlotGone> {
-        self.mailbox.send(event).map_err(|_| SlotGone)
+    pub(super) fn send_event(&self, event: SlotEvent) -> Result<(), SlotGone> {
+        self.event_sender.send(event).map_err(|_| SlotGone)
     }
 
     /// Waits for a permit to call the server; waiting callers take turns.
     pub async fn acquire_call(&self, turn: &QueueKey) -> CallInFlight {
-        let place = self.places.acquire_permit(turn).await;
-        CallInFlight::new(&self.family, &self.usage, place)
+        let permit = self.call_limiter.acquire_permit(turn).await;
+        CallInFlight::new(&self.server_shared, &self.usage, permit)
     }
 
     /// All items of this kind that the session offers. Clients are notified if they know a different list.
@@ -194,10 +194,10 @@ impl Slot {
         &self,
         session: &Session,
         kind: ListKind,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Arc<Vec<serde_json::Value>>, CallError> {
-        let list = session.list_cached(kind, sending).await;
-        self.beside
+        let list = session.list_cached(kind, options).await;
+        self.slot_shared
             .announce_list(kind, list.as_ref().ok().map(|list| &list[..]));
         list
     }
@@ -211,81 +211,86 @@ impl Slot {
         caller: &Arc<Caller>,
     ) -> Result<Result<(), CallError>, Fault> {
         let (done, outcome) = oneshot::channel();
-        let wish = SubscriptionCommand::Follow {
+        let command = SubscriptionCommand::Follow {
             session: Arc::clone(session),
             uri: uri.to_owned(),
             mailbox: Arc::clone(mailbox),
             caller: Arc::clone(caller),
             done,
         };
-        let gone = || server_retired_fault(&self.family.name);
-        self.wishes.send(wish).map_err(|_| gone())?;
-        outcome.await.map_err(|_| gone())
+        let retired = || server_retired_fault(&self.server_shared.name);
+        self.subscription_commands
+            .send(command)
+            .map_err(|_| retired())?;
+        outcome.await.map_err(|_| retired())
     }
 
     /// Ends the connection's subscription to the resource.
-    pub(crate) async fn unfollow_in_slot(&self, uri: &str, connection: u64) {
+    pub(super) async fn unfollow_in_slot(&self, uri: &str, connection: u64) {
         let (done, left) = oneshot::channel();
-        let wish = SubscriptionCommand::Leave {
+        let command = SubscriptionCommand::Leave {
             uri: uri.to_owned(),
             connection,
             done,
         };
-        match self.wishes.send(wish) {
+        match self.subscription_commands.send(command) {
             // An error means that the task has ended, and with it every subscription.
             Ok(()) => _ = left.await,
-            Err(_) => _ = self.beside.subscribers.remove_subscriber(uri, connection),
+            Err(_) => {
+                _ = self
+                    .slot_shared
+                    .subscribers
+                    .remove_subscriber(uri, connection)
+            }
         }
     }
 
     /// Drops the subscriptions of a connection that has ended.
     pub(crate) fn forget(&self, connection: u64) {
         if self
-            .wishes
+            .subscription_commands
             .send(SubscriptionCommand::Gone(connection))
             .is_err()
         {
-            self.beside.subscribers.forget(connection);
+            self.slot_shared.subscribers.forget(connection);
         }
     }
 
-    pub(crate) fn view(&self) -> SlotView {
-        let seen = self.lock_status().clone();
+    pub(super) fn view(&self) -> SlotView {
+        let status = self.lock_status().clone();
         let mut view = SlotView {
-            of: self.tenant.key().to_string(),
-            state: seen.state,
-            reason: seen.reason,
-            detail: seen.detail,
-            pid: seen.pid,
-            retry_in: seen
+            of: self.scope.key().to_string(),
+            state: status.state,
+            reason: status.reason,
+            detail: status.detail,
+            pid: status.pid,
+            retry_in: status
                 .retry_at
                 .map(|at| at.saturating_duration_since(Instant::now()))
                 .filter(|rest| !rest.is_zero()),
         };
         let session = self.open.load_full();
         if let (UpstreamState::Ready, Some(session)) = (view.state, session) {
-            let complaint = session
-                .health
-                .degraded_reason(session.ears.in_flight.stray_progress_count());
+            let degraded_reason = session.degraded_reason();
             if !session.is_open() {
                 // Its process may take a moment to exit.
                 (view.state, view.reason) = (UpstreamState::Cold, Some(session.cause()));
-            } else if complaint.is_some() {
-                (view.state, view.reason) = (UpstreamState::Degraded, complaint);
+            } else if degraded_reason.is_some() {
+                (view.state, view.reason) = (UpstreamState::Degraded, degraded_reason);
             }
         }
         view
     }
 
     /// Whether it has a session or is opening one.
-    pub(crate) fn is_up(&self) -> bool {
+    pub(super) fn is_up(&self) -> bool {
         matches!(
             self.lock_status().state,
             UpstreamState::Ready | UpstreamState::Starting
         )
     }
 
-    pub(crate) fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         matches!(
             self.lock_status().state,
             UpstreamState::Failed | UpstreamState::BackingOff
@@ -293,18 +298,18 @@ impl Slot {
     }
 
     /// Since when the slot is unused; `None` if it is in use.
-    pub(crate) fn unused_since(&self) -> Option<Instant> {
-        let followed = self.beside.subscribers.has_subscribers();
+    pub(super) fn unused_since(&self) -> Option<Instant> {
+        let followed = self.slot_shared.subscribers.has_subscribers();
         let starting = self.lock_status().state == UpstreamState::Starting;
         self.usage.idle_since().filter(|_| !followed && !starting)
     }
 
     fn lock_status(&self) -> MutexGuard<'_, SlotStatus> {
-        self.seen.lock()
+        self.status.lock()
     }
 
     /// Takes no new callers; the session ends with its last call, or now.
-    pub(crate) fn retire(&self, why: &'static str, now: bool) {
+    pub(super) fn retire(&self, why: &'static str, now: bool) {
         let event = SlotEvent::Retire {
             why,
             now,
@@ -315,8 +320,8 @@ impl Slot {
     }
 
     /// Ends the session now and waits for its end.
-    pub(crate) async fn close(&self) {
-        let (done, over) = oneshot::channel();
+    pub(super) async fn close(&self) {
+        let (done, ended) = oneshot::channel();
         let event = SlotEvent::Retire {
             why: "the daemon is ending",
             now: true,
@@ -324,39 +329,39 @@ impl Slot {
         };
         if self.send_event(event).is_ok() {
             // An error means that the task has ended, which is what was asked for.
-            _ = over.await;
+            _ = ended.await;
         }
     }
 }
 
 /// A call in flight, with its permit.
 pub struct CallInFlight {
-    family: Arc<ServerShared>,
+    server_shared: Arc<ServerShared>,
     usage: Arc<SlotUsage>,
-    seat: Arc<PermitSlot>,
+    permit: Arc<PermitSlot>,
 }
 
 impl CallInFlight {
-    fn new(family: &Arc<ServerShared>, usage: &Arc<SlotUsage>, place: CallPermit) -> Self {
-        family.calls.fetch_add(1, Ordering::Relaxed);
-        family.in_flight.fetch_add(1, Ordering::Relaxed);
+    fn new(server_shared: &Arc<ServerShared>, usage: &Arc<SlotUsage>, permit: CallPermit) -> Self {
+        server_shared.calls.fetch_add(1, Ordering::Relaxed);
+        server_shared.in_flight.fetch_add(1, Ordering::Relaxed);
         usage.begin_call();
         Self {
-            family: Arc::clone(family),
+            server_shared: Arc::clone(server_shared),
             usage: Arc::clone(usage),
-            seat: PermitSlot::new(place),
+            permit: PermitSlot::new(permit),
         }
     }
 
     /// Its permit, which it may release before it ends.
     pub fn permit_slot(&self) -> &Arc<PermitSlot> {
-        &self.seat
+        &self.permit
     }
 }
 
 impl Drop for CallInFlight {
     fn drop(&mut self) {
-        self.family.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.server_shared.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.usage.end_call();
     }
 }

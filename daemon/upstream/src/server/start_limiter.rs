@@ -18,7 +18,7 @@ const START_PERMIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct StartLimiter {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// The number of permits, once those to be removed are returned.
     count: Mutex<usize>,
 }
@@ -26,48 +26,48 @@ pub struct StartLimiter {
 impl StartLimiter {
     pub fn new(count: usize) -> Self {
         Self {
-            places: Arc::new(Semaphore::new(count)),
+            permits: Arc::new(Semaphore::new(count)),
             count: Mutex::new(count),
         }
     }
 
     /// Sets the number of concurrent starts.
     pub fn set_limit(&self, count: usize) {
-        let mut known = self.count.lock();
-        if count > *known {
-            self.places.add_permits(count - *known);
-        } else if let Ok(fewer) = u32::try_from(*known - count) {
+        let mut current = self.count.lock();
+        if count > *current {
+            self.permits.add_permits(count - *current);
+        } else if let Ok(fewer) = u32::try_from(*current - count) {
             // Permits in use are removed when they are returned.
-            match self.places.try_acquire_many(fewer) {
+            match self.permits.try_acquire_many(fewer) {
                 Ok(free) => free.forget(),
                 Err(_) => {
-                    let taken = Arc::clone(&self.places).acquire_many_owned(fewer);
-                    tokio::spawn(async move { taken.await.map(OwnedSemaphorePermit::forget) });
+                    let surplus = Arc::clone(&self.permits).acquire_many_owned(fewer);
+                    tokio::spawn(async move { surplus.await.map(OwnedSemaphorePermit::forget) });
                 }
             }
         }
-        *known = count;
+        *current = count;
     }
 
-    /// Runs `start` with a permit; calls `waits` first if none is free.
-    pub(crate) async fn run_start<T>(
+    /// Runs `start` with a permit; calls `on_wait` first if none is free.
+    pub(super) async fn run_start<T>(
         &self,
-        waits: impl FnOnce(),
+        on_wait: impl FnOnce(),
         start: impl Future<Output = T>,
     ) -> T {
-        let place = match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(place) => Some(place),
+        let permit = match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => Some(permit),
             Err(_) => {
-                waits();
+                on_wait();
                 // The semaphore is never closed.
-                Arc::clone(&self.places).acquire_owned().await.ok()
+                Arc::clone(&self.permits).acquire_owned().await.ok()
             }
         };
         let mut start = std::pin::pin!(start);
         match timeout(START_PERMIT_TIMEOUT, &mut start).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                drop::<Option<OwnedSemaphorePermit>>(place);
+                drop::<Option<OwnedSemaphorePermit>>(permit);
                 start.await
             }
         }
@@ -107,14 +107,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn hanging_starts_release_their_permits_after_the_timeout() {
         let starts = StartLimiter::new(2);
-        let begun = Instant::now();
+        let started = Instant::now();
         let waited = AtomicUsize::new(0);
         let hanging = || starts.run_start(|| {}, sleep(START_PERMIT_TIMEOUT * 100));
         let good = starts.run_start(
             || {
                 waited.fetch_add(1, Ordering::SeqCst);
             },
-            async { begun.elapsed() },
+            async { started.elapsed() },
         );
         let (_, _, started) = tokio::join!(hanging(), hanging(), good);
         assert_eq!(waited.into_inner(), 1);

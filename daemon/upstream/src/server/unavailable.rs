@@ -16,12 +16,12 @@ use crate::{link::OpenError, sharing::share_name};
 use mux_settings::ServerEndpoint;
 
 /// The session cannot be started. `link` is the endpoint of this session.
-pub(crate) fn start_failed_fault(
-    family: &ServerShared,
+pub(super) fn start_failed_fault(
+    server_shared: &ServerShared,
     link: &ServerEndpoint,
     error: &OpenError,
 ) -> Fault {
-    let name = &family.name;
+    let name = &server_shared.name;
     let message = format!("the server `{name}` cannot be started: {error}");
     let fault = |kind| Fault::new(kind, message);
     match (error, link) {
@@ -44,7 +44,9 @@ pub(crate) fn start_failed_fault(
         }
         (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
             let usual = || {
-                let log = family.existing_log().map(|log| format!("its log: {log}; "));
+                let log = server_shared
+                    .existing_log()
+                    .map(|log| format!("its log: {log}; "));
                 format!("{}its command: {}", log.unwrap_or_default(), link.shown())
             };
             let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
@@ -54,33 +56,39 @@ pub(crate) fn start_failed_fault(
 }
 
 /// The circuit breaker is open.
-pub(crate) fn breaker_open_fault(family: &ServerShared, until: Instant, cause: &str) -> Fault {
-    let name = &family.name;
+pub(super) fn breaker_open_fault(
+    server_shared: &ServerShared,
+    until: Instant,
+    cause: &str,
+) -> Fault {
+    let name = &server_shared.name;
     let message = format!(
         "the server `{name}` {}; {}. The last time: {cause}",
         breaker_open_text(),
         next_try(until.saturating_duration_since(Instant::now()))
     );
-    let log = family.existing_log().map(|log| format!("; its log: {log}"));
+    let log = server_shared
+        .existing_log()
+        .map(|log| format!("; its log: {log}"));
     Fault::new(FaultKind::Unavailable, message).user_hint(format!(
         "`mux servers restart {name}` tries it now{}",
         log.unwrap_or_default()
     ))
 }
 
-pub(crate) fn breaker_open_text() -> String {
+pub(super) fn breaker_open_text() -> String {
     format!("failed {FAILURE_THRESHOLD} times within {FAILURE_WINDOW:?} and is not retried for now")
 }
 
-fn next_try(rest: Duration) -> String {
-    match rest.is_zero() {
+fn next_try(remaining: Duration) -> String {
+    match remaining.is_zero() {
         true => "it is being tried again now".into(),
-        false => format!("it is tried again in {:.1} s", rest.as_secs_f64()),
+        false => format!("it is tried again in {:.1} s", remaining.as_secs_f64()),
     }
 }
 
 /// The server's definition is invalid.
-pub(crate) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
+pub(super) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
     let message = format!("the server `{server}` cannot be used: {problem}");
     // The problem says where the value of a variable or of a secret is set.
     let hint = match problem.contains(" is not set; set it ") {
@@ -91,7 +99,7 @@ pub(crate) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
 }
 
 /// The entry uses `${workspace}`, and the caller has no workspace.
-pub(crate) fn missing_workspace_fault(server: &str) -> Fault {
+pub(super) fn missing_workspace_fault(server: &str) -> Fault {
     let message = format!(
         "the server `{server}` works in a workspace (its entry uses ${{workspace}}), and this client has none"
     );
@@ -102,11 +110,11 @@ pub(crate) fn missing_workspace_fault(server: &str) -> Fault {
 }
 
 /// All slots of the server are in use.
-pub(crate) fn slots_full_fault(family: &ServerShared, limit: usize) -> Fault {
+pub(super) fn slots_full_fault(server_shared: &ServerShared, limit: usize) -> Fault {
     let message = format!(
         "{limit} sessions of the server `{}` are in use, one for each {}, and there is no room for another",
-        family.name,
-        share_name(family.sharing.current_sharing().share)
+        server_shared.name,
+        share_name(server_shared.sharing.current_sharing().share)
     );
     Fault::new(FaultKind::Busy, message).hints(
         "try again when one of them has ended; `mux servers` shows them",

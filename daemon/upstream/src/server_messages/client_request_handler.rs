@@ -21,7 +21,7 @@ use super::server_requests::ServerRequests;
 
 /// Handles a server's requests; one for each session.
 pub(crate) struct ClientRequestHandler {
-    pub(crate) asks: Arc<ServerRequests>,
+    pub(crate) server_requests: Arc<ServerRequests>,
 }
 
 impl ClientHandler for ClientRequestHandler {
@@ -30,13 +30,13 @@ impl ClientHandler for ClientRequestHandler {
         let elicitation = ElicitationCapability::new()
             .with_form(FormElicitationCapability::new())
             .with_url(UrlElicitationCapability::new());
-        let mut can = ClientCapabilities::default();
-        can.elicitation = Some(elicitation);
-        can.sampling = Some(SamplingCapability::default());
-        can.roots = self.asks.has_roots().then(roots_capability);
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        capabilities.sampling = Some(SamplingCapability::default());
+        capabilities.roots = self.server_requests.has_roots().then(roots_capability);
         let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
-        can.extensions = Some([tasks].into_iter().collect());
-        ClientConfig::new(can, implementation)
+        capabilities.extensions = Some([tasks].into_iter().collect());
+        ClientConfig::new(capabilities, implementation)
     }
 
     async fn create_elicitation(
@@ -46,8 +46,8 @@ impl ClientHandler for ClientRequestHandler {
     ) -> Result<ElicitResult, ErrorData> {
         let params = serde_json::to_value(params).map_err(params_error)?;
         Ok(self
-            .asks
-            .elicit(self.asks.sole_recipient(), params, &context.ct)
+            .server_requests
+            .elicit(self.server_requests.sole_recipient(), params, &context.ct)
             .await)
     }
 
@@ -58,8 +58,8 @@ impl ClientHandler for ClientRequestHandler {
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let params = serde_json::to_value(params).map_err(params_error)?;
-        self.asks
-            .sample(self.asks.sole_recipient(), params, &context.ct)
+        self.server_requests
+            .sample(self.server_requests.sole_recipient(), params, &context.ct)
             .await
     }
 
@@ -69,8 +69,8 @@ impl ClientHandler for ClientRequestHandler {
         context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         Ok(self
-            .asks
-            .roots(self.asks.sole_recipient(), &context.ct)
+            .server_requests
+            .roots(self.server_requests.sole_recipient(), &context.ct)
             .await)
     }
 

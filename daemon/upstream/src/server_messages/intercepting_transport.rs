@@ -28,23 +28,23 @@ use crate::{calls::InFlightId, link::LinkError};
 
 pub(crate) struct InterceptingTransport<T> {
     inner: T,
-    ears: Arc<NotificationRouter>,
-    asked: Arc<UnansweredRequests>,
+    router: Arc<NotificationRouter>,
+    unanswered: Arc<UnansweredRequests>,
     /// A request that waits until the number of unanswered requests drops.
     held: Option<RxJsonRpcMessage<RoleClient>>,
     /// Whether the server gets the workspace of its caller as roots.
-    by_workspace: bool,
+    roots_by_workspace: bool,
     /// Whether rmcp answers a request that the server has cancelled. `None` before the handshake.
     answers_cancelled: Option<bool>,
 }
 
 impl<T> InterceptingTransport<T> {
-    pub(crate) fn new(inner: T, ears: Arc<NotificationRouter>, by_workspace: bool) -> Self {
+    pub(crate) fn new(inner: T, router: Arc<NotificationRouter>, roots_by_workspace: bool) -> Self {
         Self {
             inner,
-            by_workspace,
-            asked: Arc::clone(&ears.asked),
-            ears,
+            roots_by_workspace,
+            unanswered: Arc::clone(&router.unanswered),
+            router,
             held: None,
             answers_cancelled: None,
         }
@@ -61,10 +61,10 @@ impl<T> InterceptingTransport<T> {
         &mut self,
         message: RxJsonRpcMessage<RoleClient>,
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let heard = match &message {
-            JsonRpcMessage::Notification(heard) => heard,
+        let notification = match &message {
+            JsonRpcMessage::Notification(notification) => notification,
             JsonRpcMessage::Response(answer) => {
-                self.ears.in_flight.finish_answered(&answer.id);
+                self.router.in_flight.finish_answered(&answer.id);
                 if let ServerResult::InitializeResult(server) = &answer.result {
                     let answers = !server.protocol_version.has_initialize();
                     self.answers_cancelled.get_or_insert(answers);
@@ -73,56 +73,57 @@ impl<T> InterceptingTransport<T> {
             }
             JsonRpcMessage::Error(answer) => {
                 if let Some(id) = &answer.id {
-                    self.ears.in_flight.finish_answered(id);
+                    self.router.in_flight.finish_answered(id);
                 }
                 return Some(message);
             }
-            JsonRpcMessage::Request(asked) => {
+            JsonRpcMessage::Request(request) => {
                 // rmcp would handle it in a task, where later messages could overtake it.
-                if self.by_workspace && matches!(asked.request, ServerRequest::ListRootsRequest(_))
+                if self.roots_by_workspace
+                    && matches!(request.request, ServerRequest::ListRootsRequest(_))
                 {
-                    let party = self.ears.in_flight.calling_client();
-                    let workspace = party.and_then(|party| party.caller.workspace.clone());
-                    self.ears.roots_requested(workspace);
+                    let client = self.router.in_flight.calling_client();
+                    let workspace = client.and_then(|client| client.caller.workspace.clone());
+                    self.router.roots_requested(workspace);
                 }
                 return Some(message);
             }
         };
-        match &heard.notification {
-            ServerNotification::ProgressNotification(told) => self.ears.progress(&told.params),
-            ServerNotification::LoggingMessageNotification(told) => {
-                self.ears.route_log_message(&told.params)
+        match &notification.notification {
+            ServerNotification::ProgressNotification(inner) => self.router.progress(&inner.params),
+            ServerNotification::LoggingMessageNotification(inner) => {
+                self.router.route_log_message(&inner.params)
             }
             // rmcp ends the request itself and does not answer it, unless it already has.
-            ServerNotification::CancelledNotification(told) => {
-                if let Some(id) = &told.params.request_id
+            ServerNotification::CancelledNotification(inner) => {
+                if let Some(id) = &inner.params.request_id
                     && self.answers_cancelled == Some(false)
                 {
-                    self.asked.cancelled(id);
+                    self.unanswered.cancelled(id);
                 }
                 return Some(message);
             }
-            ServerNotification::ResourceUpdatedNotification(told) => {
-                self.ears.resource_updated(&told.params.uri);
+            ServerNotification::ResourceUpdatedNotification(inner) => {
+                self.router.resource_updated(&inner.params.uri);
             }
             ServerNotification::ResourceListChangedNotification(_) => {
-                self.ears.resources_changed();
+                self.router.resources_changed();
             }
-            ServerNotification::PromptListChangedNotification(_) => self.ears.prompts_changed(),
-            ServerNotification::ToolListChangedNotification(_) => self.ears.tools_changed(),
-            ServerNotification::SubscriptionsAcknowledgedNotification(told) => {
-                if let Some(listen) = heard.notification.get_meta().subscription_id() {
-                    let filter = told.params.notifications.clone();
-                    self.ears.record_acknowledgment(listen, filter);
+            ServerNotification::PromptListChangedNotification(_) => self.router.prompts_changed(),
+            ServerNotification::ToolListChangedNotification(_) => self.router.tools_changed(),
+            ServerNotification::SubscriptionsAcknowledgedNotification(inner) => {
+                if let Some(listen) = notification.notification.get_meta().subscription_id() {
+                    let filter = inner.params.notifications.clone();
+                    self.router.record_acknowledgment(listen, filter);
                 }
             }
-            ServerNotification::TaskStatusNotification(_) => self.ears.notify_task_waiters(),
+            ServerNotification::TaskStatusNotification(_) => self.router.notify_task_waiters(),
             // Notifications of the legacy era.
-            ServerNotification::CustomNotification(told) => {
-                match (told.method.as_str(), &told.params) {
-                    ("notifications/tasks/status", _) => self.ears.notify_task_waiters(),
+            ServerNotification::CustomNotification(inner) => {
+                match (inner.method.as_str(), &inner.params) {
+                    ("notifications/tasks/status", _) => self.router.notify_task_waiters(),
                     ("notifications/elicitation/complete", Some(params)) => {
-                        self.ears.complete_url_elicitation(
+                        self.router.complete_url_elicitation(
                             params["elicitationId"].as_str().unwrap_or_default(),
                         );
                     }
@@ -145,15 +146,15 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
-        let (mut answers, mut mark) = (None, None);
+        let (mut answers, mut in_flight_id) = (None, None);
         match &item {
             JsonRpcMessage::Request(sent) => {
-                mark = sent.request.extensions().get::<InFlightId>().copied();
+                in_flight_id = sent.request.extensions().get::<InFlightId>().copied();
                 let token = sent.request.get_meta().get_progress_token();
-                if let (Some(mark), Some(token)) = (mark, token) {
-                    self.ears
+                if let (Some(in_flight_id), Some(token)) = (in_flight_id, token) {
+                    self.router
                         .in_flight
-                        .register_sent(mark, sent.id.clone(), token);
+                        .register_sent(in_flight_id, sent.id.clone(), token);
                 }
             }
             JsonRpcMessage::Response(sent) => answers = Some(sent.id.clone()),
@@ -161,21 +162,25 @@ where
             JsonRpcMessage::Notification(_) => {}
         }
         if let Some(id) = &answers {
-            self.asked.answered(id);
+            self.unanswered.answered(id);
         }
-        let (asked, ears) = (Arc::clone(&self.asked), Arc::clone(&self.ears));
+        let (unanswered, router) = (Arc::clone(&self.unanswered), Arc::clone(&self.router));
         let sending = self.inner.send(item);
         async move {
-            if mark.is_some_and(|mark| !ears.in_flight.begin_sending(mark)) {
+            if in_flight_id
+                .is_some_and(|in_flight_id| !router.in_flight.begin_sending(in_flight_id))
+            {
                 return Err(LinkError::Unreached("the caller no longer waits".into()));
             }
             let sent = sending.await;
             // rmcp may end before it reports the error.
-            if let (Some(mark), Err(error)) = (mark, &sent) {
-                ears.in_flight.record_send_failure(mark, error.clone());
+            if let (Some(in_flight_id), Err(error)) = (in_flight_id, &sent) {
+                router
+                    .in_flight
+                    .record_send_failure(in_flight_id, error.clone());
             }
             if let Some(id) = answers {
-                asked.sent(&id);
+                unanswered.sent(&id);
             }
             sent
         }
@@ -187,7 +192,7 @@ where
                 Some(held) => held,
                 None => {
                     let message = self.inner.receive().await?;
-                    self.ears.alive.record_heard();
+                    self.router.last_heard.record_heard();
                     match self.intercept_message(message) {
                         Some(message) => message,
                         None => continue,
@@ -197,7 +202,7 @@ where
             let JsonRpcMessage::Request(request) = &message else {
                 return Some(message);
             };
-            match self.asked.begin(&request.id) {
+            match self.unanswered.begin(&request.id) {
                 RequestAdmission::Yes => return Some(message),
                 RequestAdmission::Repeated => {
                     debug!(id = %request.id, "dropping a request whose id is in use")
@@ -205,7 +210,7 @@ where
                 RequestAdmission::NoRoom => {
                     // Kept here: rmcp may drop this future while it waits.
                     self.held = Some(message);
-                    self.asked.fewer.notified().await;
+                    self.unanswered.freed.notified().await;
                 }
             }
         }
@@ -268,7 +273,7 @@ mod tests {
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })
     }
 
-    fn overheard(
+    fn intercepted(
         version: &str,
         says: impl IntoIterator<Item = serde_json::Value>,
     ) -> (InterceptingTransport<ScriptedTransport>, Arc<Semaphore>) {
@@ -277,22 +282,26 @@ mod tests {
             json!({ "protocolVersion": version, "capabilities": {}, "serverInfo": server });
         let hello = json!({ "jsonrpc": "2.0", "id": 0, "result": result });
         let folder = tempfile::tempdir().unwrap();
-        let beside = SlotShared::new(Arc::new(ListChangeNotifier::default()));
-        let ears =
-            NotificationRouter::new("s", Arc::default(), &folder.path().join("log"), &beside);
+        let slot_shared = SlotShared::new(Arc::new(ListChangeNotifier::default()));
+        let router = NotificationRouter::new(
+            "s",
+            Arc::default(),
+            &folder.path().join("log"),
+            &slot_shared,
+        );
         let takes = Arc::new(Semaphore::new(0));
         let says = [hello].into_iter().chain(says).collect();
         let script = ScriptedTransport {
             says,
             takes: Arc::clone(&takes),
         };
-        (InterceptingTransport::new(script, ears, true), takes)
+        (InterceptingTransport::new(script, router, true), takes)
     }
 
     /// The number of requests that pass before nothing more is read.
-    fn requests(overheard: &mut InterceptingTransport<ScriptedTransport>) -> usize {
+    fn requests(intercepted: &mut InterceptingTransport<ScriptedTransport>) -> usize {
         let mut count = 0;
-        while let Some(message) = overheard.receive().now_or_never() {
+        while let Some(message) = intercepted.receive().now_or_never() {
             match message {
                 Some(JsonRpcMessage::Request(_)) => count += 1,
                 Some(_) => {}
@@ -304,21 +313,21 @@ mod tests {
 
     #[test]
     fn request_with_an_id_in_use_is_dropped() {
-        let (mut overheard, _) = overheard("2025-11-25", (0..1_000).map(|_| ask(7)));
-        assert_eq!(requests(&mut overheard), 1);
+        let (mut intercepted, _) = intercepted("2025-11-25", (0..1_000).map(|_| ask(7)));
+        assert_eq!(requests(&mut intercepted), 1);
     }
 
     #[test]
     fn cancelled_request_counts_until_its_answer_is_sent() {
         let says = (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
-        let (mut overheard, takes) = overheard("2025-11-25", says);
+        let (mut intercepted, takes) = intercepted("2025-11-25", says);
         let mut sending = Vec::new();
         let mut answered = || {
-            while let Some(Some(message)) = overheard.receive().now_or_never() {
+            while let Some(Some(message)) = intercepted.receive().now_or_never() {
                 if let JsonRpcMessage::Request(request) = message {
                     let result = ClientResult::EmptyResult(EmptyResult {});
                     let answer = JsonRpcMessage::response(result, request.id);
-                    let sent: BoxFuture<'static, _> = overheard.send(answer).boxed();
+                    let sent: BoxFuture<'static, _> = intercepted.send(answer).boxed();
                     sending.push(sent);
                 }
             }
@@ -335,10 +344,10 @@ mod tests {
     #[test]
     fn cancelled_request_without_answer_frees_its_place() {
         let pairs = || (0..1_000).flat_map(|id| [ask(id), cancel(id)]);
-        assert_eq!(requests(&mut overheard("2025-11-25", pairs()).0), 1_000);
+        assert_eq!(requests(&mut intercepted("2025-11-25", pairs()).0), 1_000);
         // In later versions rmcp answers a cancelled request all the same.
         assert_eq!(
-            requests(&mut overheard("2026-07-28", pairs()).0),
+            requests(&mut intercepted("2026-07-28", pairs()).0),
             MAX_UNANSWERED_REQUESTS
         );
     }

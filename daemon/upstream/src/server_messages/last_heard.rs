@@ -25,12 +25,12 @@ impl Default for LastHeard {
 }
 
 impl LastHeard {
-    pub(crate) fn record_heard(&self) {
+    pub(super) fn record_heard(&self) {
         let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.last.store(now, Ordering::Relaxed);
     }
 
-    pub(crate) fn last_heard(&self) -> Instant {
+    pub(crate) fn time(&self) -> Instant {
         self.since + Duration::from_millis(self.last.load(Ordering::Relaxed))
     }
 }

@@ -33,21 +33,21 @@ use mux_caller::{ClientNotice, ListChanges};
 pub(crate) struct NotificationRouter {
     server: String,
     pub(crate) in_flight: Arc<InFlight>,
-    pub(crate) offers: Arc<ListCaches>,
+    pub(crate) list_caches: Arc<ListCaches>,
     /// Requests to list the tools again.
-    pub(crate) tools: ToolsRefresh,
+    pub(crate) tools_refresh: ToolsRefresh,
     /// Notified when a task's status may have changed.
-    pub(crate) tasks: Notify,
-    pub(crate) pages: UrlElicitations,
+    pub(crate) task_status: Notify,
+    pub(crate) url_elicitations: UrlElicitations,
     /// The server's requests that are not answered yet.
-    pub(crate) asked: Arc<UnansweredRequests>,
+    pub(crate) unanswered: Arc<UnansweredRequests>,
     /// The last acknowledged `subscriptions/listen` request and its filter.
     acknowledged: watch::Sender<Option<(RequestId, SubscriptionFilter)>>,
-    beside: Arc<SlotShared>,
+    slot_shared: Arc<SlotShared>,
     log: Mutex<ServerLog>,
     stamp: LogStamp,
     /// The time of the last message.
-    pub(crate) alive: LastHeard,
+    pub(crate) last_heard: LastHeard,
 }
 
 impl NotificationRouter {
@@ -55,72 +55,72 @@ impl NotificationRouter {
         server: &str,
         in_flight: Arc<InFlight>,
         log: &Path,
-        beside: &Arc<SlotShared>,
+        slot_shared: &Arc<SlotShared>,
     ) -> Arc<Self> {
         Arc::new(Self {
             server: server.to_owned(),
             stamp: LogStamp::of(&in_flight),
             in_flight,
-            offers: Arc::default(),
-            tools: ToolsRefresh::default(),
-            tasks: Notify::new(),
-            pages: UrlElicitations::default(),
-            asked: Arc::default(),
+            list_caches: Arc::default(),
+            tools_refresh: ToolsRefresh::default(),
+            task_status: Notify::new(),
+            url_elicitations: UrlElicitations::default(),
+            unanswered: Arc::default(),
             acknowledged: watch::Sender::new(None),
-            beside: Arc::clone(beside),
+            slot_shared: Arc::clone(slot_shared),
             log: Mutex::new(ServerLog::open(log)),
-            alive: LastHeard::default(),
+            last_heard: LastHeard::default(),
         })
     }
 
-    pub(crate) fn progress(&self, told: &ProgressNotificationParam) {
-        self.in_flight.progress(told);
+    pub(crate) fn progress(&self, notification: &ProgressNotificationParam) {
+        self.in_flight.progress(notification);
     }
 
     #[expect(
         deprecated,
         reason = "servers of today log this way; the next era's do not"
     )]
-    pub(crate) fn route_log_message(&self, told: &LoggingMessageNotificationParam) {
-        let text = match &told.data {
+    pub(super) fn route_log_message(&self, notification: &LoggingMessageNotificationParam) {
+        let text = match &notification.data {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let line = format!("[{:?}] {}", told.level, text.trim_end());
+        let line = format!("[{:?}] {}", notification.level, text.trim_end());
         self.write_log_line(&line);
-        let Some(party) = self
+        let Some(client) = self
             .in_flight
             .calling_client()
-            .filter(|p| p.mailbox.is_read())
+            .filter(|client| client.mailbox.is_read())
         else {
             return;
         };
-        let level = serde_json::to_value(told.level).ok();
-        party.mailbox.push_notice(ClientNotice::Log {
+        let level = serde_json::to_value(notification.level).ok();
+        client.mailbox.push_notice(ClientNotice::Log {
             server: self.server.clone(),
             level: level
                 .and_then(|level| level.as_str().map(str::to_owned))
                 .unwrap_or_default(),
-            logger: told.logger.clone(),
-            data: told.data.clone(),
-            cause: party.caller.cause.clone(),
+            logger: notification.logger.clone(),
+            data: notification.data.clone(),
+            cause: client.caller.cause.clone(),
         });
     }
 
     /// Writes a line to the server's log.
-    pub(crate) fn write_log_line(&self, line: &str) {
+    pub(super) fn write_log_line(&self, line: &str) {
         self.log.lock().write(&self.stamp.stamp_line(line));
     }
 
-    pub(crate) fn resource_updated(&self, uri: &str) {
-        self.beside
+    pub(super) fn resource_updated(&self, uri: &str) {
+        self.slot_shared
             .subscribers
             .notify_subscribers(&self.server, uri);
     }
 
     /// A URL elicitation is complete: notifies the client that was asked.
-    pub(crate) fn complete_url_elicitation(&self, id: &str) {
-        if let Some((mailbox, cause)) = self.pages.take_completed(id) {
+    pub(super) fn complete_url_elicitation(&self, id: &str) {
+        if let Some((mailbox, cause)) = self.url_elicitations.take_completed(id) {
             mailbox.push_notice(ClientNotice::ElicitationComplete {
                 server: self.server.clone(),
                 id: id.to_owned(),
@@ -130,21 +130,25 @@ impl NotificationRouter {
     }
 
     /// Wakes the pollers of tasks: the status of one may have changed.
-    pub(crate) fn notify_task_waiters(&self) {
-        self.tasks.notify_waiters();
+    pub(super) fn notify_task_waiters(&self) {
+        self.task_status.notify_waiters();
     }
 
-    pub(crate) fn record_acknowledgment(&self, listen: RequestId, filter: SubscriptionFilter) {
+    pub(super) fn record_acknowledgment(&self, listen: RequestId, filter: SubscriptionFilter) {
         self.acknowledged.send_replace(Some((listen, filter)));
     }
 
     /// Resolves to the filter that the server acknowledged for this request.
-    pub(crate) async fn wait_for_acknowledgment(&self, listen: &RequestId) -> SubscriptionFilter {
-        let mut told = self.acknowledged.subscribe();
-        let is_it =
-            |told: &Option<(RequestId, _)>| told.as_ref().is_some_and(|(id, _)| id == listen);
-        let told = told.wait_for(is_it).await.map(|told| told.clone());
-        match told {
+    pub(super) async fn wait_for_acknowledgment(&self, listen: &RequestId) -> SubscriptionFilter {
+        let mut acknowledged = self.acknowledged.subscribe();
+        let is_it = |acknowledged: &Option<(RequestId, _)>| {
+            acknowledged.as_ref().is_some_and(|(id, _)| id == listen)
+        };
+        let acknowledged = acknowledged
+            .wait_for(is_it)
+            .await
+            .map(|acknowledged| acknowledged.clone());
+        match acknowledged {
             Ok(Some((_, filter))) => filter,
             // The sender lives as long as `self`.
             _ => std::future::pending().await,
@@ -152,7 +156,7 @@ impl NotificationRouter {
     }
 
     /// Treats everything in the filter as changed: notifications may have been missed.
-    pub(crate) fn treat_as_changed(&self, filter: &SubscriptionFilter) {
+    pub(super) fn treat_as_changed(&self, filter: &SubscriptionFilter) {
         if filter.tools_list_changed == Some(true) {
             self.tools_changed();
         }
@@ -169,28 +173,31 @@ impl NotificationRouter {
 
     /// The server asks for roots; `caller` is the workspace of the call in flight, if there is one. Returns the
     /// workspace to answer with.
-    pub(crate) fn roots_requested(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
-        self.beside.tenant.workspace_for_roots(caller)
+    pub(super) fn roots_requested(&self, caller: Option<PathBuf>) -> Option<PathBuf> {
+        self.slot_shared.scope.workspace_for_roots(caller)
     }
 
     pub(crate) fn tools_changed(&self) {
-        self.tools.announce_change();
+        self.tools_refresh.announce_change();
     }
 
     /// Notifies clients that the tools have changed.
     pub(crate) fn publish_tools_change(&self) {
-        self.beside.news.notify_changed(ListChanges::TOOLS);
+        self.slot_shared
+            .list_changes
+            .notify_changed(ListChanges::TOOLS);
     }
 
-    pub(crate) fn resources_changed(&self) {
-        self.offers.forget_resources();
-        self.beside.record_list_changed(ListKind::Resources);
-        self.beside.record_list_changed(ListKind::ResourceTemplates);
+    pub(super) fn resources_changed(&self) {
+        self.list_caches.forget_resources();
+        self.slot_shared.record_list_changed(ListKind::Resources);
+        self.slot_shared
+            .record_list_changed(ListKind::ResourceTemplates);
     }
 
-    pub(crate) fn prompts_changed(&self) {
-        self.offers.forget_prompts();
-        self.beside.record_list_changed(ListKind::Prompts);
+    pub(super) fn prompts_changed(&self) {
+        self.list_caches.forget_prompts();
+        self.slot_shared.record_list_changed(ListKind::Prompts);
     }
 }
 

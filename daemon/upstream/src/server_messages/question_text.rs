@@ -21,7 +21,7 @@ const MAX_TITLE_CHARS: usize = 200;
 const ONE_LINE_FIELDS: &[&str] = &["title", "description"];
 
 /// Sanitizes the `params` of an MCP request in place.
-pub(crate) fn sanitize_question(kind: QuestionKind, params: &mut Value) {
+pub(super) fn sanitize_question(kind: QuestionKind, params: &mut Value) {
     let Some(params) = params.as_object_mut() else {
         return;
     };

@@ -65,15 +65,15 @@ pub struct ServerRequest<'a> {
     /// The caller whose call the server works on; `None` if there is none or it is ambiguous.
     pub caller: Option<&'a Arc<Caller>>,
     /// To be called before a user is asked to approve the request: it releases the call's permit meanwhile.
-    pub held: &'a (dyn Fn() + Send + Sync),
+    pub release_permit: &'a (dyn Fn() + Send + Sync),
 }
 
 #[derive(Debug)]
 pub(crate) struct ServerRequests {
     server: String,
     requests: RequestPolicyContext,
-    ears: Arc<NotificationRouter>,
-    room: Semaphore,
+    router: Arc<NotificationRouter>,
+    open_questions: Semaphore,
     /// The time limits for answers.
     limits: AskLimits,
     roots: RootsSetting,
@@ -83,7 +83,7 @@ pub(crate) struct ServerRequests {
 #[derive(Default)]
 pub(crate) struct RequestRecipient {
     /// `None` if no client can be asked.
-    pub(crate) party: Option<CallingClient>,
+    pub(crate) client: Option<CallingClient>,
     pub(crate) workspace: Option<PathBuf>,
     /// The server's key for the question.
     pub(crate) key: Option<String>,
@@ -149,31 +149,31 @@ impl ServerRequestError {
 impl ServerRequests {
     pub(crate) fn new(
         server: &str,
-        ears: Arc<NotificationRouter>,
+        router: Arc<NotificationRouter>,
         definition: &ServerDefinition,
         requests: RequestPolicyContext,
     ) -> Self {
         Self {
             server: server.to_owned(),
             requests,
-            ears,
-            room: Semaphore::new(MAX_OPEN_QUESTIONS),
+            router,
+            open_questions: Semaphore::new(MAX_OPEN_QUESTIONS),
             limits: definition.ask,
             roots: definition.roots.clone(),
         }
     }
 
     /// Whether it may ask for roots.
-    pub(crate) fn has_roots(&self) -> bool {
+    pub(super) fn has_roots(&self) -> bool {
         self.roots != RootsSetting::Off
     }
 
     /// The only client with requests in flight: a question of the legacy era names no call.
-    pub(crate) fn sole_recipient(&self) -> RequestRecipient {
-        let party = self.ears.in_flight.calling_client();
-        let workspace = party.as_ref().and_then(|p| p.caller.workspace.clone());
+    pub(super) fn sole_recipient(&self) -> RequestRecipient {
+        let client = self.router.in_flight.calling_client();
+        let workspace = client.as_ref().and_then(|p| p.caller.workspace.clone());
         RequestRecipient {
-            party,
+            client,
             workspace,
             key: None,
         }
@@ -182,14 +182,14 @@ impl ServerRequests {
     /// Asks for elicitation. A user who cannot be asked declines; one who is gone cancels.
     pub(crate) async fn elicit(
         &self,
-        whom: RequestRecipient,
+        recipient: RequestRecipient,
         params: Value,
-        given_up: &CancellationToken,
+        cancelled: &CancellationToken,
     ) -> ElicitResult {
         let kind = QuestionKind::Elicitation;
         let asked = (kind, params, None);
         let answer = self
-            .ask_logged(whom, asked, check_elicitation, given_up)
+            .ask_logged(recipient, asked, check_elicitation, cancelled)
             .await;
         answer.unwrap_or_else(|why| {
             let action = match why {
@@ -209,13 +209,13 @@ impl ServerRequests {
     #[expect(deprecated, reason = "servers of today ask for it")]
     pub(crate) async fn sample(
         &self,
-        whom: RequestRecipient,
+        recipient: RequestRecipient,
         params: Value,
-        given_up: &CancellationToken,
+        cancelled: &CancellationToken,
     ) -> Result<CreateMessageResult, ErrorData> {
         let check = check_as::<CreateMessageResult>;
         let asked = (QuestionKind::Sampling, params, None);
-        let answer = self.ask_logged(whom, asked, check, given_up).await;
+        let answer = self.ask_logged(recipient, asked, check, cancelled).await;
         answer.map_err(|why| {
             let message = format!("nothing was sampled: {why}");
             ErrorData::new(SAMPLING_REJECTED, message, None)
@@ -227,39 +227,41 @@ impl ServerRequests {
     #[expect(deprecated, reason = "servers of today ask for them")]
     pub(crate) async fn roots(
         &self,
-        whom: RequestRecipient,
-        given_up: &CancellationToken,
+        recipient: RequestRecipient,
+        cancelled: &CancellationToken,
     ) -> ListRootsResult {
         match &self.roots {
             RootsSetting::Workspace => {}
             RootsSetting::Off => return ListRootsResult::new(Vec::new()),
-            RootsSetting::These(these) => {
-                return ListRootsResult::new(these.iter().filter_map(|it| root_of(it)).collect());
+            RootsSetting::These(configured) => {
+                return ListRootsResult::new(
+                    configured.iter().filter_map(|it| root_of(it)).collect(),
+                );
             }
         }
-        let workspace = self.ears.roots_requested(whom.workspace.clone());
+        let workspace = self.router.roots_requested(recipient.workspace.clone());
         let own = workspace.and_then(|folder| root_of(&folder));
         let own = ListRootsResult::new(own.into_iter().collect());
         let params = Value::Object(serde_json::Map::new());
         let asked = (QuestionKind::Roots, params, serde_json::to_value(&own).ok());
         let check = check_as::<ListRootsResult>;
-        let answer = self.ask_logged(whom, asked, check, given_up).await;
+        let answer = self.ask_logged(recipient, asked, check, cancelled).await;
         answer.unwrap_or_else(|_| ListRootsResult::new(Vec::new()))
     }
 
     /// Asks and logs a failure. `own` is the daemon's answer if the client gives none.
     async fn ask_logged<T: DeserializeOwned>(
         &self,
-        whom: RequestRecipient,
+        recipient: RequestRecipient,
         (kind, params, own): (QuestionKind, Value, Option<Value>),
         check: AnswerCheck,
-        given_up: &CancellationToken,
+        cancelled: &CancellationToken,
     ) -> Result<T, ServerRequestError> {
         let outcome = self
-            .ask_through_policy(whom, (kind, params, own), check, given_up)
+            .ask_through_policy(recipient, (kind, params, own), check, cancelled)
             .await;
         if let Err(why) = &outcome {
-            self.ears
+            self.router
                 .write_log_line(&format!("[muxd] {kind:?}: {}", why.log_text()));
         }
         serde_json::from_value(outcome?)
@@ -269,100 +271,106 @@ impl ServerRequests {
     /// Asks if the policy allows it.
     async fn ask_through_policy(
         &self,
-        whom: RequestRecipient,
+        recipient: RequestRecipient,
         (kind, params, own): (QuestionKind, Value, Option<Value>),
         check: AnswerCheck,
-        given_up: &CancellationToken,
+        cancelled: &CancellationToken,
     ) -> Result<Value, ServerRequestError> {
-        let _room = self
-            .room
+        let _open_question = self
+            .open_questions
             .try_acquire()
             .map_err(|_| ServerRequestError::TooMany)?;
-        let RequestRecipient { party, key, .. } = whom;
-        let can = |party: &CallingClient| party.mailbox.can_answer(kind);
-        if own.is_none() && !party.as_ref().is_some_and(can) {
+        let RequestRecipient { client, key, .. } = recipient;
+        let can = |client: &CallingClient| client.mailbox.can_answer(kind);
+        if own.is_none() && !client.as_ref().is_some_and(can) {
             return Err(ServerRequestError::Nobody);
         }
         let policy = self.requests.policy.get().and_then(Weak::upgrade);
         let policy = policy.ok_or(ServerRequestError::Gone)?;
-        let clocks = || party.iter().flat_map(|party| &party.clocks);
+        let clocks = || client.iter().flat_map(|client| &client.clocks);
         let asked_before = clocks().map(|clock| clock.paused_for_questions()).max();
-        let left = (self.limits.total).saturating_sub(asked_before.unwrap_or_default());
+        let remaining = (self.limits.total).saturating_sub(asked_before.unwrap_or_default());
         // An answer may take minutes, or never come.
-        let _standing: Vec<_> = clocks().map(|clock| clock.pause_for_question()).collect();
-        let leave = || {
-            let seats = party.iter().flat_map(|party| &party.seat);
-            seats.for_each(|seat| seat.release_early());
+        let _paused: Vec<_> = clocks().map(|clock| clock.pause_for_question()).collect();
+        let release_permit = || {
+            let permits = client.iter().flat_map(|client| &client.permit);
+            permits.for_each(|permit| permit.release_early());
         };
         let request = ServerRequest {
             name: &self.server,
             identity: &self.requests.identity,
             method: ask_method(kind),
             params: &params,
-            caller: party.as_ref().map(|party| &party.caller),
-            held: &leave,
+            caller: client.as_ref().map(|client| &client.caller),
+            release_permit: &release_permit,
         };
         let answer = async {
-            let asked = match &party {
-                Some(party) => {
+            let asked = match &client {
+                Some(client) => {
                     let params = params.clone();
-                    self.ask_client(party, kind, key, params, check, left).await
+                    self.ask_client(client, kind, key, params, check, remaining)
+                        .await
                 }
                 None => Err(ServerRequestError::Nobody),
             };
             asked.or_else(|why| own.ok_or(why))
         };
         let calls_over = async {
-            match &party {
-                Some(party) => {
-                    join_all(party.over.iter().map(CancellationToken::cancelled)).await;
+            match &client {
+                Some(client) => {
+                    join_all(client.finished.iter().map(CancellationToken::cancelled)).await;
                 }
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             outcome = policy.answer_if_allowed(request, Box::pin(answer)) => outcome,
-            () = given_up.cancelled() => Err(ServerRequestError::Gone),
+            () = cancelled.cancelled() => Err(ServerRequestError::Gone),
             () = calls_over => Err(ServerRequestError::Gone),
         }
     }
 
     async fn ask_client(
         &self,
-        party: &CallingClient,
+        client: &CallingClient,
         kind: QuestionKind,
         key: Option<String>,
         mut params: Value,
         check: AnswerCheck,
-        left: Duration,
+        remaining: Duration,
     ) -> Result<Value, ServerRequestError> {
         let AskLimits { one, total } = self.limits;
-        if left.is_zero() {
+        if remaining.is_zero() {
             return Err(ServerRequestError::Total(total));
         }
         question_text::sanitize_question(kind, &mut params);
         let question = ClientQuestion {
             server: Some(self.server.clone()),
-            cause: party.caller.cause.clone(),
-            tool: party.tool.clone(),
+            cause: client.caller.cause.clone(),
+            tool: client.tool.clone(),
             kind,
             key,
             params,
             check,
         };
-        self.ears.pages.record_asked(&question.params, party);
-        let mut asked = party
+        self.router
+            .url_elicitations
+            .record_asked(&question.params, client);
+        let mut asked = client
             .mailbox
             .ask(question)
             .ok_or(ServerRequestError::Nobody)?;
-        party.seat.iter().for_each(|seat| seat.release_early());
+        client
+            .permit
+            .iter()
+            .for_each(|permit| permit.release_early());
         tokio::select! {
             answer = asked.wait_for_answer() => match answer {
                 Some(ClientAnswer::Result(value)) => Ok(value),
                 Some(ClientAnswer::Refused(why)) => Err(ServerRequestError::Refused(why)),
                 None => Err(ServerRequestError::Gone),
             },
-            () = sleep(one.min(left)) => Err(match one <= left {
+            () = sleep(one.min(remaining)) => Err(match one <= remaining {
                 true => ServerRequestError::Limit(one),
                 false => ServerRequestError::Total(total),
             }),

@@ -51,17 +51,17 @@ enum ListenCommand {
 }
 
 impl SubscriptionListenHandle {
-    pub(crate) fn start(peer: &Peer<RoleClient>, ears: &Arc<NotificationRouter>) -> Self {
-        let (wishes, wished) = mpsc::unbounded_channel();
+    pub(crate) fn start(peer: &Peer<RoleClient>, router: &Arc<NotificationRouter>) -> Self {
+        let (commands, receiver) = mpsc::unbounded_channel();
         let capabilities = peer.peer_info().map(|info| info.capabilities.clone());
         let listener = SubscriptionListener {
             peer: peer.clone(),
-            ears: Arc::clone(ears),
-            always: list_changed_filter(&capabilities.unwrap_or_default()),
+            router: Arc::clone(router),
+            base_filter: list_changed_filter(&capabilities.unwrap_or_default()),
             followed: BTreeSet::new(),
         };
-        tokio::spawn(listener.run(wished));
-        Self(wishes)
+        tokio::spawn(listener.run(receiver));
+        Self(commands)
     }
 
     /// Resolves when the server has subscribed us to the resource.
@@ -72,8 +72,8 @@ impl SubscriptionListenHandle {
     ) -> Result<(), CallError> {
         let (done, followed) = oneshot::channel();
         let uri = uri.to_owned();
-        let wish = ListenCommand::Follow { uri, done };
-        self.0.send(wish).map_err(|_| CallError::NotSent)?;
+        let command = ListenCommand::Follow { uri, done };
+        self.0.send(command).map_err(|_| CallError::NotSent)?;
         match timeout(within, followed).await {
             Ok(Ok(outcome)) => outcome,
             // The session has ended.
@@ -98,19 +98,24 @@ impl SubscriptionListenHandle {
 }
 
 /// The part of the filter that does not depend on followed resources.
-fn list_changed_filter(can: &ServerCapabilities) -> SubscriptionFilter {
+fn list_changed_filter(capabilities: &ServerCapabilities) -> SubscriptionFilter {
     let tells = |changes: Option<Option<bool>>| changes.flatten().filter(|tells| *tells);
     let mut filter = SubscriptionFilter::default();
-    filter.tools_list_changed = tells(can.tools.as_ref().map(|tools| tools.list_changed));
-    filter.prompts_list_changed = tells(can.prompts.as_ref().map(|prompts| prompts.list_changed));
-    filter.resources_list_changed = tells(can.resources.as_ref().map(|r| r.list_changed));
+    filter.tools_list_changed = tells(capabilities.tools.as_ref().map(|tools| tools.list_changed));
+    filter.prompts_list_changed = tells(
+        capabilities
+            .prompts
+            .as_ref()
+            .map(|prompts| prompts.list_changed),
+    );
+    filter.resources_list_changed = tells(capabilities.resources.as_ref().map(|r| r.list_changed));
     filter
 }
 
 struct SubscriptionListener {
     peer: Peer<RoleClient>,
-    ears: Arc<NotificationRouter>,
-    always: SubscriptionFilter,
+    router: Arc<NotificationRouter>,
+    base_filter: SubscriptionFilter,
     followed: BTreeSet<String>,
 }
 
@@ -125,15 +130,15 @@ struct ActiveListenRequest {
 }
 
 impl SubscriptionListener {
-    async fn run(mut self, mut wishes: mpsc::UnboundedReceiver<ListenCommand>) {
-        let (mut open, mut pause, mut again) = (None, MIN_LISTEN_RETRY_DELAY, None);
+    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<ListenCommand>) {
+        let (mut open, mut delay, mut retry_at) = (None, MIN_LISTEN_RETRY_DELAY, None);
         if self.has_subscriptions() {
             match self.start_listen().await {
-                Ok(begun) => open = Some(begun),
+                Ok(request) => open = Some(request),
                 Err(ListenRefusal::Never) => {}
                 Err(ListenRefusal::Now(error)) => {
                     debug!(%error, "cannot open subscriptions/listen");
-                    again = Some(Instant::now() + pause);
+                    retry_at = Some(Instant::now() + delay);
                 }
             }
         }
@@ -145,19 +150,19 @@ impl SubscriptionListener {
                 }
             };
             let due = async {
-                match again {
-                    Some(again) => sleep_until(again).await,
+                match retry_at {
+                    Some(retry_at) => sleep_until(retry_at).await,
                     None => pending().await,
                 }
             };
             tokio::select! {
-                wish = wishes.recv() => {
-                    let Some(wish) = wish else { return };
-                    let mut all = vec![wish];
-                    while let Ok(wish) = wishes.try_recv() {
-                        all.push(wish);
+                command = commands.recv() => {
+                    let Some(command) = command else { return };
+                    let mut all = vec![command];
+                    while let Ok(command) = commands.try_recv() {
+                        all.push(command);
                     }
-                    if let Some(stop) = all.iter().position(|wish| matches!(wish, ListenCommand::Stop(_))) {
+                    if let Some(stop) = all.iter().position(|command| matches!(command, ListenCommand::Stop(_))) {
                         if let Some(open) = open.take() {
                             self.cancel_listen(open).await;
                         }
@@ -170,27 +175,27 @@ impl SubscriptionListener {
                     self.apply_commands(all, &mut open).await;
                 }
                 alive = ended => {
-                    let Some(over) = open.take().filter(|_| alive) else { return };
+                    let Some(ended_request) = open.take().filter(|_| alive) else { return };
                     // The server has ended it itself.
-                    over.guard.disarm();
-                    if over.since.elapsed() > MAX_LISTEN_RETRY_DELAY {
-                        pause = MIN_LISTEN_RETRY_DELAY;
+                    ended_request.guard.disarm();
+                    if ended_request.since.elapsed() > MAX_LISTEN_RETRY_DELAY {
+                        delay = MIN_LISTEN_RETRY_DELAY;
                     }
-                    again = Some(Instant::now() + pause);
-                    pause = (pause * 2).min(MAX_LISTEN_RETRY_DELAY);
+                    retry_at = Some(Instant::now() + delay);
+                    delay = (delay * 2).min(MAX_LISTEN_RETRY_DELAY);
                 }
                 () = due => {
-                    again = None;
+                    retry_at = None;
                     match self.start_listen().await {
-                        Ok(begun) => {
-                            self.ears.treat_as_changed(&begun.filter);
-                            open = Some(begun);
+                        Ok(request) => {
+                            self.router.treat_as_changed(&request.filter);
+                            open = Some(request);
                         }
                         Err(ListenRefusal::Never) => {}
                         Err(ListenRefusal::Now(error)) => {
                             warn!(%error, "cannot reopen subscriptions/listen");
-                            again = Some(Instant::now() + pause);
-                            pause = (pause * 2).min(MAX_LISTEN_RETRY_DELAY);
+                            retry_at = Some(Instant::now() + delay);
+                            delay = (delay * 2).min(MAX_LISTEN_RETRY_DELAY);
                         }
                     }
                 }
@@ -213,7 +218,7 @@ impl SubscriptionListener {
     }
 
     fn filter(&self) -> SubscriptionFilter {
-        let mut filter = self.always.clone();
+        let mut filter = self.base_filter.clone();
         if !self.followed.is_empty() {
             filter.resource_subscriptions = Some(self.followed.iter().cloned().collect());
         }
@@ -223,13 +228,13 @@ impl SubscriptionListener {
     /// Applies commands; all that arrived together become one new request.
     async fn apply_commands(
         &mut self,
-        wishes: Vec<ListenCommand>,
+        commands: Vec<ListenCommand>,
         open: &mut Option<ActiveListenRequest>,
     ) {
         let before = self.followed.clone();
         let mut waiting = Vec::new();
-        for wish in wishes {
-            match wish {
+        for command in commands {
+            match command {
                 ListenCommand::Follow { uri, done } => {
                     self.followed.insert(uri.clone());
                     waiting.push((uri, done));
@@ -241,7 +246,7 @@ impl SubscriptionListener {
                 ListenCommand::Stop(_) => {}
             }
         }
-        let is_heard = |open: &ActiveListenRequest, uri: &String| {
+        let is_acknowledged = |open: &ActiveListenRequest, uri: &String| {
             let uris = open.filter.resource_subscriptions.as_ref();
             uris.is_some_and(|uris| uris.contains(uri))
         };
@@ -249,7 +254,7 @@ impl SubscriptionListener {
             match self.has_subscriptions() {
                 true => match self.start_listen().await {
                     // The previous request ends here, and not earlier.
-                    Ok(begun) => *open = Some(begun),
+                    Ok(request) => *open = Some(request),
                     Err(refusal) => {
                         let error = refusal.into_call_error();
                         for (uri, done) in waiting {
@@ -266,8 +271,10 @@ impl SubscriptionListener {
             }
         }
         for (uri, done) in waiting {
-            let heard = open.as_ref().is_some_and(|open| is_heard(open, &uri));
-            if !heard {
+            let acknowledged = open
+                .as_ref()
+                .is_some_and(|open| is_acknowledged(open, &uri));
+            if !acknowledged {
                 self.followed.remove(&uri);
             }
             let refused = || CallError::Refused {
@@ -276,7 +283,7 @@ impl SubscriptionListener {
                 data: None,
             };
             // The caller may be gone.
-            drop(done.send(heard.then_some(()).ok_or_else(refused)));
+            drop(done.send(acknowledged.then_some(()).ok_or_else(refused)));
         }
     }
 
@@ -288,16 +295,16 @@ impl SubscriptionListener {
         let mut handle = sent.map_err(|_| ListenRefusal::Now(CallError::NotSent))?;
         let guard = CancelOnDrop::new(&self.peer, &handle.id);
         let id: RequestId = handle.id.clone();
-        let begun = {
-            let taken = pin!(self.ears.wait_for_acknowledgment(&id));
+        let outcome = {
+            let acknowledged = pin!(self.router.wait_for_acknowledgment(&id));
             let refused = pin!(listen_refusal(&mut handle));
-            match timeout(LISTEN_ACK_TIMEOUT, select(taken, refused)).await {
+            match timeout(LISTEN_ACK_TIMEOUT, select(acknowledged, refused)).await {
                 Ok(Either::Left((filter, _))) => Ok(filter),
                 Ok(Either::Right((refusal, _))) => Err(refusal),
                 Err(_) => Err(ListenRefusal::Now(CallError::TimedOut(LISTEN_ACK_TIMEOUT))),
             }
         };
-        match begun {
+        match outcome {
             Ok(filter) => Ok(ActiveListenRequest {
                 handle,
                 guard,

@@ -9,13 +9,13 @@ use rmcp::model::RequestId;
 use tokio::sync::Notify;
 
 /// The maximum number of unanswered requests: beyond it, a server that does not read our answers is not read from.
-pub(crate) const MAX_UNANSWERED_REQUESTS: usize = 64;
+pub(super) const MAX_UNANSWERED_REQUESTS: usize = 64;
 
 /// The server's requests whose answers are not sent yet.
 #[derive(Debug, Default)]
 pub(crate) struct UnansweredRequests {
     ids: Mutex<HashMap<RequestId, AnswerStage>>,
-    pub(super) fewer: Notify,
+    pub(super) freed: Notify,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,8 +42,8 @@ impl UnansweredRequests {
         match ids.entry(id.clone()) {
             Entry::Occupied(_) => RequestAdmission::Repeated,
             Entry::Vacant(_) if full => RequestAdmission::NoRoom,
-            Entry::Vacant(place) => {
-                place.insert(AnswerStage::Open);
+            Entry::Vacant(entry) => {
+                entry.insert(AnswerStage::Open);
                 RequestAdmission::Yes
             }
         }
@@ -61,20 +61,20 @@ impl UnansweredRequests {
         let mut ids = self.ids();
         if ids.get(id) == Some(&AnswerStage::Open) {
             ids.remove(id);
-            self.fewer.notify_one();
+            self.freed.notify_one();
         }
     }
 
     /// The answer was written, or its writing failed.
     pub(super) fn sent(&self, id: &RequestId) {
         self.ids().remove(id);
-        self.fewer.notify_one();
+        self.freed.notify_one();
     }
 
     /// Resolves when every request is answered.
-    pub(crate) async fn none(&self) {
+    pub(crate) async fn wait_until_empty(&self) {
         while !self.ids().is_empty() {
-            self.fewer.notified().await;
+            self.freed.notified().await;
         }
     }
 

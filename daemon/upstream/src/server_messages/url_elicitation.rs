@@ -26,8 +26,8 @@ struct UrlElicitationEntry {
 
 impl UrlElicitations {
     /// Records a question if it is a URL elicitation. `params` are those of `elicitation/create`.
-    pub(crate) fn record_asked(&self, params: &Value, party: &CallingClient) {
-        self.remember_elicitation(params, &party.mailbox, &party.caller.cause);
+    pub(super) fn record_asked(&self, params: &Value, client: &CallingClient) {
+        self.remember_elicitation(params, &client.mailbox, &client.caller.cause);
     }
 
     /// Records the URLs that a refused call requires. `data` is the error's.
@@ -45,11 +45,11 @@ impl UrlElicitations {
         if id.is_empty() || id.len() > MAX_ELICITATION_ID_BYTES || params["mode"] != "url" {
             return;
         }
-        let mut pages = self.pages();
-        if pages.len() == MAX_URL_ELICITATIONS {
-            pages.pop_front();
+        let mut entries = self.entries();
+        if entries.len() == MAX_URL_ELICITATIONS {
+            entries.pop_front();
         }
-        pages.push_back(UrlElicitationEntry {
+        entries.push_back(UrlElicitationEntry {
             id: id.to_owned(),
             mailbox: Arc::clone(mailbox),
             cause: cause.clone(),
@@ -57,14 +57,14 @@ impl UrlElicitations {
     }
 
     /// Removes the entry and returns the client that was asked.
-    pub(crate) fn take_completed(&self, id: &str) -> Option<(Arc<Mailbox>, CallCause)> {
-        let mut pages = self.pages();
-        let place = pages.iter().position(|page| page.id == id)?;
-        let page = pages.remove(place)?;
-        Some((page.mailbox, page.cause))
+    pub(super) fn take_completed(&self, id: &str) -> Option<(Arc<Mailbox>, CallCause)> {
+        let mut entries = self.entries();
+        let index = entries.iter().position(|entry| entry.id == id)?;
+        let entry = entries.remove(index)?;
+        Some((entry.mailbox, entry.cause))
     }
 
-    fn pages(&self) -> MutexGuard<'_, VecDeque<UrlElicitationEntry>> {
+    fn entries(&self) -> MutexGuard<'_, VecDeque<UrlElicitationEntry>> {
         self.0.lock()
     }
 }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn completion_is_reported_once_to_the_client_that_was_asked() {
-        let pages = UrlElicitations::default();
+        let entries = UrlElicitations::default();
         let caller = Caller {
             mailbox: Some(Mailbox::new(
                 7,
@@ -87,16 +87,19 @@ mod tests {
             )),
             ..Caller::default()
         };
-        let page = |n: usize| json!({ "mode": "url", "url": "u", "elicitationId": n.to_string() });
+        let entry = |n: usize| json!({ "mode": "url", "url": "u", "elicitationId": n.to_string() });
         let form = json!({ "mode": "form", "elicitationId": "f" });
-        let all: Vec<_> = (0..=MAX_URL_ELICITATIONS).map(page).chain([form]).collect();
-        pages.record_required(&json!({ "elicitations": all }), &caller);
+        let all: Vec<_> = (0..=MAX_URL_ELICITATIONS)
+            .map(entry)
+            .chain([form])
+            .collect();
+        entries.record_required(&json!({ "elicitations": all }), &caller);
         assert!(
-            pages.take_completed("0").is_none(),
+            entries.take_completed("0").is_none(),
             "the oldest is forgotten"
         );
-        assert!(pages.take_completed("f").is_none());
-        assert_eq!(pages.take_completed("1").unwrap().0.connection(), 7);
-        assert!(pages.take_completed("1").is_none());
+        assert!(entries.take_completed("f").is_none());
+        assert_eq!(entries.take_completed("1").unwrap().0.connection(), 7);
+        assert!(entries.take_completed("1").is_none());
     }
 }

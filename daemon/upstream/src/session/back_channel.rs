@@ -34,7 +34,7 @@ const BACK_CHANNEL_ERROR_TEXTS: [&str; 3] = [
 impl Session {
     /// Turns an outcome that means that the server could not send a request into [`CallError::NoBackChannel`], and
     /// reopens the session in the legacy era if possible.
-    pub(crate) fn detect_missing_back_channel(
+    pub(super) fn detect_missing_back_channel(
         &self,
         outcome: Result<Value, CallError>,
     ) -> Result<Value, CallError> {
@@ -54,11 +54,11 @@ impl Session {
     }
 
     fn reopen_in_legacy_era(&self) -> BackChannelRemedy {
-        if self.chosen_era.is_some() {
+        if self.configured_era.is_some() {
             return BackChannelRemedy::Configured;
         }
         let identity = self.identity.as_deref().unwrap_or_default();
-        if !self.offer.needs_legacy(identity) {
+        if !self.catalog_entry.needs_legacy(identity) {
             return BackChannelRemedy::NoOther;
         }
         // The call that was just answered is still counted.
@@ -78,7 +78,7 @@ impl Session {
 
     /// The session takes no more calls from now on.
     fn stop_taking_calls(&self) {
-        self.leaving.cancel();
+        self.retired.cancel();
         if let Some(session) = self.me.upgrade() {
             tokio::spawn(close_when_idle(session));
         }
@@ -88,14 +88,14 @@ impl Session {
 async fn stop_taking_calls_when_idle(session: Arc<Session>) {
     tokio::select! {
         () = session.wait_until_idle() => session.stop_taking_calls(),
-        () = session.known.cancelled() => {}
+        () = session.ended.cancelled() => {}
     }
 }
 
 async fn close_when_idle(session: Arc<Session>) {
     tokio::select! {
         () = session.wait_until_idle() => session.close("it is reopened in the era 2025-11-25, which its tools need"),
-        () = session.known.cancelled() => {}
+        () = session.ended.cancelled() => {}
     }
 }
 
@@ -129,7 +129,7 @@ fn lacks_back_channel(outcome: &Result<Value, CallError>) -> Option<(String, Val
 fn mentions_back_channel(text: &str) -> bool {
     BACK_CHANNEL_ERROR_TEXTS
         .iter()
-        .any(|told| text.contains(told))
+        .any(|known| text.contains(known))
 }
 
 #[cfg(test)]

@@ -43,12 +43,12 @@ use mux_sources::Sources;
 /// What a session is opened from.
 #[derive(Clone, Copy)]
 pub(crate) struct SessionInputs<'a> {
-    pub(crate) offer: &'a ServerCatalogEntry,
+    pub(crate) catalog_entry: &'a ServerCatalogEntry,
     /// The definition with the workspace of the session's key filled in.
     pub(crate) definition: &'a ServerDefinition,
     pub(crate) launcher: &'a ProcessLauncher,
     pub(crate) log: &'a Path,
-    pub(crate) beside: &'a Arc<SlotShared>,
+    pub(crate) slot_shared: &'a Arc<SlotShared>,
     pub(crate) policy: &'a RequestPolicyContext,
     pub(crate) auth: &'a Auth,
     pub(crate) sources: &'a Sources,
@@ -66,7 +66,7 @@ impl Session {
             return Err(OpenError::Failed("it is no longer a process".into()));
         };
         let state = handed.state;
-        let mode = HandshakeMode::GoesOn(state.era(), Box::new(state.server));
+        let mode = HandshakeMode::Resume(state.era(), Box::new(state.server));
         let resumed = ResumedPipes {
             unread: state.unread,
             next: state.next,
@@ -85,9 +85,9 @@ impl Session {
     pub(crate) async fn open(inputs: SessionInputs<'_>) -> Result<Arc<Self>, OpenError> {
         let connector = SessionConnector::new(inputs);
         let SessionInputs {
-            offer,
+            catalog_entry,
             definition,
-            beside,
+            slot_shared,
             ..
         } = inputs;
         let remote = match &definition.link {
@@ -99,10 +99,10 @@ impl Session {
             ServerEndpoint::Remote(remote) => remote,
         };
         let mut first_error = None;
-        for transport in candidate_transports(remote, definition.era, beside) {
+        for transport in candidate_transports(remote, definition.era, slot_shared) {
             match connector.connect_over(transport).await {
                 Ok(session) => {
-                    beside.remember_transport(remote.url.expose(), transport);
+                    slot_shared.remember_transport(remote.url.expose(), transport);
                     return Ok(session);
                 }
                 Err(error) => {
@@ -124,7 +124,7 @@ impl Session {
                         break;
                     }
                     debug!(
-                        server = offer.name,
+                        server = catalog_entry.name,
                         ?transport,
                         problem.problem,
                         "transport not supported there"
@@ -141,7 +141,7 @@ impl Session {
 fn candidate_transports(
     remote: &RemoteServer,
     era: Option<ProtocolEra>,
-    beside: &SlotShared,
+    slot_shared: &SlotShared,
 ) -> Vec<RemoteTransport> {
     use RemoteTransport::{Sse, StreamableHttp};
     // HTTP+SSE exists only in the legacy era.
@@ -149,8 +149,8 @@ fn candidate_transports(
         Some(ProtocolEra::Modern) => Some(StreamableHttp),
         _ => remote.transport,
     };
-    match (transport, beside.known_transport(remote.url.expose())) {
-        (Some(said), _) => vec![said],
+    match (transport, slot_shared.known_transport(remote.url.expose())) {
+        (Some(configured), _) => vec![configured],
         (None, Some(Sse)) => vec![Sse, StreamableHttp],
         (None, _) => vec![StreamableHttp, Sse],
     }
@@ -171,9 +171,9 @@ fn remote_link(
 
 /// How a session begins on a link.
 enum HandshakeMode {
-    Greet(EraKnowledge),
+    Start(EraKnowledge),
     /// Another daemon initialized it in this era; the server described itself with this info.
-    GoesOn(ProtocolEra, Box<ServerPeerInfo>),
+    Resume(ProtocolEra, Box<ServerPeerInfo>),
 }
 
 /// Makes the attempts to open one session.
@@ -197,17 +197,23 @@ impl<'a> SessionConnector<'a> {
         in_flight: &Arc<InFlight>,
     ) -> Result<ServerLink, OpenError> {
         let SessionInputs {
-            offer, definition, ..
+            catalog_entry,
+            definition,
+            ..
         } = self.inputs;
         match &definition.link {
             ServerEndpoint::Process(process) => {
                 let log = (self.inputs.log.to_owned(), LogStamp::of(in_flight));
-                ServerLink::start_process(&offer.name, process, self.inputs.launcher, log).await
+                ServerLink::start_process(&catalog_entry.name, process, self.inputs.launcher, log)
+                    .await
             }
             ServerEndpoint::Remote(remote) => remote_link(remote, transport, self.inputs.auth),
             ServerEndpoint::Source(source) => {
                 let within = definition.start_timeout;
-                let opening = self.inputs.sources.open(&offer.name, source, within);
+                let opening = self
+                    .inputs
+                    .sources
+                    .open(&catalog_entry.name, source, within);
                 Ok(ServerLink::from(opening.await?))
             }
         }
@@ -219,7 +225,9 @@ impl<'a> SessionConnector<'a> {
         transport: RemoteTransport,
     ) -> Result<Arc<Session>, ServerConnectError> {
         let SessionInputs {
-            offer, definition, ..
+            catalog_entry,
+            definition,
+            ..
         } = self.inputs;
         if let Some(era) = definition.era {
             return self.connect_in_era(era, transport).await;
@@ -227,34 +235,35 @@ impl<'a> SessionConnector<'a> {
         // HTTP+SSE exists only in the legacy era, and an in-process source needs no probe.
         let known = match (transport, &definition.link) {
             (RemoteTransport::Sse, _) | (_, ServerEndpoint::Source(_)) => Some(ProtocolEra::Legacy),
-            (RemoteTransport::StreamableHttp, _) => offer.era(),
+            (RemoteTransport::StreamableHttp, _) => catalog_entry.era(),
         };
         let remote = !matches!(definition.link, ServerEndpoint::Process(_));
         let knowledge = match known {
             Some(ProtocolEra::Modern) => {
-                let most = match remote {
+                let longest = match remote {
                     true => REMOTE_PROBE_TIMEOUT,
                     false => REMEMBERED_PROBE_TIMEOUT,
                 };
-                let within = most.min(definition.start_timeout / 2);
+                let within = longest.min(definition.start_timeout / 2);
                 EraKnowledge::Remembered { within, remote }
             }
             Some(era) => EraKnowledge::Era(era),
-            None if remote => EraKnowledge::NoneOfRemote,
-            None => EraKnowledge::NoneOfProcess,
+            None if remote => EraKnowledge::UnknownRemote,
+            None => EraKnowledge::UnknownProcess,
         };
         match self.connect_once(transport, knowledge).await {
             Err(ServerConnectError {
-                again: Some(era), ..
+                retry_era: Some(era),
+                ..
             }) if transport == RemoteTransport::StreamableHttp => {
                 if known.is_none() && era == ProtocolEra::Legacy {
-                    offer.remember_era(era, "");
+                    catalog_entry.remember_era(era, "");
                 }
                 let outcome = self.connect_once(transport, EraKnowledge::Era(era)).await;
                 if outcome.is_ok()
                     && (known, era) == (Some(ProtocolEra::Legacy), ProtocolEra::Modern)
                 {
-                    offer.remember_only_modern();
+                    catalog_entry.remember_only_modern();
                 }
                 outcome
             }
@@ -269,7 +278,7 @@ impl<'a> SessionConnector<'a> {
         transport: RemoteTransport,
     ) -> Result<Arc<Session>, ServerConnectError> {
         let connected = self
-            .connect_once(transport, EraKnowledge::Chosen(era))
+            .connect_once(transport, EraKnowledge::Configured(era))
             .await;
         connected.map_err(|error| ServerConnectError {
             problem: format!(
@@ -288,7 +297,7 @@ impl<'a> SessionConnector<'a> {
     ) -> Result<Arc<Session>, ServerConnectError> {
         let in_flight = Arc::default();
         let link = self.open_link(transport, &in_flight).await?;
-        self.establish_session(link, in_flight, HandshakeMode::Greet(knowledge))
+        self.establish_session(link, in_flight, HandshakeMode::Start(knowledge))
             .await
     }
 
@@ -299,33 +308,33 @@ impl<'a> SessionConnector<'a> {
         mode: HandshakeMode,
     ) -> Result<Arc<Session>, ServerConnectError> {
         let SessionInputs {
-            offer,
+            catalog_entry,
             definition,
             log,
-            beside,
+            slot_shared,
             policy,
             ..
         } = self.inputs;
-        let name = offer.name.as_str();
+        let name = catalog_entry.name.as_str();
         let ServerLink {
             transport: link_transport,
             endpoint,
             last_lines,
         } = link;
         let (pid, transport) = (endpoint.pid(), link_transport.name());
-        let ears = NotificationRouter::new(name, in_flight, log, beside);
-        let asks = Arc::new(ServerRequests::new(
+        let router = NotificationRouter::new(name, in_flight, log, slot_shared);
+        let server_requests = Arc::new(ServerRequests::new(
             name,
-            Arc::clone(&ears),
+            Arc::clone(&router),
             definition,
             policy.clone(),
         ));
         let handler = ClientRequestHandler {
-            asks: Arc::clone(&asks),
+            server_requests: Arc::clone(&server_requests),
         };
         let intercepted = InterceptingTransport::new(
             link_transport,
-            Arc::clone(&ears),
+            Arc::clone(&router),
             definition.roots == RootsSetting::Workspace,
         );
         let mut handshake = Box::pin(handshake_and_list_tools(
@@ -346,8 +355,8 @@ impl<'a> SessionConnector<'a> {
                 match timeout(FINAL_OUTPUT_TIMEOUT, &mut handshake).await {
                     Ok(Err(error)) if error.link.is_some() && pid.is_none() => Err(error),
                     last => {
-                        let again = last.ok().and_then(Result::err).and_then(|error| error.again);
-                        Err(ServerConnectError { again, ..ServerConnectError::of(at_once(end)) })
+                        let retry_era = last.ok().and_then(Result::err).and_then(|error| error.retry_era);
+                        Err(ServerConnectError { retry_era, ..ServerConnectError::of(at_once(end)) })
                     }
                 }
             }
@@ -358,11 +367,11 @@ impl<'a> SessionConnector<'a> {
         };
         // This closes the process's input, which asks it to exit.
         drop(handshake);
-        let (begun, listed) = match outcome {
+        let (handshake, listed) = match outcome {
             Ok(ready) => ready,
             Err(mut error) => {
                 // A process that exits closes its pipes a moment before its exit is reported.
-                if error.gone
+                if error.closed_by_server
                     && let Some(end) = endpoint.recent_end_reason().await
                 {
                     error.problem = at_once(end);
@@ -372,12 +381,14 @@ impl<'a> SessionConnector<'a> {
                 return Err(error);
             }
         };
-        let HandshakeOutcome { service, era, next } = begun;
+        let HandshakeOutcome { service, era, next } = handshake;
         let peer_info = service.peer().peer_info();
         let instructions = peer_info
             .as_ref()
             .and_then(|info| info.instructions.as_deref());
-        let set = offer.build_tool_set(listed.tools, instructions).await;
+        let set = catalog_entry
+            .build_tool_set(listed.tools, instructions)
+            .await;
         let identity = peer_info.as_ref().and_then(|info| {
             let server = info.server_info.as_ref()?;
             Some(truncate_server_text(format!(
@@ -386,22 +397,22 @@ impl<'a> SessionConnector<'a> {
             )))
         });
         if !matches!(transport, "sse" | "source") {
-            offer.remember_era(next, identity.as_deref().unwrap_or_default());
+            catalog_entry.remember_era(next, identity.as_deref().unwrap_or_default());
         }
         let listening = (era == ProtocolEra::Modern)
-            .then(|| SubscriptionListenHandle::start(service.peer(), &ears));
-        let (parting, partings) = mpsc::channel(1);
+            .then(|| SubscriptionListenHandle::start(service.peer(), &router));
+        let (detach_requests, detach_receiver) = mpsc::channel(1);
         let session = Arc::new_cyclic(|me| Session {
             me: me.clone(),
-            offer: offer.clone(),
-            chosen_era: definition.era,
+            catalog_entry: catalog_entry.clone(),
+            configured_era: definition.era,
             peer: service.peer().clone(),
             era,
             tools: ArcSwap::from_pointee(set),
-            lifetime: ListExpiry::new(listed.ttl),
-            asks,
+            tools_expiry: ListExpiry::new(listed.ttl),
+            server_requests,
             listening,
-            ears,
+            router,
             health: SessionHealth::default(),
             pid,
             transport,
@@ -409,21 +420,21 @@ impl<'a> SessionConnector<'a> {
             protocol: peer_info.map(|info| info.protocol_version.to_string()),
             start_time: self.started.elapsed(),
             calls: TaskTracker::new(),
-            shut: CancellationToken::new(),
-            leaving: CancellationToken::new(),
-            parting,
+            draining: CancellationToken::new(),
+            retired: CancellationToken::new(),
+            detach_requests,
             closing: CancellationToken::new(),
-            known: CancellationToken::new(),
             ended: CancellationToken::new(),
+            stopped: CancellationToken::new(),
             cause: parking_lot::Mutex::new(None),
         });
         info!(server = name, pid, transport, took = ?session.start_time, tools = session.tools().len(), "session open");
         let watch = SessionWatch {
-            offer: offer.clone(),
+            catalog_entry: catalog_entry.clone(),
             last_lines,
             listing: definition.start_timeout,
         };
-        tokio::spawn(watch.watch_session(Arc::clone(&session), service, endpoint, partings));
+        tokio::spawn(watch.watch_session(Arc::clone(&session), service, endpoint, detach_receiver));
         Ok(session)
     }
 }
@@ -460,19 +471,19 @@ async fn handshake_and_list_tools(
     transport: &'static str,
     mode: HandshakeMode,
 ) -> Result<(HandshakeOutcome, ListedTools), ServerConnectError> {
-    let begun = match mode {
-        HandshakeMode::Greet(knowledge) => {
+    let handshake = match mode {
+        HandshakeMode::Start(knowledge) => {
             perform_handshake(handler, intercepted, knowledge).await?
         }
-        HandshakeMode::GoesOn(era, server) => {
+        HandshakeMode::Resume(era, server) => {
             let intercepted = intercepted.with_negotiated_version(&server.protocol_version);
             resume_service(handler, intercepted, era, *server)
         }
     };
-    match list_tools(begun.service.peer(), transport).await {
-        Ok(listed) => Ok((begun, listed)),
+    match list_tools(handshake.service.peer(), transport).await {
+        Ok(listed) => Ok((handshake, listed)),
         Err(problem) => Err(ServerConnectError {
-            gone: begun.service.peer().is_transport_closed(),
+            closed_by_server: handshake.service.peer().is_transport_closed(),
             ..ServerConnectError::of(problem)
         }),
     }

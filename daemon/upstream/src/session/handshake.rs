@@ -37,16 +37,16 @@ use mux_catalog::ProtocolEra;
 /// How long a process of unknown era may take to answer the probe.
 const PROCESS_PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a remote server may take to answer the probe; it normally answers at least with an error.
-pub(crate) const REMOTE_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
+pub(super) const REMOTE_PROBE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a process that last spoke the modern era may take to answer the probe, including its start.
-pub(crate) const REMEMBERED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const REMEMBERED_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const NEWEST_PROTOCOL_VERSION: ProtocolVersion = ProtocolVersion::V_2026_07_28;
 /// The ids of the probe. They never clash with rmcp's, which are numbers.
 const DISCOVER_REQUEST_IDS: [&str; 2] = ["discover", "discover-again"];
 
 /// A session and the era to remember for its server.
-pub(crate) struct HandshakeOutcome {
-    pub(crate) service: RunningService<RoleClient, ClientRequestHandler>,
+pub(super) struct HandshakeOutcome {
+    pub(super) service: RunningService<RoleClient, ClientRequestHandler>,
     pub(crate) era: ProtocolEra,
     /// The era for the next session.
     pub(crate) next: ProtocolEra,
@@ -54,75 +54,75 @@ pub(crate) struct HandshakeOutcome {
 
 /// What is known of a server's era before the handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum EraKnowledge {
+pub(super) enum EraKnowledge {
     Era(ProtocolEra),
     /// The user set it: no other era is tried.
-    Chosen(ProtocolEra),
+    Configured(ProtocolEra),
     /// The server last spoke the modern era, but may be another version now: `within` is how long the probe waits.
     Remembered {
         within: Duration,
         remote: bool,
     },
-    NoneOfProcess,
+    UnknownProcess,
     /// An unanswered probe blocks the following requests there.
-    NoneOfRemote,
+    UnknownRemote,
 }
 
 impl EraKnowledge {
     fn is_remote(self) -> bool {
         matches!(
             self,
-            Self::NoneOfRemote | Self::Remembered { remote: true, .. }
+            Self::UnknownRemote | Self::Remembered { remote: true, .. }
         )
     }
 }
 
 /// Why a link to a server did not become a session.
-pub(crate) struct ServerConnectError {
-    pub(crate) problem: String,
+pub(super) struct ServerConnectError {
+    pub(super) problem: String,
     /// The server closed its end.
-    pub(crate) gone: bool,
+    pub(super) closed_by_server: bool,
     /// The link's error, if that was the cause.
-    pub(crate) link: Option<LinkError>,
+    pub(super) link: Option<LinkError>,
     /// The program does not exist, so there is no link.
-    pub(crate) unopened: Option<OpenError>,
+    pub(super) unopened: Option<OpenError>,
     /// A new connection that begins in this era may succeed.
-    pub(crate) again: Option<ProtocolEra>,
+    pub(super) retry_era: Option<ProtocolEra>,
 }
 
 impl ServerConnectError {
     pub(crate) fn of(problem: String) -> Self {
         Self {
             problem,
-            gone: false,
+            closed_by_server: false,
             link: None,
             unopened: None,
-            again: None,
+            retry_era: None,
         }
     }
 
-    pub(crate) fn wants_sign_in(&self) -> bool {
+    pub(super) fn wants_sign_in(&self) -> bool {
         matches!(self.link, Some(LinkError::SignIn(_)))
     }
 
     /// The link closed during the probe, so the legacy era is tried next unless the server was never reached.
     fn closed(link: Option<LinkError>) -> Self {
-        let heard = match &link {
+        let was_reached = match &link {
             Some(LinkError::SignIn(_) | LinkError::Unreached(_)) => false,
             Some(_) | None => true,
         };
         Self {
-            gone: true,
-            again: heard.then_some(ProtocolEra::Legacy),
+            closed_by_server: true,
+            retry_era: was_reached.then_some(ProtocolEra::Legacy),
             ..Self::from_link_error(link, "it closed its pipes on `server/discover`")
         }
     }
 
-    fn from_link_error(link: Option<LinkError>, otherwise: &str) -> Self {
+    fn from_link_error(link: Option<LinkError>, default_problem: &str) -> Self {
         let problem = match &link {
             Some(LinkError::Unreached(problem)) => problem.clone(),
             Some(other) => other.to_string(),
-            None => otherwise.to_owned(),
+            None => default_problem.to_owned(),
         };
         Self {
             link,
@@ -132,30 +132,29 @@ impl ServerConnectError {
 }
 
 /// Starts a session in the known era, or finds out which era the server speaks.
-pub(crate) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError> + 'static>(
+pub(super) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError> + 'static>(
     handler: ClientRequestHandler,
     transport: T,
     knowledge: EraKnowledge,
 ) -> Result<HandshakeOutcome, ServerConnectError> {
-    let late = Arc::<OnceLock<DiscoverResult>>::default();
+    let late_answer = Arc::<OnceLock<DiscoverResult>>::default();
     let mut transport = LateDiscoverFilter {
         inner: transport,
-        late: Arc::clone(&late),
+        late_answer: Arc::clone(&late_answer),
     };
-    let answer =
-        {
-            let asked = discover(&handler, &mut transport.inner);
-            match knowledge {
-                EraKnowledge::Era(ProtocolEra::Legacy)
-                | EraKnowledge::Chosen(ProtocolEra::Legacy) => Ok(Ok(None)),
-                // No own timeout: it may take as long as the start.
-                EraKnowledge::Era(ProtocolEra::Modern)
-                | EraKnowledge::Chosen(ProtocolEra::Modern) => Ok(asked.await),
-                EraKnowledge::Remembered { within, .. } => timeout(within, asked).await,
-                EraKnowledge::NoneOfProcess => timeout(PROCESS_PROBE_TIMEOUT, asked).await,
-                EraKnowledge::NoneOfRemote => timeout(REMOTE_PROBE_TIMEOUT, asked).await,
-            }
-        };
+    let answer = {
+        let probe = discover(&handler, &mut transport.inner);
+        match knowledge {
+            EraKnowledge::Era(ProtocolEra::Legacy)
+            | EraKnowledge::Configured(ProtocolEra::Legacy) => Ok(Ok(None)),
+            // No own timeout: it may take as long as the start.
+            EraKnowledge::Era(ProtocolEra::Modern)
+            | EraKnowledge::Configured(ProtocolEra::Modern) => Ok(probe.await),
+            EraKnowledge::Remembered { within, .. } => timeout(within, probe).await,
+            EraKnowledge::UnknownProcess => timeout(PROCESS_PROBE_TIMEOUT, probe).await,
+            EraKnowledge::UnknownRemote => timeout(REMOTE_PROBE_TIMEOUT, probe).await,
+        }
+    };
     match answer {
         Ok(Ok(Some(result))) if result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION) => {
             let peer = ServerPeerInfo::from_discover_result(NEWEST_PROTOCOL_VERSION, result);
@@ -167,7 +166,7 @@ pub(crate) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
             });
         }
         Ok(Err(ClosedDuringDiscover(link))) => return Err(ServerConnectError::closed(link)),
-        Ok(Ok(_)) if knowledge == EraKnowledge::Chosen(ProtocolEra::Modern) => {
+        Ok(Ok(_)) if knowledge == EraKnowledge::Configured(ProtocolEra::Modern) => {
             let problem = "it does not answer `server/discover` with 2026-07-28";
             return Err(ServerConnectError::of(problem.into()));
         }
@@ -175,22 +174,23 @@ pub(crate) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
         Ok(Ok(_)) => {}
         Err(_) => debug!("no answer to `server/discover`"),
     }
-    let greeted = serve_client(handler, transport).await;
-    let speaks_newest = late
+    let initialized = serve_client(handler, transport).await;
+    let speaks_newest = late_answer
         .get()
         .is_some_and(|result| result.supported_versions.contains(&NEWEST_PROTOCOL_VERSION));
-    let service = greeted.map_err(|error| {
+    let service = initialized.map_err(|error| {
         let refused =
             matches!(&error, ClientInitializeError::JsonRpcError(e) if lists_newest_version(e));
-        let mut unfit = connect_error(error);
+        let mut error = connect_error(error);
         // It may have understood the probe after all, or it was never probed.
-        let unasked = knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !unfit.gone;
-        unfit.again = match knowledge {
-            _ if speaks_newest || refused || unasked => Some(ProtocolEra::Modern),
+        let unprobed =
+            knowledge == EraKnowledge::Era(ProtocolEra::Legacy) && !error.closed_by_server;
+        error.retry_era = match knowledge {
+            _ if speaks_newest || refused || unprobed => Some(ProtocolEra::Modern),
             EraKnowledge::Remembered { .. } => Some(ProtocolEra::Legacy),
             _ => None,
         };
-        unfit
+        error
     })?;
     Ok(HandshakeOutcome {
         service,
@@ -203,7 +203,7 @@ pub(crate) async fn perform_handshake<T: Transport<RoleClient, Error = LinkError
 }
 
 /// Resumes a session that another daemon started.
-pub(crate) fn resume_service<T: Transport<RoleClient, Error = LinkError> + 'static>(
+pub(super) fn resume_service<T: Transport<RoleClient, Error = LinkError> + 'static>(
     handler: ClientRequestHandler,
     transport: T,
     era: ProtocolEra,
@@ -228,8 +228,8 @@ async fn discover<T: Transport<RoleClient, Error = LinkError>>(
     for id in DISCOVER_REQUEST_IDS {
         answer = discover_once(handler, transport, id).await?;
         // Some servers refuse the first request of an unknown client, whatever its version.
-        let again = matches!(&answer, Some(Err(error)) if lists_newest_version(error));
-        if !again {
+        let repeat = matches!(&answer, Some(Err(error)) if lists_newest_version(error));
+        if !repeat {
             break;
         }
     }
@@ -312,24 +312,24 @@ fn parse_discover_result(result: ServerResult) -> Option<DiscoverResult> {
 }
 
 fn connect_error(error: ClientInitializeError) -> ServerConnectError {
-    let gone = matches!(
+    let closed_by_server = matches!(
         error,
         ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
     );
-    let otherwise = match gone {
+    let default_problem = match closed_by_server {
         true => "it closed its pipes before it had answered".into(),
         false => format!("the handshake failed: {error}"),
     };
     ServerConnectError {
-        gone,
-        ..ServerConnectError::from_link_error(LinkError::of_handshake(&error), &otherwise)
+        closed_by_server,
+        ..ServerConnectError::from_link_error(LinkError::of_handshake(&error), &default_problem)
     }
 }
 
 /// Filters out a late answer to `server/discover`, so that it does not reach rmcp's handshake.
 struct LateDiscoverFilter<T> {
     inner: T,
-    late: Arc<OnceLock<DiscoverResult>>,
+    late_answer: Arc<OnceLock<DiscoverResult>>,
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
@@ -348,7 +348,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LateDiscoverFilter<T> {
                 JsonRpcMessage::Response(answer) if is_discover_id(&answer.id) => {
                     if let Some(result) = parse_discover_result(answer.result) {
                         // A second answer says the same.
-                        drop(self.late.set(result));
+                        drop(self.late_answer.set(result));
                     }
                 }
                 JsonRpcMessage::Error(error) if error.id.as_ref().is_some_and(is_discover_id) => {}

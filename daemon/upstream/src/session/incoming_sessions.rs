@@ -22,37 +22,37 @@ pub struct IncomingSessions(Arc<IncomingSessionsInner>);
 
 #[derive(Debug, Default)]
 struct IncomingSessionsInner {
-    places: Mutex<HashMap<HandoverKey, Option<HandedSession>>>,
+    sessions: Mutex<HashMap<HandoverKey, Option<HandedSession>>>,
     changed: Notify,
 }
 
 impl IncomingSessions {
     /// Sets the sessions to expect.
-    pub fn expect_sessions(&self, places: Vec<HandoverKey>) {
-        let places = places.into_iter().map(|place| (place, None));
-        *self.places() = places.collect();
+    pub fn expect_sessions(&self, sessions: Vec<HandoverKey>) {
+        let sessions = sessions.into_iter().map(|key| (key, None));
+        *self.sessions() = sessions.collect();
         self.0.changed.notify_waiters();
     }
 
     /// The session will not arrive, or not in time.
-    pub fn withdraw_session(&self, place: &HandoverKey) {
-        let mut places = self.places();
-        if places.get(place).is_some_and(Option::is_none) {
-            places.remove(place);
+    pub fn withdraw_session(&self, key: &HandoverKey) {
+        let mut sessions = self.sessions();
+        if sessions.get(key).is_some_and(Option::is_none) {
+            sessions.remove(key);
         }
-        drop(places);
+        drop(sessions);
         self.0.changed.notify_waiters();
     }
 
     /// No more sessions will arrive.
     pub fn end_announcements(&self) {
-        self.places().retain(|_, handed| handed.is_some());
+        self.sessions().retain(|_, handed| handed.is_some());
         self.0.changed.notify_waiters();
     }
 
     pub(crate) fn add_arrived(&self, handed: HandedSession) {
-        let (place, id) = (handed.state.place.clone(), handed.state.id);
-        let before = self.places().insert(place.clone(), Some(handed));
+        let (key, id) = (handed.state.place.clone(), handed.state.id);
+        let before = self.sessions().insert(key.clone(), Some(handed));
         self.0.changed.notify_waiters();
         if let Some(before) = before.flatten() {
             before.stop_process();
@@ -62,37 +62,37 @@ impl IncomingSessions {
             sleep(UNCLAIMED_SESSION_TIMEOUT).await;
             let is_it =
                 |handed: &Option<HandedSession>| handed.as_ref().is_some_and(|h| h.state.id == id);
-            let mut places = this.places();
-            let left = places.get(&place).is_some_and(is_it);
-            if let Some(handed) = left.then(|| places.remove(&place)).flatten().flatten() {
+            let mut sessions = this.sessions();
+            let unclaimed = sessions.get(&key).is_some_and(is_it);
+            if let Some(handed) = unclaimed.then(|| sessions.remove(&key)).flatten().flatten() {
                 handed.stop_process();
             }
         });
     }
 
     /// The session for this slot, once it arrives; `None` if none is expected.
-    pub(crate) async fn take_arrived(&self, place: &HandoverKey) -> Option<HandedSession> {
+    pub(crate) async fn take_arrived(&self, key: &HandoverKey) -> Option<HandedSession> {
         let until = Instant::now() + INCOMING_SESSION_TIMEOUT;
         loop {
             let mut changed = std::pin::pin!(self.0.changed.notified());
             changed.as_mut().enable();
             {
-                let mut places = self.places();
-                if let Some(handed) = places.remove(place)? {
+                let mut sessions = self.sessions();
+                if let Some(handed) = sessions.remove(key)? {
                     return Some(handed);
                 }
-                places.insert(place.clone(), None);
+                sessions.insert(key.clone(), None);
             }
             if timeout_at(until, changed).await.is_err() {
                 // The next caller does not wait again.
-                self.withdraw_session(place);
+                self.withdraw_session(key);
                 return None;
             }
         }
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<HandoverKey, Option<HandedSession>>> {
-        self.0.places.lock()
+    fn sessions(&self) -> MutexGuard<'_, HashMap<HandoverKey, Option<HandedSession>>> {
+        self.0.sessions.lock()
     }
 }
 

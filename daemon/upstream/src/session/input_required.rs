@@ -38,29 +38,29 @@ const URL_ELICITATION_REQUIRED: i32 = -32042;
 
 /// The answers and the state that go with the next round of a request.
 #[derive(Clone, Default)]
-pub(crate) struct InputAnswers {
-    pub(crate) responses: Option<InputResponses>,
-    pub(crate) state: Option<String>,
+pub(super) struct InputAnswers {
+    pub(super) responses: Option<InputResponses>,
+    pub(super) state: Option<String>,
 }
 
 /// The time limit of one request over all its rounds.
-pub(crate) struct RoundBudget {
-    begun: Instant,
+pub(super) struct RoundBudget {
+    started: Instant,
     whole: Duration,
     pub(crate) clock: Arc<PausableClock>,
 }
 
 impl RoundBudget {
-    pub(crate) fn of(sending: &RequestOptions<'_>) -> Self {
+    pub(crate) fn of(options: &RequestOptions<'_>) -> Self {
         Self {
-            begun: Instant::now(),
-            whole: sending.whole,
+            started: Instant::now(),
+            whole: options.whole,
             clock: Arc::default(),
         }
     }
 
     /// The same budget on another clock, which pauses while a client is asked.
-    pub(crate) fn with_clock(&self, clock: &Arc<PausableClock>) -> Self {
+    pub(super) fn with_clock(&self, clock: &Arc<PausableClock>) -> Self {
         Self {
             clock: Arc::clone(clock),
             ..*self
@@ -70,27 +70,29 @@ impl RoundBudget {
     fn remaining_time(&self) -> Duration {
         self.whole
             .saturating_add(self.clock.paused_for())
-            .saturating_sub(self.begun.elapsed())
+            .saturating_sub(self.started.elapsed())
     }
 
     /// The options with the total time limited to what remains.
-    pub(crate) fn limit_to_remaining<'a>(
+    pub(super) fn limit_to_remaining<'a>(
         &self,
-        sending: &RequestOptions<'a>,
+        options: &RequestOptions<'a>,
     ) -> RequestOptions<'a> {
         RequestOptions {
             whole: self.remaining_time(),
-            ..*sending
+            ..*options
         }
     }
 
-    pub(crate) async fn wait_until_exhausted(&self) -> CallError {
-        self.clock.wait_until_elapsed(self.begun, self.whole).await;
+    pub(super) async fn wait_until_exhausted(&self) -> CallError {
+        self.clock
+            .wait_until_elapsed(self.started, self.whole)
+            .await;
         CallError::TooLong(self.whole)
     }
 
     /// Reports the total limit in a [`CallError::TooLong`], instead of what remained.
-    pub(crate) fn with_total_limit(&self, error: CallError) -> CallError {
+    pub(super) fn with_total_limit(&self, error: CallError) -> CallError {
         match error {
             CallError::TooLong(_) => CallError::TooLong(self.whole),
             error => error,
@@ -100,25 +102,25 @@ impl RoundBudget {
 
 impl Session {
     /// Makes the request in as many rounds as its server needs.
-    pub(crate) async fn request_in_rounds(
+    pub(super) async fn request_in_rounds(
         &self,
         request: impl FnMut(InputAnswers) -> ClientRequest,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        self.detect_missing_back_channel(self.run_rounds(request, budget, sending).await)
+        self.detect_missing_back_channel(self.run_rounds(request, budget, options).await)
     }
 
     async fn run_rounds(
         &self,
         mut request: impl FnMut(InputAnswers) -> ClientRequest,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        let mut given = InputAnswers::default();
+        let mut answers = InputAnswers::default();
         for round in 0..=MAX_ROUNDS {
             let asked = self
-                .request(request(given), &budget.limit_to_remaining(sending))
+                .request(request(answers), &budget.limit_to_remaining(options))
                 .await;
             let result = match asked {
                 Ok(result) => raw_message::result_to_value(result)?,
@@ -126,27 +128,27 @@ impl Session {
                     return Err(CallError::Unknown(self.cause()));
                 }
                 Err(error) => {
-                    self.record_required_urls(&error, sending);
+                    self.record_required_urls(&error, options);
                     return Err(budget.with_total_limit(error));
                 }
             };
             if self.era == ProtocolEra::Legacy || result["resultType"] != "input_required" {
                 return Ok(result);
             }
-            let wanted = InputRequests::deserialize(&result).map_err(|error| {
+            let input = InputRequests::deserialize(&result).map_err(|error| {
                 CallError::Protocol(format!("its input request is malformed: {error}"))
             })?;
-            given = InputAnswers {
-                responses: match wanted.input_requests {
+            answers = InputAnswers {
+                responses: match input.input_requests {
                     Some(questions) => {
-                        Some(self.answer_questions(questions, budget, sending).await?)
+                        Some(self.answer_questions(questions, budget, options).await?)
                     }
                     None => {
                         sleep(EMPTY_ROUND_DELAY * (round as u32 + 1)).await;
                         None
                     }
                 },
-                state: wanted.request_state,
+                state: input.request_state,
             };
         }
         let message = format!("it asked more than {MAX_ROUNDS} times in one call");
@@ -154,11 +156,11 @@ impl Session {
     }
 
     /// Answers all questions, keyed by the server's names. Only the limits on questions apply.
-    pub(crate) async fn answer_questions(
+    pub(super) async fn answer_questions(
         &self,
         questions: InputQuestions,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<InputResponses, CallError> {
         if questions.len() > MAX_QUESTIONS_PER_ROUND {
             let count = questions.len();
@@ -167,8 +169,8 @@ impl Session {
             return Err(CallError::TooMuch(message));
         }
         let asked = questions.into_iter().map(|(key, question)| async move {
-            let whom = self.recipient_for(&key, budget, sending);
-            let answer = self.answer_question(question, whom).await?;
+            let recipient = self.recipient_for(&key, budget, options);
+            let answer = self.answer_question(question, recipient).await?;
             Ok::<_, CallError>((key, answer))
         });
         Ok(try_join_all(asked).await?.into_iter().collect())
@@ -179,22 +181,22 @@ impl Session {
         &self,
         key: &str,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> RequestRecipient {
-        let caller = sending.caller;
-        let party = caller.and_then(|caller| {
+        let caller = options.caller;
+        let client = caller.and_then(|caller| {
             Some(CallingClient {
                 caller: Arc::clone(caller),
-                seat: sending.permit.cloned(),
+                permit: options.permit.cloned(),
                 mailbox: Arc::clone(caller.mailbox.as_ref()?),
                 tool: caller.tool.clone(),
                 clocks: vec![Arc::clone(&budget.clock), Arc::clone(&caller.clock)],
                 // An abandoned request is dropped together with its questions.
-                over: vec![CancellationToken::new()],
+                finished: vec![CancellationToken::new()],
             })
         });
         RequestRecipient {
-            party,
+            client,
             workspace: caller.and_then(|caller| caller.workspace.clone()),
             key: Some(key.to_owned()),
         }
@@ -203,7 +205,7 @@ impl Session {
     async fn answer_question(
         &self,
         question: InputQuestion,
-        whom: RequestRecipient,
+        recipient: RequestRecipient,
     ) -> Result<Value, CallError> {
         let never = CancellationToken::new();
         let unreadable = |error: serde_json::Error| {
@@ -214,13 +216,13 @@ impl Session {
             "elicitation/create" => {
                 ElicitRequestParams::deserialize(&params).map_err(unreadable)?;
                 Ok(serde_json::to_value(
-                    self.asks.elicit(whom, params, &never).await,
+                    self.server_requests.elicit(recipient, params, &never).await,
                 )?)
             }
             "sampling/createMessage" => {
                 #[expect(deprecated, reason = "servers of today ask for it")]
                 CreateMessageRequestParams::deserialize(&params).map_err(unreadable)?;
-                let sampled = self.asks.sample(whom, params, &never).await;
+                let sampled = self.server_requests.sample(recipient, params, &never).await;
                 // This kind of answer cannot carry a refusal, so the call fails.
                 let sampled = sampled.map_err(|error| CallError::Refused {
                     code: SAMPLING_REJECTED_CODE,
@@ -229,7 +231,9 @@ impl Session {
                 })?;
                 Ok(serde_json::to_value(sampled)?)
             }
-            "roots/list" => Ok(serde_json::to_value(self.asks.roots(whom, &never).await)?),
+            "roots/list" => Ok(serde_json::to_value(
+                self.server_requests.roots(recipient, &never).await,
+            )?),
             other => {
                 let message = format!("it asks for {other:?}, which is not an MCP method");
                 Err(CallError::Protocol(message))
@@ -237,7 +241,7 @@ impl Session {
         }
     }
 
-    fn record_required_urls(&self, error: &CallError, sending: &RequestOptions<'_>) {
+    fn record_required_urls(&self, error: &CallError, options: &RequestOptions<'_>) {
         if let (
             CallError::Refused {
                 code: URL_ELICITATION_REQUIRED,
@@ -245,9 +249,9 @@ impl Session {
                 ..
             },
             Some(caller),
-        ) = (error, sending.caller)
+        ) = (error, options.caller)
         {
-            self.ears.pages.record_required(data, caller);
+            self.router.url_elicitations.record_required(data, caller);
         }
     }
 }
@@ -260,7 +264,7 @@ struct InputRequests {
 }
 
 /// Questions by the server's keys.
-pub(crate) type InputQuestions = BTreeMap<String, InputQuestion>;
+pub(super) type InputQuestions = BTreeMap<String, InputQuestion>;
 
 #[derive(Deserialize)]
 pub(crate) struct InputQuestion {

@@ -17,7 +17,7 @@ const MAX_TRACKED_TOOLS: usize = 256;
 const MIN_SLOW_CALLS: u32 = 4;
 
 #[derive(Debug, Default)]
-pub(crate) struct LatencyBaseline(Mutex<LatencyBaselineState>);
+pub(super) struct LatencyBaseline(Mutex<LatencyBaselineState>);
 
 /// Guarded by `LatencyBaseline`.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct LatencyBaselineState {
 }
 
 impl LatencyBaseline {
-    pub(crate) fn record_call_duration(&self, tool: &str, took: Duration) {
+    pub(super) fn record_call_duration(&self, tool: &str, took: Duration) {
         let mut state = self.0.lock();
         if state.tools.len() >= MAX_TRACKED_TOOLS && !state.tools.contains_key(tool) {
             return;
@@ -48,7 +48,7 @@ impl LatencyBaseline {
         }
     }
 
-    pub(crate) fn is_slow(&self) -> bool {
+    pub(super) fn is_slow(&self) -> bool {
         let state = self.0.lock();
         state.slow.count_ones() >= MIN_SLOW_CALLS
     }

@@ -41,36 +41,36 @@ struct SilenceTracker {
     /// The last known message.
     last: Instant,
     /// The number of unanswered pings that count against the session.
-    misses: u32,
+    missed_pings: u32,
     /// Whether a ping was not answered.
-    late: bool,
+    ping_missed: bool,
 }
 
 impl SilenceTracker {
-    /// `patience` is how long one call may be silent.
+    /// `call_timeout` is how long one call may be silent.
     fn next_step(
         &mut self,
         now: Instant,
         last: Instant,
         calls: bool,
-        patience: Duration,
+        call_timeout: Duration,
     ) -> LivenessStep {
         if last > self.last {
             *self = Self {
                 last,
-                misses: 0,
-                late: false,
+                missed_pings: 0,
+                ping_missed: false,
             };
         }
-        let in_earnest = !calls || now >= self.last + patience.max(BUSY_PING_INTERVAL);
-        let due = match (calls, self.late) {
+        let counts = !calls || now >= self.last + call_timeout.max(BUSY_PING_INTERVAL);
+        let due = match (calls, self.ping_missed) {
             // It was pinged, and may be busy.
-            (true, true) => self.last + patience.max(BUSY_PING_INTERVAL),
+            (true, true) => self.last + call_timeout.max(BUSY_PING_INTERVAL),
             (true, false) => self.last + BUSY_PING_INTERVAL,
             (false, _) => self.last + IDLE_PING_INTERVAL,
         };
         match () {
-            () if in_earnest && self.misses >= MAX_MISSED_PINGS => LivenessStep::End,
+            () if counts && self.missed_pings >= MAX_MISSED_PINGS => LivenessStep::End,
             // The calls may end before that, and then the shorter interval applies.
             () if now < due => LivenessStep::LookAgain(due.min(now + BUSY_PING_INTERVAL)),
             () => LivenessStep::Ask,
@@ -79,48 +79,48 @@ impl SilenceTracker {
 
     /// Records an unanswered ping that was sent at `asked`. `calls`: whether a call was in flight at its start or its
     /// end.
-    fn record_missed_ping(&mut self, asked: Instant, calls: bool, patience: Duration) {
-        self.late = true;
-        if !calls || asked >= self.last + patience.max(BUSY_PING_INTERVAL) {
-            self.misses += 1;
+    fn record_missed_ping(&mut self, asked: Instant, calls: bool, call_timeout: Duration) {
+        self.ping_missed = true;
+        if !calls || asked >= self.last + call_timeout.max(BUSY_PING_INTERVAL) {
+            self.missed_pings += 1;
         }
     }
 }
 
 /// Watches a session until its end, and closes it if it is dead.
-pub(crate) async fn watch_liveness(session: Arc<Session>, patience: Duration) {
-    let mut pulse = SilenceTracker {
-        last: session.ears.alive.last_heard(),
-        misses: 0,
-        late: false,
+pub(crate) async fn watch_liveness(session: Arc<Session>, call_timeout: Duration) {
+    let mut silence = SilenceTracker {
+        last: session.router.last_heard.time(),
+        missed_pings: 0,
+        ping_missed: false,
     };
     loop {
-        let (now, last) = (Instant::now(), session.ears.alive.last_heard());
-        let calls = session.ears.in_flight.has_calls();
-        let step = pulse.next_step(now, last, calls, patience);
+        let (now, last) = (Instant::now(), session.router.last_heard.time());
+        let calls = session.router.in_flight.has_calls();
+        let step = silence.next_step(now, last, calls, call_timeout);
         session
             .health
-            .set_unresponsive_since(pulse.late.then_some(pulse.last));
+            .set_unresponsive_since(silence.ping_missed.then_some(silence.last));
         match step {
             LivenessStep::LookAgain(at) => tokio::select! {
-                () = session.known.cancelled() => return,
+                () = session.ended.cancelled() => return,
                 () = sleep_until(at) => {}
             },
             LivenessStep::Ask => {
                 let answered = tokio::select! {
-                    () = session.known.cancelled() => return,
+                    () = session.ended.cancelled() => return,
                     answered = ping_session(&session) => answered,
                 };
-                if !answered && session.ears.alive.last_heard() <= last {
-                    pulse.record_missed_ping(
+                if !answered && session.router.last_heard.time() <= last {
+                    silence.record_missed_ping(
                         now,
-                        calls || session.ears.in_flight.has_calls(),
-                        patience,
+                        calls || session.router.in_flight.has_calls(),
+                        call_timeout,
                     );
                 }
             }
             LivenessStep::End => {
-                let silent = Duration::from_secs(pulse.last.elapsed().as_secs());
+                let silent = Duration::from_secs(silence.last.elapsed().as_secs());
                 warn!(pid = session.pid, ?silent, "the server is unresponsive");
                 session.close(&format!(
                     "it hung: it sent nothing for {silent:?} and answered none of {MAX_MISSED_PINGS} pings within \
@@ -143,14 +143,14 @@ async fn ping_session(session: &Session) -> bool {
         true => PingRequest::default().into(),
         false => DiscoverRequest::default().into(),
     };
-    let begun = session.ears.alive.last_heard();
+    let heard_before = session.router.last_heard.time();
     // An error may be the end of the session, which is handled elsewhere.
     drop(
         session
             .request(ping, &RequestOptions::without_caller(PING_TIMEOUT))
             .await,
     );
-    session.ears.alive.last_heard() > begun || !session.is_open()
+    session.router.last_heard.time() > heard_before || !session.is_open()
 }
 
 #[cfg(test)]
@@ -159,31 +159,31 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(300);
 
-    fn pulse(now: Instant) -> SilenceTracker {
+    fn silence(now: Instant) -> SilenceTracker {
         SilenceTracker {
             last: now,
-            misses: 0,
-            late: false,
+            missed_pings: 0,
+            ping_missed: false,
         }
     }
 
     /// The lifetime of a server that stays silent, and the number of pings to it.
     fn lifetime(calls: impl Fn(Duration) -> bool) -> (Duration, u32) {
-        let begun = Instant::now();
-        let (mut pulse, mut now, mut pings) = (pulse(begun), begun, 0);
+        let started = Instant::now();
+        let (mut silence, mut now, mut pings) = (silence(started), started, 0);
         loop {
-            let busy = calls(now - begun);
-            match pulse.next_step(now, begun, busy, PATIENCE) {
+            let busy = calls(now - started);
+            match silence.next_step(now, started, busy, PATIENCE) {
                 LivenessStep::LookAgain(at) => now = at.max(now + Duration::from_millis(1)),
                 LivenessStep::Ask => {
                     let asked = now;
                     now += PING_TIMEOUT;
                     pings += 1;
-                    pulse.record_missed_ping(asked, busy || calls(now - begun), PATIENCE);
+                    silence.record_missed_ping(asked, busy || calls(now - started), PATIENCE);
                 }
-                LivenessStep::End => return (now - begun, pings),
+                LivenessStep::End => return (now - started, pings),
             }
-            assert!(now - begun < PATIENCE * 10, "it is never ended");
+            assert!(now - started < PATIENCE * 10, "it is never ended");
         }
     }
 
@@ -210,21 +210,21 @@ mod tests {
 
     #[test]
     fn any_message_resets_the_silence() {
-        let begun = Instant::now();
-        let mut pulse = pulse(begun);
-        let now = begun + IDLE_PING_INTERVAL;
+        let started = Instant::now();
+        let mut silence = silence(started);
+        let now = started + IDLE_PING_INTERVAL;
         assert_eq!(
-            pulse.next_step(now, begun, false, PATIENCE),
+            silence.next_step(now, started, false, PATIENCE),
             LivenessStep::Ask
         );
-        pulse.record_missed_ping(now, false, PATIENCE);
+        silence.record_missed_ping(now, false, PATIENCE);
         assert_eq!(
-            pulse.next_step(now + PING_TIMEOUT, begun, false, PATIENCE),
+            silence.next_step(now + PING_TIMEOUT, started, false, PATIENCE),
             LivenessStep::Ask
         );
         let heard = now + PING_TIMEOUT;
-        let step = pulse.next_step(heard + PING_TIMEOUT, heard, false, PATIENCE);
+        let step = silence.next_step(heard + PING_TIMEOUT, heard, false, PATIENCE);
         assert!(matches!(step, LivenessStep::LookAgain(_)), "{step:?}");
-        assert!(!pulse.late && pulse.misses == 0);
+        assert!(!silence.ping_missed && silence.missed_pings == 0);
     }
 }

@@ -54,27 +54,27 @@ impl RequestOptions<'_> {
 }
 
 impl Session {
-    pub(crate) async fn request(
+    pub(super) async fn request(
         &self,
         request: impl Into<ClientRequest>,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<ServerResult, CallError> {
         let _counted = self.calls.token();
         if !self.is_open() {
             return Err(CallError::NotSent);
         }
         let mut request = request.into();
-        let flight = self
-            .ears
+        let in_flight = self
+            .router
             .in_flight
-            .begin_request(sending.caller, sending.permit.cloned());
-        request.extensions_mut().insert(flight.in_flight_id());
+            .begin_request(options.caller, options.permit.cloned());
+        request.extensions_mut().insert(in_flight.in_flight_id());
         request.extensions_mut().insert(CallLimits {
-            clock: Arc::clone(&flight.clock),
+            clock: Arc::clone(&in_flight.clock),
             begun: Instant::now(),
-            within: sending.within,
-            whole: sending.whole,
-            trace: sending.trace.cloned(),
+            within: options.within,
+            whole: options.whole,
+            trace: options.trace.cloned(),
         });
         if self.era == ProtocolEra::Modern {
             // Without it a modern server sends us no log messages.
@@ -83,7 +83,7 @@ impl Session {
                 .get_meta_mut()
                 .insert(LOG_LEVEL_META_KEY.into(), level);
         }
-        if let Some(context) = sending.trace {
+        if let Some(context) = options.trace {
             let meta = request.get_meta_mut();
             meta.set_traceparent(context.traceparent());
             if let Some(state) = context.tracestate() {
@@ -100,33 +100,33 @@ impl Session {
                 error => self.service_call_error(error),
             })?;
         let guard = CancelOnDrop::new(&self.peer, &handle.id);
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut answer = pin!(handle.await_response());
-        let mut following = pin!(flight.meter.forward_progress(sending.progress));
+        let mut forwarding = pin!(in_flight.meter.forward_progress(options.progress));
         let answer = tokio::select! {
             biased;
             answer = &mut answer => answer,
             // rmcp notices closed pipes itself; this is for a process that exited and left them open.
-            () = self.known.cancelled() => Err(ServiceError::TransportClosed),
-            () = flight.wait_until_silent(sending.within) => {
-                return Err(CallError::TimedOut(sending.within));
+            () = self.ended.cancelled() => Err(ServiceError::TransportClosed),
+            () = in_flight.wait_until_silent(options.within) => {
+                return Err(CallError::TimedOut(options.within));
             }
-            () = flight.clock.wait_until_elapsed(begun, sending.whole) => {
+            () = in_flight.clock.wait_until_elapsed(started, options.whole) => {
                 // Both limits of a short call may pass at the same moment: without any progress it was silent.
-                return Err(match flight.meter.last_activity().is_none() && sending.within >= sending.whole {
-                    true => CallError::TimedOut(sending.whole),
-                    false => CallError::TooLong(sending.whole),
+                return Err(match in_flight.meter.last_activity().is_none() && options.within >= options.whole {
+                    true => CallError::TimedOut(options.whole),
+                    false => CallError::TooLong(options.whole),
                 });
             }
-            never = &mut following => match never {},
+            never = &mut forwarding => match never {},
         };
         guard.disarm();
-        if let Some(last) = flight.meter.take_latest() {
-            (sending.progress)(last);
+        if let Some(last) = in_flight.meter.take_latest() {
+            (options.progress)(last);
         }
         match answer {
             Ok(answer) => Ok(answer),
-            Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&flight).await),
+            Err(ServiceError::TransportClosed) => Err(self.failed_after_end(&in_flight).await),
             Err(error) => Err(self.service_call_error(error)),
         }
     }
@@ -154,7 +154,7 @@ impl Session {
                 if self.pid.is_none() {
                     self.set_cause(error.to_string());
                 }
-                self.shut.cancel();
+                self.draining.cancel();
                 CallError::NotSent
             }
             LinkError::SignIn(challenge) => CallError::SignIn(challenge),
@@ -168,12 +168,12 @@ impl Session {
     }
 
     /// The session's end may be reported before the outcome of a request on it.
-    async fn failed_after_end(&self, flight: &InFlightRequest) -> CallError {
+    async fn failed_after_end(&self, in_flight: &InFlightRequest) -> CallError {
         // The session has ended or is about to: its cause is known a moment later.
-        _ = timeout(FINAL_OUTPUT_TIMEOUT, self.known.cancelled()).await;
-        match flight.abandon() {
+        _ = timeout(FINAL_OUTPUT_TIMEOUT, self.ended.cancelled()).await;
+        match in_flight.abandon() {
             SendState::Waiting => {
-                self.shut.cancel();
+                self.draining.cancel();
                 CallError::NotSent
             }
             SendState::Failed(error) => self.link_call_error(error),

@@ -44,26 +44,26 @@ impl Session {
     pub async fn list_cached(
         &self,
         kind: ListKind,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Arc<Vec<Value>>, CallError> {
-        let shelf = self.ears.offers.cache_for(kind);
-        shelf.get(self.fetch_list(kind, sending)).await
+        let cache = self.router.list_caches.cache_for(kind);
+        cache.get(self.fetch_list(kind, options)).await
     }
 
     /// Whether the list was fetched before and has not changed since.
     pub fn has_cached_list(&self, kind: ListKind) -> bool {
-        self.ears.offers.cache_for(kind).is_known()
+        self.router.list_caches.cache_for(kind).is_known()
     }
 
     /// Compares the lists of this session with those that clients know.
-    pub(crate) async fn compare_with_announced(&self, beside: &SlotShared, within: Duration) {
-        for kind in beside.announced_kinds() {
+    pub(crate) async fn compare_with_announced(&self, slot_shared: &SlotShared, within: Duration) {
+        for kind in slot_shared.announced_kinds() {
             let list = self
                 .list_cached(kind, &RequestOptions::without_caller(within))
                 .await;
             // The next client to request the list gets the error.
             if let Ok(list) = list {
-                beside.announce_list(kind, Some(&list));
+                slot_shared.announce_list(kind, Some(&list));
             }
         }
     }
@@ -71,24 +71,24 @@ impl Session {
     async fn fetch_list(
         &self,
         kind: ListKind,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<(ListedItems, Option<Duration>), CallError> {
         let info = self.peer.peer_info();
         if !info.is_some_and(|info| kind.is_declared(&info.capabilities)) {
             return Ok((ListedItems::default(), None));
         }
-        let (begun, mut ttl) = (Instant::now(), None);
-        let (mut offers, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
+        let (started, mut ttl) = (Instant::now(), None);
+        let (mut items, mut cursor, mut room) = (Vec::new(), None, MAX_LIST_BYTES);
         for _ in 0..MAX_LIST_PAGES {
-            let sending = RequestOptions {
-                within: sending.within.saturating_sub(begun.elapsed()),
-                ..*sending
+            let options = RequestOptions {
+                within: options.within.saturating_sub(started.elapsed()),
+                ..*options
             };
-            let page = match self.fetch_list_page(kind, cursor, &sending).await {
+            let page = match self.fetch_list_page(kind, cursor, &options).await {
                 Ok(page) => page,
                 // A server without items need not know the method.
                 Err(CallError::Refused { code, .. }) if code == METHOD_NOT_FOUND => {
-                    return Ok((Arc::new(offers), ttl));
+                    return Ok((Arc::new(items), ttl));
                 }
                 Err(error) => return Err(error),
             };
@@ -102,15 +102,15 @@ impl Session {
                     return Err(CallError::TooMuch(message));
                 }
             };
-            offers.extend(page.items);
-            let count = offers.len();
+            items.extend(page.items);
+            let count = items.len();
             if count > MAX_LIST_ITEMS {
                 return Err(CallError::TooMuch(format!(
                     "it lists {count} {name} and more, over the limit of {MAX_LIST_ITEMS}"
                 )));
             }
             let Some(next) = page.next else {
-                return Ok((Arc::new(offers), ttl));
+                return Ok((Arc::new(items), ttl));
             };
             cursor = Some(next);
         }
@@ -124,7 +124,7 @@ impl Session {
         &self,
         kind: ListKind,
         cursor: Option<String>,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<ListPage, CallError> {
         let page = PaginatedRequestParams::default().with_cursor(cursor);
         let request: ClientRequest = match kind {
@@ -132,7 +132,7 @@ impl Session {
             ListKind::ResourceTemplates => ListResourceTemplatesRequest::with_param(page).into(),
             ListKind::Prompts => ListPromptsRequest::with_param(page).into(),
         };
-        let result = raw_message::result_to_value(self.request(request, sending).await?)?;
+        let result = raw_message::result_to_value(self.request(request, options).await?)?;
         ListPage::page_from_result(result, kind.page_field())
             .ok_or_else(|| unexpected_answer(kind.method()))
     }
@@ -141,15 +141,15 @@ impl Session {
     pub async fn request_content(
         &self,
         wanted: &ContentRequest,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         // Counts as in flight between rounds, like a call.
         let _counted = self.calls.token();
         let result = self
             .request_in_rounds(
-                |given| wanted.to_client_request(given),
-                &RoundBudget::of(sending),
-                sending,
+                |answers| wanted.to_client_request(answers),
+                &RoundBudget::of(options),
+                options,
             )
             .await?;
         let has = match wanted {
@@ -167,25 +167,25 @@ impl Session {
     pub(crate) async fn subscribe(
         &self,
         uri: &str,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<(), CallError> {
         match &self.listening {
-            Some(listening) => listening.follow_resource(uri, sending.within).await,
-            None => self.subscribe_legacy(uri, sending).await,
+            Some(listening) => listening.follow_resource(uri, options.within).await,
+            None => self.subscribe_legacy(uri, options).await,
         }
     }
 
     pub(crate) async fn unsubscribe(
         &self,
         uri: &str,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<(), CallError> {
         match &self.listening {
             Some(listening) => {
                 listening.unfollow_resource(uri);
                 Ok(())
             }
-            None => self.unsubscribe_legacy(uri, sending).await,
+            None => self.unsubscribe_legacy(uri, options).await,
         }
     }
 
@@ -196,10 +196,10 @@ impl Session {
     async fn subscribe_legacy(
         &self,
         uri: &str,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<(), CallError> {
         let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
-        self.request(request, sending).await.map(drop)
+        self.request(request, options).await.map(drop)
     }
 
     #[expect(
@@ -209,10 +209,10 @@ impl Session {
     async fn unsubscribe_legacy(
         &self,
         uri: &str,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<(), CallError> {
         let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
-        self.request(request, sending).await.map(drop)
+        self.request(request, options).await.map(drop)
     }
 }
 
@@ -236,8 +236,8 @@ impl ContentRequest {
         Ok(Self::Completion(params))
     }
 
-    fn to_client_request(&self, given: InputAnswers) -> ClientRequest {
-        let InputAnswers { responses, state } = given;
+    fn to_client_request(&self, answers: InputAnswers) -> ClientRequest {
+        let InputAnswers { responses, state } = answers;
         match self {
             Self::Resource { uri } => {
                 let mut params = ReadResourceRequestParams::new(uri);

@@ -16,10 +16,10 @@ use super::latency_baseline::LatencyBaseline;
 const MAX_STRAY_PROGRESS: u64 = 100;
 
 #[derive(Debug, Default)]
-pub(crate) struct SessionHealth {
-    pub(crate) pace: LatencyBaseline,
+pub(super) struct SessionHealth {
+    pub(super) latency: LatencyBaseline,
     /// Whether it has answered a call.
-    useful: AtomicBool,
+    has_answered: AtomicBool,
     state: Mutex<HealthState>,
 }
 
@@ -27,47 +27,48 @@ pub(crate) struct SessionHealth {
 #[derive(Debug, Default)]
 struct HealthState {
     /// Why the tools could not be listed again.
-    unlisted: Option<String>,
+    listing_error: Option<String>,
     /// Set since it has not answered a ping.
-    late: Option<Instant>,
+    unresponsive_since: Option<Instant>,
 }
 
 impl SessionHealth {
-    pub(crate) fn record_answer(&self) {
-        self.useful.store(true, Ordering::Relaxed);
+    pub(super) fn record_answer(&self) {
+        self.has_answered.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_useful(&self) -> bool {
-        self.useful.load(Ordering::Relaxed)
+    pub(super) fn has_answered(&self) -> bool {
+        self.has_answered.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn record_listing(&self, outcome: Result<(), &str>) {
-        self.state().unlisted = outcome.err().map(str::to_owned);
+    pub(super) fn record_listing(&self, outcome: Result<(), &str>) {
+        self.state().listing_error = outcome.err().map(str::to_owned);
     }
 
-    pub(crate) fn set_unresponsive_since(&self, since: Option<Instant>) {
-        self.state().late = since;
+    pub(super) fn set_unresponsive_since(&self, since: Option<Instant>) {
+        self.state().unresponsive_since = since;
     }
 
-    /// Why it is degraded; `strangers` is the number of stray progress notifications.
-    pub(crate) fn degraded_reason(&self, strangers: u64) -> Option<String> {
+    /// Why it is degraded; `stray_progress` is the number of stray progress notifications.
+    pub(super) fn degraded_reason(&self, stray_progress: u64) -> Option<String> {
         let state = self.state();
-        if let Some(late) = state.late {
-            let silent = Duration::from_secs(late.elapsed().as_secs());
+        if let Some(unresponsive_since) = state.unresponsive_since {
+            let silent = Duration::from_secs(unresponsive_since.elapsed().as_secs());
             return Some(format!(
                 "it has been silent for {silent:?} and does not answer pings"
             ));
         }
-        if let Some(error) = &state.unlisted {
+        if let Some(error) = &state.listing_error {
             return Some(format!(
                 "its tools have changed and cannot be listed: {error}"
             ));
         }
-        if self.pace.is_slow() {
+        if self.latency.is_slow() {
             return Some("its last calls took more than 5 times as long as usual".into());
         }
-        (strangers > MAX_STRAY_PROGRESS)
-            .then(|| format!("it sent {strangers} progress notifications for no request in flight"))
+        (stray_progress > MAX_STRAY_PROGRESS).then(|| {
+            format!("it sent {stray_progress} progress notifications for no request in flight")
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, HealthState> {

@@ -26,47 +26,47 @@ const SESSION_CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 const HANDED_OVER_REASON: &str = "it was handed to the next muxd";
 
 /// The task that watches a session until its end.
-pub(crate) struct SessionWatch {
-    pub(crate) offer: ServerCatalogEntry,
-    pub(crate) last_lines: LastLines,
+pub(super) struct SessionWatch {
+    pub(crate) catalog_entry: ServerCatalogEntry,
+    pub(super) last_lines: LastLines,
     /// The time limit for listing the tools again.
-    pub(crate) listing: Duration,
+    pub(super) listing: Duration,
 }
 
 impl SessionWatch {
-    pub(crate) async fn watch_session(
+    pub(super) async fn watch_session(
         self,
         session: Arc<Session>,
         service: RunningService<RoleClient, ClientRequestHandler>,
         endpoint: LinkEndpoint,
-        mut partings: mpsc::Receiver<oneshot::Sender<Option<DetachedProcess>>>,
+        mut detach_requests: mpsc::Receiver<oneshot::Sender<Option<DetachedProcess>>>,
     ) {
         let cancel = service.cancellation_token();
         let mut serving = pin!(service.waiting().fuse());
         // Runs concurrently, so that a server that hangs in it can still be closed.
-        let mut accepted = self.offer.pin_approvals();
+        let mut pin_approvals = self.catalog_entry.pin_approvals();
         let refreshing = async {
             loop {
-                let tools = &session.ears.tools;
-                let wanted = tokio::select! {
-                    wanted = tools.wait_for_announcement() => wanted,
-                    Ok(()) = accepted.changed() => {
+                let tools = &session.router.tools_refresh;
+                let announced = tokio::select! {
+                    announced = tools.wait_for_announcement() => announced,
+                    Ok(()) = pin_approvals.changed() => {
                         tools.announce_change();
                         continue;
                     }
                 };
                 self.refresh_tools(&session).await;
-                tools.mark_refreshed(wanted);
+                tools.mark_refreshed(announced);
             }
         };
-        let mut next = None;
+        let mut detach_request = None;
         let end = tokio::select! {
-            Some(parting) = partings.recv() => {
-                next = Some(parting);
+            Some(request) = detach_requests.recv() => {
+                detach_request = Some(request);
                 None
             }
             end = endpoint.wait_for_end() => {
-                session.shut.cancel();
+                session.draining.cancel();
                 if session.pid.is_none() {
                     session.set_cause(end.clone());
                 }
@@ -74,7 +74,7 @@ impl SessionWatch {
                 drop(timeout(FINAL_OUTPUT_TIMEOUT, &mut serving).await);
                 Some(end)
             }
-            () = session.shut.cancelled() => {
+            () = session.draining.cancelled() => {
                 if session.pid.is_none() {
                     // One call could not be sent; the others have their own connections and limits.
                     tokio::select! {
@@ -92,28 +92,28 @@ impl SessionWatch {
             _ = &mut serving => endpoint.recent_end_reason().await,
             never = refreshing => never,
         };
-        if let Some(next) = next {
+        if let Some(detach_request) = detach_request {
             let serving = async {
                 cancel.cancel();
                 // A send to a server that does not read may be pending.
                 drop(timeout(SESSION_CLOSE_TIMEOUT, &mut serving).await);
             };
-            let parted = endpoint.detach_process(serving).await;
+            let detached = endpoint.detach_process(serving).await;
             session.close(HANDED_OVER_REASON);
-            session.known.cancel();
+            session.ended.cancel();
             info!(
-                server = self.offer.name,
+                server = self.catalog_entry.name,
                 pid = session.pid,
-                whole = parted.is_some(),
+                whole = detached.is_some(),
                 "session detached for the next daemon"
             );
-            session.ended.cancel();
+            session.stopped.cancel();
             // If the receiver is gone, the process ends.
-            drop(next.send(parted));
+            drop(detach_request.send(detached));
             return;
         }
         session.set_cause(self.end_cause(end));
-        session.known.cancel();
+        session.ended.cancel();
         cancel.cancel();
         if !serving.is_terminated() && session.pid.is_none() {
             // Tells the server that the session has ended.
@@ -121,13 +121,13 @@ impl SessionWatch {
         }
         endpoint.stop().await;
         info!(
-            server = self.offer.name,
+            server = self.catalog_entry.name,
             pid = session.pid,
             cause = session.cause(),
-            strangers = session.ears.in_flight.stray_progress_count(),
+            stray_progress = session.router.in_flight.stray_progress_count(),
             "session over"
         );
-        session.ended.cancel();
+        session.stopped.cancel();
     }
 
     fn end_cause(&self, end: Option<String>) -> String {
@@ -148,26 +148,32 @@ impl SessionWatch {
             .record_listing(listed.as_ref().map(drop).map_err(String::as_str));
         match listed {
             Ok(listed) => {
-                session.lifetime.renew(listed.ttl);
+                session.tools_expiry.renew(listed.ttl);
                 let info = session.peer.peer_info();
                 let instructions = info.as_ref().and_then(|info| info.instructions.as_deref());
-                let set = self.offer.build_tool_set(listed.tools, instructions).await;
+                let set = self
+                    .catalog_entry
+                    .build_tool_set(listed.tools, instructions)
+                    .await;
                 let (key, tools) = (set.key, set.len());
                 let before = session.tools.swap(Arc::new(set));
-                self.offer.publish_tools();
+                self.catalog_entry.publish_tools();
                 // A server may announce a change with every request.
                 if before.key == key {
                     debug!(
-                        server = self.offer.name,
+                        server = self.catalog_entry.name,
                         tools, "the tools were listed again"
                     );
                 } else {
-                    info!(server = self.offer.name, tools, "the tools have changed");
-                    session.ears.publish_tools_change();
+                    info!(
+                        server = self.catalog_entry.name,
+                        tools, "the tools have changed"
+                    );
+                    session.router.publish_tools_change();
                 }
             }
             Err(error) => warn!(
-                server = self.offer.name,
+                server = self.catalog_entry.name,
                 error, "the changed tools cannot be listed"
             ),
         }

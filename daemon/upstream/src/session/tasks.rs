@@ -78,68 +78,68 @@ struct TaskFailure {
 
 impl Session {
     /// Makes a legacy call that is to become a task.
-    pub(crate) async fn call_as_task(
+    pub(super) async fn call_as_task(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         // The server may ask something between two polls, too.
-        let flight = self
-            .ears
+        let in_flight = self
+            .router
             .in_flight
-            .begin_request(sending.caller, sending.permit.cloned());
-        let budget = &budget.with_clock(&flight.clock);
+            .begin_request(options.caller, options.permit.cloned());
+        let budget = &budget.with_clock(&in_flight.clock);
         let params = json!({ "name": tool, "arguments": arguments, "task": {} });
         let request = CustomRequest::new("tools/call", Some(params));
-        let made = self
-            .request(request, &budget.limit_to_remaining(sending))
+        let created = self
+            .request(request, &budget.limit_to_remaining(options))
             .await;
-        let made =
-            raw_message::result_to_value(made.map_err(|error| budget.with_total_limit(error))?)?;
-        match made.get("task") {
-            Some(task) => self.follow_task(task, budget, sending).await,
+        let created =
+            raw_message::result_to_value(created.map_err(|error| budget.with_total_limit(error))?)?;
+        match created.get("task") {
+            Some(task) => self.follow_task(task, budget, options).await,
             // The call finished at once.
-            None => Ok(made),
+            None => Ok(created),
         }
     }
 
     /// Polls a task to its end, and returns the result of the call.
-    pub(crate) async fn follow_task(
+    pub(super) async fn follow_task(
         &self,
-        made: &Value,
+        created: &Value,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         let meter = ProgressMeter::default();
         let outcome = tokio::select! {
             biased;
-            outcome = self.poll_task(made, &meter, budget, sending) => outcome,
-            never = meter.forward_progress(sending.progress) => match never {},
+            outcome = self.poll_task(created, &meter, budget, options) => outcome,
+            never = meter.forward_progress(options.progress) => match never {},
         };
         if let Some(last) = meter.take_latest() {
-            (sending.progress)(last);
+            (options.progress)(last);
         }
         outcome
     }
 
     async fn poll_task(
         &self,
-        made: &Value,
+        created: &Value,
         meter: &ProgressMeter,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        let mut task = parse_task(made)?;
+        let mut task = parse_task(created)?;
         let id = task.task_id.clone();
         let guard = CancelTaskOnDrop::new(self, &id);
-        let (mut told, mut asked, mut words) = (None, BTreeSet::new(), 0);
+        let (mut last_message, mut answered, mut message_count) = (None, BTreeSet::new(), 0);
         let outcome = loop {
-            if task.status_message.is_some() && task.status_message != told {
-                told = task.status_message.take();
-                words += 1;
-                meter.record_progress(f64::from(words), None, told.as_deref());
+            if task.status_message.is_some() && task.status_message != last_message {
+                last_message = task.status_message.take();
+                message_count += 1;
+                meter.record_progress(f64::from(message_count), None, last_message.as_deref());
             }
             match (self.era, task.status) {
                 (_, TaskStatus::Working | TaskStatus::Unknown) => {}
@@ -147,22 +147,22 @@ impl Session {
                 (ProtocolEra::Legacy, _) => {
                     let params = json!({ "taskId": id });
                     let request = CustomRequest::new("tasks/result", Some(params));
-                    break self.request_of_task(request, budget, sending).await;
+                    break self.request_of_task(request, budget, options).await;
                 }
                 (ProtocolEra::Modern, TaskStatus::InputRequired) => {
                     let mut questions = task.input_requests.take().unwrap_or_default();
                     // Answered questions may stay listed for a while.
-                    questions.retain(|key, _| asked.insert(key.clone()));
-                    if asked.len() > MAX_TASK_QUESTIONS {
+                    questions.retain(|key, _| answered.insert(key.clone()));
+                    if answered.len() > MAX_TASK_QUESTIONS {
                         let message =
                             format!("it asked more than {MAX_TASK_QUESTIONS} times in one call");
                         break Err(CallError::TooMuch(message));
                     }
                     if !questions.is_empty() {
-                        let answers = self.answer_questions(questions, budget, sending).await?;
+                        let answers = self.answer_questions(questions, budget, options).await?;
                         let params = UpdateTaskParams::new(&id, answers);
                         let request = UpdateTaskRequest::new(params);
-                        self.request_of_task(request, budget, sending).await?;
+                        self.request_of_task(request, budget, options).await?;
                     }
                 }
                 (ProtocolEra::Modern, TaskStatus::Completed) => {
@@ -186,7 +186,7 @@ impl Session {
             }
             tokio::select! {
                 () = self.wait_poll_interval(task.poll_interval_ms) => {}
-                over = budget.wait_until_exhausted() => return Err(over),
+                error = budget.wait_until_exhausted() => return Err(error),
             }
             let request: ClientRequest = match self.era {
                 ProtocolEra::Legacy => {
@@ -194,7 +194,7 @@ impl Session {
                 }
                 ProtocolEra::Modern => GetTaskRequest::new(GetTaskParams::new(&id)).into(),
             };
-            task = parse_task(&self.request_of_task(request, budget, sending).await?)?;
+            task = parse_task(&self.request_of_task(request, budget, options).await?)?;
         };
         guard.disarm();
         outcome
@@ -207,7 +207,7 @@ impl Session {
         sleep(MIN_POLL_INTERVAL).await;
         tokio::select! {
             () = sleep(interval.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL)) => {}
-            () = self.ears.tasks.notified() => {}
+            () = self.router.task_status.notified() => {}
         }
     }
 
@@ -217,10 +217,10 @@ impl Session {
         &self,
         request: impl Into<ClientRequest>,
         budget: &RoundBudget,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         match self
-            .request(request, &budget.limit_to_remaining(sending))
+            .request(request, &budget.limit_to_remaining(options))
             .await
         {
             Ok(result) => Ok(raw_message::result_to_value(result)?),

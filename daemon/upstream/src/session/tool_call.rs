@@ -21,23 +21,23 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         // Counts as in flight between two of its requests, too.
         let _counted = self.calls.token();
-        let begun = Instant::now();
+        let started = Instant::now();
         // Time spent waiting for a user does not make the server slow.
-        let stood = || {
-            sending
+        let paused = || {
+            options
                 .caller
                 .map_or(Duration::ZERO, |caller| caller.clock.paused_for())
         };
-        let before = stood();
-        let outcome = self.call_by_era(tool, arguments, sending).await;
-        let asking = stood().saturating_sub(before);
+        let before = paused();
+        let outcome = self.call_by_era(tool, arguments, options).await;
+        let paused_meanwhile = paused().saturating_sub(before);
         self.health
-            .pace
-            .record_call_duration(tool, begun.elapsed().saturating_sub(asking));
+            .latency
+            .record_call_duration(tool, started.elapsed().saturating_sub(paused_meanwhile));
         let result = tool_result(outcome?)?;
         self.health.record_answer();
         Ok(result)
@@ -48,27 +48,27 @@ impl Session {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        sending: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
-        let budget = RoundBudget::of(sending);
+        let budget = RoundBudget::of(options);
         let as_task = self.era == ProtocolEra::Legacy && {
             let tools = self.tools.load();
             let called = tools.find(tool);
             called.is_some_and(|tool| tool.needs_task)
         };
         match as_task {
-            true => self.call_as_task(tool, arguments, &budget, sending).await,
+            true => self.call_as_task(tool, arguments, &budget, options).await,
             false => {
-                let request = |given: InputAnswers| {
+                let request = |answers: InputAnswers| {
                     let mut params = CallToolRequestParams::new(tool.to_owned());
                     params.arguments = Some(arguments.clone());
-                    params.input_responses = given.responses;
-                    params.request_state = given.state;
+                    params.input_responses = answers.responses;
+                    params.request_state = answers.state;
                     CallToolRequest::new(params).into()
                 };
-                let result = self.request_in_rounds(request, &budget, sending).await?;
+                let result = self.request_in_rounds(request, &budget, options).await?;
                 match self.era == ProtocolEra::Modern && result["resultType"] == "task" {
-                    true => self.follow_task(&result, &budget, sending).await,
+                    true => self.follow_task(&result, &budget, options).await,
                     false => Ok(result),
                 }
             }

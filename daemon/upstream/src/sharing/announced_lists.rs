@@ -14,33 +14,34 @@ use crate::listing::ListKind;
 
 /// Digests of the lists that clients last received, whichever session they came from.
 #[derive(Debug, Default)]
-pub(crate) struct AnnouncedListDigests(Mutex<HashMap<ListKind, Option<u64>>>);
+pub(super) struct AnnouncedListDigests(Mutex<HashMap<ListKind, Option<u64>>>);
 
 impl AnnouncedListDigests {
     /// Records a list and returns whether clients know a different one. `None` stands for an unavailable list.
-    pub(crate) fn record_and_compare(&self, kind: ListKind, list: Option<&[Value]>) -> bool {
+    pub(super) fn record_and_compare(&self, kind: ListKind, list: Option<&[Value]>) -> bool {
         let digest = list.map(|list| {
             let mut hasher = DefaultHasher::new();
-            for offer in list {
-                offer.to_string().hash(&mut hasher);
+            for item in list {
+                item.to_string().hash(&mut hasher);
             }
             hasher.finish()
         });
-        let mut told = self.0.lock();
-        told.insert(kind, digest)
+        let mut announced = self.0.lock();
+        announced
+            .insert(kind, digest)
             .is_some_and(|before| before != digest)
     }
 
     /// Forgets a list after clients were notified of its change.
     pub(crate) fn forget(&self, kind: ListKind) {
-        let mut told = self.0.lock();
-        told.remove(&kind);
+        let mut announced = self.0.lock();
+        announced.remove(&kind);
     }
 
     /// The kinds that clients have requested.
-    pub(crate) fn kinds(&self) -> Vec<ListKind> {
-        let told = self.0.lock();
-        told.keys().copied().collect()
+    pub(super) fn kinds(&self) -> Vec<ListKind> {
+        let announced = self.0.lock();
+        announced.keys().copied().collect()
     }
 }
 
@@ -52,16 +53,17 @@ mod tests {
 
     #[test]
     fn list_counts_as_changed_only_if_clients_know_a_different_one() {
-        let told = AnnouncedListDigests::default();
+        let announced = AnnouncedListDigests::default();
         let (one, two) = ([json!({ "uri": "a" })], [json!({ "uri": "b" })]);
-        let differs = |list: Option<&[Value]>| told.record_and_compare(ListKind::Resources, list);
+        let differs =
+            |list: Option<&[Value]>| announced.record_and_compare(ListKind::Resources, list);
         assert!(!differs(None));
         assert!(differs(Some(&one)));
         assert!(!differs(Some(&one)));
         assert!(differs(Some(&two)));
-        told.forget(ListKind::Resources);
+        announced.forget(ListKind::Resources);
         assert!(!differs(Some(&one)));
-        assert!(!told.record_and_compare(ListKind::Prompts, Some(&one)));
-        assert_eq!(told.kinds().len(), 2);
+        assert!(!announced.record_and_compare(ListKind::Prompts, Some(&one)));
+        assert_eq!(announced.kinds().len(), 2);
     }
 }

@@ -51,18 +51,18 @@ impl ResourceSubscribers {
         let mut all = self.all();
         let is_it = |other: &ResourceSubscriber| other.mailbox.connection() == mailbox.connection();
         let own = all.values().flatten().filter(|other| is_it(other)).count();
-        let those = all.entry(uri.to_owned()).or_default();
-        if those.iter().any(is_it) {
+        let followers = all.entry(uri.to_owned()).or_default();
+        if followers.iter().any(is_it) {
             return SubscriberAdded::Another;
         }
-        let first = those.is_empty();
+        let first = followers.is_empty();
         if own >= MAX_FOLLOWED_RESOURCES {
             if first {
                 all.remove(uri);
             }
             return SubscriberAdded::TooMany;
         }
-        those.push(ResourceSubscriber {
+        followers.push(ResourceSubscriber {
             mailbox: Arc::clone(mailbox),
             workspace: workspace.map(Path::to_owned),
         });
@@ -75,12 +75,12 @@ impl ResourceSubscribers {
     /// Removes a subscriber; returns whether it was the last one.
     pub(crate) fn remove_subscriber(&self, uri: &str, connection: u64) -> bool {
         let mut all = self.all();
-        let Some(those) = all.get_mut(uri) else {
+        let Some(followers) = all.get_mut(uri) else {
             return false;
         };
-        let before = those.len();
-        those.retain(|it| it.mailbox.connection() != connection);
-        let left = those.is_empty() && before > 0;
+        let before = followers.len();
+        followers.retain(|it| it.mailbox.connection() != connection);
+        let left = followers.is_empty() && before > 0;
         if left {
             all.remove(uri);
         }
@@ -91,17 +91,21 @@ impl ResourceSubscribers {
     pub(crate) fn followed_by(&self, connection: u64) -> Vec<String> {
         let all = self.all();
         all.iter()
-            .filter(|(_, those)| those.iter().any(|it| it.mailbox.connection() == connection))
+            .filter(|(_, followers)| {
+                followers
+                    .iter()
+                    .any(|it| it.mailbox.connection() == connection)
+            })
             .map(|(uri, _)| uri.clone())
             .collect()
     }
 
     pub(crate) fn has_subscriber(&self, uri: &str, connection: u64) -> bool {
         let all = self.all();
-        let those = all.get(uri);
-        those.is_some_and(|those| {
-            let mut those = those.iter();
-            those.any(|it| it.mailbox.connection() == connection)
+        let followers = all.get(uri);
+        followers.is_some_and(|followers| {
+            let mut followers = followers.iter();
+            followers.any(|it| it.mailbox.connection() == connection)
         })
     }
 
@@ -112,23 +116,27 @@ impl ResourceSubscribers {
 
     /// Removes all subscriptions of a connection that has ended.
     pub(crate) fn forget(&self, connection: u64) {
-        self.all().retain(|_, those| {
-            those.retain(|it| it.mailbox.connection() != connection);
-            !those.is_empty()
+        self.all().retain(|_, followers| {
+            followers.retain(|it| it.mailbox.connection() != connection);
+            !followers.is_empty()
         });
     }
 
     /// Keeps the subscribers of this workspace and returns the others.
     pub(crate) fn split_off_other_workspaces(&self, workspace: &Path) -> Vec<MovedSubscriber> {
         let mut others = Vec::new();
-        self.all().retain(|uri, those| {
+        self.all().retain(|uri, followers| {
             let is_other = |it: &mut ResourceSubscriber| it.workspace.as_deref() != Some(workspace);
-            others.extend(those.extract_if(.., is_other).map(|it| MovedSubscriber {
-                uri: uri.clone(),
-                mailbox: it.mailbox,
-                workspace: it.workspace,
-            }));
-            !those.is_empty()
+            others.extend(
+                followers
+                    .extract_if(.., is_other)
+                    .map(|it| MovedSubscriber {
+                        uri: uri.clone(),
+                        mailbox: it.mailbox,
+                        workspace: it.workspace,
+                    }),
+            );
+            !followers.is_empty()
         });
         others
     }
@@ -144,8 +152,8 @@ impl ResourceSubscribers {
 
     pub(crate) fn notify_subscribers(&self, server: &str, uri: &str) {
         let all = self.all();
-        let those = all.iter().filter(|(wanted, _)| covers_uri(wanted, uri));
-        for it in those.flat_map(|(_, those)| those) {
+        let followers = all.iter().filter(|(wanted, _)| covers_uri(wanted, uri));
+        for it in followers.flat_map(|(_, followers)| followers) {
             it.mailbox.push_notice(ClientNotice::ResourceUpdated {
                 server: server.to_owned(),
                 uri: uri.to_owned(),

@@ -42,13 +42,13 @@ const PACKAGE_RUNNERS: &[&str] = &[
 
 #[derive(Debug)]
 pub(crate) struct SessionSharing {
-    said: Option<ShareMode>,
+    configured: Option<ShareMode>,
     /// The reason that its entry shows.
-    shown: Option<&'static str>,
+    entry_reason: Option<&'static str>,
     needs_workspace: bool,
     /// Whether it has asked for roots, now or in an earlier session.
     roots: AtomicBool,
-    offer: ServerCatalogEntry,
+    catalog_entry: ServerCatalogEntry,
 }
 
 /// Which callers share a session.
@@ -64,28 +64,31 @@ pub(crate) struct SharingDecision {
 pub(crate) struct NoWorkspace;
 
 impl SessionSharing {
-    pub(crate) fn new(definition: &ServerDefinition, offer: ServerCatalogEntry) -> Arc<Self> {
+    pub(crate) fn new(
+        definition: &ServerDefinition,
+        catalog_entry: ServerCatalogEntry,
+    ) -> Arc<Self> {
         let needs_workspace = definition.uses_workspace();
         Arc::new(Self {
-            said: definition.share,
-            shown: needs_workspace
+            configured: definition.share,
+            entry_reason: needs_workspace
                 .then_some(WORKSPACE_ENTRY_REASON)
                 .or_else(|| known_single_project_reason(definition)),
             needs_workspace,
-            roots: AtomicBool::new(offer.asks_for_roots()),
-            offer,
+            roots: AtomicBool::new(catalog_entry.asks_for_roots()),
+            catalog_entry,
         })
     }
 
     pub(crate) fn current_sharing(&self) -> SharingDecision {
-        if let Some(share) = self.said {
+        if let Some(share) = self.configured {
             return SharingDecision {
                 share,
                 reason: None,
             };
         }
         let why = self
-            .shown
+            .entry_reason
             .or_else(|| self.asks_for_roots().then_some(ROOTS_REASON));
         SharingDecision {
             share: why.map_or(ShareMode::User, |_| ShareMode::Workspace),
@@ -95,7 +98,7 @@ impl SessionSharing {
 
     /// Whether sharing is detected from the server's behavior, since it is not configured.
     pub(crate) fn is_detected(&self) -> bool {
-        self.said.is_none()
+        self.configured.is_none()
     }
 
     pub(crate) fn asks_for_roots(&self) -> bool {
@@ -104,13 +107,13 @@ impl SessionSharing {
 
     pub(crate) fn record_asks_for_roots(&self) {
         if !self.roots.swap(true, Ordering::Relaxed) {
-            self.offer.remember_roots();
+            self.catalog_entry.remember_roots();
         }
     }
 
     /// A warning if workspaces share a server that asks for roots.
     pub(crate) fn sharing_warning(&self) -> Option<String> {
-        let shared = self.said == Some(ShareMode::User) && self.asks_for_roots();
+        let shared = self.configured == Some(ShareMode::User) && self.asks_for_roots();
         shared.then(|| {
             "it asks for roots, and one session serves all workspaces (share = \"user\"): it gets those of the \
              one client that is calling, or none"
@@ -120,15 +123,15 @@ impl SessionSharing {
 
     /// The key of this caller's session. A caller without the configured property uses the next more specific one, or
     /// shares with the others that lack it: a call outside of a run belongs to its client, a detached run to itself.
-    pub(crate) fn key(&self, whose: &CallerIdentity) -> Result<SessionKey, NoWorkspace> {
-        if self.needs_workspace && whose.workspace.is_none() {
+    pub(crate) fn key(&self, caller: &CallerIdentity) -> Result<SessionKey, NoWorkspace> {
+        if self.needs_workspace && caller.workspace.is_none() {
             return Err(NoWorkspace);
         }
-        let client = || whose.connection.map(SessionKey::Client);
-        let run = || whose.run.clone().map(SessionKey::Run);
+        let client = || caller.connection.map(SessionKey::Client);
+        let run = || caller.run.clone().map(SessionKey::Run);
         let key = match self.current_sharing().share {
             ShareMode::User => None,
-            ShareMode::Workspace => whose.workspace.clone().map(SessionKey::Workspace),
+            ShareMode::Workspace => caller.workspace.clone().map(SessionKey::Workspace),
             ShareMode::Client => client().or_else(run),
             ShareMode::Run => run().or_else(client),
         };
@@ -199,8 +202,8 @@ mod tests {
         let definition = definition(entry);
         let folder = tempfile::tempdir().unwrap();
         let pins = Pins::open(folder.path().join("pins")).unwrap();
-        let offer = ServerCatalogEntry::new(("s", "s"), &definition, Catalog::new(), pins);
-        SessionSharing::new(&definition, offer)
+        let catalog_entry = ServerCatalogEntry::new(("s", "s"), &definition, Catalog::new(), pins);
+        SessionSharing::new(&definition, catalog_entry)
     }
 
     #[tokio::test]
@@ -279,10 +282,10 @@ mod tests {
             (found_out.current_sharing(), found_out.sharing_warning()),
             (roots, None)
         );
-        let said = sharing("command = \"x\"\nshare = \"user\"");
-        said.record_asks_for_roots();
-        assert_eq!(said.current_sharing().share, ShareMode::User);
-        assert!(said.sharing_warning().is_some());
+        let configured = sharing("command = \"x\"\nshare = \"user\"");
+        configured.record_asks_for_roots();
+        assert_eq!(configured.current_sharing().share, ShareMode::User);
+        assert!(configured.sharing_warning().is_some());
     }
 
     #[tokio::test]
@@ -336,7 +339,7 @@ mod tests {
         ] {
             let sharing = sharing(&format!("command = \"x\"\nshare = \"{share}\""));
             let callers = [&somebody, &detached, &outside, &CallerIdentity::default()];
-            let found = callers.map(|whose| sharing.key(whose).unwrap());
+            let found = callers.map(|caller| sharing.key(caller).unwrap());
             assert_eq!(found, keys, "{share}");
         }
         let bound = sharing("command = \"x\"\ncwd = \"${workspace}\"");

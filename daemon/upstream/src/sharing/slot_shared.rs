@@ -19,10 +19,10 @@ use mux_settings::RemoteTransport;
 #[derive(Debug)]
 pub(crate) struct SlotShared {
     pub(crate) subscribers: Arc<ResourceSubscribers>,
-    pub(crate) news: Arc<ListChangeNotifier>,
-    pub(crate) tenant: Arc<SessionScope>,
-    told: Arc<AnnouncedListDigests>,
-    spoken: Arc<KnownTransport>,
+    pub(crate) list_changes: Arc<ListChangeNotifier>,
+    pub(crate) scope: Arc<SessionScope>,
+    announced: Arc<AnnouncedListDigests>,
+    known_transport: Arc<KnownTransport>,
 }
 
 /// The transport that worked at an address, if none is configured.
@@ -32,58 +32,58 @@ type KnownTransport = Mutex<Option<(String, RemoteTransport)>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SlotClientState {
     pub(crate) subscribers: Arc<ResourceSubscribers>,
-    told: Arc<AnnouncedListDigests>,
-    spoken: Arc<KnownTransport>,
+    announced: Arc<AnnouncedListDigests>,
+    known_transport: Arc<KnownTransport>,
 }
 
 impl SlotShared {
     pub(crate) fn of(
-        news: Arc<ListChangeNotifier>,
-        tenant: Arc<SessionScope>,
-        audience: SlotClientState,
+        list_changes: Arc<ListChangeNotifier>,
+        scope: Arc<SessionScope>,
+        client_state: SlotClientState,
     ) -> Arc<Self> {
         Arc::new(Self {
-            subscribers: audience.subscribers,
-            news,
-            tenant,
-            told: audience.told,
-            spoken: audience.spoken,
+            subscribers: client_state.subscribers,
+            list_changes,
+            scope,
+            announced: client_state.announced,
+            known_transport: client_state.known_transport,
         })
     }
 
     /// Not tied to a caller.
     #[cfg(test)]
-    pub(crate) fn new(news: Arc<ListChangeNotifier>) -> Arc<Self> {
-        Self::of(news, Arc::default(), SlotClientState::default())
+    pub(crate) fn new(list_changes: Arc<ListChangeNotifier>) -> Arc<Self> {
+        Self::of(list_changes, Arc::default(), SlotClientState::default())
     }
 
     /// The transport that last worked at this address.
     pub(crate) fn known_transport(&self, url: &str) -> Option<RemoteTransport> {
-        let spoken = self.spoken.lock();
-        let (known, over) = spoken.as_ref()?;
-        (known == url).then_some(*over)
+        let known_transport = self.known_transport.lock();
+        let (known, transport) = known_transport.as_ref()?;
+        (known == url).then_some(*transport)
     }
 
-    pub(crate) fn remember_transport(&self, url: &str, over: RemoteTransport) {
-        let mut spoken = self.spoken.lock();
-        *spoken = Some((url.to_owned(), over));
+    pub(crate) fn remember_transport(&self, url: &str, transport: RemoteTransport) {
+        let mut known_transport = self.known_transport.lock();
+        *known_transport = Some((url.to_owned(), transport));
     }
 
     /// Records a list that a client received, or that it is unavailable; notifies clients of a difference.
     pub(crate) fn announce_list(&self, kind: ListKind, list: Option<&[Value]>) {
-        if self.told.record_and_compare(kind, list) {
-            self.news.notify_changed(kind.as_changed());
+        if self.announced.record_and_compare(kind, list) {
+            self.list_changes.notify_changed(kind.as_changed());
         }
     }
 
     /// Notifies clients of a change that the server announced; the next list then counts as known.
     pub(crate) fn record_list_changed(&self, kind: ListKind) {
-        self.told.forget(kind);
-        self.news.notify_changed(kind.as_changed());
+        self.announced.forget(kind);
+        self.list_changes.notify_changed(kind.as_changed());
     }
 
     /// The lists that clients have received.
     pub(crate) fn announced_kinds(&self) -> Vec<ListKind> {
-        self.told.kinds()
+        self.announced.kinds()
     }
 }

@@ -35,13 +35,13 @@ use mux_telemetry::trace::{TRACEPARENT, TraceContext};
 use mux_text::error_chain::{error_causes, excerpt, fix_of};
 
 /// The maximum number of unanswered requests of one session.
-pub(in crate::link) const MAX_CONCURRENT_REQUESTS: usize = 32;
+pub(super) const MAX_CONCURRENT_REQUESTS: usize = 32;
 /// The time limit for sending a message that is not a request.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The HTTP client of one session to one server; cheap to clone.
 #[derive(Clone)]
-pub(crate) struct HttpExchange(Arc<HttpExchangeInner>);
+pub(in crate::link) struct HttpExchange(Arc<HttpExchangeInner>);
 
 struct HttpExchangeInner {
     client: Client,
@@ -53,12 +53,12 @@ struct HttpExchangeInner {
     /// Secrets to mask in errors, including the last tokens that were sent.
     secrets: RecentTokens,
     ending: LinkEnding,
-    places: Arc<Semaphore>,
+    request_permits: Arc<Semaphore>,
     /// Permits one long response body in memory at a time.
-    long: Arc<Semaphore>,
+    long_body_permits: Arc<Semaphore>,
     /// Long messages that were parsed ahead of rmcp, if rmcp reads the stream.
     messages: LongMessages,
-    standing: Mutex<SseBackoff>,
+    sse_backoff: Mutex<SseBackoff>,
     /// Whether the server has answered the request for its event stream.
     listening: watch::Sender<bool>,
 }
@@ -72,10 +72,10 @@ impl fmt::Debug for HttpExchange {
 }
 
 /// One HTTP request.
-pub(in crate::link) struct HttpRequest<'a> {
+pub(crate) struct HttpRequest<'a> {
     pub(in crate::link) method: Method,
     pub(in crate::link) url: &'a str,
-    pub(in crate::link) headers: HeaderMap,
+    pub(super) headers: HeaderMap,
     pub(in crate::link) body: Option<Vec<u8>>,
 }
 
@@ -104,10 +104,10 @@ impl HttpExchange {
             shown: remote.redacted_url(),
             secrets: RecentTokens::beside(remote.known_secrets()),
             ending,
-            places: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
-            long: Arc::new(Semaphore::new(1)),
+            request_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS)),
+            long_body_permits: Arc::new(Semaphore::new(1)),
             messages: LongMessages::default(),
-            standing: Mutex::default(),
+            sse_backoff: Mutex::default(),
             listening: watch::Sender::new(false),
         })))
     }
@@ -120,12 +120,12 @@ impl HttpExchange {
         &self.0.ending
     }
 
-    pub(in crate::link) fn request_semaphore(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.0.places)
+    pub(super) fn request_semaphore(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.request_permits)
     }
 
-    pub(in crate::link) fn long_body_semaphore(&self) -> Arc<Semaphore> {
-        Arc::clone(&self.0.long)
+    pub(super) fn long_body_semaphore(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.long_body_permits)
     }
 
     pub(in crate::link) fn messages(&self) -> &LongMessages {
@@ -133,7 +133,7 @@ impl HttpExchange {
     }
 
     /// The trace headers for a message. The entry's own `traceparent` takes precedence.
-    pub(in crate::link) fn trace_headers(&self, message: &ClientJsonRpcMessage) -> HeaderMap {
+    pub(super) fn trace_headers(&self, message: &ClientJsonRpcMessage) -> HeaderMap {
         let ClientJsonRpcMessage::Request(request) = message else {
             return HeaderMap::new();
         };
@@ -146,8 +146,8 @@ impl HttpExchange {
     }
 
     /// The state of the server's event stream.
-    pub(in crate::link) fn lock_sse_backoff(&self) -> MutexGuard<'_, SseBackoff> {
-        self.0.standing.lock()
+    pub(super) fn lock_sse_backoff(&self) -> MutexGuard<'_, SseBackoff> {
+        self.0.sse_backoff.lock()
     }
 
     /// Sends a request, with a new token after a 401 or 403. Returns any response that does not ask for a token.
@@ -157,18 +157,18 @@ impl HttpExchange {
     ) -> Result<Response, LinkError> {
         let authorization = &self.0.authorization;
         let mut token = authorization.token().await?;
-        let mut tried = false;
+        let mut retried = false;
         loop {
             let response = self.send_once(&request, token.as_deref()).await?;
             let Some(challenge) = auth_challenge(&response) else {
                 return Ok(response);
             };
             drop(response);
-            if tried {
+            if retried {
                 let given_up = authorization.retry_refused(token.as_deref(), &challenge);
                 return Err(given_up.await);
             }
-            tried = true;
+            retried = true;
             let sent = token.take();
             match authorization
                 .token_refused(sent.as_deref(), &challenge)
@@ -206,7 +206,7 @@ impl HttpExchange {
     }
 
     /// Sends a message that is not a request under a time limit: no caller would cancel it.
-    pub(in crate::link) async fn send_notification_in_time<T>(
+    pub(super) async fn send_notification_in_time<T>(
         &self,
         posted: impl Future<Output = Result<T, LinkError>>,
     ) -> Result<T, LinkError> {
@@ -220,7 +220,7 @@ impl HttpExchange {
     }
 
     /// Maps a client error to what happened to the request, without secrets in the text.
-    pub(in crate::link) fn reqwest_link_error(&self, error: reqwest::Error) -> LinkError {
+    pub(super) fn reqwest_link_error(&self, error: reqwest::Error) -> LinkError {
         let (connecting, building) = (error.is_connect(), error.is_builder());
         let why = error_causes(&error.without_url());
         let shown = &self.0.shown;
@@ -239,16 +239,16 @@ impl HttpExchange {
     }
 
     /// Maps an HTTP error status to what happened to the request.
-    pub(in crate::link) fn status_link_error(
+    pub(super) fn status_link_error(
         &self,
         status: StatusCode,
         headers: &HeaderMap,
         body: &str,
     ) -> LinkError {
-        let said = excerpt(body);
-        let said = match said.is_empty() {
+        let quoted = excerpt(body);
+        let quoted = match quoted.is_empty() {
             true => String::new(),
-            false => format!("; it says: {said}"),
+            false => format!("; it says: {quoted}"),
         };
         let fix = match status.as_u16() {
             300..400 => return self.redirect_link_error(status, headers),
@@ -260,7 +260,7 @@ impl HttpExchange {
             500..600 => "the problem is on the server's side",
             _ => "check `url` and `headers`",
         };
-        let text = format!("{} answers HTTP {status}: {fix}{said}", self.0.shown);
+        let text = format!("{} answers HTTP {status}: {fix}{quoted}", self.0.shown);
         let text = self.mask_secrets(&text);
         match status.is_server_error() {
             true => LinkError::Lost(text),
@@ -287,17 +287,17 @@ impl HttpExchange {
     }
 
     /// The text with known secrets masked.
-    pub(in crate::link) fn mask_secrets(&self, text: &str) -> String {
+    pub(super) fn mask_secrets(&self, text: &str) -> String {
         self.0.secrets.masker().text(text)
     }
 
-    pub(in crate::link) fn shown_url(&self) -> &str {
+    pub(super) fn shown_url(&self) -> &str {
         &self.0.shown
     }
 }
 
 /// Converts rmcp's headers.
-pub(in crate::link) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
+pub(super) fn header_map(headers: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
     headers.into_iter().collect()
 }
 

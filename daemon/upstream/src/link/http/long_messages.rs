@@ -22,12 +22,12 @@ const MAX_KEPT_MESSAGES: usize = 64;
 
 /// The long messages of one session; cheap to clone.
 #[derive(Clone, Debug)]
-pub(in crate::link) struct LongMessages(Arc<LongMessagesInner>);
+pub(crate) struct LongMessages(Arc<LongMessagesInner>);
 
 #[derive(Debug)]
 struct LongMessagesInner {
     /// The prefix of every placeholder's name.
-    word: String,
+    prefix: String,
     kept: Mutex<KeptMessages>,
 }
 
@@ -41,7 +41,7 @@ struct KeptMessages {
 impl Default for LongMessages {
     fn default() -> Self {
         Self(Arc::new(LongMessagesInner {
-            word: format!("muxd/{}/", uuid::Uuid::new_v4()),
+            prefix: format!("muxd/{}/", uuid::Uuid::new_v4()),
             kept: Mutex::default(),
         }))
     }
@@ -50,7 +50,7 @@ impl Default for LongMessages {
 impl LongMessages {
     /// Keeps the message and returns its placeholder, or `None` for an answer to the handshake, which rmcp parses
     /// itself.
-    pub(in crate::link) fn keep_message(&self, message: IncomingMessage) -> Option<String> {
+    pub(super) fn keep_message(&self, message: IncomingMessage) -> Option<String> {
         let id = match &message {
             JsonRpcMessage::Response(answer) => match &answer.result {
                 ServerResult::InitializeResult(_) => return None,
@@ -66,7 +66,7 @@ impl LongMessages {
         );
         let mut kept = self.kept();
         kept.count += 1;
-        let name = format!("{}{}", self.0.word, kept.count);
+        let name = format!("{}{}", self.0.prefix, kept.count);
         if kept.messages.len() == MAX_KEPT_MESSAGES {
             kept.messages.remove(0);
         }
@@ -83,20 +83,20 @@ impl LongMessages {
     }
 
     /// Replaces a placeholder with its kept message; returns other messages unchanged.
-    pub(in crate::link) fn restore_message(&self, message: IncomingMessage) -> IncomingMessage {
+    pub(super) fn restore_message(&self, message: IncomingMessage) -> IncomingMessage {
         let name = match &message {
             JsonRpcMessage::Error(answer) => &*answer.error.message,
             JsonRpcMessage::Request(asked) => match &asked.request {
                 ServerRequest::CustomRequest(custom) => &custom.method,
                 _ => return message,
             },
-            JsonRpcMessage::Notification(told) => match &told.notification {
+            JsonRpcMessage::Notification(notification) => match &notification.notification {
                 ServerNotification::CustomNotification(custom) => &custom.method,
                 _ => return message,
             },
             JsonRpcMessage::Response(_) => return message,
         };
-        if !name.starts_with(&self.0.word) {
+        if !name.starts_with(&self.0.prefix) {
             return message;
         }
         let mut kept = self.kept();
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn forged_placeholder_is_not_restored_and_kept_messages_are_bounded() {
         let kept = LongMessages::default();
-        let told = json!({ "jsonrpc": "2.0", "method": "x" });
+        let notification = json!({ "jsonrpc": "2.0", "method": "x" });
         for _ in 0..MAX_KEPT_MESSAGES + 10 {
-            assert!(kept.keep_message(message(&told)).is_some());
+            assert!(kept.keep_message(message(&notification)).is_some());
         }
         assert_eq!(kept.kept().messages.len(), MAX_KEPT_MESSAGES);
         let forged = json!({ "jsonrpc": "2.0", "method": "muxd/1", "params": null });

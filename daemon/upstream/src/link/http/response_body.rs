@@ -24,7 +24,7 @@ use mux_process::blocking_pool;
 use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
 /// The maximum length of a response body or an event in bytes.
-pub(in crate::link) const MAX_HTTP_MESSAGE_BYTES: usize = 16 << 20;
+pub(super) const MAX_HTTP_MESSAGE_BYTES: usize = 16 << 20;
 /// Bodies up to this length need no permit.
 const SHORT_BODY_BYTES: usize = 1 << 20;
 /// The maximum delay that a server may request before a stream is resumed.
@@ -36,24 +36,24 @@ const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);
 const MIN_SSE_RETRY_MS: u64 = 50;
 
 /// Reads a whole response body. A body longer than `most` ends the session.
-pub(in crate::link) async fn read_body(
+pub(super) async fn read_body(
     exchange: &HttpExchange,
     response: Response,
     most: usize,
 ) -> Result<Vec<u8>, LinkError> {
-    let mut room = BodyMemoryBudget::new(exchange, most);
+    let mut budget = BodyMemoryBudget::new(exchange, most);
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|error| exchange.reqwest_link_error(error))?;
-        room.reserve_bytes(chunk.len()).await?;
+        budget.reserve_bytes(chunk.len()).await?;
         body.extend_from_slice(&chunk);
     }
     Ok(body)
 }
 
 /// Reads at most `most` bytes of an error response, up to the first read error.
-pub(in crate::link) async fn read_error_body(response: Response, most: usize) -> Vec<u8> {
+pub(super) async fn read_error_body(response: Response, most: usize) -> Vec<u8> {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     while let Ok(Some(Ok(chunk))) = timeout(ERROR_BODY_TIMEOUT, chunks.next()).await {
@@ -67,7 +67,7 @@ pub(in crate::link) async fn read_error_body(response: Response, most: usize) ->
 
 /// The events of a response. If rmcp reads them, `messages` takes the long ones. An event longer than
 /// [`MAX_HTTP_MESSAGE_BYTES`] ends the session, and so do as many bytes without an event.
-pub(in crate::link) fn event_stream(
+pub(super) fn event_stream(
     exchange: &HttpExchange,
     response: Response,
     messages: Option<LongMessages>,
@@ -125,28 +125,29 @@ fn bounded_chunks(
     exchange: HttpExchange,
     response: Response,
 ) -> impl Stream<Item = Result<Bytes, io::Error>> + Send {
-    let room = BodyMemoryBudget::new(&exchange, MAX_HTTP_MESSAGE_BYTES);
+    let budget = BodyMemoryBudget::new(&exchange, MAX_HTTP_MESSAGE_BYTES);
     let start = (
         response.bytes_stream(),
         EventBoundaryScanner::default(),
-        room,
+        budget,
         exchange,
     );
     try_unfold(
         start,
-        |(mut chunks, mut events, mut room, exchange)| async move {
+        |(mut chunks, mut events, mut budget, exchange)| async move {
             let Some(chunk) = chunks.next().await else {
                 return Ok(None);
             };
             let chunk =
                 chunk.map_err(|error| io::Error::other(exchange.reqwest_link_error(error)))?;
             if events.scan_chunk(&chunk) {
-                room.release_bytes();
+                budget.release_bytes();
             }
-            room.reserve_bytes(events.begun)
+            budget
+                .reserve_bytes(events.partial)
                 .await
                 .map_err(io::Error::other)?;
-            Ok(Some((chunk, (chunks, events, room, exchange))))
+            Ok(Some((chunk, (chunks, events, budget, exchange))))
         },
     )
 }
@@ -154,29 +155,29 @@ fn bounded_chunks(
 /// Finds the end of events in a stream: an empty line.
 #[derive(Default)]
 struct EventBoundaryScanner {
-    line: bool,
+    line_started: bool,
     after_return: bool,
     /// The bytes of the chunk after the last end of an event.
-    begun: usize,
+    partial: usize,
 }
 
 impl EventBoundaryScanner {
     /// Whether an event ends in this chunk.
     fn scan_chunk(&mut self, chunk: &[u8]) -> bool {
         let mut ended = false;
-        self.begun = 0;
+        self.partial = 0;
         for byte in chunk {
-            self.begun += 1;
+            self.partial += 1;
             match byte {
                 b'\n' if self.after_return => {}
                 b'\n' | b'\r' => {
-                    if !self.line {
+                    if !self.line_started {
                         ended = true;
-                        self.begun = 0;
+                        self.partial = 0;
                     }
-                    self.line = false;
+                    self.line_started = false;
                 }
-                _ => self.line = true,
+                _ => self.line_started = true,
             }
             self.after_return = *byte == b'\r';
         }
@@ -186,41 +187,44 @@ impl EventBoundaryScanner {
 
 /// The memory that one response body takes.
 struct BodyMemoryBudget {
-    taken: usize,
+    used: usize,
     most: usize,
     exchange: HttpExchange,
-    long: Arc<Semaphore>,
+    long_body_permits: Arc<Semaphore>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl BodyMemoryBudget {
     fn new(exchange: &HttpExchange, most: usize) -> Self {
         Self {
-            taken: 0,
+            used: 0,
             most,
             exchange: exchange.clone(),
-            long: exchange.long_body_semaphore(),
+            long_body_permits: exchange.long_body_semaphore(),
             permit: None,
         }
     }
 
     async fn reserve_bytes(&mut self, bytes: usize) -> Result<(), LinkError> {
-        self.taken += bytes;
-        if self.taken > self.most {
+        self.used += bytes;
+        if self.used > self.most {
             let most = self.most;
             let text = format!("it sent a message longer than {most} bytes");
             self.exchange.ending().mark_ended(text.clone());
             return Err(LinkError::Lost(text));
         }
-        if self.taken > SHORT_BODY_BYTES && self.permit.is_none() {
+        if self.used > SHORT_BODY_BYTES && self.permit.is_none() {
             // The semaphore is never closed, so this cannot fail.
-            self.permit = Arc::clone(&self.long).acquire_owned().await.ok();
+            self.permit = Arc::clone(&self.long_body_permits)
+                .acquire_owned()
+                .await
+                .ok();
         }
         Ok(())
     }
 
     fn release_bytes(&mut self) {
-        self.taken = 0;
+        self.used = 0;
         self.permit = None;
     }
 }
@@ -242,9 +246,9 @@ mod tests {
         }
         let mut events = EventBoundaryScanner::default();
         assert!(!events.scan_chunk(&[b'x'; 100]));
-        assert_eq!(events.begun, 100);
+        assert_eq!(events.partial, 100);
         assert!(!events.scan_chunk(b"\ndata: y\n"));
         assert!(events.scan_chunk(b"\ndata: z"));
-        assert_eq!(events.begun, 7);
+        assert_eq!(events.partial, 7);
     }
 }

@@ -9,33 +9,33 @@ const STABLE_STREAM_AGE: Duration = Duration::from_secs(30);
 
 /// The history of one event stream.
 #[derive(Debug, Default)]
-pub(in crate::link) struct SseBackoff {
+pub(super) struct SseBackoff {
     opened: Option<Instant>,
     /// The number of short streams in a row.
-    short: u32,
+    short_streams: u32,
 }
 
 impl SseBackoff {
     /// Whether the stream was ever open.
-    pub(in crate::link) fn was_opened(&self) -> bool {
+    pub(super) fn was_opened(&self) -> bool {
         self.opened.is_some()
     }
 
-    pub(in crate::link) fn record_stream_open(&mut self) {
+    pub(super) fn record_stream_open(&mut self) {
         // The delay before it was asked for again is no part of its age.
         let stable = STABLE_STREAM_AGE + self.reopen_delay();
-        self.short = match self.opened {
-            Some(before) if before.elapsed() < stable => self.short.saturating_add(1),
+        self.short_streams = match self.opened {
+            Some(before) if before.elapsed() < stable => self.short_streams.saturating_add(1),
             _ => 0,
         };
         self.opened = Some(Instant::now());
     }
 
     /// The delay before the stream is reopened.
-    pub(in crate::link) fn reopen_delay(&self) -> Duration {
-        match self.short {
+    pub(super) fn reopen_delay(&self) -> Duration {
+        match self.short_streams {
             0 => Duration::ZERO,
-            short => Duration::from_secs(1 << short.min(5)).min(STABLE_STREAM_AGE),
+            short_streams => Duration::from_secs(1 << short_streams.min(5)).min(STABLE_STREAM_AGE),
         }
     }
 }
@@ -49,23 +49,23 @@ mod tests {
         let opened_ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
         let mut backoff = SseBackoff {
             opened: opened_ago(31),
-            short: 5,
+            short_streams: 5,
         };
         backoff.record_stream_open();
-        assert_eq!(backoff.short, 6, "30 s of the 31 s were the delay");
+        assert_eq!(backoff.short_streams, 6, "30 s of the 31 s were the delay");
         backoff.opened = opened_ago(61);
         backoff.record_stream_open();
-        assert_eq!(backoff.short, 0, "it was open for 31 s");
+        assert_eq!(backoff.short_streams, 0, "it was open for 31 s");
     }
 
     #[test]
     fn reopen_delay_grows_for_short_streams() {
-        let mut standing = SseBackoff::default();
-        assert!(!standing.was_opened() && standing.reopen_delay().is_zero());
+        let mut backoff = SseBackoff::default();
+        assert!(!backoff.was_opened() && backoff.reopen_delay().is_zero());
         let mut pauses = Vec::new();
         for _ in 0..8 {
-            standing.record_stream_open();
-            pauses.push(standing.reopen_delay().as_secs());
+            backoff.record_stream_open();
+            pauses.push(backoff.reopen_delay().as_secs());
         }
         assert_eq!(pauses, [0, 2, 4, 8, 16, 30, 30, 30]);
     }

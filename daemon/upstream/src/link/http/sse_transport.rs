@@ -42,13 +42,13 @@ type MessageEndpoint = Result<Arc<Url>, LinkError>;
 
 impl SseTransport {
     pub(in crate::link) fn new(exchange: HttpExchange, url: &str) -> Self {
-        let (told, endpoint) = watch::channel(None);
-        let (heard, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
+        let (endpoint_sender, endpoint) = watch::channel(None);
+        let (message_sender, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
         let listener = SseListener {
             exchange: exchange.clone(),
             url: url.to_owned(),
-            told,
-            heard,
+            endpoint_sender,
+            message_sender,
         };
         Self {
             exchange,
@@ -108,7 +108,7 @@ async fn post_to_endpoint(
         return Err(LinkError::Unreached(stream_end_reason(exchange)));
     }
     // The semaphore is never closed, so this cannot fail.
-    let _place = match message {
+    let _permit = match message {
         TxJsonRpcMessage::<RoleClient>::Request(_) => {
             exchange.request_semaphore().acquire_owned().await.ok()
         }
@@ -134,8 +134,8 @@ async fn post_to_endpoint(
         return Err(LinkError::Gone);
     }
     let headers = response.headers().clone();
-    let said = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
-    Err(exchange.status_link_error(status, &headers, &String::from_utf8_lossy(&said)))
+    let body = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
+    Err(exchange.status_link_error(status, &headers, &String::from_utf8_lossy(&body)))
 }
 
 fn stream_end_reason(exchange: &HttpExchange) -> String {
@@ -147,8 +147,8 @@ fn stream_end_reason(exchange: &HttpExchange) -> String {
 struct SseListener {
     exchange: HttpExchange,
     url: String,
-    told: watch::Sender<Option<MessageEndpoint>>,
-    heard: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
+    endpoint_sender: watch::Sender<Option<MessageEndpoint>>,
+    message_sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
 }
 
 impl SseListener {
@@ -157,9 +157,9 @@ impl SseListener {
             Ok(()) => "its event stream has ended".to_owned(),
             Err(error) => {
                 let cause = error.to_string();
-                self.told.send_if_modified(|told| {
-                    let first = told.is_none();
-                    told.get_or_insert(Err(error));
+                self.endpoint_sender.send_if_modified(|endpoint| {
+                    let first = endpoint.is_none();
+                    endpoint.get_or_insert(Err(error));
                     first
                 });
                 cause
@@ -184,9 +184,9 @@ impl SseListener {
         let response = self.exchange.send(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         if !status.is_success() {
-            let said = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
-            let said = String::from_utf8_lossy(&said);
-            return Err(self.exchange.status_link_error(status, &headers, &said));
+            let body = response_body::read_error_body(response, MAX_SSE_ERROR_BYTES).await;
+            let body = String::from_utf8_lossy(&body);
+            return Err(self.exchange.status_link_error(status, &headers, &body));
         }
         let kind = headers
             .get(CONTENT_TYPE)
@@ -218,8 +218,8 @@ impl SseListener {
     }
 
     /// Sets the endpoint; only the first one counts. It must have the stream's origin: our headers go nowhere else.
-    fn set_endpoint(&self, base: &Url, said: &str) -> Result<(), LinkError> {
-        let url = match base.join(said) {
+    fn set_endpoint(&self, base: &Url, endpoint: &str) -> Result<(), LinkError> {
+        let url = match base.join(endpoint) {
             Ok(url) if url.origin() == base.origin() => url,
             _ => {
                 let text = "its message endpoint is at another origin, which is refused";
@@ -229,9 +229,9 @@ impl SseListener {
                 });
             }
         };
-        self.told.send_if_modified(|told| {
-            let first = told.is_none();
-            told.get_or_insert(Ok(Arc::new(url)));
+        self.endpoint_sender.send_if_modified(|endpoint| {
+            let first = endpoint.is_none();
+            endpoint.get_or_insert(Ok(Arc::new(url)));
             first
         });
         Ok(())
@@ -243,7 +243,7 @@ impl SseListener {
         }
         if let Some(message) = parse_message::parse_incoming_off_thread(data).await {
             // An error means that the session is closing.
-            drop(self.heard.send(message).await);
+            drop(self.message_sender.send(message).await);
         }
     }
 }

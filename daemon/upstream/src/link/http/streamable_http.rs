@@ -176,8 +176,8 @@ impl StreamableHttpClient for HttpExchange {
             body: None,
         };
         if !resumes {
-            let pause = self.lock_sse_backoff().reopen_delay();
-            tokio::time::sleep(pause).await;
+            let delay = self.lock_sse_backoff().reopen_delay();
+            tokio::time::sleep(delay).await;
         }
         let response = self.send(request).await;
         self.listening().send_replace(true);
@@ -282,14 +282,14 @@ impl HttpExchange {
         session: Option<&str>,
         mut headers: HeaderMap,
     ) -> Result<StreamableHttpPostResponse, LinkError> {
-        let asked = match message {
+        let request_id = match message {
             ClientJsonRpcMessage::Request(request) => Some(&request.id),
             _ => None,
         };
         if session.is_some() && may_ask_user(message) {
             self.wait_for_server_stream().await;
         }
-        let place = match asked {
+        let permit = match request_id {
             // The semaphore is never closed, so this cannot fail.
             Some(_) => self.request_semaphore().acquire_owned().await.ok(),
             None => None,
@@ -317,22 +317,27 @@ impl HttpExchange {
         if !status.is_success() {
             return self.read_error_response(message, session, response).await;
         }
-        let given = response.headers().get(SESSION_ID_HEADER);
-        let given = given.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let new_session_id = response.headers().get(SESSION_ID_HEADER);
+        let new_session_id = new_session_id
+            .and_then(|id| id.to_str().ok())
+            .map(str::to_owned);
         let length = response
             .headers()
             .get(CONTENT_LENGTH)
             .map(|l| l.as_bytes().to_owned());
-        match (media_type(response.headers()), asked) {
+        match (media_type(response.headers()), request_id) {
             (SSE_MEDIA_TYPE, Some(_)) => {
                 // The permit is returned when the stream ends.
                 let messages = Some(self.messages().clone());
                 let events =
                     response_body::event_stream(self, response, messages).map(move |event| {
-                        let _held = &place;
+                        let _held = &permit;
                         event
                     });
-                Ok(StreamableHttpPostResponse::Sse(events.boxed(), given))
+                Ok(StreamableHttpPostResponse::Sse(
+                    events.boxed(),
+                    new_session_id,
+                ))
             }
             // An answer to a notification has no receiver.
             (_, None) => Ok(StreamableHttpPostResponse::Accepted),
@@ -341,7 +346,7 @@ impl HttpExchange {
                     response_body::read_body(self, response, response_body::MAX_HTTP_MESSAGE_BYTES)
                         .await?;
                 let message = parse_response_body(body, id).await;
-                Ok(StreamableHttpPostResponse::Json(message, given))
+                Ok(StreamableHttpPostResponse::Json(message, new_session_id))
             }
             (_, Some(_)) if length.as_deref() == Some(b"0") => {
                 let text = format!("{} sent an empty response to a request", self.shown_url());
@@ -366,11 +371,13 @@ impl HttpExchange {
     ) -> Result<StreamableHttpPostResponse, LinkError> {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response_body::read_error_body(response, MAX_ERROR_BODY_BYTES).await;
-        let said = match serde_json::from_slice(&body) {
+        let json_error = match serde_json::from_slice(&body) {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
             _ => None,
         };
-        let unknown_method = said.as_ref().is_some_and(|e| e.code.0 == METHOD_NOT_FOUND);
+        let unknown_method = json_error
+            .as_ref()
+            .is_some_and(|e| e.code.0 == METHOD_NOT_FOUND);
         if status == StatusCode::NOT_FOUND && session.is_some() && !unknown_method {
             self.ending().mark_ended(LinkError::Gone.to_string());
             return Err(LinkError::Gone);
@@ -378,10 +385,10 @@ impl HttpExchange {
         let text = String::from_utf8_lossy(&body);
         // Many servers report an unknown session with this status. It does not prove that the request was not
         // processed, so it is not resent.
-        let of_session = |e: &ErrorData| e.message.to_ascii_lowercase().contains("session");
+        let names_session = |e: &ErrorData| e.message.to_ascii_lowercase().contains("session");
         if status == StatusCode::BAD_REQUEST
             && session.is_some()
-            && said.as_ref().is_some_and(of_session)
+            && json_error.as_ref().is_some_and(names_session)
         {
             self.ending().mark_ended(LinkError::Gone.to_string());
             return Err(self.status_link_error(status, &headers, &text));
@@ -393,7 +400,7 @@ impl HttpExchange {
                 Ok(StreamableHttpPostResponse::Json(message, None))
             };
             let forbidden = status == StatusCode::FORBIDDEN;
-            match said {
+            match json_error {
                 Some(error) if !forbidden => return answer(error),
                 // A legacy server does not know this method, and may answer with something other than JSON.
                 None if matches!(request.request, ClientRequest::DiscoverRequest(_))

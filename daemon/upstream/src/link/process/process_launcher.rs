@@ -89,21 +89,21 @@ impl ProcessLauncher {
     }
 
     /// Starts the process of a server, with pipes to all three of its streams.
-    pub(crate) async fn launch(
+    pub(in crate::link) async fn launch(
         &self,
         name: &str,
         process: &ProcessServer,
     ) -> Result<KeptChild, OpenError> {
         let mut environment = self.0.environment.clone();
-        let basis = match environment.wait_for(Option::is_some).await {
+        let inherited = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
             // It will never be set: the daemon is shutting down.
             Err(_) => return Err(OpenError::Failed("the daemon is ending".into())),
         };
         let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
         let mut env: Vec<(OsString, OsString)> = Vec::new();
-        for (name, value) in basis.iter().chain(declared) {
-            env.retain(|(known, _)| known.to_str() != Some(name));
+        for (name, value) in inherited.iter().chain(declared) {
+            env.retain(|(other, _)| other.to_str() != Some(name));
             env.push((name.into(), value.into()));
         }
         let spec = SpawnSpec {
@@ -129,18 +129,18 @@ impl ProcessLauncher {
 
     /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
     pub async fn program_output(&self, spec: SpawnSpec) -> Result<Vec<u8>, String> {
-        let told = self
+        let output = self
             .program_output_and_exit(spec, PROGRAM_OUTPUT_TIMEOUT, MAX_PROGRAM_OUTPUT_BYTES)
             .await?;
-        Ok(told.printed)
+        Ok(output.printed)
     }
 
-    /// Runs a program that prints at most `most` bytes, and returns its output and exit status.
+    /// Runs a program that prints at most `max_bytes` bytes, and returns its output and exit status.
     pub async fn program_output_and_exit(
         &self,
         spec: SpawnSpec,
         within: Duration,
-        most: usize,
+        max_bytes: usize,
     ) -> Result<CommandOutput, String> {
         let keeper = self.keeper().await.map_err(full_error_text)?;
         let mut child = keeper.spawn(spec).await.map_err(full_error_text)?;
@@ -149,14 +149,14 @@ impl ProcessLauncher {
             return Err("the process has no pipes".into());
         };
         let mut printed = Vec::new();
-        let mut complaints = tokio::io::sink();
-        let mut stdout = stdout.take(most as u64 + 1);
+        let mut discarded = tokio::io::sink();
+        let mut stdout = stdout.take(max_bytes as u64 + 1);
         let mut exit = None;
         let all = async {
             let mut read = std::pin::pin!(async {
                 let both = tokio::join!(
                     stdout.read_to_end(&mut printed),
-                    tokio::io::copy(&mut stderr, &mut complaints)
+                    tokio::io::copy(&mut stderr, &mut discarded)
                 );
                 // A broken pipe has no more output.
                 drop(both);
@@ -170,12 +170,12 @@ impl ProcessLauncher {
                 }
             }
         };
-        let timely = timeout(within, all).await.is_ok();
-        if printed.len() > most {
-            return Err(format!("it printed more than {most} bytes"));
+        let in_time = timeout(within, all).await.is_ok();
+        if printed.len() > max_bytes {
+            return Err(format!("it printed more than {max_bytes} bytes"));
         }
         match exit {
-            Some(exit) if timely => Ok(CommandOutput { printed, exit }),
+            Some(exit) if in_time => Ok(CommandOutput { printed, exit }),
             _ => Err(format!("it did not answer within {within:?}")),
         }
     }

@@ -20,7 +20,7 @@ use rmcp::{
 };
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RequestIdOffset {
+pub(super) struct RequestIdOffset {
     /// Added to every id of this session.
     offset: i64,
     /// Greater than every id in use so far.
@@ -31,7 +31,7 @@ pub(crate) struct RequestIdOffset {
 
 impl RequestIdOffset {
     /// For a session that resumes after an earlier one, which used all ids below `offset`.
-    pub(crate) fn starting_at(offset: i64, modern: bool) -> Self {
+    pub(super) fn starting_at(offset: i64, modern: bool) -> Self {
         Self {
             offset,
             next: Arc::new(AtomicI64::new(offset)),
@@ -39,11 +39,11 @@ impl RequestIdOffset {
         }
     }
 
-    pub(crate) fn next_request_id(&self) -> i64 {
+    pub(super) fn next_request_id(&self) -> i64 {
         self.next.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn map_outgoing(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
+    pub(super) fn map_outgoing(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
         match message {
             JsonRpcMessage::Request(request) => {
                 self.add_offset(&mut request.id);
@@ -55,9 +55,10 @@ impl RequestIdOffset {
                     meta.set_progress_token(ProgressToken(token));
                 }
             }
-            JsonRpcMessage::Notification(told) => {
-                if let ClientNotification::CancelledNotification(told) = &mut told.notification
-                    && let Some(id) = &mut told.params.request_id
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(notification) =
+                    &mut notification.notification
+                    && let Some(id) = &mut notification.params.request_id
                 {
                     self.add_offset(id);
                 }
@@ -68,39 +69,39 @@ impl RequestIdOffset {
     }
 
     /// Maps an incoming message; `None` if it belongs to an earlier session.
-    pub(crate) fn map_incoming(
+    pub(super) fn map_incoming(
         &self,
         mut message: RxJsonRpcMessage<RoleClient>,
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
         if self.offset == 0 {
             return Some(message);
         }
-        let ours = match &mut message {
+        let is_ours = match &mut message {
             JsonRpcMessage::Response(answer) => self.subtract_offset(&mut answer.id),
             JsonRpcMessage::Error(answer) => {
                 answer.id.as_mut().is_none_or(|id| self.subtract_offset(id))
             }
-            JsonRpcMessage::Notification(told) => {
-                self.map_incoming_notification(&mut told.notification)
+            JsonRpcMessage::Notification(notification) => {
+                self.map_incoming_notification(&mut notification.notification)
             }
             JsonRpcMessage::Request(_) => true,
         };
-        ours.then_some(message)
+        is_ours.then_some(message)
     }
 
-    fn map_incoming_notification(&self, told: &mut ServerNotification) -> bool {
-        if let Some(mut id) = told.get_meta().subscription_id() {
+    fn map_incoming_notification(&self, notification: &mut ServerNotification) -> bool {
+        if let Some(mut id) = notification.get_meta().subscription_id() {
             if !self.subtract_offset(&mut id) {
                 return false;
             }
-            told.get_meta_mut().set_subscription_id(id);
+            notification.get_meta_mut().set_subscription_id(id);
         }
-        match told {
-            ServerNotification::ProgressNotification(told) => {
-                self.subtract_offset(&mut told.params.progress_token.0)
+        match notification {
+            ServerNotification::ProgressNotification(notification) => {
+                self.subtract_offset(&mut notification.params.progress_token.0)
             }
-            ServerNotification::CancelledNotification(told) if self.modern => {
-                let id = told.params.request_id.as_mut();
+            ServerNotification::CancelledNotification(notification) if self.modern => {
+                let id = notification.params.request_id.as_mut();
                 id.is_none_or(|id| self.subtract_offset(id))
             }
             _ => true,

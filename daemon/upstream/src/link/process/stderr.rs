@@ -28,14 +28,14 @@ pub(crate) struct LastLines {
 }
 
 impl LastLines {
-    pub(crate) fn masking(hidden: &KnownSecrets) -> Self {
+    pub(in crate::link) fn masking(hidden: &KnownSecrets) -> Self {
         Self {
             lines: Arc::default(),
             masker: Arc::new(Masker::new(hidden)),
         }
     }
 
-    pub(crate) fn push(&self, line: &str) {
+    pub(super) fn push(&self, line: &str) {
         let line = self.mask_text(line);
         let mut lines = self.lines.lock();
         if lines.len() == MAX_KEPT_LINES {
@@ -54,8 +54,9 @@ impl LastLines {
         // The text may quote the server.
         let problem = self.mask_text(&problem);
         let lines = self.get();
-        let cut = |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
-        let lines: Vec<String> = lines.iter().map(cut).collect();
+        let truncate =
+            |line: &String| line[..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)].to_owned();
+        let lines: Vec<String> = lines.iter().map(truncate).collect();
         let mut room = MAX_SHOWN_STDERR_BYTES;
         let fitting = lines.iter().rev().take_while(|line| {
             let fits = line.len() <= room;
@@ -76,7 +77,7 @@ impl LastLines {
 }
 
 /// Drains the pipe in the background. The receiver resolves when the pipe is at its end.
-pub(crate) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
+pub(in crate::link) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
     pipe: R,
     log: PathBuf,
     stamp: LogStamp,
@@ -85,12 +86,12 @@ pub(crate) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
     let kept = LastLines::masking(hidden);
     let lines = kept.clone();
     let (done, ended) = oneshot::channel();
-    let (leave, mut left) = oneshot::channel::<oneshot::Sender<R>>();
+    let (handover, mut handover_request) = oneshot::channel::<oneshot::Sender<R>>();
     tokio::spawn(async move {
         let mut log = ServerLog::open(&log);
         let mut reader = BufReader::new(pipe);
         let mut line = Vec::new();
-        let mut to = None;
+        let mut new_owner = None;
         loop {
             // Many short lines would otherwise occupy a thread of the runtime.
             consume_budget().await;
@@ -100,9 +101,9 @@ pub(crate) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
                 let mut reading = std::pin::pin!(limited.read_until(b'\n', &mut line));
                 tokio::select! {
                     read = &mut reading => Some(read),
-                    next = &mut left, if !left.is_terminated() => match next {
+                    next = &mut handover_request, if !handover_request.is_terminated() => match next {
                         Ok(next) => {
-                            to = Some(next);
+                            new_owner = Some(next);
                             None
                         }
                         // The pipe can no longer be taken over.
@@ -121,7 +122,7 @@ pub(crate) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
                 lines.push(text);
                 log.write(&stamp.stamp_line(text));
             }
-            if let Some(next) = to {
+            if let Some(next) = new_owner {
                 // If the receiver is gone, the pipe is closed here.
                 drop(next.send(reader.into_inner()));
                 break;
@@ -130,7 +131,7 @@ pub(crate) fn drain_stderr<R: AsyncRead + Send + Unpin + 'static>(
         // The receiver may be gone.
         _ = done.send(());
     });
-    (kept, ended, StderrHandover(leave))
+    (kept, ended, StderrHandover(handover))
 }
 
 /// Takes the pipe from the task that drains it.
@@ -139,7 +140,7 @@ pub(crate) struct StderrHandover<R>(oneshot::Sender<oneshot::Sender<R>>);
 
 impl<R> StderrHandover<R> {
     /// Returns `None` if the pipe has ended.
-    pub(crate) async fn take_pipe(self) -> Option<R> {
+    pub(in crate::link) async fn take_pipe(self) -> Option<R> {
         let (next, pipe) = oneshot::channel();
         self.0.send(next).ok()?;
         pipe.await.ok()

@@ -45,18 +45,18 @@ pub(crate) struct StdioTransport<R, W> {
     reader: Option<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
     /// Whether a line may have been written in part only.
-    torn: Arc<AtomicBool>,
+    partial_write: Arc<AtomicBool>,
     /// Unparsed output from the previous transport.
-    early: io::Cursor<Vec<u8>>,
-    numbers: RequestIdOffset,
-    parting: PipesHandover<R, W>,
+    earlier_output: io::Cursor<Vec<u8>>,
+    request_ids: RequestIdOffset,
+    pipes_handover: PipesHandover<R, W>,
     /// Whether a message has arrived. Before that, a server that closes its input is still read to the end: its output
     /// says why.
-    answered: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
     line: Vec<u8>,
     /// A long line that is being parsed on a blocking thread. No later line is passed on before it.
-    reading: Option<JoinHandle<ParsedLine>>,
-    noise: usize,
+    parsing: Option<JoinHandle<ParsedLine>>,
+    noise_lines: usize,
     log: (PathBuf, LogStamp),
     /// Shown when the server fails: its output in place of messages is often the reason.
     last_lines: LastLines,
@@ -83,7 +83,7 @@ pub(crate) struct TransportPipes<R, W> {
 
 impl<R, W> PipesHandover<R, W> {
     /// Requests the pipes: they stay open at the end of the transport. The receiver gets nothing if a line was torn.
-    pub(crate) fn request_pipes(&self) -> oneshot::Receiver<TransportPipes<R, W>> {
+    pub(in crate::link) fn request_pipes(&self) -> oneshot::Receiver<TransportPipes<R, W>> {
         let (sender, pipes) = oneshot::channel();
         let mut slot = self.0.lock();
         *slot = Some(sender);
@@ -120,7 +120,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
     }
 
     /// Continues on the pipes of another transport.
-    pub(crate) fn over_pipes(
+    pub(in crate::link) fn over_pipes(
         pipes: TransportPipes<R, W>,
         modern: bool,
         log: (PathBuf, LogStamp),
@@ -129,40 +129,40 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         Self {
             reader: Some(BufReader::with_capacity(64 << 10, pipes.reader)),
             writer: Arc::new(Mutex::new(Some(pipes.writer))),
-            torn: Arc::default(),
-            early: io::Cursor::new(pipes.unread),
-            numbers: RequestIdOffset::starting_at(pipes.next, modern),
-            parting: PipesHandover(Arc::default()),
-            answered: Arc::default(),
+            partial_write: Arc::default(),
+            earlier_output: io::Cursor::new(pipes.unread),
+            request_ids: RequestIdOffset::starting_at(pipes.next, modern),
+            pipes_handover: PipesHandover(Arc::default()),
+            received: Arc::default(),
             line: Vec::new(),
-            reading: None,
-            noise: 0,
+            parsing: None,
+            noise_lines: 0,
             log,
             last_lines,
         }
     }
 
-    pub(crate) fn pipes_handover(&self) -> PipesHandover<R, W> {
-        self.parting.clone()
+    pub(in crate::link) fn pipes_handover(&self) -> PipesHandover<R, W> {
+        self.pipes_handover.clone()
     }
 
     /// The pipes and unread output; `None` if a line may have been torn.
     fn take_pipes(&mut self, writer: W) -> Option<TransportPipes<R, W>> {
         let reader = self.reader.take()?;
-        if self.torn.load(Ordering::Acquire) {
+        if self.partial_write.load(Ordering::Acquire) {
             return None;
         }
         // The partial line comes first, then what follows it.
         let mut unread = std::mem::take(&mut self.line);
-        let read = usize::try_from(self.early.position()).unwrap_or(usize::MAX);
-        let early = std::mem::take(&mut self.early).into_inner();
-        unread.extend_from_slice(early.get(read..).unwrap_or_default());
+        let read = usize::try_from(self.earlier_output.position()).unwrap_or(usize::MAX);
+        let earlier_output = std::mem::take(&mut self.earlier_output).into_inner();
+        unread.extend_from_slice(earlier_output.get(read..).unwrap_or_default());
         unread.extend_from_slice(reader.buffer());
         Some(TransportPipes {
             reader: reader.into_inner(),
             writer,
             unread,
-            next: self.numbers.next_request_id(),
+            next: self.request_ids.next_request_id(),
         })
     }
 
@@ -173,8 +173,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = match found {
             Some(message) => {
-                self.answered.store(true, Ordering::Relaxed);
-                self.numbers.map_incoming(message)
+                self.received.store(true, Ordering::Relaxed);
+                self.request_ids.map_incoming(message)
             }
             None => {
                 if !self.line.trim_ascii().is_empty() {
@@ -190,8 +190,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
     }
 
     fn log_noise_line(&mut self) {
-        self.noise += 1;
-        if self.noise <= MAX_NOISE_LINES {
+        self.noise_lines += 1;
+        if self.noise_lines <= MAX_NOISE_LINES {
             let text = format!("[stdout, not a message] {}", printable_excerpt(&self.line));
             debug!("{text}");
             let (log, stamp) = &self.log;
@@ -212,9 +212,9 @@ where
         &mut self,
         mut item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (writer, answered) = (Arc::clone(&self.writer), Arc::clone(&self.answered));
-        let torn = Arc::clone(&self.torn);
-        self.numbers.map_outgoing(&mut item);
+        let (writer, received) = (Arc::clone(&self.writer), Arc::clone(&self.received));
+        let partial_write = Arc::clone(&self.partial_write);
+        self.request_ids.map_outgoing(&mut item);
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             bytes.push(b'\n');
@@ -222,17 +222,17 @@ where
             let mut writer = writer.lock().await;
             let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
             // The future may be dropped during the write.
-            torn.store(true, Ordering::Release);
+            partial_write.store(true, Ordering::Release);
             let written = async {
                 writer.write_all(&bytes).await?;
                 writer.flush().await
             };
             let written = written.await;
             if written.is_ok() {
-                torn.store(false, Ordering::Release);
+                partial_write.store(false, Ordering::Release);
             }
             match written {
-                Err(_) if !answered.load(Ordering::Relaxed) => Ok(()),
+                Err(_) if !received.load(Ordering::Relaxed) => Ok(()),
                 written => written,
             }
         }
@@ -242,9 +242,9 @@ where
         loop {
             // Many short lines would otherwise occupy a thread of the runtime.
             consume_budget().await;
-            if let Some(reading) = &mut self.reading {
-                let read = reading.await;
-                self.reading = None;
+            if let Some(parsing) = &mut self.parsing {
+                let read = parsing.await;
+                self.parsing = None;
                 // An error means that the runtime is shutting down.
                 let (line, message) = read.ok()?;
                 self.line = line;
@@ -254,10 +254,10 @@ where
                 }
             }
             let reader = self.reader.as_mut()?;
-            let early = next_line(&mut self.early, &mut self.line).await;
-            let next = match early {
+            let earlier_output = next_line(&mut self.earlier_output, &mut self.line).await;
+            let next = match earlier_output {
                 Ok(false) => next_line(reader, &mut self.line).await,
-                early => early,
+                earlier_output => earlier_output,
             };
             match next {
                 Ok(true) => {}
@@ -270,7 +270,7 @@ where
             }
             if self.line.len() > MIN_OFFLOAD_BYTES {
                 let line = std::mem::take(&mut self.line);
-                self.reading = Some(spawn_blocking(move || {
+                self.parsing = Some(spawn_blocking(move || {
                     let message = message_in_line(&line);
                     (line, message)
                 }));
@@ -289,12 +289,12 @@ where
             return Ok(());
         };
         // The next owner of the pipes parses the line again.
-        if let Some(reading) = self.reading.take()
-            && let Ok((line, _)) = reading.await
+        if let Some(parsing) = self.parsing.take()
+            && let Ok((line, _)) = parsing.await
         {
             self.line = line;
         }
-        if let Some(next) = self.parting.take_pipes_sender() {
+        if let Some(next) = self.pipes_handover.take_pipes_sender() {
             if let Some(pipes) = self.take_pipes(writer) {
                 // If the receiver is gone, the pipes are closed here.
                 drop(next.send(pipes));
@@ -352,17 +352,17 @@ async fn next_line(
         if available.is_empty() {
             return Ok(false);
         }
-        let (taken, ended) = match available.iter().position(|byte| *byte == b'\n') {
+        let (consumed, ended) = match available.iter().position(|byte| *byte == b'\n') {
             Some(end) => (end + 1, true),
             None => (available.len(), false),
         };
-        if line.len() + taken > MAX_STDIO_MESSAGE_BYTES {
+        if line.len() + consumed > MAX_STDIO_MESSAGE_BYTES {
             return Err(io::Error::other(format!(
                 "a message is longer than {MAX_STDIO_MESSAGE_BYTES} bytes"
             )));
         }
-        line.extend_from_slice(&available[..taken]);
-        reader.consume(taken);
+        line.extend_from_slice(&available[..consumed]);
+        reader.consume(consumed);
         if ended {
             return Ok(true);
         }

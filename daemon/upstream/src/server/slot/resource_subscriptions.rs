@@ -21,7 +21,7 @@ const SUBSCRIPTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum number of such requests in flight.
 const MAX_CONCURRENT_SUBSCRIPTIONS: usize = 64;
 
-pub(crate) enum SubscriptionCommand {
+pub(super) enum SubscriptionCommand {
     Follow {
         session: Arc<Session>,
         uri: String,
@@ -40,18 +40,18 @@ pub(crate) enum SubscriptionCommand {
     Opened(Arc<Session>),
 }
 
-pub(crate) struct ResourceSubscriptions {
-    pub(crate) beside: Arc<SlotShared>,
+pub(super) struct ResourceSubscriptions {
+    pub(crate) slot_shared: Arc<SlotShared>,
     /// The time limit for a client's subscribe request.
-    pub(crate) within: Duration,
+    pub(super) within: Duration,
     /// The last session and the resources that it is subscribed to.
-    pub(crate) current: Option<(Arc<Session>, HashSet<String>)>,
+    pub(super) current: Option<(Arc<Session>, HashSet<String>)>,
 }
 
 impl ResourceSubscriptions {
-    pub(crate) async fn run(mut self, mut wishes: mpsc::UnboundedReceiver<SubscriptionCommand>) {
-        while let Some(wish) = wishes.recv().await {
-            match wish {
+    pub(super) async fn run(mut self, mut commands: mpsc::UnboundedReceiver<SubscriptionCommand>) {
+        while let Some(command) = commands.recv().await {
+            match command {
                 SubscriptionCommand::Follow {
                     session,
                     uri,
@@ -80,7 +80,7 @@ impl ResourceSubscriptions {
                     _ = done.send(());
                 }
                 SubscriptionCommand::Gone(connection) => {
-                    let uris = self.beside.subscribers.followed_by(connection);
+                    let uris = self.slot_shared.subscribers.followed_by(connection);
                     self.unsubscribe_connection(&uris, connection).await;
                 }
                 SubscriptionCommand::Opened(session) => self.resubscribe(&session).await,
@@ -96,40 +96,40 @@ impl ResourceSubscriptions {
         caller: &Arc<Caller>,
     ) -> Result<(), CallError> {
         // The session may have moved to another workspace meanwhile.
-        if let SessionKey::Workspace(own) = self.beside.tenant.key()
+        if let SessionKey::Workspace(own) = self.slot_shared.scope.key()
             && caller.workspace.as_ref() != Some(&own)
         {
             return Err(CallError::NotSent);
         }
         // Added before the request, so that an immediate update is not lost.
-        let (all, workspace) = (&self.beside.subscribers, caller.workspace.as_deref());
+        let (all, workspace) = (&self.slot_shared.subscribers, caller.workspace.as_deref());
         if all.add_subscriber(uri, mailbox, workspace) == SubscriberAdded::TooMany {
             let message = "this client follows too many resources of this server";
             return Err(CallError::TooMuch(message.into()));
         }
-        let have = match &mut self.current {
-            Some((current, have)) if Arc::ptr_eq(current, session) => have,
+        let subscribed = match &mut self.current {
+            Some((current, subscribed)) if Arc::ptr_eq(current, session) => subscribed,
             _ => {
-                self.beside
+                self.slot_shared
                     .subscribers
                     .remove_subscriber(uri, mailbox.connection());
                 return Err(CallError::NotSent);
             }
         };
-        if have.contains(uri) {
+        if subscribed.contains(uri) {
             return Ok(());
         }
-        let sending = RequestOptions {
+        let options = RequestOptions {
             caller: Some(caller),
             ..RequestOptions::without_caller(self.within)
         };
-        match session.subscribe(uri, &sending).await {
+        match session.subscribe(uri, &options).await {
             Ok(()) => {
-                have.insert(uri.to_owned());
+                subscribed.insert(uri.to_owned());
                 Ok(())
             }
             Err(error) => {
-                self.beside
+                self.slot_shared
                     .subscribers
                     .remove_subscriber(uri, mailbox.connection());
                 Err(error)
@@ -138,18 +138,25 @@ impl ResourceSubscriptions {
     }
 
     async fn unsubscribe_connection(&mut self, uris: &[String], connection: u64) {
-        let mut over: Vec<&str> = uris.iter().map(String::as_str).collect();
-        over.retain(|uri| self.beside.subscribers.remove_subscriber(uri, connection));
-        let Some((session, have)) = &mut self.current else {
+        let mut unfollowed: Vec<&str> = uris.iter().map(String::as_str).collect();
+        unfollowed.retain(|uri| {
+            self.slot_shared
+                .subscribers
+                .remove_subscriber(uri, connection)
+        });
+        let Some((session, subscribed)) = &mut self.current else {
             return;
         };
-        over.retain(|uri| have.remove(*uri));
+        unfollowed.retain(|uri| subscribed.remove(*uri));
         let session: &Session = session;
         let unsubscribe = |uri| async move {
-            let sending = RequestOptions::without_caller(SUBSCRIPTION_TIMEOUT);
-            session.unsubscribe(uri, &sending).await
+            let options = RequestOptions::without_caller(SUBSCRIPTION_TIMEOUT);
+            session.unsubscribe(uri, &options).await
         };
-        for (uri, outcome) in over.iter().zip(request_each(&over, unsubscribe).await) {
+        for (uri, outcome) in unfollowed
+            .iter()
+            .zip(request_each(&unfollowed, unsubscribe).await)
+        {
             if let Err(error) = outcome {
                 debug!(uri, %error, "cannot end a subscription");
             }
@@ -158,26 +165,26 @@ impl ResourceSubscriptions {
 
     /// Renews all subscriptions if `session` is not the current one.
     async fn resubscribe(&mut self, session: &Arc<Session>) {
-        let known = self.current.as_ref();
-        if !session.is_open() || known.is_some_and(|(known, _)| Arc::ptr_eq(known, session)) {
+        let current = self.current.as_ref();
+        if !session.is_open() || current.is_some_and(|(current, _)| Arc::ptr_eq(current, session)) {
             return;
         }
-        let uris = self.beside.subscribers.uris();
+        let uris = self.slot_shared.subscribers.uris();
         let wanted: Vec<&str> = uris.iter().map(String::as_str).collect();
         let subscribe = |uri| async move {
-            let sending = RequestOptions::without_caller(SUBSCRIPTION_TIMEOUT);
-            session.subscribe(uri, &sending).await
+            let options = RequestOptions::without_caller(SUBSCRIPTION_TIMEOUT);
+            session.subscribe(uri, &options).await
         };
-        let mut have = HashSet::new();
+        let mut subscribed = HashSet::new();
         for (uri, outcome) in wanted.iter().zip(request_each(&wanted, subscribe).await) {
             match outcome {
                 Ok(()) => {
-                    have.insert((*uri).to_owned());
+                    subscribed.insert((*uri).to_owned());
                 }
                 Err(error) => warn!(uri, %error, "a subscription could not be renewed"),
             }
         }
-        self.current = Some((Arc::clone(session), have));
+        self.current = Some((Arc::clone(session), subscribed));
     }
 }
 
@@ -185,14 +192,14 @@ impl ResourceSubscriptions {
 /// times out, no further requests are made.
 async fn request_each<'a, F: Future<Output = Result<(), CallError>>>(
     uris: &[&'a str],
-    ask: impl Fn(&'a str) -> F,
+    request: impl Fn(&'a str) -> F,
 ) -> Vec<Result<(), CallError>> {
     let mut outcomes = Vec::with_capacity(uris.len());
     for some in uris.chunks(MAX_CONCURRENT_SUBSCRIPTIONS) {
-        let asked = join_all(some.iter().map(|uri| ask(uri))).await;
+        let batch = join_all(some.iter().map(|uri| request(uri))).await;
         let hangs = |outcome: &Result<_, _>| matches!(outcome, Err(CallError::TimedOut(_)));
-        let all_hang = asked.iter().all(hangs);
-        outcomes.extend(asked);
+        let all_hang = batch.iter().all(hangs);
+        outcomes.extend(batch);
         if all_hang {
             break;
         }
@@ -210,21 +217,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn requests_run_in_batches_and_stop_after_a_batch_that_times_out() {
         let uris = vec!["a"; 10 * MAX_CONCURRENT_SUBSCRIPTIONS];
-        let begun = Instant::now();
+        let started = Instant::now();
         let slow = |_| async {
             sleep(SUBSCRIPTION_TIMEOUT / 20).await;
             Ok(())
         };
         assert!(request_each(&uris, slow).await.iter().all(Result::is_ok));
-        assert_eq!(begun.elapsed(), SUBSCRIPTION_TIMEOUT / 2);
-        let begun = Instant::now();
+        assert_eq!(started.elapsed(), SUBSCRIPTION_TIMEOUT / 2);
+        let started = Instant::now();
         let hanging = |_| async {
             sleep(SUBSCRIPTION_TIMEOUT).await;
             Err(CallError::TimedOut(SUBSCRIPTION_TIMEOUT))
         };
         let outcomes = request_each(&uris, hanging).await;
         assert_eq!(
-            (outcomes.len(), begun.elapsed()),
+            (outcomes.len(), started.elapsed()),
             (uris.len(), SUBSCRIPTION_TIMEOUT)
         );
         let sent = outcomes

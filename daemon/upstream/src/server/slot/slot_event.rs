@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 
 use crate::{link::OpenError, session::Session};
 
-pub(crate) type SessionWaiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
+pub(super) type SessionWaiter = oneshot::Sender<Result<Arc<Session>, Fault>>;
 
-pub(crate) enum SlotEvent {
+pub(in crate::server) enum SlotEvent {
     Acquire {
         waiter: SessionWaiter,
         /// The caller's workspace.
@@ -20,7 +20,7 @@ pub(crate) enum SlotEvent {
     /// A session of the previous daemon has arrived.
     Handed,
     Opened(Result<Arc<Session>, OpenError>),
-    Over(SessionEnd),
+    Ended(SessionEnd),
     Restart(SessionWaiter),
     /// The slot has moved to another key.
     Moved,
@@ -34,8 +34,8 @@ pub(crate) enum SlotEvent {
 
 /// How a session ended.
 pub(crate) struct SessionEnd {
-    pub(crate) session: Arc<Session>,
+    pub(super) session: Arc<Session>,
     pub(crate) reason: String,
     /// Whether the daemon closed it.
-    pub(crate) asked: bool,
+    pub(super) closed_by_daemon: bool,
 }

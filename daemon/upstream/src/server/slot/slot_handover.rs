@@ -25,7 +25,7 @@ impl Slot {
     }
 
     /// Whether it has a session with a process that could be handed over.
-    pub(crate) fn can_hand_over(&self) -> bool {
+    pub(in crate::server) fn can_hand_over(&self) -> bool {
         let session = self.open_session();
         session.is_some_and(|session| session.pid.is_some())
     }
@@ -35,9 +35,9 @@ impl Slot {
         place: &HandoverKey,
     ) -> Option<(HandoverState, KeptChild, [OwnedFd; 3])> {
         let session = self.open_session()?;
-        let definition = match self.tenant.workspace() {
-            Some(workspace) => self.family.definition.in_workspace(&workspace),
-            None => self.family.definition.clone(),
+        let definition = match self.scope.workspace() {
+            Some(workspace) => self.server_shared.definition.in_workspace(&workspace),
+            None => self.server_shared.definition.clone(),
         };
         let started_as = process_fingerprint(&definition)?;
         let server = ServerPeerInfo::clone(&*session.peer.peer_info()?);
@@ -67,7 +67,7 @@ impl Slot {
             server,
             next: pipes.next,
             unread: pipes.unread,
-            asks_for_roots: self.family.sharing.asks_for_roots(),
+            asks_for_roots: self.server_shared.sharing.asks_for_roots(),
         };
         Some((state, child, fds))
     }

@@ -39,10 +39,10 @@ use mux_settings::{ServerDefinition, ShareMode};
 
 const SERVER_REMOVED_REASON: &str = "the server was removed or changed";
 
-pub(crate) enum SlotPhase {
+pub(super) enum SlotPhase {
     Closed,
     /// It failed; at this time the task tries again for these waiters.
-    Resting(Vec<SessionWaiter>, Instant),
+    BackingOff(Vec<SessionWaiter>, Instant),
     Opening(Vec<SessionWaiter>),
     Open(Arc<Session>, Instant),
     /// The old session is being closed, to open a new one for these waiters.
@@ -50,35 +50,35 @@ pub(crate) enum SlotPhase {
 }
 
 /// The task that owns one slot's state.
-pub(crate) struct SlotOwner {
-    pub(crate) family: Arc<ServerShared>,
+pub(super) struct SlotOwner {
+    pub(in crate::server) server_shared: Arc<ServerShared>,
     /// The definition with the workspace of the slot's key filled in.
     pub(crate) definition: Arc<ServerDefinition>,
-    pub(crate) tenant: Arc<SessionScope>,
-    pub(crate) mailbox: mpsc::UnboundedSender<SlotEvent>,
+    pub(crate) scope: Arc<SessionScope>,
+    pub(super) event_sender: mpsc::UnboundedSender<SlotEvent>,
     pub(crate) open: Arc<ArcSwapOption<Session>>,
-    pub(crate) beside: Arc<SlotShared>,
+    pub(crate) slot_shared: Arc<SlotShared>,
     /// Commands to the task that owns the subscriptions.
-    pub(crate) wishes: mpsc::UnboundedSender<SubscriptionCommand>,
-    pub(crate) seen: Arc<Mutex<SlotStatus>>,
-    pub(crate) usage: Arc<SlotUsage>,
-    pub(crate) breaker: Arc<CircuitBreaker>,
-    pub(crate) phase: SlotPhase,
+    pub(super) subscription_commands: mpsc::UnboundedSender<SubscriptionCommand>,
+    pub(super) status: Arc<Mutex<SlotStatus>>,
+    pub(super) usage: Arc<SlotUsage>,
+    pub(in crate::server) breaker: Arc<CircuitBreaker>,
+    pub(in crate::server) phase: SlotPhase,
     /// Whether the session is pinged: a remote server does nothing between requests.
-    pub(crate) probed: bool,
+    pub(super) pinged: bool,
     /// Whether the session is kept open without callers.
-    pub(crate) wanted: bool,
+    pub(super) keep_open: bool,
     /// The current start, or the last one.
-    pub(crate) opening: Option<AbortHandle>,
+    pub(super) start_task: Option<AbortHandle>,
 }
 
 impl SlotOwner {
-    pub(crate) async fn run(mut self, mut events: mpsc::UnboundedReceiver<SlotEvent>) {
+    pub(super) async fn run(mut self, mut events: mpsc::UnboundedReceiver<SlotEvent>) {
         loop {
-            let due = self.next_deadline();
+            let deadline = self.next_deadline();
             let event = tokio::select! {
                 event = events.recv() => event,
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => {
                     self.handle_deadline();
                     continue;
                 }
@@ -86,7 +86,7 @@ impl SlotOwner {
             match event {
                 Some(SlotEvent::Acquire { waiter, workspace }) => self.acquire(waiter, workspace),
                 Some(SlotEvent::Wake) => {
-                    self.wanted = true;
+                    self.keep_open = true;
                     if matches!(self.phase, SlotPhase::Closed) {
                         self.open_or_back_off(Vec::new());
                     }
@@ -98,7 +98,7 @@ impl SlotOwner {
                 }
                 Some(SlotEvent::Restart(waiter)) => self.restart(waiter),
                 Some(SlotEvent::Opened(outcome)) => self.handle_opened(outcome),
-                Some(SlotEvent::Over(over)) => self.over(&over),
+                Some(SlotEvent::Ended(end)) => self.handle_session_end(&end),
                 // The next deadline may have changed.
                 Some(SlotEvent::Moved) => {}
                 Some(SlotEvent::Retire { why, now, done }) => {
@@ -121,23 +121,23 @@ impl SlotOwner {
                 drop(waiter.send(Ok(Arc::clone(session))));
             }
             SlotPhase::Opening(waiters) | SlotPhase::Reopening(waiters, ..) => waiters.push(waiter),
-            SlotPhase::Resting(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
+            SlotPhase::BackingOff(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
             // A remote session needs no exclusive process: calls in flight on the old one may finish.
             SlotPhase::Open(session, _) if session.is_draining() => {
-                self.family.session_over(session);
+                self.server_shared.session_over(session);
                 self.open.store(None);
-                self.tenant.set_opener(workspace);
+                self.scope.set_opener(workspace);
                 self.open_or_back_off(vec![waiter]);
             }
             SlotPhase::Open(session, since) => {
-                self.tenant.set_opener(workspace);
+                self.scope.set_opener(workspace);
                 // It has just ended and its process may still be exiting: one process at a time.
                 let (session, since) = (Arc::clone(session), *since);
                 self.phase = SlotPhase::Reopening(vec![waiter], session, since);
             }
             // The breaker decides whether callers wait.
-            SlotPhase::Resting(..) | SlotPhase::Closed => {
-                self.tenant.set_opener(workspace);
+            SlotPhase::BackingOff(..) | SlotPhase::Closed => {
+                self.scope.set_opener(workspace);
                 self.open_or_back_off(vec![waiter]);
             }
         }
@@ -151,7 +151,7 @@ impl SlotOwner {
                 let (session, since) = (Arc::clone(session), *since);
                 self.phase = SlotPhase::Reopening(vec![waiter], session, since);
             }
-            SlotPhase::Resting(waiters, _) => {
+            SlotPhase::BackingOff(waiters, _) => {
                 let mut waiters = std::mem::take(waiters);
                 waiters.push(waiter);
                 self.open_or_back_off(waiters);
@@ -161,23 +161,23 @@ impl SlotOwner {
     }
 
     /// Opens the session now or after the backoff, or fails the waiters if the breaker is open.
-    pub(crate) fn open_or_back_off(&mut self, waiters: Vec<SessionWaiter>) {
+    fn open_or_back_off(&mut self, waiters: Vec<SessionWaiter>) {
         match self.breaker.try_enter(Instant::now()) {
-            BreakerDecision::Go => self.start_opening(waiters),
-            BreakerDecision::Rest(until) => {
-                self.update_status(|seen| seen.retry_at = Some(until));
-                self.phase = SlotPhase::Resting(waiters, until);
+            BreakerDecision::Allowed => self.start_opening(waiters),
+            BreakerDecision::BackOff(until) => {
+                self.update_status(|status| status.retry_at = Some(until));
+                self.phase = SlotPhase::BackingOff(waiters, until);
             }
-            BreakerDecision::Shut { until, cause } => {
-                let fault = unavailable::breaker_open_fault(&self.family, until, &cause);
+            BreakerDecision::Open { until, cause } => {
+                let fault = unavailable::breaker_open_fault(&self.server_shared, until, &cause);
                 answer_waiters(waiters, &Err(fault));
                 let reason = || format!("it {}: {cause}", breaker_open_text());
-                self.update_status(|seen| {
-                    if seen.state != UpstreamState::BackingOff {
-                        seen.reason = Some(reason());
+                self.update_status(|status| {
+                    if status.state != UpstreamState::BackingOff {
+                        status.reason = Some(reason());
                     }
-                    seen.state = UpstreamState::BackingOff;
-                    seen.retry_at = Some(until);
+                    status.state = UpstreamState::BackingOff;
+                    status.retry_at = Some(until);
                 });
                 self.back_off_until(until);
             }
@@ -189,35 +189,40 @@ impl SlotOwner {
         // If another slot makes the breaker's one attempt, its end is unknown.
         let until = until.max(Instant::now() + Duration::from_millis(100));
         self.phase = match self.should_be_open() {
-            true => SlotPhase::Resting(Vec::new(), until),
+            true => SlotPhase::BackingOff(Vec::new(), until),
             false => SlotPhase::Closed,
         };
     }
 
     fn should_be_open(&self) -> bool {
-        self.wanted && self.family.sharing.current_sharing().share == ShareMode::User
+        self.keep_open && self.server_shared.sharing.current_sharing().share == ShareMode::User
     }
 
     fn start_opening(&mut self, waiters: Vec<SessionWaiter>) {
         self.phase = SlotPhase::Opening(waiters);
-        self.update_status(|seen| {
-            *seen = SlotStatus {
+        self.update_status(|status| {
+            *status = SlotStatus {
                 state: UpstreamState::Starting,
                 ..SlotStatus::default()
             };
         });
-        let mailbox = self.mailbox.clone();
-        let (family, definition) = (Arc::clone(&self.family), Arc::clone(&self.definition));
-        let (beside, seen) = (Arc::clone(&self.beside), Arc::clone(&self.seen));
+        let event_sender = self.event_sender.clone();
+        let (server_shared, definition) = (
+            Arc::clone(&self.server_shared),
+            Arc::clone(&self.definition),
+        );
+        let (slot_shared, status) = (Arc::clone(&self.slot_shared), Arc::clone(&self.status));
         let open = async move {
-            let outcome = start_queue::start_session(&family, &definition, &beside, &seen).await;
-            if let Err(unheard) = mailbox.send(SlotEvent::Opened(outcome))
+            let outcome =
+                start_queue::start_session(&server_shared, &definition, &slot_shared, &status)
+                    .await;
+            if let Err(unheard) = event_sender.send(SlotEvent::Opened(outcome))
                 && let SlotEvent::Opened(Ok(session)) = unheard.0
             {
                 session.close(SERVER_REMOVED_REASON);
             }
         };
-        self.opening = Some(tokio::spawn(open.in_current_span()).abort_handle());
+        self.start_task = Some(tokio::spawn(open.in_current_span()).abort_handle());
     }
 
     fn handle_opened(&mut self, outcome: Result<Arc<Session>, OpenError>) {
@@ -237,15 +242,15 @@ impl SlotOwner {
                 let problem = error.to_string();
                 warn!(problem, "the server cannot be started");
                 let fault = Err(unavailable::start_failed_fault(
-                    &self.family,
+                    &self.server_shared,
                     &self.definition.link,
                     &error,
                 ));
                 // The server works, and is available as soon as the user has signed in.
                 if let OpenError::SignIn(_) = error {
                     self.breaker.reset();
-                    self.update_status(|seen| {
-                        *seen = SlotStatus {
+                    self.update_status(|status| {
+                        *status = SlotStatus {
                             state: UpstreamState::Failed,
                             reason: Some(problem),
                             ..SlotStatus::default()
@@ -263,43 +268,46 @@ impl SlotOwner {
 
     fn handle_session_ready(&mut self, session: &Arc<Session>) {
         self.breaker.record_opened();
-        self.family.meters.opened(session.start_time);
-        self.update_status(|seen| {
-            *seen = SlotStatus {
+        self.server_shared.meters.opened(session.start_time);
+        self.update_status(|status| {
+            *status = SlotStatus {
                 state: UpstreamState::Ready,
                 pid: session.pid,
                 ..SlotStatus::default()
             };
         });
         self.usage.touch();
-        let changed = self.family.session_opened(session);
+        let changed = self.server_shared.session_opened(session);
         self.open.store(Some(Arc::clone(session)));
-        self.family.offer.publish_tools();
+        self.server_shared.catalog_entry.publish_tools();
         if changed {
-            self.beside.news.notify_changed(ListChanges::TOOLS);
+            self.slot_shared
+                .list_changes
+                .notify_changed(ListChanges::TOOLS);
         }
         // If the task has ended, there are no subscriptions.
         drop(
-            self.wishes
+            self.subscription_commands
                 .send(SubscriptionCommand::Opened(Arc::clone(session))),
         );
-        let (beside, opened) = (Arc::clone(&self.beside), Arc::clone(session));
+        let (slot_shared, opened) = (Arc::clone(&self.slot_shared), Arc::clone(session));
         let within = self.definition.call_timeout;
         tokio::spawn(
-            async move { opened.compare_with_announced(&beside, within).await }.in_current_span(),
+            async move { opened.compare_with_announced(&slot_shared, within).await }
+                .in_current_span(),
         );
-        if self.probed {
+        if self.pinged {
             tokio::spawn(watch_liveness(Arc::clone(session), within).in_current_span());
         }
-        let (mailbox, watched) = (self.mailbox.clone(), Arc::clone(session));
+        let (event_sender, watched) = (self.event_sender.clone(), Arc::clone(session));
         tokio::spawn(async move {
-            let reason = watched.wait_ended().await;
-            let (asked, session) = (watched.closing.is_cancelled(), watched);
+            let reason = watched.wait_stopped().await;
+            let (closed_by_daemon, session) = (watched.is_closing(), watched);
             // If the task has ended, there is nothing to report.
-            drop(mailbox.send(SlotEvent::Over(SessionEnd {
+            drop(event_sender.send(SlotEvent::Ended(SessionEnd {
                 session,
                 reason,
-                asked,
+                closed_by_daemon,
             })));
         });
         self.phase = SlotPhase::Open(Arc::clone(session), Instant::now());
@@ -307,7 +315,7 @@ impl SlotOwner {
 
     /// Records a failed start; returns the end of the backoff.
     fn record_start_failure(&self, cause: &str, detail: Option<String>) -> Instant {
-        self.family.meters.failed();
+        self.server_shared.meters.failed();
         let (until, open) = self.breaker.record_failure(Instant::now(), cause);
         if open {
             info!(
@@ -315,8 +323,8 @@ impl SlotOwner {
                 "the circuit breaker is open after repeated server failures"
             );
         }
-        self.update_status(|seen| {
-            *seen = SlotStatus {
+        self.update_status(|status| {
+            *status = SlotStatus {
                 state: match open {
                     true => UpstreamState::BackingOff,
                     false => UpstreamState::Failed,
@@ -331,7 +339,7 @@ impl SlotOwner {
     }
 
     fn update_status(&self, change: impl FnOnce(&mut SlotStatus)) {
-        change(&mut self.seen.lock());
+        change(&mut self.status.lock());
     }
 }
 

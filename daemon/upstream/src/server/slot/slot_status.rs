@@ -6,12 +6,12 @@ use tokio::time::Instant;
 
 /// The state that the task publishes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SlotStatus {
-    pub(crate) state: UpstreamState,
+pub(super) struct SlotStatus {
+    pub(super) state: UpstreamState,
     pub(crate) reason: Option<String>,
-    pub(crate) detail: Option<String>,
-    pub(crate) pid: Option<u32>,
-    pub(crate) retry_at: Option<Instant>,
+    pub(super) detail: Option<String>,
+    pub(super) pid: Option<u32>,
+    pub(super) retry_at: Option<Instant>,
 }
 
 /// A snapshot of one slot.

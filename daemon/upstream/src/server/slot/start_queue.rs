@@ -19,27 +19,27 @@ use mux_settings::{ServerDefinition, ServerEndpoint};
 
 /// Starts the session. `definition` has the workspace of the slot's key filled in.
 pub(super) async fn start_session(
-    family: &ServerShared,
+    server_shared: &ServerShared,
     definition: &ServerDefinition,
-    beside: &Arc<SlotShared>,
-    seen: &Mutex<SlotStatus>,
+    slot_shared: &Arc<SlotShared>,
+    status: &Mutex<SlotStatus>,
 ) -> Result<Arc<Session>, OpenError> {
-    let around = &family.surroundings;
+    let context = &server_shared.context;
     let inputs = SessionInputs {
-        offer: &family.offer,
+        catalog_entry: &server_shared.catalog_entry,
         definition,
-        launcher: &around.launcher,
-        log: &family.log,
-        beside,
+        launcher: &context.launcher,
+        log: &server_shared.log,
+        slot_shared,
         policy: &RequestPolicyContext {
-            identity: family.identity.clone(),
-            policy: Arc::clone(&around.requests),
+            identity: server_shared.identity.clone(),
+            policy: Arc::clone(&context.request_policy),
         },
-        auth: &around.auth,
-        sources: &around.sources,
+        auth: &context.auth,
+        sources: &context.sources,
     };
-    let handed = match HandoverKey::of(&family.identity, &beside.tenant.key()) {
-        Some(place) => around.awaited.take_arrived(&place).await,
+    let handed = match HandoverKey::of(&server_shared.identity, &slot_shared.scope.key()) {
+        Some(key) => context.incoming_sessions.take_arrived(&key).await,
         None => None,
     };
     if let Some(handed) = handed {
@@ -55,8 +55,8 @@ pub(super) async fn start_session(
     }
     let opening = Session::open(inputs);
     let reason = |reason: Option<&str>| {
-        let mut seen = seen.lock();
-        seen.reason = reason.map(str::to_owned);
+        let mut status = status.lock();
+        status.reason = reason.map(str::to_owned);
     };
     match definition.link {
         ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => opening.await,
@@ -66,7 +66,7 @@ pub(super) async fn start_session(
                 opening.await
             };
             let waits = || reason(Some("waits for its turn to start (limits.starts)"));
-            around.starts.run_start(waits, opening).await
+            context.start_limiter.run_start(waits, opening).await
         }
     }
 }

@@ -16,10 +16,10 @@ use crate::server::{
 };
 
 impl SlotOwner {
-    pub(super) fn over(&mut self, over: &SessionEnd) {
+    pub(super) fn handle_session_end(&mut self, end: &SessionEnd) {
         match &self.phase {
             SlotPhase::Open(now, _) | SlotPhase::Reopening(_, now, _)
-                if Arc::ptr_eq(now, &over.session) => {}
+                if Arc::ptr_eq(now, &end.session) => {}
             // Another session has replaced it.
             _ => return,
         }
@@ -33,17 +33,17 @@ impl SlotOwner {
                 return;
             }
         };
-        self.family.session_over(&session);
+        self.server_shared.session_over(&session);
         let (now, lived) = (Instant::now(), since.elapsed() >= STABLE_SESSION_AGE);
-        let until = match over.asked || lived || session.health.is_useful() {
+        let until = match end.closed_by_daemon || lived || session.has_answered() {
             true => {
-                self.update_status(|seen| {
-                    *seen = SlotStatus {
-                        reason: Some(over.reason.clone()),
+                self.update_status(|status| {
+                    *status = SlotStatus {
+                        reason: Some(end.reason.clone()),
                         ..SlotStatus::default()
                     };
                 });
-                match (over.asked, lived) {
+                match (end.closed_by_daemon, lived) {
                     (_, true) => {
                         self.breaker.reset();
                         now
@@ -52,7 +52,7 @@ impl SlotOwner {
                     (false, false) => self.breaker.record_early_end(now),
                 }
             }
-            false => self.record_start_failure(&over.reason, None),
+            false => self.record_start_failure(&end.reason, None),
         };
         match waiters.is_empty() {
             true => self.back_off_until(until),
@@ -72,13 +72,13 @@ impl SlotOwner {
             SlotPhase::Open(session, _) | SlotPhase::Reopening(_, session, _) => Some(session),
             // There are no callers any more: the start is aborted.
             SlotPhase::Opening(_) => {
-                if let Some(opening) = self.opening.take() {
-                    opening.abort();
+                if let Some(start_task) = self.start_task.take() {
+                    start_task.abort();
                 }
                 self.breaker.record_abandoned();
                 None
             }
-            SlotPhase::Resting(..) | SlotPhase::Closed => None,
+            SlotPhase::BackingOff(..) | SlotPhase::Closed => None,
         };
         while let Some(event) = events.recv().await {
             if let SlotEvent::Opened(Ok(opened)) = event {
@@ -87,11 +87,11 @@ impl SlotOwner {
         }
         let Some(session) = session else { return };
         self.open.store(None);
-        self.family.session_over(&session);
+        self.server_shared.session_over(&session);
         if !now {
             session.wait_until_idle().await;
         }
         session.close(why);
-        session.wait_ended().await;
+        session.wait_stopped().await;
     }
 }

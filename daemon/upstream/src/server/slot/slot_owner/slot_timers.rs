@@ -14,9 +14,9 @@ const DEFAULT_IDLE_CLOSE_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 impl SlotOwner {
     /// The time of the next timer.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
         match &self.phase {
-            SlotPhase::Resting(_, until) => Some(*until),
+            SlotPhase::BackingOff(_, until) => Some(*until),
             SlotPhase::Open(..) => {
                 let limit = self.idle_close_limit()?;
                 // A call in flight restarts the limit.
@@ -27,9 +27,9 @@ impl SlotOwner {
         }
     }
 
-    pub(crate) fn handle_deadline(&mut self) {
+    pub(super) fn handle_deadline(&mut self) {
         match &mut self.phase {
-            SlotPhase::Resting(waiters, _) => {
+            SlotPhase::BackingOff(waiters, _) => {
                 let waiters = std::mem::take(waiters);
                 self.open_or_back_off(waiters);
             }
@@ -39,12 +39,12 @@ impl SlotOwner {
                     .idle_close_limit()
                     .unwrap_or(DEFAULT_IDLE_CLOSE_TIMEOUT);
                 let unused = self.usage.idle_since();
-                let over = unused.is_some_and(|since| since.elapsed() >= limit);
-                if over && !self.beside.subscribers.has_subscribers() && session.is_open() {
-                    self.wanted = false;
+                let expired = unused.is_some_and(|since| since.elapsed() >= limit);
+                if expired && !self.slot_shared.subscribers.has_subscribers() && session.is_open() {
+                    self.keep_open = false;
                     let limit = humantime::format_duration(limit);
                     session.close(&format!("closed after {limit} without a call (idle_close)"));
-                } else if over {
+                } else if expired {
                     // It has subscriptions, or it is ending.
                     self.usage.touch();
                 }
@@ -54,7 +54,7 @@ impl SlotOwner {
     }
 
     fn idle_close_limit(&self) -> Option<Duration> {
-        let by_key = || match self.tenant.key() {
+        let by_key = || match self.scope.key() {
             SessionKey::User => None,
             SessionKey::Workspace(_) | SessionKey::Client(_) | SessionKey::Run(_) => {
                 Some(DEFAULT_IDLE_CLOSE_TIMEOUT)
