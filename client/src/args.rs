@@ -39,7 +39,8 @@ pub(crate) use self::{
     output::OutputArgs,
     pins::{AcceptArgs, PinsArgs},
     policy::{
-        ConfigArgs, ConfigCommand, PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyListArgs,
+        ConfigArgs, ConfigCommand, ConfigSetArgs, ConfigUnsetArgs, PolicyAddArgs, PolicyArgs,
+        PolicyCommand, PolicyExplainArgs, PolicyListArgs,
     },
     program::ProgramArgs,
     runs::{
@@ -184,11 +185,16 @@ pub(crate) enum MuxCommand {
     /// Show and approve what a project's files (.mux.toml, .mcp.json) define
     #[command(after_help = "Examples:\n  mux project show\n  mux project approve")]
     Project(ProjectArgs),
-    /// List the policy rules, and explain which one decides a call
-    #[command(after_help = "Example: mux policy explain github.delete_repo")]
+    /// List the policy rules, explain or test which one decides a call, and add one
+    #[command(
+        after_help = "Examples:\n  mux policy explain github.delete_repo\n  mux policy add 'github.delete_*' ask"
+    )]
     Policy(PolicyArgs),
-    /// Print the settings in force, and check a configuration file
-    #[command(after_help = "Examples:\n  mux config show --agent small-model\n  mux config check")]
+    /// Print the settings in force, and edit or check config.toml
+    #[command(
+        after_help = "Examples:\n  mux config show --agent small-model\n  mux config set limits.wall 2m\n  \
+        mux config edit\n  mux config check"
+    )]
     Config(ConfigArgs),
     /// Manage the secrets that entries reference as ${keyring:NAME}
     #[command(after_help = "Examples:\n  mux secrets set GITHUB_TOKEN\n  mux secrets list")]

@@ -14,7 +14,7 @@ pub(crate) fn exit_code_of(kind: &Kind) -> u8 {
         | Kind::Limit
         | Kind::Deadlock => 1,
         Kind::Syntax | Kind::Type => 4,
-        Kind::Denied | Kind::Pending | Kind::AuthRequired => 5,
+        Kind::Denied | Kind::Pending | Kind::AuthRequired => DENIED_EXIT_CODE,
         Kind::UnknownOutcome => 6,
         Kind::Timeout => 124,
         Kind::Cancelled => 130,
@@ -23,6 +23,8 @@ pub(crate) fn exit_code_of(kind: &Kind) -> u8 {
     }
 }
 
+/// The exit code for what is not allowed.
+pub(crate) const DENIED_EXIT_CODE: u8 = 5;
 /// The exit code of a usage error.
 pub(crate) const USAGE_EXIT_CODE: u8 = 2;
 

@@ -4,6 +4,7 @@
 mod amounts;
 mod approvals;
 mod audit;
+mod config_edit;
 mod doctor;
 mod elicitation;
 mod failure;
@@ -63,6 +64,7 @@ pub(crate) use self::approvals::{
 };
 pub(crate) use self::{
     audit::{audit, audit_entry},
+    config_edit::{ConfigEdit, config_edit},
     doctor::{CheckVerdict, DoctorCheck, doctor},
     elicitation::{
         ask_elicitation, elicitation_prompt, elicitation_rejected, elicitation_retry,
@@ -80,7 +82,7 @@ pub(crate) use self::{
     one_run::run,
     parts::{SavedParts, call_document, call_result},
     pins::{accepted, ask_to_accept, differences, pins},
-    policy::{policy, policy_explanation},
+    policy::{PolicyCaseOutcome, policy, policy_cases, policy_explanation},
     progress::{SpinnerGuard, SpinnerHandle},
     projects::{approved, project, projects, revoked},
     record::RunRecord,
@@ -93,7 +95,7 @@ pub(crate) use self::{
         ServiceChange, ServiceFile, ServiceReport, service, service_changed,
         start_origin_text as started_by,
     },
-    settings::{config_path, config_report, settings},
+    settings::{config_mistakes, config_path, config_report, config_value, settings},
     setup::{CompilerInfo, compiler, installed},
     sources::{refreshed_source, sources},
     status::{not_running, status},

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::config_loading::LoadState;
 pub use self::{
-    config_inspection::{ConfigInspection, ConfigMistake},
+    config_inspection::{ConfigInspection, ConfigMistake, ConfigView},
     config_loading::{EarlierLoad, LoadReport, LoadTrigger},
 };
 use crate::{

@@ -81,4 +81,5 @@ pub const FEATURES: &[&str] = &[
     "metrics",
     "trace",
     "degraded",
+    "config_text",
 ];

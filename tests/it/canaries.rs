@@ -49,7 +49,7 @@ const PROGRAMS: [&str; 14] = [
 ];
 
 /// The commands whose output is searched.
-const COMMANDS: [&[&str]; 27] = [
+const COMMANDS: [&[&str]; 29] = [
     &["status"],
     &["servers"],
     &["tools"],
@@ -59,6 +59,8 @@ const COMMANDS: [&[&str]; 27] = [
     &["logs", "--daemon"],
     &["runs"],
     &["runs", "show", "3"],
+    &["config", "show"],
+    &["config", "show", "--json"],
     &["secrets"],
     &["secrets", "remove", "NO_SUCH"],
     &["servers", "pins", "fix"],

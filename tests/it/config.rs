@@ -7,6 +7,7 @@ mod policy;
 mod programs;
 mod projects;
 mod servers;
+mod set;
 mod slow;
 mod told;
 mod watched;

@@ -29,6 +29,8 @@ pub(crate) enum ConfigDocumentError {
     },
     #[error("`{0}` is not a table of servers")]
     Shape(String),
+    #[error("`{0}` is not a table")]
+    NoTable(String),
     #[error("the entry cannot be written without changing something else")]
     Entangled,
 }
@@ -104,6 +106,50 @@ impl ConfigDocument {
             place = &mut place[*key];
         }
         merge_values(&mut place[name], entry);
+        self.verify_edit(edited, &expected)
+    }
+
+    /// The TOML text with the value at a path set, of which the first `headed` keys are a table with a header. A comment
+    /// after the value stays.
+    pub(crate) fn with_value(
+        &self,
+        path: &[&str],
+        headed: usize,
+        value: &Value,
+    ) -> Result<String, ConfigDocumentError> {
+        let edited = toml::set_toml_value(&self.text, path, headed, value)?;
+        let mut expected = self.values.clone();
+        let mut place = &mut expected;
+        for key in path {
+            if !place.is_object() {
+                return Err(ConfigDocumentError::Entangled);
+            }
+            place = &mut place[*key];
+            if place.is_null() {
+                *place = Value::Object(serde_json::Map::new());
+            }
+        }
+        *place = value.clone();
+        self.verify_edit(edited, &expected)
+    }
+
+    /// The TOML text with a table added to a list of tables, as its first item or as its last.
+    pub(crate) fn with_list_item(
+        &self,
+        list: &str,
+        item: &Value,
+        is_last: bool,
+    ) -> Result<String, ConfigDocumentError> {
+        let edited = toml::add_toml_item(&self.text, list, item, is_last)?;
+        let mut expected = self.values.clone();
+        let items = &mut expected[list];
+        if items.is_null() {
+            *items = Value::Array(Vec::new());
+        }
+        if let Some(items) = items.as_array_mut() {
+            let index = if is_last { items.len() } else { 0 };
+            items.insert(index, item.clone());
+        }
         self.verify_edit(edited, &expected)
     }
 

@@ -1,5 +1,7 @@
 use std::{fs, path::PathBuf};
 
+use serde_json::json;
+
 use super::*;
 
 /// Realistic files of agents; `installed/` has the expected result of each.
@@ -361,4 +363,159 @@ fn agents_entries_that_start_mux_are_recognized() {
         json!({ "command": "mux", "args": ["serve"] })
     ));
     assert!(!leads("mux", json!({ "url": "https://mux.com/mcp" })));
+}
+
+fn toml_document(text: &str) -> ConfigDocument {
+    ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).unwrap()
+}
+
+#[test]
+fn value_is_set_in_the_layout_of_the_file() {
+    for (before, path, headed, value, after) in [
+        (
+            "",
+            "limits wall",
+            1,
+            json!("2m"),
+            "[limits]\nwall = \"2m\"\n",
+        ),
+        (
+            "# mine\n[limits] # here\n# the longest\nwall = \"1m\" # enough\n\n# next\n[daemon]\n",
+            "limits wall",
+            1,
+            json!("2m"),
+            "# mine\n[limits] # here\n# the longest\nwall = \"2m\" # enough\n\n# next\n[daemon]\n",
+        ),
+        (
+            "[limits]\nwall = \"1m\" # enough\n\n[daemon]\n",
+            "limits calls",
+            1,
+            json!(5),
+            "[limits]\nwall = \"1m\" # enough\ncalls = 5\n\n[daemon]\n",
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n\n[limits]\n",
+            "servers.a share",
+            2,
+            json!("run"),
+            "[servers.a]\ncommand = \"x\"\nshare = \"run\"\n\n[limits]\n",
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n",
+            "servers.a env A.B",
+            2,
+            json!("1"),
+            "[servers.a]\ncommand = \"x\"\nenv = { \"A.B\" = \"1\" }\n",
+        ),
+        (
+            "[servers.a]\ntools = { direct = [\"b\"] } # both\n",
+            "servers.a tools exclude",
+            2,
+            json!(["c"]),
+            "[servers.a]\ntools = { direct = [\"b\"], exclude = [\"c\"] } # both\n",
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n[servers.a.env]\nA = \"1\"\n",
+            "servers.a env B",
+            2,
+            json!("2"),
+            "[servers.a]\ncommand = \"x\"\n[servers.a.env]\nA = \"1\"\nB = \"2\"\n",
+        ),
+        (
+            "[servers.a]\ncommand = \"x\"\n\n[limits]\n",
+            "servers.b command",
+            2,
+            json!("y"),
+            "[servers.a]\ncommand = \"x\"\n\n[servers.b]\ncommand = \"y\"\n\n[limits]\n",
+        ),
+        (
+            "limits.wall = \"1m\"\r\n",
+            "limits calls",
+            1,
+            json!(5),
+            "limits.wall = \"1m\"\r\nlimits.calls = 5\r\n",
+        ),
+    ] {
+        let path: Vec<&str> = path.split(' ').collect();
+        // The first word has the keys with a header.
+        let path: Vec<&str> = match headed {
+            2 => path[0]
+                .split('.')
+                .chain(path[1..].iter().copied())
+                .collect(),
+            _ => path,
+        };
+        let edited = toml_document(before).with_value(&path, headed, &value);
+        assert_eq!(edited.unwrap(), after, "{before:?} {path:?}");
+    }
+    let wrong = toml_document("limits = 3\n").with_value(&["limits", "wall"], 1, &json!("1s"));
+    assert!(wrong.is_err());
+    let wrong = toml_document("[servers.a]\nenv = 3\n");
+    assert!(
+        wrong
+            .with_value(&["servers", "a", "env", "B"], 2, &json!("1"))
+            .is_err()
+    );
+}
+
+#[test]
+fn removed_value_leaves_the_comments() {
+    for (before, section, name, after) in [
+        (
+            "[limits]\n# all of them\nwall = \"1m\" # long\ncalls = 5\n",
+            &["limits"][..],
+            "wall",
+            "[limits]\n# all of them\ncalls = 5\n",
+        ),
+        (
+            "[servers.a]\nargs = [\n  \"x\", # one\n]\nenv = { A = \"1\", B = \"2\" }\n",
+            &["servers", "a"],
+            "args",
+            "[servers.a]\nenv = { A = \"1\", B = \"2\" }\n",
+        ),
+        (
+            "[servers.a]\nenv = { A = \"1\", B = \"2\" }\n",
+            &["servers", "a", "env"],
+            "A",
+            "[servers.a]\nenv = { B = \"2\" }\n",
+        ),
+        ("# x\nlimits.wall = \"1m\"\n", &["limits"], "wall", "# x\n"),
+    ] {
+        let edited = toml_document(before).without_server_entry(section, name);
+        assert_eq!(edited.unwrap(), after, "{before:?}");
+    }
+}
+
+#[test]
+fn list_item_is_added_first_or_last() {
+    let rule = json!({ "match": "b", "action": "deny" });
+    let piece = "[[policy]]\nmatch = \"b\"\naction = \"deny\"\n";
+    for (before, first, last) in [
+        ("", piece.to_owned(), piece.to_owned()),
+        (
+            "# head\n[[policy]]\nmatch = \"a\"\n\n[limits]\n",
+            format!("# head\n{piece}\n[[policy]]\nmatch = \"a\"\n\n[limits]\n"),
+            format!("# head\n[[policy]]\nmatch = \"a\"\n\n{piece}\n[limits]\n"),
+        ),
+        (
+            "[limits]\n\n# about a\n[[policy]]\nmatch = \"a\"\n[policy.arguments]\nx = 1\n",
+            format!(
+                "[limits]\n\n{piece}\n# about a\n[[policy]]\nmatch = \"a\"\n[policy.arguments]\nx = 1\n"
+            ),
+            format!(
+                "[limits]\n\n# about a\n[[policy]]\nmatch = \"a\"\n[policy.arguments]\nx = 1\n\n{piece}"
+            ),
+        ),
+        (
+            "policy = [\n  { match = \"a\" },\n]\n",
+            "policy = [\n  { match = \"b\", action = \"deny\" },\n  { match = \"a\" },\n]\n".into(),
+            "policy = [\n  { match = \"a\" },\n  { match = \"b\", action = \"deny\" },\n]\n".into(),
+        ),
+    ] {
+        let document = toml_document(before);
+        for (is_last, after) in [(false, first), (true, last)] {
+            let edited = document.with_list_item("policy", &rule, is_last).unwrap();
+            assert_eq!(edited, after, "{before:?}");
+        }
+    }
 }

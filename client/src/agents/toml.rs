@@ -4,10 +4,12 @@
 //! to the user and not to the table.
 
 mod blocks;
+mod values;
 
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 
+pub(super) use self::values::{add_toml_item, set_toml_value};
 use super::document::{ConfigDocumentError, utf16_position};
 
 pub(super) fn read_toml(text: &str) -> Result<Value, ConfigDocumentError> {
@@ -59,6 +61,9 @@ pub(super) fn take_toml_entry(
     name: &str,
 ) -> Result<String, ConfigDocumentError> {
     if let Some(rest) = blocks::without_table(text, section, name) {
+        return Ok(rest);
+    }
+    if let Some(rest) = values::without_lines(text, section, name) {
         return Ok(rest);
     }
     let mut document = parse_toml(text)?;

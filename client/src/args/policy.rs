@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
+use mux_proto::PolicyAction;
+
+use super::servers::parse_pair;
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -23,6 +26,26 @@ pub(crate) enum PolicyCommand {
         Examples:\n  mux policy explain github.delete_repo\n  \
         mux policy explain files.write_file path=/etc/hosts --agent small-model")]
     Explain(PolicyExplainArgs),
+    /// Test which rule decides a call, or whether a file of cases is decided as expected
+    #[command(
+        after_help = "Exits with 0 if the call is allowed, with 5 if it is not, or if that depends on arguments that are \
+        not given. With cases: exits with 1 if one is decided otherwise.\n\
+        A case is [[case]] with call = \"SERVER.TOOL\" and expect = \"allow\", \"ask\" or \"deny\"; arguments, agent, \
+        client and workspace are optional.\n\
+        Examples:\n  mux policy test files.write_file path=/etc/hosts\n  \
+        mux policy test github.delete_repo --file new.toml\n  \
+        mux policy test cases.toml"
+    )]
+    Test(PolicyExplainArgs),
+    /// Add a rule to config.toml, before the others
+    #[command(
+        after_help = "The first rule that applies decides. Comments and layout of the file are kept.\n\
+        Conditions: server, agent, client, workspace, verb, annotations.NAME, arguments.PATH.\n\
+        Examples:\n  mux policy add 'github.delete_*' ask\n  \
+        mux policy add '*' ask --when annotations.destructive=true --last\n  \
+        mux policy add 'files.*' deny --when 'arguments.path=/etc/*' --reason 'not in /etc'"
+    )]
+    Add(PolicyAddArgs),
 }
 
 // Without its own group, because the group's name would collide with the subcommand that flattens it.
@@ -36,7 +59,7 @@ pub(crate) struct PolicyListArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PolicyExplainArgs {
-    /// SERVER.TOOL
+    /// SERVER.TOOL; of `mux policy test` also a .toml file of cases
     pub(crate) path: String,
     /// key=value pairs, one JSON object, or - for a JSON object on standard input
     #[arg(value_name = "ARGUMENT")]
@@ -50,6 +73,40 @@ pub(crate) struct PolicyExplainArgs {
     /// Evaluate the rules for a client in this workspace
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Evaluate the rules of this file in place of those in force; - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PolicyAddArgs {
+    /// The glob of the paths: SERVER.TOOL
+    #[arg(value_name = "MATCH")]
+    pub(crate) path: String,
+    /// allow, ask or deny
+    #[arg(value_parser = parse_action)]
+    pub(crate) action: PolicyAction,
+    /// A further condition; can be repeated. The value is TOML or a word
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub(crate) when: Vec<(String, String)>,
+    /// The text that is part of the error
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Add the rule after the others
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+fn parse_action(word: &str) -> Result<PolicyAction, String> {
+    match word {
+        "allow" => Ok(PolicyAction::Allow),
+        "ask" => Ok(PolicyAction::Ask),
+        "deny" => Ok(PolicyAction::Deny),
+        _ => Err("it must be allow, ask or deny".into()),
+    }
 }
 
 #[derive(Debug, ClapArgs)]
@@ -60,18 +117,40 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the settings in force, each with its origin
-    #[command(after_help = "Example: mux config show --agent small-model")]
+    /// Print the settings in force as a config.toml, each with its origin
+    #[command(after_help = "Entries with secrets are comments.\n\
+        Examples:\n  mux config show --agent small-model\n  mux config show > all.toml")]
     Show {
         /// Print the settings that apply to this agent
         #[arg(long, value_name = "NAME")]
         agent: Option<String>,
     },
+    /// Print one value in force
+    #[command(after_help = "Example: mux config get limits.wall")]
+    Get {
+        /// A dotted key; quote parts with other letters: servers.a.env."A.B"
+        key: String,
+    },
+    /// Set one value in config.toml
+    #[command(
+        after_help = "Refuses unknown keys and values out of range. Comments and layout of the file are kept.\n\
+        Examples:\n  mux config set limits.wall 2m\n  mux config set servers.files.share run\n  \
+        mux config set servers.files.tools.exclude '[\"delete_*\"]'"
+    )]
+    Set(ConfigSetArgs),
+    /// Remove a key from config.toml, so that its default applies
+    #[command(
+        after_help = "Examples:\n  mux config unset limits.wall\n  mux config unset servers.files.env"
+    )]
+    Unset(ConfigUnsetArgs),
+    /// Edit config.toml in $VISUAL or $EDITOR, and check it before it is written
+    #[command(after_help = "Example: EDITOR='code --wait' mux config edit")]
+    Edit,
     /// Print the JSON Schema of config.toml, for editors
     #[command(after_help = "Example: mux config schema > config.schema.json")]
     Schema,
     /// Print where config.toml is
-    #[command(after_help = "Example: $EDITOR $(mux config path)")]
+    #[command(after_help = "Example: ls -l $(mux config path)")]
     Path,
     /// Check config.toml, or another file, without applying it
     #[command(after_help = "Exits with 1 on an error.\nExample: mux config check new.toml")]
@@ -79,4 +158,25 @@ pub(crate) enum ConfigCommand {
         /// The file to check [default: config.toml]; - for standard input
         file: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigSetArgs {
+    /// A dotted key; quote parts with other letters: servers.a.env."A.B"
+    pub(crate) key: String,
+    /// TOML, or a word
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) value: String,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigUnsetArgs {
+    /// A dotted key; quote parts with other letters: servers.a.env."A.B"
+    pub(crate) key: String,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }

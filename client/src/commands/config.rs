@@ -1,4 +1,9 @@
-//! `mux config`: the effective settings with their origins, and the problems of a configuration file.
+//! `mux config`: the effective settings with their origins, the problems of a configuration file, and its edits.
+
+pub(super) mod change;
+pub(super) mod config_key;
+mod editor;
+mod values;
 
 use std::{
     fs,
@@ -8,8 +13,9 @@ use std::{
 };
 
 use mux_client::within_seconds;
-use mux_proto::{CheckConfigRequest, Error, Kind, SettingsRequest};
+use mux_proto::{CheckConfigRequest, ConfigReport, Error, Kind, SettingsReport, SettingsRequest};
 
+use self::config_key::CONFIG_SCHEMA;
 use super::{CommandFailure, CommandResult, request_with_retry, resolve_dirs};
 use crate::{
     args::{self, ConfigCommand},
@@ -18,12 +24,17 @@ use crate::{
 
 /// Maximum bytes of a configuration file, far more than anyone writes by hand.
 const MAX_CONFIG_FILE_BYTES: u64 = 4 << 20;
-/// Generated from the types that the daemon reads.
-const CONFIG_SCHEMA: &str = include_str!("../../../docs/reference/config.schema.json");
 
 pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult {
     match args.command {
-        ConfigCommand::Show { agent } => show_settings(agent, json).await,
+        ConfigCommand::Show { agent } => {
+            let report = settings_report(agent, !json).await?;
+            Ok(render::settings(&report, json))
+        }
+        ConfigCommand::Get { key } => values::get(&key, json).await,
+        ConfigCommand::Set(args) => values::set(&args, json).await,
+        ConfigCommand::Unset(args) => values::unset(&args, json).await,
+        ConfigCommand::Edit => editor::edit_config(json).await,
         ConfigCommand::Path => Ok(render::config_path(&resolve_dirs()?.config_file(), json)),
         ConfigCommand::Schema => {
             // A closed pipe is not an error.
@@ -34,15 +45,18 @@ pub(super) async fn config(args: args::ConfigArgs, json: bool) -> CommandResult 
     }
 }
 
-async fn show_settings(agent: Option<String>, json: bool) -> CommandResult {
+/// The settings in force; `with_text`: they are needed as a `config.toml`, too.
+async fn settings_report(
+    agent: Option<String>,
+    with_text: bool,
+) -> Result<SettingsReport, CommandFailure> {
     let request = SettingsRequest { agent };
     let report = request_with_retry(async |session| {
-        session.require_feature("settings")?;
+        session.require_feature(if with_text { "config_text" } else { "settings" })?;
         let answer = session.client.settings(within_seconds(10), request.clone());
         answer.await.map_err(mux_client::rpc_error)?
     });
-    let report = report.await?.map_err(CommandFailure::from)?;
-    Ok(render::settings(&report, json))
+    report.await?.map_err(CommandFailure::from)
 }
 
 async fn run_config_check(file: Option<PathBuf>, json: bool) -> CommandResult {
@@ -50,10 +64,14 @@ async fn run_config_check(file: Option<PathBuf>, json: bool) -> CommandResult {
         Some(file) => file,
         None => resolve_dirs()?.config_file(),
     };
-    let text = read_config_text(&file).map_err(|error| {
-        let message = format!("cannot read {}: {error}", file.display());
-        Error::new(Kind::NotFound, message).hint("`mux config path` says where config.toml is")
-    })?;
+    let text = read_config_text(&file)?;
+    let report = check_text(text, &file).await?;
+    Ok(render::config_report(&report, &file, json))
+}
+
+/// The daemon's check of a configuration. `file` names it in messages.
+async fn check_text(text: String, file: &Path) -> Result<ConfigReport, CommandFailure> {
+    let file = file.to_owned();
     let request = CheckConfigRequest { text, file };
     let report = request_with_retry(async |session| {
         session.require_feature("check_config")?;
@@ -63,11 +81,20 @@ async fn run_config_check(file: Option<PathBuf>, json: bool) -> CommandResult {
             .check_config(within_seconds(60), request.clone());
         answer.await.map_err(mux_client::rpc_error)?
     });
-    let report = report.await?.map_err(CommandFailure::from)?;
-    Ok(render::config_report(&report, &request.file, json))
+    report.await?.map_err(CommandFailure::from)
 }
 
-fn read_config_text(file: &Path) -> std::io::Result<String> {
+/// The text of a configuration file; `-` is standard input.
+pub(super) fn read_config_text(file: &Path) -> Result<String, CommandFailure> {
+    read_limited(file).map_err(|error| {
+        let message = format!("cannot read {}: {error}", file.display());
+        Error::new(Kind::NotFound, message)
+            .hint("`mux config path` says where config.toml is")
+            .into()
+    })
+}
+
+fn read_limited(file: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     match file.as_os_str() == "-" {
         true => std::io::stdin()

@@ -203,7 +203,7 @@ pub(super) fn restrict_to_owner(_path: &Path) -> Result<(), CommandFailure> {
 }
 
 /// Makes a running daemon reload the configuration; starts none.
-async fn reload_if_running() -> Result<Option<ReloadReport>, Error> {
+pub(super) async fn reload_if_running() -> Result<Option<ReloadReport>, Error> {
     let Some(session) = connect_if_running()
         .await
         .map_err(|failure| failure.error)?

@@ -1,18 +1,26 @@
-//! `mux policy`: the rules, and which of them decides.
+//! `mux policy`: the rules, which of them decides, and a new one.
 
-use std::path::PathBuf;
+mod add;
+mod cases;
+mod reachability;
+
+use std::{path::PathBuf, process::ExitCode};
 
 use mux_client::within_seconds;
-use mux_proto::{ExplainPolicyRequest, PolicyRequest};
+use mux_proto::{Error, ExplainPolicyRequest, PolicyAction, PolicyExplanation, PolicyRequest};
+use serde_json::Value;
 
+use self::cases::parse_cases;
 use super::{
     CommandFailure, CommandResult,
     call::{CallArguments, parse_arguments},
+    config::read_config_text,
     request_with_retry, usage_error,
 };
 use crate::{
     args::{self, PolicyCommand},
-    render,
+    exit::DENIED_EXIT_CODE,
+    render::{self, PolicyCaseOutcome},
 };
 
 /// Seconds. The disk of a project may be slow.
@@ -22,7 +30,28 @@ pub(super) async fn policy(args: args::PolicyArgs, json: bool) -> CommandResult 
     match args.command {
         None => list_policy(args.list, json).await,
         Some(PolicyCommand::List(args)) => list_policy(args, json).await,
-        Some(PolicyCommand::Explain(args)) => explain_policy(args, json).await,
+        Some(PolicyCommand::Add(args)) => add::add_rule(&args, json).await,
+        Some(PolicyCommand::Explain(args)) => {
+            let explained = explain_call(&args).await?;
+            match explained {
+                Ok(explanation) => Ok(render::policy_explanation(&explanation, json)),
+                Err((message, hint)) => usage_error(message, hint, json),
+            }
+        }
+        Some(PolicyCommand::Test(args)) if args.path.ends_with(".toml") => {
+            test_cases(&args, json).await
+        }
+        Some(PolicyCommand::Test(args)) => match explain_call(&args).await? {
+            Ok(explanation) => {
+                let code = render::policy_explanation(&explanation, json);
+                let is_allowed = explanation.action == PolicyAction::Allow && !explanation.depends;
+                Ok(match is_allowed {
+                    true => code,
+                    false => ExitCode::from(DENIED_EXIT_CODE),
+                })
+            }
+            Err((message, hint)) => usage_error(message, hint, json),
+        },
     }
 }
 
@@ -39,35 +68,86 @@ async fn list_policy(args: args::PolicyListArgs, json: bool) -> CommandResult {
     Ok(render::policy(&list, request.agent.as_deref(), json))
 }
 
-async fn explain_policy(args: args::PolicyExplainArgs, json: bool) -> CommandResult {
+/// Explains the call of the command line. The inner error is wrong usage: a message and a hint.
+async fn explain_call(
+    args: &args::PolicyExplainArgs,
+) -> Result<Result<PolicyExplanation, (String, String)>, CommandFailure> {
     let given = match args.arguments.as_slice() {
         [] => None,
         arguments => match parse_arguments(arguments) {
             Ok(given) => Some(given),
-            Err((message, hint)) => return usage_error(message, hint, json),
+            Err(wrong) => return Ok(Err(wrong)),
         },
     };
-    let (arguments, typed) = match given {
-        None => (None, Vec::new()),
-        Some(CallArguments::Object(object)) => (Some(object), Vec::new()),
-        Some(CallArguments::Typed(pairs)) => (None, pairs),
-    };
-    let request = ExplainPolicyRequest {
-        path: args.path,
-        arguments,
-        typed,
-        agent: args.agent,
-        client: args.client,
-        workspace: args.workspace.map(|dir| absolute_workspace(&dir)),
-    };
-    let explanation = request_with_retry(async |session| {
+    let mut request = base_request(args)?;
+    request.path.clone_from(&args.path);
+    match given {
+        None => {}
+        Some(CallArguments::Object(object)) => request.arguments = Some(object),
+        Some(CallArguments::Typed(pairs)) => request.typed = pairs,
+    }
+    Ok(Ok(explain(&request)
+        .await?
+        .map_err(CommandFailure::from)?))
+}
+
+/// Compares each case of a file with the decision. Exits with 1 if one differs.
+async fn test_cases(args: &args::PolicyExplainArgs, json: bool) -> CommandResult {
+    if !args.arguments.is_empty() {
+        let hint = "the cases of the file have their arguments";
+        return usage_error("a file of cases takes no arguments", hint, json);
+    }
+    let cases = parse_cases(&read_config_text(args.path.as_ref())?, &args.path)?;
+    let base = base_request(args)?;
+    let mut outcomes = Vec::new();
+    for case in cases {
+        let arguments = Value::Object(case.arguments);
+        let request = ExplainPolicyRequest {
+            path: case.call.clone(),
+            arguments: Some(arguments.clone()),
+            agent: case.agent.or_else(|| base.agent.clone()),
+            client: case.client.or_else(|| base.client.clone()),
+            workspace: case
+                .workspace
+                .map(|dir| absolute_workspace(&dir))
+                .or_else(|| base.workspace.clone()),
+            ..base.clone()
+        };
+        outcomes.push(PolicyCaseOutcome {
+            call: case.call,
+            arguments,
+            expected: case.expect,
+            explained: explain(&request).await?,
+        });
+    }
+    Ok(render::policy_cases(&outcomes, &args.path, json))
+}
+
+/// Who makes the call, and whose rules decide.
+fn base_request(args: &args::PolicyExplainArgs) -> Result<ExplainPolicyRequest, CommandFailure> {
+    let config = args.file.as_deref().map(read_config_text).transpose()?;
+    Ok(ExplainPolicyRequest {
+        agent: args.agent.clone(),
+        client: args.client.clone(),
+        workspace: args.workspace.as_deref().map(absolute_workspace),
+        config,
+        ..ExplainPolicyRequest::default()
+    })
+}
+
+async fn explain(
+    request: &ExplainPolicyRequest,
+) -> Result<Result<PolicyExplanation, Error>, CommandFailure> {
+    request_with_retry(async |session| {
         session.require_feature("explain_policy")?;
+        if request.config.is_some() {
+            session.require_feature("config_text")?;
+        }
         let context = within_seconds(POLICY_TIMEOUT_SECS);
         let answer = session.client.explain_policy(context, request.clone());
         answer.await.map_err(mux_client::rpc_error)?
-    });
-    let explanation = explanation.await?.map_err(CommandFailure::from)?;
-    Ok(render::policy_explanation(&explanation, json))
+    })
+    .await
 }
 
 /// An absolute path: the daemon has another working directory.

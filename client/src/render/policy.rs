@@ -5,9 +5,12 @@ use std::process::ExitCode;
 use super::terminal::{eprintln, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{
-    PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep, ProjectText,
+    Error, PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep,
+    ProjectText,
 };
 use mux_typegen::names::program_path;
+
+use serde_json::{Value, json};
 
 use super::{
     amounts::count_text,
@@ -31,20 +34,10 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
             "{agent} has its own rules, which replace [[policy]]"
         ));
     }
-    if !list.rules.is_empty() {
-        let mut table = ListTable::new(["RULE", "ACTION", "MATCH", "AND", "DECIDED"])
-            .cutting("AND")
-            .leaving_out(["DECIDED"]);
-        for rule in &list.rules {
-            table.add_row([
-                Cell::new(rule_name(rule)),
-                action_cell(rule.action),
-                Cell::new(limited_text(&rule.matches.join(" "))),
-                Cell::new(limited_text(&rule.conditions.join(", "))),
-                Cell::new(rule.decided),
-            ]);
-        }
-        println!("{}", table.text());
+    match list.rules.as_slice() {
+        [] if list.own => {}
+        [] => note("there are no rules; `mux policy add 'SERVER.TOOL' ask` adds one"),
+        rules => println!("{}", rule_table(rules).text()),
     }
     println!(
         "{} allow; ask for tools marked as destructive, if a user can answer",
@@ -70,12 +63,91 @@ pub(crate) fn policy(list: &PolicyList, agent: Option<&str>, json: bool) -> Exit
     ExitCode::SUCCESS
 }
 
-pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCode {
-    if json {
-        print_document(told);
-        return ExitCode::SUCCESS;
+/// The column of conditions is left out if no rule has any.
+fn rule_table(rules: &[PolicyRule]) -> ListTable {
+    let has_conditions = rules.iter().any(|rule| !rule.conditions.is_empty());
+    let table = match has_conditions {
+        true => ListTable::new(["RULE", "ACTION", "MATCH", "AND", "DECIDED"]).cutting("AND"),
+        false => ListTable::new(["RULE", "ACTION", "MATCH", "DECIDED"]).cutting("MATCH"),
+    };
+    let mut table = table.leaving_out(["DECIDED"]);
+    for rule in rules {
+        let mut row = vec![
+            Cell::new(rule_name(rule)),
+            action_cell(rule.action),
+            Cell::new(limited_text(&rule.matches.join(" "))),
+        ];
+        if has_conditions {
+            row.push(Cell::new(limited_text(&rule.conditions.join(", "))));
+        }
+        row.push(Cell::new(rule.decided));
+        table.add_row(row);
     }
-    let decided = match &told.rule {
+    table
+}
+
+/// A case of `mux policy test`, and how it is decided.
+#[derive(Debug)]
+pub(crate) struct PolicyCaseOutcome {
+    pub(crate) call: String,
+    pub(crate) arguments: Value,
+    pub(crate) expected: PolicyAction,
+    pub(crate) explained: Result<PolicyExplanation, Error>,
+}
+
+impl PolicyCaseOutcome {
+    fn is_expected(&self) -> bool {
+        let action = self.explained.as_ref().map(|explained| explained.action);
+        action.is_ok_and(|action| action == self.expected)
+    }
+}
+
+/// Prints each case that is decided otherwise than expected. Exits with 1 if there is one.
+pub(crate) fn policy_cases(cases: &[PolicyCaseOutcome], file: &str, json: bool) -> ExitCode {
+    let failed = || {
+        let numbered = cases.iter().enumerate();
+        numbered.filter(|(_, case)| !case.is_expected())
+    };
+    if json {
+        let failed = failed().map(|(index, case)| {
+            let explained = case.explained.as_ref();
+            json!({
+                "case": index + 1,
+                "call": case.call,
+                "arguments": case.arguments,
+                "expected": case.expected,
+                "explanation": explained.ok(),
+                "error": explained.err(),
+            })
+        });
+        let failed: Vec<Value> = failed.collect();
+        print_document(&json!({ "ok": failed.is_empty(), "cases": cases.len(), "failed": failed }));
+    } else {
+        for (index, case) in failed() {
+            let call = limited_text(&format!("{} {}", case.call, case.arguments));
+            let is = match &case.explained {
+                Ok(told) => format!("{} {}", painted_action(told.action), decider(told)),
+                Err(error) => limited_text(&error.message),
+            };
+            let expected = action_name(case.expected);
+            println!("case {}: {call}: expected {expected}, but {is}", index + 1);
+        }
+        let (all, failed) = (cases.len(), failed().count());
+        println!(
+            "{}: {} as expected, {failed} not",
+            limited_text(file),
+            count_text(all - failed, "case")
+        );
+    }
+    match failed().next() {
+        None => ExitCode::SUCCESS,
+        Some(_) => ExitCode::FAILURE,
+    }
+}
+
+/// What decides a call, as in `by rule 3`.
+fn decider(told: &PolicyExplanation) -> String {
+    match &told.rule {
         Some(rule) => format!("by rule {}", rule_name(rule)),
         None if told.action == PolicyAction::Ask => {
             "by default: the tool is marked as destructive; allowed if no user can answer".into()
@@ -85,7 +157,15 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
             "by default: a server uses your model only if a rule allows it".into()
         }
         None => "by default: no rule matches".into(),
-    };
+    }
+}
+
+pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCode {
+    if json {
+        print_document(told);
+        return ExitCode::SUCCESS;
+    }
+    let decided = decider(told);
     let unless = if told.depends {
         ", unless a rule before it applies to the arguments"
     } else {

@@ -2,64 +2,34 @@
 
 use std::{path::Path, process::ExitCode};
 
-use super::terminal::println;
-use comfy_table::Cell;
-use mux_proto::{ConfigReport, Setting, SettingSource, SettingsReport};
+use super::terminal::{eprintln, println};
+use mux_proto::{ConfigProblem, ConfigReport, SettingsReport};
 use serde_json::{Value, json};
 
 use super::{
     amounts::count_text,
-    display_path, note, print_document,
+    display_path, note, output_exit_code, print_data, print_document, print_value,
     style::{ERROR, one_line, paint},
-    table::ListTable,
 };
 
-const MAX_VALUE_CHARS: usize = 200;
+const MAX_NOTE_CHARS: usize = 200;
 
 pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
     if json {
-        print_document(report);
+        // The same, for people.
+        let text = String::new();
+        print_document(&SettingsReport {
+            text,
+            ..report.clone()
+        });
         return ExitCode::SUCCESS;
     }
-    let mut table = ListTable::new(["SETTING", "VALUE", "FROM"]).cutting("VALUE");
-    for setting in &report.settings {
-        table.add_row([
-            Cell::new(one_line(&setting.name, MAX_VALUE_CHARS)),
-            Cell::new(setting_value(&setting.value)),
-            Cell::new(setting_origin(setting)),
-        ]);
-    }
-    println!("{}", table.text());
+    let code = output_exit_code(print_data(&report.text));
     note(&format!("the file is {}", display_path(&report.file)));
     for told in &report.notes {
-        note(&one_line(told, MAX_VALUE_CHARS));
+        note(&one_line(told, MAX_NOTE_CHARS));
     }
-    ExitCode::SUCCESS
-}
-
-fn setting_value(value: &Value) -> String {
-    let text = match value {
-        Value::Null => "-".into(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    one_line(&text, MAX_VALUE_CHARS)
-}
-
-fn setting_origin(setting: &Setting) -> String {
-    let line = |what: &str| match setting.line {
-        Some(line) => format!("{what}:{line}"),
-        None => what.to_owned(),
-    };
-    match setting.from {
-        SettingSource::Default => "default".into(),
-        SettingSource::Config => line("config.toml"),
-        SettingSource::Agent => format!("{} (agent)", line("config.toml")),
-        SettingSource::Project => setting.file.as_deref().map_or_else(
-            || "project".into(),
-            |file| one_line(&display_path(file), MAX_VALUE_CHARS),
-        ),
-    }
+    code
 }
 
 pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
@@ -71,27 +41,33 @@ pub(crate) fn config_path(file: &Path, json: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Prints a value of the configuration: a text as it is, everything else as JSON, which is TOML for numbers, switches
+/// and lists.
+pub(crate) fn config_value(key: &str, value: &Value, json: bool) -> ExitCode {
+    if json {
+        print_document(&json!({ "key": key, "value": value }));
+        return ExitCode::SUCCESS;
+    }
+    output_exit_code(print_value(value))
+}
+
 /// Prints the problems of a configuration file. Exits with 1 if there are any.
 pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> ExitCode {
-    let file = display_path(file);
+    let shown = display_path(file);
     if json {
         print_document(&json!({
             "ok": report.problems.is_empty(),
-            "file": file,
+            "file": shown,
             "servers": report.servers,
             "problems": report.problems,
         }));
     } else {
         for problem in &report.problems {
-            let place = match problem.line {
-                Some(line) => format!("{file}:{line}"),
-                None => file.clone(),
-            };
-            println!("{place}: {}: {}", paint(ERROR, "error"), problem.message);
+            println!("{}", mistake_line(problem, &shown));
         }
         if report.problems.is_empty() {
             println!(
-                "{file}: no errors found, {}",
+                "{shown}: no errors found, {}",
                 count_text(report.servers, "server")
             );
         }
@@ -100,4 +76,19 @@ pub(crate) fn config_report(report: &ConfigReport, file: &Path, json: bool) -> E
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Prints the mistakes of an edited text, before the user is asked.
+pub(crate) fn config_mistakes(problems: &[ConfigProblem], file: &Path) {
+    for problem in problems {
+        eprintln!("{}", mistake_line(problem, &display_path(file)));
+    }
+}
+
+fn mistake_line(problem: &ConfigProblem, file: &str) -> String {
+    let place = match problem.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    };
+    format!("{place}: {}: {}", paint(ERROR, "error"), problem.message)
 }

@@ -137,6 +137,11 @@ impl Approvals {
         })
     }
 
+    /// Whether there is a desktop to notify, if the configuration does not say whether to do so.
+    pub fn has_desktop(&self) -> bool {
+        self.has_desktop
+    }
+
     pub fn set_terms(&self, terms: ApprovalTerms) {
         *self.terms.lock() = Some(terms);
     }

@@ -111,6 +111,11 @@ impl Auth {
         })
     }
 
+    /// Whether the keyring is used if the configuration does not say so.
+    pub fn uses_keyring_by_default(&self) -> bool {
+        self.keyring
+    }
+
     /// Sets whether the configuration enables the keyring; `None` for the default.
     pub fn use_keyring(&self, uses: Option<bool>) {
         self.store.use_keyring(uses.unwrap_or(self.keyring));

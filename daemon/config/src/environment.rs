@@ -290,6 +290,19 @@ pub fn commands_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// What a text says itself: its plain parts, the defaults of variables, and commands. The whole text if it is invalid.
+pub fn literals_in(text: &str) -> Vec<&str> {
+    let Ok(parts) = parts(text) else {
+        return vec![text];
+    };
+    let literals = parts.into_iter().filter_map(|part| match part {
+        TextPart::Plain(literal) | TextPart::Command(literal) => Some(literal),
+        TextPart::Variable { default, .. } => default,
+        TextPart::Secret(_) => None,
+    });
+    literals.collect()
+}
+
 /// The named secrets in a text. None if it is invalid, which [`Environment::expand`] reports.
 pub fn secrets_in(text: &str) -> BTreeSet<String> {
     let parts = parts(text).unwrap_or_default().into_iter();

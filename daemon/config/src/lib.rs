@@ -5,9 +5,9 @@
 //!
 //! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `sources` and `telemetry` are the sections
 //!   as written; the top level and servers are here. `line_index`: the lines of keys in the file. `expanded_texts`:
-//!   the values that are expanded, and their references. `parse_errors`: messages about mistakes in a file,
-//!   `config_problem`: one mistake with the key that it is about. `schema`: the JSON Schema of the file, made from
-//!   these types.
+//!   the values that are expanded, and their references. `written_config`: all values as written. `parse_errors`:
+//!   messages about mistakes in a file, `config_problem`: one mistake with the key that it is about. `schema`: the JSON
+//!   Schema of the file, made from these types.
 //! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
 //!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
 //!   runs commands (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store.
@@ -35,6 +35,7 @@ mod policy;
 pub mod schema;
 mod sources;
 mod telemetry;
+mod written_config;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -57,6 +58,7 @@ pub use self::{
     policy::{AnnotationsEntry, PolicyEntry},
     sources::{CredentialEntry, SourceEntry},
     telemetry::TelemetryEntry,
+    written_config::WrittenConfig,
 };
 use mux_text::did_you_mean::nearest;
 
@@ -79,6 +81,7 @@ pub struct Config {
     pub problems: Vec<ConfigProblem>,
     /// On which lines of its text all this is.
     pub lines: Arc<LineIndex>,
+    pub written: Arc<WrittenConfig>,
 }
 
 /// Why the file as a whole cannot be used.
@@ -292,11 +295,13 @@ impl Config {
         let document = DeTable::parse(text).map_err(syntax)?;
         let lines = LineIndex::of(document.get_ref(), text);
         let table = Table::deserialize(toml::Deserializer::from(document)).map_err(syntax)?;
+        let written = WrittenConfig(table.clone());
         let mut config = Self::of(table).map_err(|message| ConfigError::Shape {
             path: path.to_owned(),
             message,
         })?;
         config.lines = Arc::new(lines);
+        config.written = Arc::new(written);
         Ok(config)
     }
 

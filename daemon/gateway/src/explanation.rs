@@ -16,8 +16,8 @@ use super::{
 use mux_caller::ClientOrigin;
 use mux_catalog::{Scope, Tool};
 use mux_policy::{
-    EffectivePolicy, GivenArguments, PolicyQuestion, PolicyVerdict, RuleAction, SERVER_REQUESTS,
-    ToolHints, VerdictExplanation, spellings,
+    EffectivePolicy, GivenArguments, PolicyQuestion, PolicySet, PolicyVerdict, RuleAction,
+    SERVER_REQUESTS, ToolHints, VerdictExplanation, spellings,
 };
 use mux_sources::EquivalentField;
 
@@ -36,6 +36,8 @@ const OFFER_METHODS: &[&str] = &[
 pub struct HypotheticalCall<'a> {
     pub path: &'a str,
     pub arguments: Option<CallArguments>,
+    /// The rules that decide.
+    pub policies: Arc<PolicySet>,
     pub origin: &'a ClientOrigin,
     /// What the agent sees of the tools.
     pub scope: &'a Scope,
@@ -118,8 +120,9 @@ impl Gateway {
             workspace: supposed.origin.workspace.as_deref(),
             given,
         };
-        let policies = self.policies();
-        let ruling = policies.of(question.agent, supposed.sight.denied());
+        let ruling = supposed
+            .policies
+            .of(question.agent, supposed.sight.denied());
         let mut explanation = ruling.explain(&question);
         let function = both.and_then(|(server, tool)| self.graphql_function(server, tool));
         if let Some(function) = function {

@@ -10,8 +10,8 @@ use std::{
 use mux_policy::PolicySet;
 
 use super::{
-    ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings, SettingOrigin,
-    SettingRow, Settings, SourceDefinition,
+    HostDefaults, ProcessServer, RemoteServer, ServerDefinition, ServerEndpoint, ServerSettings,
+    SettingOrigin, SettingRow, Settings, SourceDefinition,
 };
 
 /// A configuration in force, with the servers of approved projects.
@@ -144,7 +144,10 @@ fn rules_missing_in(these: &PolicySet, of_those: &PolicySet) -> Vec<String> {
 
 /// The settings that differ for agents without an entry, by section.
 fn setting_changes(old: &Settings, new: &Settings) -> Vec<SectionChange> {
-    let mut keys = differing_rows(&old.report(None), &new.report(None));
+    let mut keys = {
+        let host = HostDefaults::default();
+        differing_rows(&old.report(None, host), &new.report(None, host))
+    };
     if old.telemetry != new.telemetry && !keys.iter().any(|key| key.starts_with("telemetry.")) {
         // Headers and attributes are not in the report.
         keys.push("telemetry".into());
@@ -165,7 +168,7 @@ fn agent_changes(old: &Settings, new: &Settings) -> SectionChange {
     let mut found = SectionChange::of_names("agents", &old.agent_names, &new.agent_names);
     for name in old.agent_names.intersection(&new.agent_names) {
         let own = |settings: &Settings| {
-            let mut rows = settings.report(Some(name));
+            let mut rows = settings.report(Some(name), HostDefaults::default());
             rows.retain(|row| row.whence == SettingOrigin::Agent && row.name != "policy");
             rows
         };

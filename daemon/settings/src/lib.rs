@@ -6,8 +6,9 @@
 //! - `server`, `source`, `agents`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins` and
 //!   `telemetry` resolve one section each. `source_values` checks a source's values; `remote` holds proxies and secrets
 //!   of a server behind a URL; `roots` and `workspace` resolve what depends on the client's directory.
-//! - `settings_report` lists each value with its origin, `differences` compares two configurations,
-//!   `entry_fingerprint` identifies an entry by its texts in the file.
+//! - `settings_report` lists each value with its origin, `settings_text` writes them as a `config.toml`, with the units
+//!   of `setting_units`; `differences` compares two configurations, `entry_fingerprint` identifies an entry by its texts
+//!   in the file.
 //! - `projects` are servers that a project's files define: read (`project_files`, `mcp_json`), parsed
 //!   (`project_content`), approved by digest (`project_approvals`), resolved (`project_servers`). Approved servers join
 //!   the user's under the key `name@root`. `sources` in a project's file are ignored and reported.
@@ -36,7 +37,9 @@ mod remote;
 mod roots;
 mod server;
 mod setting_limits;
+mod setting_units;
 mod settings_report;
+mod settings_text;
 mod source;
 mod telemetry;
 mod workspace;
@@ -66,12 +69,14 @@ pub use self::{
         RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode,
     },
     setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
-    settings_report::{SettingOrigin, SettingRow},
+    settings_report::{HostDefaults, SettingOrigin, SettingRow},
     source::{DescriptionLocation, RequestRate, SourceCredential, SourceDefinition, SourceKind},
     telemetry::{TelemetrySettings, UnusableEndpoint},
 };
 
-use mux_config::{Config, ConfigProblem, LineIndex, ServerEntry, environment::Environment};
+use mux_config::{
+    Config, ConfigProblem, LineIndex, ServerEntry, WrittenConfig, environment::Environment,
+};
 use mux_policy::PolicySet;
 
 const DEFAULT_IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
@@ -109,6 +114,7 @@ pub struct Settings {
     pub problems: Vec<ConfigProblem>,
     /// On which lines of the configuration all this is.
     pub lines: Arc<LineIndex>,
+    pub written: Arc<WrittenConfig>,
 }
 
 /// One server of the configuration.
@@ -252,6 +258,7 @@ impl Settings {
             telemetry,
             problems,
             lines: config.lines,
+            written: config.written,
         }
     }
 }

@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, fmt::Debug, ops::RangeInclusive, str::FromStr, 
 use bytesize::ByteSize;
 use mux_sandbox::{MemoryLimits, PoolLimits, ProgramLimits};
 
-use super::{OnChange, parse_setting_duration};
+use super::{
+    OnChange, parse_setting_duration,
+    setting_units::{duration_text, size_text},
+};
 use mux_config::{AgentEntry, ConfigProblem, LimitsEntry, SizeEntry};
 
 const MIB: u64 = 1 << 20;
@@ -243,7 +246,7 @@ impl SectionReader<'_> {
         match parse_setting_duration(text, &format!("{}.{name}", self.what)) {
             Ok(time) if range.contains(&time) => *value = time,
             Ok(_) => {
-                let shown = |time: &Duration| humantime::format_duration(*time).to_string();
+                let shown = |time: &Duration| duration_text(*time);
                 self.out_of_range(name, text, shown(range.start()), shown(range.end()));
             }
             Err(problem) => self.report(name, problem),
@@ -278,13 +281,8 @@ impl SectionReader<'_> {
         match T::try_from(bytes) {
             Ok(bytes_fit) if range.contains(&bytes) => *value = bytes_fit,
             _ => {
-                let shown = |bytes: &u64| ByteSize::b(*bytes).display().iec().to_string();
-                self.out_of_range(
-                    name,
-                    shown(&bytes),
-                    shown(range.start()),
-                    shown(range.end()),
-                );
+                let (least, most) = (size_text(*range.start()), size_text(*range.end()));
+                self.out_of_range(name, size_text(bytes), least, most);
             }
         }
     }
@@ -381,10 +379,10 @@ mod tests {
         for (limits, part) in [
             (
                 "heap = \"8MiB\"",
-                "limits.heap = 8.0 MiB is not between 16.0 MiB and 1.0 GiB",
+                "limits.heap = 8MiB is not between 16MiB and 1GiB",
             ),
-            ("heap = \"5GiB\"", "between 16.0 MiB and 1.0 GiB"),
-            ("argument = \"16MiB\"", "between 1.0 KiB and 15.0 MiB"),
+            ("heap = \"5GiB\"", "between 16MiB and 1GiB"),
+            ("argument = \"16MiB\"", "between 1KiB and 15MiB"),
             ("calls = 0", "limits.calls = 0 is not between 1 and 100000"),
             ("cpu = \"0s\"", "limits.cpu = 0s is not between 1s and 1h"),
             ("wall = \"1h\"", "limits.wall = 1h is not between 1s and 5m"),

@@ -7,7 +7,9 @@ use std::time::Duration;
 use mux_sandbox::ProgramLimits;
 use serde_json::{Value, json};
 
-use super::{AgentView, ApprovalTerms, CheckMode, CheckModes, Settings};
+use super::{
+    AgentView, ApprovalTerms, CheckMode, CheckModes, Settings, setting_units::duration_text,
+};
 use mux_config::{ConfigProblem, LineIndex};
 
 /// One setting in the report.
@@ -19,6 +21,19 @@ pub struct SettingRow {
     pub whence: SettingOrigin,
     /// The line of the configuration file.
     pub line: Option<usize>,
+    /// The value is a number of bytes.
+    pub is_size: bool,
+    /// `[agents.NAME]` may override it.
+    pub is_per_agent: bool,
+}
+
+/// What applies where the configuration says nothing, because it depends on where the daemon runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostDefaults {
+    /// Credentials are stored in the keyring.
+    pub keyring: bool,
+    /// There is a desktop that shows notifications.
+    pub desktop: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -39,7 +54,7 @@ struct ReportBuilder<'a> {
 
 impl Settings {
     /// Everything but servers.
-    pub fn report(&self, agent: Option<&str>) -> Vec<SettingRow> {
+    pub fn report(&self, agent: Option<&str>, host: HostDefaults) -> Vec<SettingRow> {
         let mut report = ReportBuilder {
             lines: &self.lines,
             problems: &self.problems,
@@ -48,7 +63,7 @@ impl Settings {
         };
         report.limits(self, self.runs.of(agent));
         report.of_agent(self, agent);
-        report.approvals(&self.approvals);
+        report.approvals(&self.approvals, host.desktop);
         let check = &self.checks;
         report.row(&["check", "tsc"], json!(check.compiler));
         report.row(&["pins", "on_change"], json!(self.on_change.word()));
@@ -57,13 +72,12 @@ impl Settings {
         let (enabled, terms) = self.audit;
         report.row(&["audit", "enabled"], json!(enabled));
         report.row(&["audit", "keep"], time(terms.keep));
-        report.row(&["audit", "size"], json!(terms.size));
+        report.size(&["audit", "size"], terms.size);
         let listen = self.metrics.map(|address| address.to_string());
         report.row(&["metrics", "listen"], json!(listen));
-        let keyring = match self.keyring {
-            None => "as the place suggests",
-            Some(true) => "auto",
-            Some(false) => "never",
+        let keyring = match self.keyring.unwrap_or(host.keyring) {
+            true => "auto",
+            false => "never",
         };
         report.row(&["daemon", "keyring"], json!(keyring));
         let endpoint = self.telemetry.as_ref().map(|to| match to {
@@ -83,24 +97,32 @@ impl ReportBuilder<'_> {
             ("cpu", time(run.cpu)),
             ("calls", json!(run.calls)),
             ("calls_at_once", json!(run.calls_at_once)),
-            ("argument", json!(run.argument)),
-            ("console", json!(run.console)),
-            ("source", json!(run.source)),
-            ("emitted", json!(run.emitted)),
             ("timers", json!(run.timers)),
         ] {
             self.overridable("limits", name, &["limits", name], value);
         }
-        let bytes = |mebibytes: u32| json!(u64::from(mebibytes) << 20);
+        for (name, bytes) in [
+            ("argument", json!(run.argument)),
+            ("console", json!(run.console)),
+            ("source", json!(run.source)),
+            ("emitted", json!(run.emitted)),
+        ] {
+            self.overridable("limits", name, &["limits", name], bytes)
+                .is_size = true;
+        }
+        for (name, bytes) in [
+            ("heap", u64::from(pool.memory.heap) << 20),
+            ("buffers", u64::from(pool.memory.buffers) << 20),
+            ("inline", terms.inline as u64),
+            ("kept", terms.quota),
+        ] {
+            self.size(&["limits", name], bytes);
+        }
         for (name, value) in [
-            ("heap", bytes(pool.memory.heap)),
-            ("buffers", bytes(pool.memory.buffers)),
             ("calls_per_server", json!(settings.limits.calls_per_server)),
             ("starts", json!(settings.limits.starts)),
             ("ask", time(settings.limits.ask.one)),
             ("ask_total", time(settings.limits.ask.total)),
-            ("inline", json!(terms.inline)),
-            ("kept", json!(terms.quota)),
             ("kept_for", time(terms.keep_for)),
             ("workers", json!(pool.ceiling)),
             ("queue", json!(pool.queue)),
@@ -109,21 +131,17 @@ impl ReportBuilder<'_> {
         }
     }
 
-    fn approvals(&mut self, terms: &ApprovalTerms) {
-        let desktop = terms.desktop;
+    fn approvals(&mut self, terms: &ApprovalTerms, has_desktop: bool) {
         for (name, value) in [
             ("wait", time(terms.wait)),
             ("held", json!(terms.held)),
             ("held_per_run", json!(terms.held_per_run)),
-            ("log", json!(terms.log)),
             ("keep", time(terms.keep)),
-            (
-                "desktop",
-                desktop.map_or_else(|| json!("if there is one"), |on| json!(on)),
-            ),
+            ("desktop", json!(terms.desktop.unwrap_or(has_desktop))),
         ] {
             self.row(&["approvals", name], value);
         }
+        self.size(&["approvals", "log"], terms.log as u64);
     }
 
     /// The settings that `[agents.NAME]` may override.
@@ -146,23 +164,31 @@ impl ReportBuilder<'_> {
     }
 
     /// Adds a setting for which `[agents.NAME] section.key` overrides `keys`.
-    fn overridable(&mut self, section: &str, key: &str, keys: &[&str], value: Value) {
+    fn overridable(
+        &mut self,
+        section: &str,
+        key: &str,
+        keys: &[&str],
+        value: Value,
+    ) -> &mut SettingRow {
         let mut own = vec!["agents", self.agent.unwrap_or_default(), section];
         own.extend(Some(key).filter(|key| !key.is_empty()));
-        match self.agent.and_then(|_| self.holds(&own)) {
-            Some(line) => self.rows.push(SettingRow {
-                name: keys.join("."),
-                value,
-                whence: SettingOrigin::Agent,
-                line: Some(line),
-            }),
-            None => self.row(keys, value),
+        let line = self.agent.and_then(|_| self.holds(&own));
+        let row = self.row(keys, value);
+        if line.is_some() {
+            (row.whence, row.line) = (SettingOrigin::Agent, line);
         }
+        row.is_per_agent = true;
+        row
     }
 
-    fn row(&mut self, keys: &[&str], value: Value) {
+    fn size(&mut self, keys: &[&str], bytes: u64) {
+        self.row(keys, json!(bytes)).is_size = true;
+    }
+
+    fn row(&mut self, keys: &[&str], value: Value) -> &mut SettingRow {
         let line = self.holds(keys);
-        self.rows.push(SettingRow {
+        self.rows.push_mut(SettingRow {
             name: keys.join("."),
             value,
             whence: match line {
@@ -170,7 +196,9 @@ impl ReportBuilder<'_> {
                 None => SettingOrigin::Default,
             },
             line,
-        });
+            is_size: false,
+            is_per_agent: false,
+        })
     }
 
     /// The line of a key, unless its value is ignored.
@@ -181,7 +209,7 @@ impl ReportBuilder<'_> {
 }
 
 fn time(time: Duration) -> Value {
-    json!(humantime::format_duration(time).to_string())
+    json!(duration_text(time))
 }
 
 fn word(checks: &CheckModes, agent: Option<&str>) -> &'static str {
@@ -209,7 +237,7 @@ mod tests {
         let config = Config::parse(text, "c").unwrap();
         let settings = Settings::resolve(config, &Default::default(), Path::new("/home/me"));
         let of = |agent, name: &str| {
-            let rows = settings.report(agent);
+            let rows = settings.report(agent, HostDefaults::default());
             let row = rows.into_iter().find(|row| row.name == name).unwrap();
             (row.value, row.whence, row.line)
         };
@@ -227,7 +255,7 @@ mod tests {
             (None, "policy", json!(["deny a.*"]), File, Some(8)),
             (Some("small"), "policy", json!([]), Agent, Some(18)),
             (None, "pins.on_change", json!("refuse"), Nobody, None),
-            (None, "audit.keep", json!("30days"), File, Some(5)),
+            (None, "audit.keep", json!("30d"), File, Some(5)),
             (None, "audit.enabled", json!(true), Nobody, None),
             (None, "audit.size", json!(64 << 20), Nobody, None),
         ] {

@@ -2,15 +2,28 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use tokio::task::spawn_blocking;
+
 use super::Daemon;
 use mux_config::{Config, ConfigProblem};
-use mux_settings::{SettingRow, Settings};
+use mux_policy::PolicySet;
+use mux_settings::{HostDefaults, SettingRow, Settings};
 
 /// Something that is wrong, and where.
 #[derive(Debug)]
 pub struct ConfigMistake {
     pub line: Option<usize>,
     pub message: String,
+}
+
+/// The settings in force for an agent.
+#[derive(Debug, Default)]
+pub struct ConfigView {
+    pub rows: Vec<SettingRow>,
+    /// The same as a `config.toml`.
+    pub text: String,
+    /// The configuration has a section for the agent.
+    pub has_agent: bool,
 }
 
 /// The result of checking a configuration.
@@ -21,16 +34,35 @@ pub struct ConfigInspection {
 }
 
 impl Daemon {
-    /// The settings for an agent, and whether the configuration has a section for it.
-    pub fn report(&self, agent: Option<&str>) -> (Vec<SettingRow>, bool) {
+    pub fn config_view(&self, agent: Option<&str>) -> ConfigView {
         let status = self.config_status();
         let in_force = status.in_force.clone();
         drop(status);
         let Some(in_force) = in_force else {
-            return (Vec::new(), false);
+            return ConfigView::default();
         };
-        let said = agent.is_none_or(|agent| in_force.lines.at(&["agents", agent]).is_some());
-        (in_force.report(agent), said)
+        let host = HostDefaults {
+            keyring: self.gateway.upstreams().auth().uses_keyring_by_default(),
+            desktop: self.gateway.approvals().has_desktop(),
+        };
+        ConfigView {
+            rows: in_force.report(agent, host),
+            text: in_force.text(agent, host),
+            has_agent: agent.is_none_or(|agent| in_force.lines.at(&["agents", agent]).is_some()),
+        }
+    }
+
+    /// The rules of a configuration that is not in force.
+    pub async fn policies_of(&self, text: String) -> Result<PolicySet, String> {
+        let home = self.paths.home.clone();
+        let compile = spawn_blocking(move || {
+            let config = Config::parse(&text, "the file").map_err(|error| error.to_string())?;
+            // A rule with a mistake keeps it.
+            let (policy, agents) = (&config.policy, &config.agents);
+            Ok(PolicySet::resolve(policy, agents, &home, &mut Vec::new()))
+        });
+        let policies = compile.await.map_err(|_| "the daemon is ending".to_owned());
+        policies.flatten()
     }
 
     /// The lines of the configuration file on which servers and sources are defined, by name.

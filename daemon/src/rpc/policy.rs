@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mux_proto as wire;
-use mux_wire::Fault;
+use mux_wire::{Fault, FaultKind};
 
 use super::{answer_budget::AnswerBudget, connection::ConnectionState};
 use crate::daemon::Daemon;
@@ -56,9 +56,17 @@ pub(super) async fn explain(
         (None, typed) if typed.is_empty() => None,
         (None, typed) => Some(CallArguments::Typed(typed)),
     };
+    let policies = match request.config {
+        None => daemon.gateway.policies(),
+        Some(text) => {
+            let policies = daemon.policies_of(text).await;
+            Arc::new(policies.map_err(|why| Fault::new(FaultKind::Validation, why))?)
+        }
+    };
     let told = daemon.gateway.explain(HypotheticalCall {
         path: &request.path,
         arguments,
+        policies,
         origin: &origin,
         scope: &scope,
         sight: &sight,

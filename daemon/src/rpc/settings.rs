@@ -1,10 +1,12 @@
 //! The settings in force for an agent, and the problems of a configuration.
 
+use std::path::Path;
+
 use mux_proto as wire;
 use serde_json::json;
 
 use super::connection::ConnectionState;
-use crate::daemon::Daemon;
+use crate::daemon::{ConfigView, Daemon};
 use mux_policy::RuleList;
 use mux_settings::{SettingOrigin, SettingRow};
 
@@ -14,11 +16,15 @@ pub(super) fn report(
     request: &wire::SettingsRequest,
 ) -> wire::SettingsReport {
     let agent = request.agent.as_deref();
-    let (rows, said) = daemon.report(agent);
+    let ConfigView {
+        rows,
+        mut text,
+        has_agent,
+    } = daemon.config_view(agent);
     let mut settings: Vec<wire::Setting> = rows.into_iter().map(setting_of_row).collect();
     settings.extend(server_rows(daemon, door));
     let mut notes = Vec::new();
-    if let (Some(agent), false) = (agent, said) {
+    if let (Some(agent), false) = (agent, has_agent) {
         notes.push(format!(
             "the configuration has no section for the agent {agent:?}: the general settings apply to it"
         ));
@@ -37,9 +43,18 @@ pub(super) fn report(
             },
         }));
     }
+    let of_projects = settings
+        .iter()
+        .filter(|setting| setting.from == wire::SettingSource::Project);
+    for setting in of_projects {
+        let file = setting.file.as_deref().unwrap_or(Path::new("project"));
+        let line = format!("{}: {}  # {}", setting.name, setting.value, file.display());
+        text += &format!("# {}\n", line.replace(char::is_control, " "));
+    }
     wire::SettingsReport {
         file: daemon.paths.config.clone(),
         settings,
+        text,
         notes,
     }
 }
@@ -100,7 +115,7 @@ fn server_rows(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Setting> {
                 .get(server.name())
                 .copied()
                 .filter(|_| project.is_none()),
-            file: project.map(std::path::Path::to_owned),
+            file: project.map(Path::to_owned),
         }
     });
     let off = disabled.iter().map(|(name, shown)| wire::Setting {

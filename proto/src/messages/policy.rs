@@ -91,6 +91,9 @@ pub struct ExplainPolicyRequest {
     /// The directory in which the client works; that of the requesting client if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
+    /// The text of a `config.toml` whose rules decide, in place of those in force. Feature `config_text`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

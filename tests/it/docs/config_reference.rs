@@ -3,7 +3,7 @@
 use std::fs;
 
 use mux_config::{Config, environment::Environment, schema};
-use mux_settings::{SettingOrigin, Settings};
+use mux_settings::{HostDefaults, SettingOrigin, Settings};
 use mux_tests::{TestEnv, golden};
 use serde_json::{Map, Value};
 
@@ -215,7 +215,7 @@ fn documented_defaults_and_ranges_are_those_in_force() {
         let config = Config::parse(text, "config.toml").unwrap();
         Settings::resolve(config, &Environment::default(), "/home/me".as_ref())
     };
-    let rows = resolve("").report(None);
+    let rows = resolve("").report(None, HostDefaults::default());
     let mut compared = 0;
     for row in &rows {
         assert_eq!(row.whence, SettingOrigin::Default, "{row:?}");
@@ -238,11 +238,8 @@ fn documented_defaults_and_ranges_are_those_in_force() {
                     || plain(&row.value) == size
             }
             (false, Some(time)) if key["x-type"] == "duration" => {
-                let time = humantime::parse_duration(time).unwrap();
-                plain(&row.value)
-                    == humantime::format_duration(time)
-                        .to_string()
-                        .replace(' ', "")
+                let in_force = row.value.as_str().unwrap();
+                humantime::parse_duration(in_force) == humantime::parse_duration(time)
             }
             _ => plain(&row.value) == plain(documented),
         };
@@ -278,15 +275,7 @@ fn documented_defaults_and_ranges_are_those_in_force() {
                 .first()
                 .unwrap_or_else(|| panic!("{section}.{key}"))
                 .message;
-            let message = message.replace(".0 ", " ").replace(' ', "");
-            let spelled = |text: &str| text.replace("24h", "1day").replace("365d", "1year");
-            let is_told = [least, most].iter().all(|end| {
-                let as_time = humantime::parse_duration(end).ok();
-                let as_time = as_time.map(|time| humantime::format_duration(time).to_string());
-                message.contains(*end)
-                    || message.contains(&spelled(end))
-                    || as_time.is_some_and(|time| message.contains(&time.replace(' ', "")))
-            });
+            let is_told = [least, most].iter().all(|end| message.contains(*end));
             assert!(
                 is_told,
                 "{section}.{key}: documented {range}, in force: {message}"

@@ -67,6 +67,47 @@ fn config_show_lists_effective_values_and_their_origin() {
 }
 
 #[test]
+fn config_show_prints_a_config_that_gives_the_same_settings() {
+    let env = TestEnv::new();
+    let rest = "[audit]\nkeep = \"30d\"\n[approvals]\nlog = \"1MiB\"\n";
+    env.write_config(&format!("{FILE}{rest}{}", env.fixture("fix", &[])));
+    let rows = |agent: &str| {
+        let shown = env
+            .mux(["--json", "config", "show", "--agent", agent])
+            .ok()
+            .json();
+        let settings = shown["settings"].as_array().unwrap().iter();
+        let values = settings.map(|setting| (setting["name"].clone(), setting["value"].clone()));
+        // An entry with secrets is a comment.
+        values
+            .filter(|(name, _)| name != "servers.web")
+            .collect::<Vec<_>>()
+    };
+    let before = (rows("small"), rows("other"));
+    let text = env.mux(["config", "show"]).ok().stdout;
+    assert!(!text.contains("canary-"), "{text}");
+    for part in [
+        "[limits]\nwall = \"20s\"",
+        "keep = \"30d\"",
+        "# config.toml:2\n",
+        "# default\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(
+        text.contains("# [servers.web] has secrets, which are not shown"),
+        "{text}"
+    );
+    let checked = env
+        .mux_with_input(["config", "check", "-"], text.as_bytes())
+        .ok();
+    assert!(checked.stdout.contains("no errors found"), "{checked:?}");
+    env.write_config(&text);
+    env.mux(["reload"]).ok();
+    assert_eq!((rows("small"), rows("other")), before);
+}
+
+#[test]
 fn config_check_reports_errors_without_applying_the_file() {
     let env = TestEnv::new();
     env.write_config(&env.fixture("fix", &[]));

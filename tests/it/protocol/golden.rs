@@ -202,7 +202,7 @@ fn daemon_answers_recorded_requests_in_the_recorded_format() {
             "refresh" => assert_eq!(answer["unchanged"], json!(["fix"])),
             "projects" => assert_eq!(answer["projects"], json!([])),
             "policy" => assert_eq!(answer["rules"], json!([])),
-            "explain_policy" => assert_eq!(answer["action"], "allow"),
+            "explain_policy" => assert_eq!(answer["action"], "ask"),
             "settings" => assert_eq!(answer["settings"][0]["name"], "limits.wall"),
             "check_config" => assert_eq!(answer["problems"][0]["line"], 2),
             "revoke_project" => assert_eq!(answer["was_approved"], false),

@@ -30,6 +30,32 @@ pub(super) fn with_table(text: &str, section: &[&str], piece: &str) -> String {
     format!("{before}{gap}{piece}{after}")
 }
 
+/// The text with a table put before the first one of a list, and before the comment above that, unless the comment is at
+/// the beginning of the file.
+pub(super) fn with_first_table(text: &str, list: &str, piece: &str) -> String {
+    let mut blocks = Vec::new();
+    if let Ok(document) = Document::parse(text)
+        && let Some(found) = document.get(list)
+    {
+        collect_item_ranges(text, found, &mut blocks);
+    }
+    let Some(header) = blocks.iter().map(|block| block.start).min() else {
+        return with_table(text, &[list], piece);
+    };
+    let mut at = header;
+    for line in text[..header].split_inclusive('\n').rev() {
+        if !line.trim_start().starts_with('#') {
+            break;
+        }
+        at -= line.len();
+    }
+    if at == 0 {
+        at = header;
+    }
+    let (before, after) = text.split_at(at);
+    format!("{before}{piece}\n{after}")
+}
+
 /// The text with a table and its subtables removed; `None` if the table has no header.
 pub(super) fn without_table(text: &str, section: &[&str], name: &str) -> Option<String> {
     let document = Document::parse(text).ok()?;
@@ -58,7 +84,7 @@ pub(super) fn without_table(text: &str, section: &[&str], name: &str) -> Option<
     Some(rest)
 }
 
-fn find_item<'a>(root: &'a Item, section: &[&str]) -> Option<&'a Item> {
+pub(super) fn find_item<'a>(root: &'a Item, section: &[&str]) -> Option<&'a Item> {
     section
         .iter()
         .try_fold(root, |item, key| item.as_table_like()?.get(key))

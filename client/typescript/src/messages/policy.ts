@@ -59,6 +59,8 @@ export interface ExplainPolicyRequest {
   client?: string;
   /** The directory in which the client works; that of the requesting client if absent. */
   workspace?: string;
+  /** The text of a `config.toml` whose rules decide, in place of those in force. Feature `config_text`. */
+  config?: string;
 }
 
 export interface PolicyExplanation {

@@ -9,6 +9,11 @@ export interface SettingsReport {
   /** The configuration file. */
   file: string;
   settings: Setting[];
+  /**
+   * The settings as a `config.toml`, each value with its origin as a comment. Entries with secrets are comments. Feature
+   * `config_text`.
+   */
+  text?: string;
   /** Remarks, such as that the configuration has no section for the agent. */
   notes?: string[];
 }

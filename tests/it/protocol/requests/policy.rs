@@ -15,6 +15,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
         agent: agent(),
         client: Some("editor".into()),
         workspace: Some("/work".into()),
+        config: Some("[[policy]]\nmatch = \"fix.*\"\naction = \"ask\"\n".into()),
     };
     let explain_typed = ExplainPolicyRequest {
         path: "fix.add".into(),

@@ -68,6 +68,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         ]
         .map(setting)
         .into(),
+        text: "[limits]\nwall = \"5s\"  # config.toml:3\n".into(),
         notes: vec!["nothing is said of the agent".into()],
     };
     let checked = ConfigReport {

@@ -1,0 +1,139 @@
+//! Edits of one value, and of one item of a list of tables.
+//!
+//! Invariant: a comment after a value stays with the key, and a comment above a removed value stays in the file.
+
+use serde_json::Value;
+use toml_edit::{ArrayOfTables, Document, DocumentMut, InlineTable, Item, TableLike};
+
+use super::{
+    super::document::ConfigDocumentError,
+    blocks::{self, find_item},
+    headed_table, parse_toml, section_table, to_inline_value,
+};
+
+/// The text with the value at a path set. The first `headed` keys are a table with a header; what is missing below it
+/// is an inline table.
+pub(in crate::agents) fn set_toml_value(
+    text: &str,
+    path: &[&str],
+    headed: usize,
+    value: &Value,
+) -> Result<String, ConfigDocumentError> {
+    let (section, rest) = path.split_at(headed);
+    let mut document = parse_toml(text)?;
+    let exists = find_item(document.as_item(), section).is_some();
+    if exists {
+        let table = section_table(&mut document, section);
+        let no_table = |_| ConfigDocumentError::NoTable(section.join("."));
+        set_below(table.map_err(no_table)?, rest, value)?;
+        return Ok(document.to_string());
+    }
+    let mut alone = DocumentMut::new();
+    set_below(section_table(&mut alone, section)?, rest, value)?;
+    let above = &section[..section.len().saturating_sub(1)];
+    Ok(blocks::with_table(
+        text,
+        above,
+        alone.to_string().trim_start(),
+    ))
+}
+
+fn set_below(
+    table: &mut dyn TableLike,
+    path: &[&str],
+    value: &Value,
+) -> Result<(), ConfigDocumentError> {
+    let Some((key, rest)) = path.split_first() else {
+        return Ok(());
+    };
+    if !table.contains_key(key) {
+        trim_last_value(table);
+    }
+    if !rest.is_empty() {
+        let inner = table.entry(key).or_insert_with(|| {
+            let empty = InlineTable::new();
+            Item::Value(empty.into())
+        });
+        let inner = inner
+            .as_table_like_mut()
+            .ok_or_else(|| ConfigDocumentError::NoTable((*key).into()))?;
+        return set_below(inner, rest, value);
+    }
+    let mut new = to_inline_value(value);
+    if let Some(Item::Value(old)) = table.get(key) {
+        *new.decor_mut() = old.decor().clone();
+    }
+    match table.get_mut(key) {
+        Some(item) => *item = Item::Value(new),
+        None => drop(table.insert(key, Item::Value(new))),
+    }
+    Ok(())
+}
+
+/// Removes the blank between the last value of an inline table and its brace, which would be before a comma.
+fn trim_last_value(table: &mut dyn TableLike) {
+    let last = table.iter().last().map(|(key, _)| key.to_owned());
+    let last = last.and_then(|key| table.get_mut(&key));
+    if let Some(Item::Value(value)) = last {
+        let suffix = value.decor().suffix().and_then(|suffix| suffix.as_str());
+        if suffix.is_some_and(|suffix| suffix.chars().all(|c| c == ' ')) {
+            value.decor_mut().set_suffix("");
+        }
+    }
+}
+
+/// The text without the lines of a value; `None` if it is in an inline table, or is a table with a header.
+pub(super) fn without_lines(text: &str, section: &[&str], name: &str) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let mut above = section
+        .iter()
+        .scan(document.as_item(), |item, key| {
+            *item = item.as_table_like()?.get(key)?;
+            Some(*item)
+        })
+        .collect::<Vec<_>>();
+    above.insert(0, document.as_item());
+    if above.len() != section.len() + 1 || above.iter().any(|item| !item.is_table()) {
+        return None;
+    }
+    let (key, item) = above.last()?.as_table()?.get_key_value(name)?;
+    let (first, last) = (key.span()?.start, item.as_value()?.span()?.end);
+    let start = text[..first].rfind('\n').map_or(0, |end| end + 1);
+    let end = text[last..]
+        .find('\n')
+        .map_or(text.len(), |at| last + at + 1);
+    Some(format!("{}{}", &text[..start], &text[end..]))
+}
+
+/// The text with a table added to a list of tables, as its first item or as its last.
+pub(in crate::agents) fn add_toml_item(
+    text: &str,
+    list: &str,
+    item: &Value,
+    is_last: bool,
+) -> Result<String, ConfigDocumentError> {
+    let mut document = parse_toml(text)?;
+    if let Some(Item::Value(value)) = document.get_mut(list) {
+        let array = value
+            .as_array_mut()
+            .ok_or_else(|| ConfigDocumentError::NoTable(list.into()))?;
+        let index = if is_last { array.len() } else { 0 };
+        let mut new = to_inline_value(item);
+        if let Some(other) = array.get(if is_last { index.saturating_sub(1) } else { 0 }) {
+            *new.decor_mut() = other.decor().clone();
+        }
+        array.insert_formatted(index, new);
+        return Ok(document.to_string());
+    }
+    let mut items = ArrayOfTables::new();
+    if let Item::Table(table) = headed_table(item) {
+        items.push(table);
+    }
+    let mut alone = DocumentMut::new();
+    alone.insert(list, Item::ArrayOfTables(items));
+    let piece = alone.to_string();
+    Ok(match is_last {
+        true => blocks::with_table(text, &[list], &piece),
+        false => blocks::with_first_table(text, list, &piece),
+    })
+}

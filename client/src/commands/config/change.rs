@@ -1,0 +1,115 @@
+//! A change of config.toml: checked by the daemon before it is written, and reloaded afterwards.
+//!
+//! Invariant: a text with a problem that the file does not have yet is not written.
+
+use mux_proto::{ConfigProblem, Error, Kind, endpoint::Dirs};
+
+use super::check_text;
+use crate::{
+    agents::{AgentFile, ConfigDocument, ConfigDocumentError, ConfigFormat, masked_diff},
+    commands::{
+        CommandFailure,
+        import::{config_failure, file_failure, prepare_dirs, reload_if_running},
+        install::agent_places,
+        resolve_dirs,
+    },
+    render::ConfigEdit,
+};
+
+/// config.toml as it was read.
+pub(in crate::commands) struct ConfigSource {
+    dirs: Dirs,
+    file: AgentFile,
+}
+
+impl ConfigSource {
+    pub(in crate::commands) fn read() -> Result<Self, CommandFailure> {
+        let dirs = resolve_dirs()?;
+        let file = AgentFile::read(&dirs.config_file()).map_err(file_failure)?;
+        Ok(Self { dirs, file })
+    }
+
+    pub(super) fn dirs(&self) -> &Dirs {
+        &self.dirs
+    }
+
+    pub(super) fn text(&self) -> Result<&str, CommandFailure> {
+        let text = std::str::from_utf8(self.file.bytes());
+        text.map_err(|_| self.not_edited(&ConfigDocumentError::NotText))
+    }
+
+    pub(in crate::commands) fn document(&self) -> Result<ConfigDocument, CommandFailure> {
+        let document = ConfigDocument::parse(self.file.bytes(), ConfigFormat::Toml);
+        document.map_err(|error| self.not_edited(&error))
+    }
+
+    pub(in crate::commands) fn not_edited(&self, error: &ConfigDocumentError) -> CommandFailure {
+        config_failure(error, &self.dirs.config_file())
+    }
+
+    /// The problems of a new text, except for those that the file has, too.
+    pub(super) async fn added_problems(
+        &self,
+        text: &str,
+    ) -> Result<Vec<ConfigProblem>, CommandFailure> {
+        let file = self.dirs.config_file();
+        let mut added = check_text(text.to_owned(), &file).await?.problems;
+        if !added.is_empty() {
+            let known = check_text(self.text()?.to_owned(), &file).await?.problems;
+            added.retain(|new| known.iter().all(|old| old.message != new.message));
+        }
+        Ok(added)
+    }
+
+    /// Puts a text into the file. Fails with the first problem that it adds; `documented` is what its value may be.
+    pub(in crate::commands) async fn apply(
+        &self,
+        text: &str,
+        summary: String,
+        documented: Option<String>,
+        dry_run: bool,
+    ) -> Result<ConfigEdit, CommandFailure> {
+        if text != self.text()?
+            && let Some(problem) = self.added_problems(text).await?.into_iter().next()
+        {
+            let message = format!("not written, since it is an error: {}", problem.message);
+            let error = Error::new(Kind::Validation, message);
+            return Err(match documented {
+                Some(documented) => error.hint(documented).into(),
+                None => error.into(),
+            });
+        }
+        self.write(text, summary, dry_run).await
+    }
+
+    /// Replaces the file, unless it was changed since it was read, and reloads it.
+    pub(super) async fn write(
+        &self,
+        text: &str,
+        summary: String,
+        dry_run: bool,
+    ) -> Result<ConfigEdit, CommandFailure> {
+        let old = self.text()?;
+        let path = self.dirs.config_file();
+        let mut edit = ConfigEdit {
+            diff: masked_diff(old, text, &agent_places()?.tilde_path(&path)),
+            config: path,
+            summary,
+            changed: old != text,
+            dry_run,
+            notes: Vec::new(),
+            warnings: Vec::new(),
+            reloaded: None,
+            not_reloaded: None,
+        };
+        if edit.changed && !dry_run {
+            prepare_dirs(&self.dirs)?;
+            self.file.replace(text.as_bytes()).map_err(file_failure)?;
+            match reload_if_running().await {
+                Ok(report) => edit.reloaded = report,
+                Err(error) => edit.not_reloaded = Some(error.message),
+            }
+        }
+        Ok(edit)
+    }
+}

@@ -1,0 +1,157 @@
+//! `mux config edit`: config.toml in the user's editor.
+//!
+//! Invariant: the editor has a copy. The file gets its text only when that has no new mistakes and nobody else changed
+//! the file meanwhile; otherwise the copy stays, and its path is named.
+
+use std::{
+    fs,
+    io::{self, BufRead as _, IsTerminal as _},
+    path::{Path, PathBuf},
+    process::ExitStatus,
+};
+
+use mux_proto::{Error, Kind};
+use tokio::{
+    process::Command,
+    signal::unix::{SignalKind, signal},
+    task::spawn_blocking,
+};
+
+use super::{change::ConfigSource, read_config_text};
+use crate::{
+    commands::{CommandFailure, CommandResult, env_path, import::prepare_dirs, wait_for_ctrl_c},
+    exit, render,
+};
+
+/// The editors that are tried if the environment names none.
+const FALLBACK_EDITORS: [&str; 2] = ["vi", "nano"];
+
+pub(super) async fn edit_config(json: bool) -> CommandResult {
+    let source = ConfigSource::read()?;
+    let old = source.text()?.to_owned();
+    prepare_dirs(source.dirs())?;
+    let path = source.dirs().config_file();
+    let copy = create_copy(&path, &old)?;
+    let edited = edit_copy(&source, &copy, &path).await;
+    let edited = match edited {
+        Ok(Some(text)) => source.write(&text, "the change is".into(), false).await,
+        Ok(None) => source.write(&old, String::new(), false).await,
+        Err(failure) => Err(failure),
+    };
+    let is_edited = read_config_text(&copy).is_ok_and(|text| text != old);
+    match edited {
+        Ok(edit) => {
+            drop(fs::remove_file(&copy));
+            Ok(render::config_edit(&edit, json))
+        }
+        Err(mut failure) if is_edited => {
+            let copy = copy.display();
+            failure.error.hint = Some(format!(
+                "your text is in {copy}; `mux config check {copy}` says what is wrong with it"
+            ));
+            Err(failure)
+        }
+        Err(failure) => {
+            drop(fs::remove_file(&copy));
+            Err(failure)
+        }
+    }
+}
+
+/// Lets the user edit until the copy has no new mistakes. `None` if it is as it was.
+async fn edit_copy(
+    source: &ConfigSource,
+    copy: &Path,
+    path: &Path,
+) -> Result<Option<String>, CommandFailure> {
+    loop {
+        let status = run_editor(copy).await.map_err(editor_failure)?;
+        if !status.success() {
+            return Err(editor_failure(io::Error::other(format!(
+                "it ended with {status}"
+            ))));
+        }
+        let text = read_config_text(copy)?;
+        if text == source.text()? {
+            return Ok(None);
+        }
+        let problems = tokio::select! {
+            problems = source.added_problems(&text) => problems?,
+            () = wait_for_ctrl_c() => {
+                return Err(Error::new(Kind::Cancelled, "interrupted; config.toml is left as it was").into());
+            }
+        };
+        if problems.is_empty() {
+            return Ok(Some(text));
+        }
+        render::config_mistakes(&problems, path);
+        if !edits_again().await {
+            let message = "config.toml is left as it was, since the new text has mistakes";
+            return Err(Error::new(Kind::Validation, message).into());
+        }
+    }
+}
+
+/// A private file beside config.toml, with the same text.
+fn create_copy(path: &Path, text: &str) -> Result<PathBuf, CommandFailure> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let create = || {
+        let mut file = tempfile::Builder::new()
+            .prefix("config-edit-")
+            .suffix(".toml")
+            .tempfile_in(folder)?;
+        io::Write::write_all(&mut file, text.as_bytes())?;
+        Ok::<_, io::Error>(file.into_temp_path().keep()?)
+    };
+    create().map_err(|error| {
+        exit::unavailable_error(format!(
+            "cannot create a copy of {}: {error}",
+            path.display()
+        ))
+        .into()
+    })
+}
+
+/// Runs the editor as git does: `$VISUAL` or `$EDITOR` is a command of the shell, which gets the path as an argument.
+async fn run_editor(file: &Path) -> io::Result<ExitStatus> {
+    // Ctrl-C is for the editor.
+    let _interrupts = signal(SignalKind::interrupt())?;
+    if let Some(editor) = ["VISUAL", "EDITOR"].into_iter().find_map(env_path) {
+        let mut script = editor.clone().into_os_string();
+        script.push(" \"$@\"");
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(script).arg(editor).arg(file);
+        return shell.status().await;
+    }
+    for editor in FALLBACK_EDITORS {
+        match Command::new(editor).arg(file).status().await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            status => return status,
+        }
+    }
+    Err(io::Error::other("neither vi nor nano is installed"))
+}
+
+fn editor_failure(error: io::Error) -> CommandFailure {
+    Error::new(Kind::Runtime, format!("the editor failed: {error}"))
+        .hint("set $VISUAL or $EDITOR to an editor that waits, such as `code --wait`")
+        .into()
+}
+
+/// Asks whether to open the editor again; no without a terminal.
+async fn edits_again() -> bool {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return false;
+    }
+    render::question("edit again? [Y]es, [n]o: ");
+    let answer = spawn_blocking(|| {
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        read.is_ok_and(|length| length > 0)
+            && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
+    });
+    tokio::select! {
+        again = answer => again.unwrap_or(false),
+        () = wait_for_ctrl_c() => false,
+    }
+}

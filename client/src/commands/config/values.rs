@@ -1,0 +1,110 @@
+//! `mux config get`, `set` and `unset`.
+
+use mux_proto::{Error, Kind};
+use mux_secrets::is_secret;
+use serde_json::Value;
+
+use super::{
+    change::ConfigSource,
+    config_key::{ConfigKey, KeyDefault, spell_key, split_key},
+    settings_report,
+};
+use crate::{
+    agents::{ConfigDocument, ConfigFormat},
+    args,
+    commands::CommandResult,
+    render,
+};
+
+/// Prints the value in force. Of an agent that has a section, every setting that applies to it.
+pub(super) async fn get(key: &str, json: bool) -> CommandResult {
+    let key = ConfigKey::parse(key)?;
+    let agent = match key.path.as_slice() {
+        [section, name, ..] if section == "agents" => Some(name.clone()),
+        _ => None,
+    };
+    let report = settings_report(agent, true).await?;
+    let text = ConfigDocument::parse(report.text.as_bytes(), ConfigFormat::Toml);
+    let text = text.map_err(|error| Error::new(Kind::Internal, error.to_string()))?;
+    let mut keys = key.path.iter();
+    if let Some(value) = keys.try_fold(text.values(), |value, key| value.get(key)) {
+        return Ok(render::config_value(&key.spelled(), value, json));
+    }
+    let source = ConfigSource::read()?;
+    let document = source.document()?;
+    if written(&document, &key.path).is_some() {
+        let message = format!(
+            "{} is in an entry with secrets, which are not shown, or is not in force",
+            key.spelled()
+        );
+        let hint =
+            "`mux config edit` opens the file; `mux config check` says what is wrong with it";
+        return Err(Error::new(Kind::NotFound, message).hint(hint).into());
+    }
+    match key.default() {
+        KeyDefault::Value(value) => Ok(render::config_value(&key.spelled(), &value, json)),
+        KeyDefault::Described(_) | KeyDefault::None => {
+            let message = format!("{} is not set", key.spelled());
+            Err(Error::new(Kind::NotFound, message)
+                .hint(key.documented())
+                .into())
+        }
+    }
+}
+
+pub(super) async fn set(args: &args::ConfigSetArgs, json: bool) -> CommandResult {
+    let key = ConfigKey::parse(&args.key)?;
+    let spelled = key.spelled();
+    if key.path.len() <= key.headed() {
+        let message = format!("{spelled} is a section: it has no value of its own");
+        let hint = match spelled.as_str() {
+            "policy" => "`mux policy add` adds a rule".to_owned(),
+            _ => format!("set one of its keys, as in `mux config set {spelled}.KEY VALUE`"),
+        };
+        return Err(Error::new(Kind::Validation, message).hint(hint).into());
+    }
+    let source = ConfigSource::read()?;
+    let value = key.parse_value(&args.value);
+    let path: Vec<&str> = key.path.iter().map(String::as_str).collect();
+    let edited = source.document()?.with_value(&path, key.headed(), &value);
+    let text = edited.map_err(|error| source.not_edited(&error))?;
+    let (summary, documented) = (format!("{spelled} is set"), Some(key.documented()));
+    let mut edit = source
+        .apply(&text, summary, documented, args.dry_run)
+        .await?;
+    let name = path.last().copied().unwrap_or_default();
+    if value
+        .as_str()
+        .is_some_and(|text| !text.contains("${") && is_secret(name, text))
+    {
+        let warning = "this looks like a secret: `mux secrets set NAME` stores it, and '${keyring:NAME}' refers to it";
+        edit.warnings.push(warning.to_owned());
+    }
+    Ok(render::config_edit(&edit, json))
+}
+
+/// Removes a key of the file, known or not.
+pub(super) async fn unset(args: &args::ConfigUnsetArgs, json: bool) -> CommandResult {
+    let path = split_key(&args.key)?;
+    let spelled = spell_key(&path);
+    let source = ConfigSource::read()?;
+    let document = source.document()?;
+    let (Some((name, section)), Some(_)) = (path.split_last(), written(&document, &path)) else {
+        // An unknown key is a typo.
+        ConfigKey::parse(&args.key)?;
+        let summary = format!("{spelled} is not set");
+        let edit = source.write(source.text()?, summary, args.dry_run).await?;
+        return Ok(render::config_edit(&edit, json));
+    };
+    let section: Vec<&str> = section.iter().map(String::as_str).collect();
+    let edited = document.without_server_entry(&section, name);
+    let text = edited.map_err(|error| source.not_edited(&error))?;
+    let summary = format!("{spelled} is removed");
+    let edit = source.apply(&text, summary, None, args.dry_run).await?;
+    Ok(render::config_edit(&edit, json))
+}
+
+fn written<'a>(document: &'a ConfigDocument, path: &[String]) -> Option<&'a Value> {
+    let mut keys = path.iter();
+    keys.try_fold(document.values(), |value, key| value.get(key))
+}

@@ -1,0 +1,63 @@
+//! The output for edits of config.toml that are checked before and reloaded afterwards. It contains no values of secrets.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use super::terminal::println;
+use mux_proto::ReloadReport;
+use serde_json::json;
+
+use super::{display_path, note, print_document, reloaded, style::escape_text, warn};
+
+/// A change of config.toml.
+#[derive(Debug)]
+pub(crate) struct ConfigEdit {
+    pub(crate) config: PathBuf,
+    /// What was changed, as in `limits.wall is set`.
+    pub(crate) summary: String,
+    pub(crate) diff: String,
+    pub(crate) changed: bool,
+    pub(crate) dry_run: bool,
+    pub(crate) notes: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+    /// The answer of the running daemon; `None` if none runs.
+    pub(crate) reloaded: Option<ReloadReport>,
+    pub(crate) not_reloaded: Option<String>,
+}
+
+pub(crate) fn config_edit(edit: &ConfigEdit, json: bool) -> ExitCode {
+    if json {
+        print_document(&json!({
+            "ok": true,
+            "changed": edit.changed,
+            "dry_run": edit.dry_run,
+            "config": edit.config,
+            "diff": edit.diff,
+            "notes": edit.notes,
+            "warnings": edit.warnings,
+            "reloaded": edit.reloaded,
+            "not_reloaded": edit.not_reloaded,
+        }));
+        return ExitCode::SUCCESS;
+    }
+    let config = display_path(&edit.config);
+    if !edit.changed {
+        println!("nothing to change in {config}");
+        return ExitCode::SUCCESS;
+    }
+    println!("{}", escape_text(edit.diff.trim_end()));
+    if !edit.dry_run {
+        println!("{} in {config}", edit.summary);
+    }
+    for text in &edit.notes {
+        note(text);
+    }
+    for text in &edit.warnings {
+        warn(escape_text(text));
+    }
+    match (&edit.reloaded, &edit.not_reloaded) {
+        (_, Some(problem)) => warn(format!("{problem}; run `mux reload`")),
+        (Some(report), None) => drop(reloaded(report, false)),
+        (None, None) => {}
+    }
+    ExitCode::SUCCESS
+}
