@@ -41,7 +41,11 @@ fn named_commands(text: &str) -> impl Iterator<Item = &str> {
     });
     // Of a command whose name is a placeholder, nothing is known.
     let is_command = |span: &&str| {
-        span.starts_with("mux ") && !span.starts_with("mux {") && !span.ends_with(' ')
+        let named = span.strip_prefix("mux ").unwrap_or_default();
+        !named.is_empty()
+            && !named.starts_with(['{', ' '])
+            && !named.starts_with("COMMAND ")
+            && !named.ends_with(' ')
     };
     spans.filter(is_command)
 }

@@ -81,7 +81,7 @@ pub(crate) use self::{
     metrics::{metrics, metrics_document, metrics_token},
     one_run::run,
     parts::{SavedParts, call_document, call_result},
-    pins::{accepted, ask_to_accept, differences, pins},
+    pins::{accepted, ask_to_accept, differences, pinned_tool_name, pins},
     policy::{PolicyCaseOutcome, policy, policy_cases, policy_explanation},
     progress::{SpinnerGuard, SpinnerHandle},
     projects::{approved, project, projects, revoked},

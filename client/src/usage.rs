@@ -53,7 +53,7 @@ fn answer(error: clap::Error, words: &[String]) -> ExitCode {
                 _ => return render::clap_error(&error),
             };
             if word == HELP_WORD {
-                // `mux servers help add`
+                // `help` after the command.
                 let others = words.iter().filter(|known| **known != word);
                 return print_help_of(&others.cloned().collect::<Vec<_>>());
             }
@@ -97,7 +97,7 @@ fn explain_unknown_command(error: &mut clap::Error, parent: Option<&str>, word: 
     set_tip(error, tip);
 }
 
-/// `mux call files.read --path x`
+/// An option that is an argument of a tool: `--path x`.
 fn explain_tool_option(error: &mut clap::Error) {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return;

@@ -110,6 +110,35 @@ fn logs_of_daemon_and_servers_are_merged_by_time_and_filtered_by_run() {
 }
 
 #[test]
+fn log_has_failed_calls_of_a_run_and_no_line_for_each_command() {
+    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let code = "try { await mux.fix.fail({ message: 'no' }) } catch {}\n\
+                await mux.fix.pid(); return 1";
+    let told = env.mux(["--json", "run", "-e", code]).ok().json();
+    let run = told["run"].as_str().unwrap();
+    // Both logs are written in the background.
+    let is_written = |args: &[&str], text: &str| env.mux(args).stdout.contains(text);
+    let log = ["logs", "--run", run, "--level", "info"];
+    let audit = ["audit", "--run", run];
+    let mut polls = 0..2000;
+    assert!(
+        polls.any(|_| is_written(&log, "call failed") && is_written(&audit, "fix.pid")),
+        "{run} is in no log"
+    );
+    let lines = logs(&env, &log[1..]);
+    assert!(
+        has(&lines, "fix.fail") && !has(&lines, "fix.pid"),
+        "{lines:#?}"
+    );
+    let info = logs(&env, &["--level", "info"]);
+    assert!(!has(&info, "hello") && !has(&info, "RPC{"), "{info:#?}");
+    let shown = env.mux(["logs", "--run", run]).ok();
+    let hint = format!("`mux audit --run {run}` lists its calls");
+    assert!(shown.stderr.contains(&hint), "{shown:?}");
+    assert!(is_written(&audit, "fix.fail"));
+}
+
+#[test]
 fn logs_are_followed_across_restarts_and_new_servers() {
     let env = TestEnv::with_fixtures(&[("a", &[]), ("b", &[])]);
     let mut followed = env.begin(["logs", "-f", "--json", "-n", "0"]);

@@ -25,7 +25,7 @@ pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandRe
         return Ok(render::accepted(&list.server, &wanted, 0, json));
     }
     if !json {
-        render::differences(&list.server, &wanted);
+        render::differences(&list, &wanted);
     }
     let agreed = args.yes || (!json && confirm_accept(wanted.len()));
     if !agreed {
@@ -81,8 +81,11 @@ fn tools_to_accept(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Com
             PinStanding::New | PinStanding::Changed | PinStanding::Refused
         )
     };
+    let is_named = |tool: &PinInfo, name: &str| {
+        tool.name == name || render::pinned_tool_name(list, tool) == name
+    };
     for name in names {
-        if !list.tools.iter().any(|tool| tool.name == *name) {
+        if !list.tools.iter().any(|tool| is_named(tool, name)) {
             let server = &list.server;
             let message = format!("`{server}` has no tool `{name}`");
             let error = Error::new(Kind::NotFound, message);
@@ -91,7 +94,7 @@ fn tools_to_accept(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Com
                 .into());
         }
     }
-    let meant = |tool: &PinInfo| names.is_empty() || names.contains(&tool.name);
+    let meant = |tool: &PinInfo| names.is_empty() || names.iter().any(|name| is_named(tool, name));
     let wanted = list.tools.iter().filter(|tool| waits(tool) && meant(tool));
     Ok(wanted.cloned().collect())
 }

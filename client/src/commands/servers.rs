@@ -6,7 +6,7 @@
 mod entry;
 
 use mux_client::within_seconds;
-use mux_proto::{Error, Kind, ServerInfo, transport};
+use mux_proto::{Kind, ServerInfo, transport};
 use serde_json::json;
 
 pub(super) use self::entry::{absolute_program, current_dir};
@@ -67,20 +67,16 @@ pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> Comman
     let connects = !args.no_connect && !args.dry_run && !files.is_disabled(&name);
     let mut edit = files.write_and_refresh(edit, replaced.is_some()).await?;
     if connects && edit.changed && edit.not_reloaded.is_none() {
-        edit.connected = Some(connect_once(&name, json).await);
+        let waiting = SpinnerGuard::begin(&format!("connecting to {name}"), json);
+        let connected = connect_once(&name, edit_verb(replaced.is_some())).await;
+        waiting.end();
+        edit.connected = Some(connected.map_err(|failure| failure.error));
     }
     Ok(render::server_edit(&edit, json))
 }
 
-/// Opens a session of the server and waits until it is ready, as `mux servers restart` does.
-async fn connect_once(server: &str, json: bool) -> Result<ServerInfo, Error> {
-    let waiting = SpinnerGuard::begin(&format!("connecting to {server}"), json);
-    let connected = open_session(server).await;
-    waiting.end();
-    connected.map_err(|failure| failure.error)
-}
-
-async fn open_session(server: &str) -> Result<ServerInfo, CommandFailure> {
+/// Opens a session of the server and waits until it is ready, as `mux servers restart` does. `verb` is what was done.
+async fn connect_once(server: &str, verb: &str) -> Result<ServerInfo, CommandFailure> {
     let session = connect_or_start().await?;
     let within = transport::within(SERVER_START_TIMEOUT);
     let opened = session.client.restart_server(within, server.to_owned());
@@ -93,7 +89,7 @@ async fn open_session(server: &str) -> Result<ServerInfo, CommandFailure> {
         let servers = session.client.servers(within_seconds(10)).await??;
         let info = servers.into_iter().find(|info| info.name == server);
         let reason = info.and_then(|info| info.reason).unwrap_or(error.message);
-        error.message = format!("`{server}` is added, but it does not start: {reason}");
+        error.message = format!("`{server}` is {verb}, but it does not start: {reason}");
     }
     Err(error.into())
 }

@@ -5,6 +5,7 @@
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
 use mux_proto::{ToolInfo, ToolList, endpoint::Dirs};
+use mux_typegen::names::spell;
 use serde::{Deserialize, Serialize};
 
 const FILE_NAME: &str = "completion.json";
@@ -50,7 +51,8 @@ pub(crate) fn remember_list(dirs: &Dirs, list: &ToolList, server: Option<&str>) 
     let is_whole = list.tools.len() == list.total;
     let is_listed = |known: &str| {
         let is_missing = list.missing.iter().any(|missing| missing.server == known);
-        is_whole && !is_missing && server.is_none_or(|server| server == known)
+        let is_requested = server.is_none_or(|server| spell(server) == spell(known));
+        is_whole && !is_missing && is_requested
     };
     update(dirs, &list.tools, is_listed);
 }
@@ -65,7 +67,8 @@ fn update(dirs: &Dirs, found: &[ToolInfo], is_listed: impl Fn(&str) -> bool) {
     let before = read(dirs);
     let mut tools = before.clone();
     tools.retain(|_, tool| !is_listed(&tool.server));
-    tools.extend(found.iter().map(|tool| {
+    let callable = found.iter().filter(|tool| !tool.for_apps);
+    tools.extend(callable.map(|tool| {
         let description = tool.description.as_deref();
         let cached = CachedTool::new(&tool.server, &tool.signature, description);
         (tool.path.clone(), cached)

@@ -23,14 +23,14 @@ pub(super) const RUN_DESCRIPTION: &str = "Runs a TypeScript program on the user'
 Every tool is an async function `mux.<server>.<tool>(args)`.
 - Use top-level `await` and `return`. Only the returned value and console output come back: filter, count \
 and join in the program. Put independent calls into one `Promise.all`.
-- Types are checked first. Do not guess: `search` and `describe` (also `mux.search`, `mux.describe`) give names, \
-arguments and results.
-- A call returns the value itself, never an MCP envelope: what `Promise<…>` says, or, without a result type, the \
-text, parsed if it is a JSON object or array (several parts: an array of parts).
+- Types are checked first. Do not guess: `search` and `describe` (also `mux.search`, `mux.describe`) give names \
+and types.
+- A call returns the value itself: of the type in `Promise<…>`, or, without one, the text, parsed if it is a JSON \
+object or array; several parts come as an array.
 - Programs reach nothing but `mux`: no fetch, files or imports. `mux.input` is `input`; `mux.emit(part)` \
 returns an image.
-- A failed call throws ToolError {kind, message, hint, path}. Do not simply repeat one of kind unknown_outcome.
-- A result too long for a message becomes a handle for `read` or `mux.read(handle)`.";
+- A failed call throws ToolError {kind, message, hint, path}. Do not just repeat one of kind unknown_outcome.
+- A result that is too long becomes a handle for `read` or `mux.read(handle)`.";
 
 /// The description of the tool `run_program`.
 pub(super) const RUN_PROGRAM_DESCRIPTION: &str = "Runs tool calls as steps, without code. In `args`, `{{id.result.path.0}}` is \
@@ -38,7 +38,7 @@ a result of an earlier step and `{{input.path}}` a part of `input`. Steps that d
 at the same time; `after` names steps to wait for. Find tools and their types with `search` and `describe`.";
 
 /// The heading of the inventory in the description of `run`.
-pub(super) const INVENTORY_HEADING: &str = "Tools (call `mux.<path>`):";
+pub(super) const INVENTORY_HEADING: &str = "Tools (`mux.<path>`):";
 
 pub(super) fn guide_resource() -> Resource {
     let mut resource = Resource::new(GUIDE_URI, "guide");

@@ -431,7 +431,7 @@ pub(crate) fn answered_elsewhere() {
 }
 
 /// A tool as programs spell it.
-fn shown_path(path: &str) -> String {
+pub(super) fn shown_path(path: &str) -> String {
     quoted_path(&program_path(path))
 }
 
@@ -441,7 +441,7 @@ fn servers_own_path(path: &str) -> Option<&str> {
 }
 
 /// A path as one word, quoted if needed: a server could name a tool so that it looks like a path with arguments.
-pub(super) fn quoted_path(path: &str) -> String {
+fn quoted_path(path: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._-/:@".contains(letter);
     let word = match path.chars().all(is_plain) {
         true => path.to_owned(),

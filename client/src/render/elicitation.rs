@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthChar as _;
 use url::Url;
 
 use super::{
-    approvals::quoted_path,
+    approvals::shown_path,
     style::{DIM, NAME, STRONG, WARN, escape_text, one_line, paint},
     terminal::{eprint, eprintln},
 };
@@ -98,7 +98,7 @@ fn opening_lines(
     columns: usize,
 ) -> Vec<String> {
     let server = paint(STRONG, quoted_name(server));
-    let call = tool.map(|tool| format!(", for the call {}", paint(NAME, quoted_path(tool))));
+    let call = tool.map(|tool| format!(", for the call {}", paint(NAME, shown_path(tool))));
     let what = match dialog.page() {
         Some(_) => " to open a page",
         None => "",

@@ -48,7 +48,7 @@ pub(crate) fn tools(list: &ToolList, no_servers: bool, json: bool) -> ExitCode {
             "no server is configured: `mux import` imports those of your agents, `mux servers add` adds one"
         );
     } else if list.total == 0 && list.missing.is_empty() {
-        eprintln!("the servers have no tools");
+        eprintln!("there are no tools");
     }
     print_list_remarks(list);
     ExitCode::SUCCESS

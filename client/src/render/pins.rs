@@ -2,11 +2,12 @@
 //!
 //! Invariant: a server's text is shown as JSON, with control and invisible characters escaped.
 
-use std::{process::ExitCode, time::Duration};
+use std::{borrow::Cow, process::ExitCode, time::Duration};
 
 use super::terminal::{eprint, println};
 use comfy_table::{Cell, Color};
 use mux_proto::{PinInfo, PinList, PinStanding};
+use mux_typegen::names::spell;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
@@ -33,7 +34,7 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
     for tool in &list.tools {
         let digest = tool.digest.as_deref().unwrap_or("-");
         table.add_row([
-            Cell::new(one_line(&tool.name, MAX_PIN_NAME_CHARS)),
+            Cell::new(one_line(&pinned_tool_name(list, tool), MAX_PIN_NAME_CHARS)),
             pin_status_cell(tool.standing),
             Cell::new(tool.since_ms.map_or_else(|| "-".into(), amounts::date_text)),
             Cell::new(digest.get(..SHOWN_DIGEST_DIGITS).unwrap_or(digest)),
@@ -41,6 +42,16 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
     }
     println!("{}", table.text());
     ExitCode::SUCCESS
+}
+
+/// The name of a tool as programs spell it, or its own if another tool of the server has that spelling.
+pub(crate) fn pinned_tool_name<'a>(list: &PinList, tool: &'a PinInfo) -> Cow<'a, str> {
+    let spelled = spell(&tool.name);
+    let mut others = list.tools.iter().filter(|other| other.name != tool.name);
+    match others.any(|other| spell(&other.name) == spelled) {
+        true => Cow::Borrowed(&tool.name),
+        false => spelled,
+    }
 }
 
 fn pin_status_cell(standing: PinStanding) -> Cell {
@@ -54,9 +65,10 @@ fn pin_status_cell(standing: PinStanding) -> Cell {
 }
 
 /// Prints the differences that the user is about to accept.
-pub(crate) fn differences(server: &str, tools: &[PinInfo]) {
+pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
     for tool in tools {
-        let path = format!("{server}.{}", one_line(&tool.name, MAX_PIN_NAME_CHARS));
+        let name = one_line(&pinned_tool_name(list, tool), MAX_PIN_NAME_CHARS);
+        let path = format!("{}.{name}", spell(&list.server));
         println!("{}  {}", paint(STRONG, path), paint(DIM, summary(tool)));
         for line in difference(tool).lines() {
             match line.as_bytes().first() {
@@ -146,6 +158,24 @@ pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tools_with_one_spelling_keep_their_names() {
+        let tool = |name: &str| PinInfo {
+            name: name.into(),
+            standing: PinStanding::Trusted,
+            digest: None,
+            since_ms: None,
+            before: None,
+            now: None,
+        };
+        let list = PinList {
+            server: "s".into(),
+            tools: ["get-it", "a-b", "a_b"].map(tool).into(),
+        };
+        let names = list.tools.iter().map(|tool| pinned_tool_name(&list, tool));
+        assert_eq!(names.collect::<Vec<_>>(), ["get_it", "a-b", "a_b"]);
+    }
 
     #[test]
     fn difference_shows_both_versions_with_context() {

@@ -44,8 +44,11 @@ fn report_lines(report: &ReloadReport) -> Vec<String> {
         lines.push("servers: nothing changed".into());
     }
     if let Some(earlier) = &report.earlier {
-        let (age, changes) = (age_text(earlier.age_ms), change_lines(&earlier.report));
-        let changes = changes.join("; ");
+        let age = match earlier.age_ms {
+            0..1_000 => "just now".to_owned(),
+            age => age_text(age),
+        };
+        let changes = change_lines(&earlier.report).join("; ");
         lines.push(format!("already active (loaded {age}): {changes}"));
     }
     lines

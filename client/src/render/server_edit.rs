@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use super::terminal::println;
-use mux_proto::{Error, Kind, ServerInfo, ServerState, SourceNote};
+use mux_proto::{AuthState, Error, Kind, ServerInfo, ServerState, SourceNote};
 use serde_json::json;
 
 use super::{
@@ -120,6 +120,9 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         }
         match &edit.connected {
             Some(Ok(info)) => told["connected"] = json!(info),
+            Some(Err(error)) if error.kind == Kind::AuthRequired => {
+                told["auth"] = json!(AuthState::Required);
+            }
             Some(Err(error)) => told["error"] = json!(error),
             None => {}
         }

@@ -13,8 +13,8 @@
 //!   `pin_writer`, compared by `definition_diff`; `pin_status` is a tool's pin status.
 //! - `lookalikes` finds names made to look like others.
 //! - `scope` is what one agent sees in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
-//!   `index_segment`, `word_splitting`), `inventory` lists them within a budget (`token_estimate`), the most needed
-//!   first (`tool_order`); `tool_usage` counts calls.
+//!   `index_segment`) by their words (`word_splitting`, `vocabulary`, `synonyms`), `inventory` lists them within a
+//!   budget (`token_estimate`), the most needed first (`tool_order`); `tool_usage` counts calls.
 //! - `argument_check` and `tool_results` apply a tool's schemas; `mux-schema` compiles, limits and caches schemas.
 //! - `tool_list_store` keeps the lists of the last session, `server_eras` the MCP era of each server.
 //! - `shape_learning` passes results to `learned_shapes`, the shapes of results; `type_declarations` is the text that

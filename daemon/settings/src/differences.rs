@@ -359,7 +359,7 @@ mod tests {
             "",
         );
         let new = loaded(
-            "[limits]\nwall = \"30s\"\nheap = \"64MiB\"\n[audit]\nkeep = \"3days\"\n\
+            "[limits]\nwall = \"30s\"\nheap = \"100MiB\"\n[audit]\nkeep = \"3days\"\n\
              [[policy]]\nmatch = \"b.*\"\naction = \"ask\"\n\
              [[policy]]\nmatch = \"c.*\"\naction = \"deny\"\narguments = { path = \"/etc/*\" }\n\
              [agents.kept]\nlimits = { calls = 6 }\n\

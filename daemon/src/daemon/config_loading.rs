@@ -49,7 +49,7 @@ pub enum LoadTrigger {
 pub struct LoadReport {
     /// What this load has changed.
     pub differences: ConfigChanges,
-    /// What the last load that no client asked for had changed, unless it was reported before.
+    /// What the last load that was not a `reload` had changed, unless it was reported before.
     pub earlier: Option<EarlierLoad>,
     pub problems: Vec<String>,
 }

@@ -15,15 +15,15 @@ use mux_tests::discovery::{
     DiscoverySet, DiscoveryTool, GradedQuery, JUDGED_HITS, PlainBm25, RankingFigures,
 };
 
+use super::figures::fact;
+
 /// The sizes of the pools that are taken from the set in the repository.
 const POOL_SIZES: [usize; 3] = [500, 5_000, 10_000];
 
 /// Measures on the set in the repository and on every `NAME.tools.jsonl` with `NAME.queries.jsonl` in `folder`.
 pub(crate) async fn measure(folder: Option<&Path>) -> anyhow::Result<()> {
-    println!(
-        "{:<28}{:>6}{:>9}  {:<10}{:>7}{:>7}{:>7}{:>8}{:>10}",
-        "set", "tools", "queries", "ranking", "R@1", "R@5", "MRR", "NDCG@5", "µs/query"
-    );
+    let head = "queries    R@1    R@5    MRR  NDCG@5  µs/query";
+    fact("set, ranking", head);
     for (name, set) in extra_sets(folder)? {
         measure_set(&name, &set, |_| true).await?;
     }
@@ -89,7 +89,11 @@ async fn measure_set(
         answers.push((*query, keys.collect()));
     }
     let figures = RankingFigures::of(answers);
-    row(name, set.tools.len(), "mux", &figures, spent);
+    row(
+        &format!("{name}, {} tools: mux", set.tools.len()),
+        &figures,
+        spent,
+    );
 
     let plain = PlainBm25::new(&set.tools);
     let began = Instant::now();
@@ -99,17 +103,21 @@ async fn measure_set(
         .collect();
     let spent = began.elapsed();
     let figures = RankingFigures::of(answers);
-    row(name, set.tools.len(), "plain BM25", &figures, spent);
+    row(
+        &format!("{name}, {} tools: plain BM25", set.tools.len()),
+        &figures,
+        spent,
+    );
     Ok(())
 }
 
-fn row(name: &str, tools: usize, ranking: &str, figures: &RankingFigures, spent: Duration) {
+fn row(what: &str, figures: &RankingFigures, spent: Duration) {
     let [recall_1, recall_5, mrr, ndcg_5] = figures.all();
     let each = spent.as_secs_f64() * 1e6 / figures.queries.max(1) as f64;
-    println!(
-        "{name:<28}{tools:>6}{:>9}  {ranking:<10}{recall_1:>7.3}{recall_5:>7.3}{mrr:>7.3}{ndcg_5:>8.3}{each:>10.0}",
-        figures.queries
-    );
+    let queries = figures.queries;
+    let row =
+        format!("{queries:>7}{recall_1:>7.3}{recall_5:>7.3}{mrr:>7.3}{ndcg_5:>8.3}{each:>10.0}");
+    fact(what, &row);
 }
 
 fn known_servers(set: &DiscoverySet) -> Vec<KnownServer> {

@@ -29,6 +29,8 @@ fn doctor_finds_problems_without_a_daemon() {
             "Cursor has servers of its own that mux has too: mine",
             "fix: `mux import --move --from cursor` takes them out of ~/.cursor/mcp.json",
             "note    no muxd is running",
+            "note    twice: the version of `x` is not pinned",
+            "write `x@VERSION`",
         ],
     );
     // Each problem has a fix.

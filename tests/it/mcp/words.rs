@@ -4,6 +4,7 @@ use std::fs;
 
 use mux_tests::{Agent, TestEnv};
 use serde_json::{Value, json};
+use tiktoken_rs::cl100k_base_singleton;
 
 use super::text;
 
@@ -162,26 +163,58 @@ fn search_without_results_suggests_next_steps() {
 
 #[test]
 fn used_tool_keeps_its_signature_in_a_partial_inventory() {
+    for (tools, begins) in [
+        ("150", "PARTIAL: the signatures of "),
+        ("2000", "PARTIAL: the names of "),
+    ] {
+        let env = TestEnv::with_fixtures(&[("fix", &["--tools", tools])]);
+        // Only its use ranks this tool higher.
+        let name = "fix.stderr";
+        let line = format!("\n {name}(");
+        let mut first = agent(&env);
+        let told = described(&mut first);
+        assert!(told.contains(begins) && !told.contains(&line), "{told}");
+        first.call("call", json!({ "path": name, "args": { "lines": 0 } }));
+        drop(first);
+        env.stop();
+        let told = described(&mut agent(&env));
+        assert!(told.contains(begins) && told.contains(&line), "{told}");
+    }
+}
+
+#[test]
+fn search_answer_has_a_limited_size_and_continues_with_its_cursor() {
     let env = TestEnv::with_fixtures(&[("fix", &["--tools", "150"])]);
-    // Only its use ranks this tool higher.
-    let name = "fix.stderr";
-    let line = format!("\n {name}(");
-    let mut first = agent(&env);
-    assert!(described(&mut first).contains("PARTIAL: the signatures of "));
-    assert!(
-        !described(&mut first).contains(&line),
-        "{}",
-        described(&mut first)
-    );
-    first.call("call", json!({ "path": name, "args": { "lines": 0 } }));
-    drop(first);
-    env.stop();
-    let mut later = agent(&env);
-    assert!(
-        described(&mut later).contains(&line),
-        "{}",
-        described(&mut later)
-    );
+    let mut agent = agent(&env);
+    described(&mut agent);
+    let (mut cursor, mut found) = (None, Vec::new());
+    let total = loop {
+        let asked = json!({ "query": "synthetic", "limit": 100, "cursor": cursor });
+        let page = text(&agent.call("search", asked));
+        let tokens = cl100k_base_singleton().encode_ordinary(&page).len();
+        assert!(tokens <= 1_500, "{tokens}: {page}");
+        let tools = page.lines().filter(|line| line.starts_with("fix."));
+        let tools: Vec<String> = tools.map(str::to_owned).collect();
+        let begins = format!("{} of ", tools.len());
+        let total = page
+            .strip_prefix(&begins)
+            .and_then(|rest| rest.split_once(" tools:"))
+            .unwrap_or_else(|| panic!("{page}"))
+            .0
+            .to_owned();
+        found.extend(tools);
+        let next = page
+            .lines()
+            .find_map(|line| line.strip_prefix("for more, pass cursor "));
+        cursor = next.map(str::to_owned);
+        if cursor.is_none() {
+            break total;
+        }
+    };
+    found.sort();
+    found.dedup();
+    assert!(found.len() >= 150, "{found:?}");
+    assert_eq!(total, found.len().to_string());
 }
 
 #[test]

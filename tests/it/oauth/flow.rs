@@ -5,7 +5,7 @@ use std::{fs, io, io::Write as _, os::unix::fs::PermissionsExt};
 use mux_client::within_seconds;
 use mux_proto::{Kind, LoginFinishRequest};
 use mux_tests::{
-    Authority, Running,
+    Authority, Running, TestEnv,
     authority::{Rules, browse, visit},
 };
 
@@ -85,6 +85,21 @@ fn oauth_browser_login_survives_a_daemon_restart() {
     let out = env.mux(["servers", "logout", "docs"]).ok();
     assert!(out.stdout.contains("not signed in"), "{out:#?}");
     assert_eq!(authority.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn oauth_server_that_is_added_names_its_login_command() {
+    let authority = Authority::default();
+    let env = TestEnv::new();
+    let added = env.mux(["servers", "add", "docs", "--url", authority.url()]);
+    let added = added.ok();
+    assert!(
+        added
+            .stderr
+            .contains("docs requires a login: `mux servers login docs`"),
+        "{added:#?}"
+    );
+    assert_eq!(info(&env)["auth"], "required");
 }
 
 #[test]

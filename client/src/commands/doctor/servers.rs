@@ -34,6 +34,7 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
         };
         let reason = server.reason.as_deref().unwrap_or("it did not say why");
         let reason = reason.trim();
+        let before = group.checks.len();
         match server.state {
             _ if server.auth == Some(AuthState::Required) => group.note(
                 format!("{name}: sign-in is required"),
@@ -87,7 +88,7 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
             | ServerState::Starting
             | ServerState::Disabled => {}
         }
-        if let (Some(check), Some(_)) = (group.checks.last_mut(), &server.reason) {
+        for check in &mut group.checks[before..] {
             check.detail.clone_from(&server.detail);
         }
         for warning in &server.warnings {
