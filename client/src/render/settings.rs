@@ -2,13 +2,13 @@
 
 use std::{path::Path, process::ExitCode};
 
-use super::terminal::{eprintln, println};
+use super::terminal::{eprintln, print_toml, println};
 use mux_proto::{ConfigProblem, ConfigReport, SettingsReport};
 use serde_json::{Value, json};
 
 use super::{
     amounts::count_text,
-    display_path, note, output_exit_code, print_data, print_document, print_value,
+    display_path, note, output_exit_code, print_document, print_value,
     style::{ERROR, one_line, paint},
 };
 
@@ -24,7 +24,7 @@ pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
         });
         return ExitCode::SUCCESS;
     }
-    let code = output_exit_code(print_data(&report.text));
+    let code = output_exit_code(print_toml(&report.text));
     note(&format!("the file is {}", display_path(&report.file)));
     for told in &report.notes {
         note(&one_line(told, MAX_NOTE_CHARS));

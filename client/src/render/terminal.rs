@@ -52,6 +52,16 @@ pub(crate) fn print_data(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
+/// Prints TOML text, with control and invisible characters escaped as in basic strings of TOML.
+pub(crate) fn print_toml(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let text = escape_with(text, |c, spelled| {
+        spelled.push_str(&format!("\\U{:08X}", u32::from(c)));
+    });
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
 /// Prints JSON text, with control and invisible characters escaped as JSON.
 pub(crate) fn print_json(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();

@@ -272,15 +272,17 @@ fn basic(piece: Piece<'_>, start: usize, from: usize) -> Option<Range<usize>> {
         &base64::alphabet::STANDARD,
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
     );
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    let end = piece.run(from, fits);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let unpadded = piece.run(from, fits);
+    let end = piece.run(unpadded, |byte| byte == b'=');
     if !piece.begins_word(start) || end - from < MIN_BASIC_LEN {
         return None;
     }
     let pair = String::from_utf8(EITHER.decode(&piece.text[from..end]).ok()?).ok()?;
     let is_login = pair.contains(':') && !pair.contains(char::is_control);
-    // No word character follows.
-    (is_login && !piece.byte(end).is_some_and(is_word)).then_some(from..end)
+    // Without padding, a word character that follows belongs to the value.
+    let is_whole = end > unpadded || !piece.byte(end).is_some_and(is_word);
+    (is_login && is_whole).then_some(from..end)
 }
 
 /// Whether a byte ends a URL in prose or in JSON.

@@ -63,7 +63,10 @@ fn commands_tools_lists_searches_and_paginates() {
 
     // Schemas are only included on request.
     assert!(found["tools"][0].get("input_schema").is_none());
-    let schemas = env.mux(["tools", "sum", "--json", "--schemas"]).ok().json();
+    let schemas = env
+        .mux(["tools", "adds two", "--json", "--schemas"])
+        .ok()
+        .json();
     complains(env.mux(["tools", "--schemas"]), 2, &["--json"]);
     let add = env
         .mux(["tools", "adds", "two", "--json", "--schemas"])
@@ -144,7 +147,7 @@ fn commands_tools_reports_ambiguous_names_and_missing_servers() {
             .contains("gone: the server `gone` cannot be started"),
         "{of_it:#?}"
     );
-    let none = env.mux(["tools", "zzzz"]).ok();
+    let none = env.mux(["tools", "zzzz", "yyyy"]).ok();
     assert!(
         none.stderr
             .contains("not searched: gone; `mux servers` says why"),

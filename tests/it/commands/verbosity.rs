@@ -70,7 +70,7 @@ fn color_option_overrides_the_terminal_and_the_environment() {
         let output = output(env.command("mux").env(variable, "1").args(args));
         output.stderr.contains('\u{1b}')
     };
-    for args in [&["runs", "show", "1"][..], &["frobnicate"]] {
+    for args in [&["run", "-e", "", "--timeout", "9h"][..], &["frobnicate"]] {
         for (color, variable, expected) in [
             (&[][..], "NO_COLOR", false),
             (&[], "CLICOLOR_FORCE", true),

@@ -57,6 +57,8 @@ async fn every_listener_is_notified_of_list_changes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unchanged_tools_list_causes_no_notice() {
     let (env, _) = with_offers("");
+    // A daemon that a command starts logs at level debug here.
+    env.mux(["call", "fix.echo", "text=x"]).ok();
     let listed = || env.log().matches("the tools were listed again").count();
     let client = Client::ready(&env, &[]).await;
     client.call("list_changed", json!({})).await;

@@ -90,12 +90,8 @@ fn next_try(remaining: Duration) -> String {
 /// The server's definition is invalid.
 pub(super) fn broken_definition_fault(server: &str, problem: &str) -> Fault {
     let message = format!("the server `{server}` cannot be used: {problem}");
-    // The problem says where the value of a variable or of a secret is set.
-    let hint = match problem.contains(" is not set; set it ") {
-        true => "once it is set, the server can be used",
-        false => "correct its entry in config.toml, then run `mux reload`",
-    };
-    Fault::new(FaultKind::Unavailable, message).user_hint(hint)
+    Fault::new(FaultKind::Unavailable, message)
+        .user_hint("correct that; a saved change takes effect at once, or run `mux reload`")
 }
 
 /// The entry uses `${workspace}`, and the caller has no workspace.

@@ -38,13 +38,14 @@ export function inspect(value, depth = 0, seen = []) {
 }
 
 function functionName(value) {
-  let name;
   try {
-    name = Object.getOwnPropertyDescriptor(value, "name")?.value;
+    const own = Object.getOwnPropertyDescriptor(value, "name");
+    // A group of tools is a proxy, which answers by itself.
+    const name = own?.get === undefined ? own?.value || value.name : "";
+    return typeof name === "string" && name !== "" ? name : "(anonymous)";
   } catch {
-    // A proxy refused.
+    return "(anonymous)";
   }
-  return typeof name === "string" && name !== "" ? name : "(anonymous)";
 }
 
 const { URL, URLSearchParams } = globals;
