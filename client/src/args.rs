@@ -55,7 +55,7 @@ pub(crate) use self::{
     service::{ServiceArgs, ServiceCommand},
     shortcuts::ShortcutCommand,
     sources::{SourceAddArgs, SourcesArgs, SourcesCommand},
-    suggestions::{Suggestion, suggestion_for},
+    suggestions::{CommandSuggestion, suggestion_for},
     tools::{CallArgs, McpArgs, ToolsArgs, TypesArgs},
     trace::TraceArgs,
     ui::UiArgs,

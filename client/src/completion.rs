@@ -25,7 +25,7 @@ use clap_complete::{
 use mux_proto::{endpoint::Dirs, variables};
 
 pub(crate) use self::cache::{remember_found, remember_list};
-use self::candidates::{Candidate, Candidates};
+use self::candidates::{CandidateFinder, NameCandidate};
 use crate::{args::MuxCli, commands, render};
 
 /// The longest explanation beside a candidate, in characters.
@@ -127,7 +127,7 @@ fn write_candidates(
     dirs: Option<Dirs>,
 ) -> String {
     let said = words.iter().map(|word| word.to_string_lossy().into_owned());
-    let candidates = Candidates::new(said.collect(), dirs);
+    let candidates = CandidateFinder::new(said.collect(), dirs);
     let mut command = completed_command(Arc::new(candidates));
     let mut output = Vec::new();
     let workspace = commands::client_identity().workspace;
@@ -137,7 +137,7 @@ fn write_candidates(
 }
 
 /// The command line with a completer at each argument of [`COMPLETED`].
-fn completed_command(candidates: Arc<Candidates>) -> Command {
+fn completed_command(candidates: Arc<CandidateFinder>) -> Command {
     COMPLETED
         .iter()
         .fold(MuxCli::command(), |command, (path, argument, name)| {
@@ -173,7 +173,7 @@ fn with_completer(
     }
 }
 
-fn shell_candidate(found: Candidate) -> CompletionCandidate {
+fn shell_candidate(found: NameCandidate) -> CompletionCandidate {
     let help = found
         .help
         .map(|help| render::short_line(&help, MAX_HELP_CHARS))

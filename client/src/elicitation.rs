@@ -10,7 +10,9 @@ use std::mem;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-pub(crate) use self::field::{Choice, FieldKind, FormField, SKIP_ANSWER, TextFormat, is_numbered};
+pub(crate) use self::field::{
+    EnumChoice, FieldKind, FormField, SKIP_ANSWER, TextFormat, is_numbered,
+};
 use crate::web_url::parse_web_url;
 
 /// The maximum number of fields that a user is asked for.

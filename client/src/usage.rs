@@ -8,7 +8,7 @@ use clap::{
 };
 
 use crate::{
-    args::{MuxCli, Suggestion, suggestion_for, with_server_add_forms},
+    args::{CommandSuggestion, MuxCli, suggestion_for, with_server_add_forms},
     commands, render,
 };
 
@@ -87,8 +87,8 @@ fn explain_unknown_command(error: &mut clap::Error, parent: Option<&str>, word: 
     let tip = match suggestion_for(parent, word) {
         // By similar letters.
         None => return,
-        Some(Suggestion::Update) => commands::update_advice(),
-        Some(Suggestion::Commands(commands)) => {
+        Some(CommandSuggestion::Update) => commands::update_advice(),
+        Some(CommandSuggestion::Commands(commands)) => {
             let named = commands.iter().map(|command| format!("`mux {command}`"));
             format!("did you mean {}?", named.collect::<Vec<_>>().join(" or "))
         }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     /// The text of the error for a command line, with our tips.
-    fn told(line: &str) -> String {
+    fn answer_text(line: &str) -> String {
         let all = words(&format!("mux {line}"));
         let mut error = MuxCli::parse_words(&all).unwrap_err();
         let words = &all[1..];
@@ -170,10 +170,10 @@ mod tests {
             ("call a.b --path x", "`path=VALUE`"),
             ("call a.b --timeuot 3", "'--timeout'"),
         ] {
-            let told = told(line);
-            assert!(told.contains(tip), "{line}: {told}");
+            let answer_text = answer_text(line);
+            assert!(answer_text.contains(tip), "{line}: {answer_text}");
         }
-        assert!(!told("update").contains("audit"));
+        assert!(!answer_text("update").contains("audit"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::{TestEnv, process};
 const ROWS: u16 = 40;
 const COLUMNS: u16 = 120;
 
-pub struct Terminal {
+pub struct TestTerminal {
     child: Child,
     terminal: File,
     /// Output that was not waited for yet.
@@ -32,7 +32,7 @@ pub struct Terminal {
     screen: vt100::Parser,
 }
 
-impl Terminal {
+impl TestTerminal {
     pub fn start(env: &TestEnv, args: &[&str]) -> Self {
         Self::start_command(env.command("mux").args(args))
     }

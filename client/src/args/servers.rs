@@ -209,12 +209,12 @@ mod tests {
             "mux servers add x npx -y pkg",
             "mux servers add x --share user npx",
         ] {
-            let told = refusal(line);
-            assert!(told.contains(SERVER_ADD_FORMS), "{told}");
+            let message = refusal(line);
+            assert!(message.contains(SERVER_ADD_FORMS), "{message}");
         }
         for line in ["mux servers add x --rplace", "mux servers remove x y"] {
-            let told = refusal(line);
-            assert!(!told.contains(SERVER_ADD_FORMS), "{told}");
+            let message = refusal(line);
+            assert!(!message.contains(SERVER_ADD_FORMS), "{message}");
         }
         let parsed = MuxCli::try_parse_from(["mux", "servers", "add", "x", "--", "npx", "-y"]);
         assert!(parsed.is_ok());

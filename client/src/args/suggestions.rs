@@ -2,7 +2,7 @@
 
 /// What to use instead of an unknown command.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Suggestion {
+pub(crate) enum CommandSuggestion {
     /// One of these command lines.
     Commands(&'static [&'static str]),
     /// There is no such command; mux is updated by what installed it.
@@ -62,17 +62,13 @@ const MEANINGS: &[(&[&str], &[&str])] = &[
     (&["allow", "accept"], &["approve", "servers accept"]),
     (&["reject", "block"], &["deny"]),
     (&["rules", "permissions"], &["policy"]),
-    (&["settings", "configure"], &["config show", "config path"]),
+    (&["settings", "configure"], &["config show", "config edit"]),
     (&["api", "openapi", "graphql"], &["sources add"]),
     (&["diagnose", "debug", "health"], &["doctor"]),
-    (&["config set", "config edit"], &["config path"]),
+    (&["config list", "config ls"], &["config show"]),
     (
-        &["config get", "config list", "config ls"],
-        &["config show"],
-    ),
-    (
-        &["policy add", "policy set", "policy edit"],
-        &["config path"],
+        &["policy set", "policy edit"],
+        &["policy add", "config edit"],
     ),
     (&["runs ls", "runs ps"], &["runs list"]),
     (&["runs kill", "runs stop", "runs abort"], &["runs cancel"]),
@@ -104,16 +100,16 @@ const MEANINGS: &[(&[&str], &[&str])] = &[
 ];
 
 /// The suggestion for an unknown `word`, which follows the command `parent`, if any.
-pub(crate) fn suggestion_for(parent: Option<&str>, word: &str) -> Option<Suggestion> {
+pub(crate) fn suggestion_for(parent: Option<&str>, word: &str) -> Option<CommandSuggestion> {
     let typed = match parent {
         Some(parent) => format!("{parent} {word}"),
         None => word.to_owned(),
     };
     if ["update", "upgrade", "self-update", "self"].contains(&&*typed) {
-        return Some(Suggestion::Update);
+        return Some(CommandSuggestion::Update);
     }
     let meaning = MEANINGS.iter().find(|(words, _)| words.contains(&&*typed));
-    meaning.map(|(_, commands)| Suggestion::Commands(commands))
+    meaning.map(|(_, commands)| CommandSuggestion::Commands(commands))
 }
 
 #[cfg(test)]
@@ -153,13 +149,16 @@ mod tests {
     #[test]
     fn words_are_looked_up_below_their_command() {
         let commands = |parent, word| match suggestion_for(parent, word) {
-            Some(Suggestion::Commands(commands)) => commands,
+            Some(CommandSuggestion::Commands(commands)) => commands,
             _ => &[],
         };
         assert_eq!(commands(None, "exec"), ["run -e CODE"]);
         assert_eq!(commands(Some("servers"), "rm"), ["servers remove"]);
         assert_eq!(commands(Some("runs"), "rm"), [""; 0]);
-        assert_eq!(suggestion_for(None, "upgrade"), Some(Suggestion::Update));
+        assert_eq!(
+            suggestion_for(None, "upgrade"),
+            Some(CommandSuggestion::Update)
+        );
         assert_eq!(suggestion_for(Some("servers"), "update"), None);
         assert_eq!(suggestion_for(None, "frobnicate"), None);
     }

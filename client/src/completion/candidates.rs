@@ -24,26 +24,26 @@ const MAX_SEARCHED_TOOLS: usize = 100;
 const MAX_RUNS: usize = 50;
 
 #[derive(Debug, Eq, PartialEq)]
-pub(super) struct Candidate {
+pub(super) struct NameCandidate {
     pub(super) value: String,
     pub(super) help: Option<String>,
 }
 
 /// The candidates for one command line.
 #[derive(Debug, Default)]
-pub(super) struct Candidates {
+pub(super) struct CandidateFinder {
     words: Vec<String>,
     /// `None` without a home.
     dirs: Option<Dirs>,
 }
 
-impl Candidates {
+impl CandidateFinder {
     pub(super) fn new(words: Vec<String>, dirs: Option<Dirs>) -> Self {
         Self { words, dirs }
     }
 
     /// The candidates for the word that begins with `current`, possibly with others.
-    pub(super) fn named(&self, name: CompletedName, current: &str) -> Vec<Candidate> {
+    pub(super) fn named(&self, name: CompletedName, current: &str) -> Vec<NameCandidate> {
         match name {
             CompletedName::Server => self.servers(false),
             CompletedName::Source => self.servers(true),
@@ -70,7 +70,7 @@ impl Candidates {
     }
 
     /// All servers, or only sources; without a daemon, those of the configuration file.
-    fn servers(&self, sources_only: bool) -> Vec<Candidate> {
+    fn servers(&self, sources_only: bool) -> Vec<NameCandidate> {
         let asked = self.ask(async |session| {
             let servers = session.client.servers(transport::within(DAEMON_TIMEOUT));
             servers.await.ok()?.ok()
@@ -151,7 +151,7 @@ impl Candidates {
     }
 
     /// `name=` for each argument that the tool of the command line takes and that is not given yet.
-    fn tool_arguments(&self, current: &str) -> Vec<Candidate> {
+    fn tool_arguments(&self, current: &str) -> Vec<NameCandidate> {
         // Some shells split words at `=`: then this is a value.
         let is_value = |pair: &[String]| pair[0] == "=" && pair[1] == current;
         let ends_with_sign = self.words.last().is_some_and(|word| word == "=");
@@ -206,7 +206,7 @@ impl Candidates {
     }
 
     /// Runs by their numbers, or by their ids if `current` begins an id.
-    fn runs(&self, active: bool, current: &str) -> Vec<Candidate> {
+    fn runs(&self, active: bool, current: &str) -> Vec<NameCandidate> {
         let request = RunsRequest {
             running: active,
             limit: Some(MAX_RUNS),
@@ -227,7 +227,7 @@ impl Candidates {
         .collect()
     }
 
-    fn approvals(&self) -> Vec<Candidate> {
+    fn approvals(&self) -> Vec<NameCandidate> {
         let list = self.list_approvals(ApprovalsRequest::default());
         let approvals = list.into_iter().flat_map(|list| list.approvals);
         let named = approvals.map(|approval| {
@@ -237,7 +237,7 @@ impl Candidates {
         named.collect()
     }
 
-    fn grants(&self) -> Vec<Candidate> {
+    fn grants(&self) -> Vec<NameCandidate> {
         let list = self.list_approvals(ApprovalsRequest {
             granted: true,
             ..ApprovalsRequest::default()
@@ -257,7 +257,7 @@ impl Candidates {
         })
     }
 
-    fn secrets(&self) -> Vec<Candidate> {
+    fn secrets(&self) -> Vec<NameCandidate> {
         let list = self.ask(async |session| {
             let context = transport::within(DAEMON_TIMEOUT);
             session.client.list_secrets(context).await.ok()?.ok()
@@ -290,11 +290,11 @@ impl Candidates {
     }
 }
 
-fn candidate(value: String, help: Option<String>) -> Candidate {
-    Candidate { value, help }
+fn candidate(value: String, help: Option<String>) -> NameCandidate {
+    NameCandidate { value, help }
 }
 
-fn tool_candidates(tools: CachedTools) -> Vec<Candidate> {
+fn tool_candidates(tools: CachedTools) -> Vec<NameCandidate> {
     let tools = tools.into_iter();
     let named = tools.map(|(path, tool)| candidate(path, Some(tool.description)));
     named.collect()

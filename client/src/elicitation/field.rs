@@ -37,9 +37,9 @@ pub(crate) enum FieldKind {
         max: Option<f64>,
     },
     Boolean,
-    OneOf(Vec<Choice>),
+    OneOf(Vec<EnumChoice>),
     AnyOf {
-        choices: Vec<Choice>,
+        choices: Vec<EnumChoice>,
         min: u64,
         max: Option<u64>,
     },
@@ -56,7 +56,7 @@ pub(crate) enum TextFormat {
 }
 
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct EnumChoice {
     pub(crate) value: Value,
     /// The text that stands for it.
     pub(crate) title: String,
@@ -162,18 +162,18 @@ impl FieldSchema {
     }
 
     /// The values of an enumeration; `None` if there are none.
-    fn into_choices(self) -> Option<Vec<Choice>> {
-        let choices: Vec<Choice> = match (self.r#enum, self.one_of) {
+    fn into_choices(self) -> Option<Vec<EnumChoice>> {
+        let choices: Vec<EnumChoice> = match (self.r#enum, self.one_of) {
             (Some(values), _) => {
                 let mut names = self.enum_names.into_iter();
                 let values = values.into_iter();
                 values
-                    .map(|value| Choice::new(value, names.next()))
+                    .map(|value| EnumChoice::new(value, names.next()))
                     .collect()
             }
             (None, Some(titled)) => titled
                 .into_iter()
-                .map(|it| Choice::new(it.r#const, it.title))
+                .map(|it| EnumChoice::new(it.r#const, it.title))
                 .collect(),
             (None, None) => return None,
         };
@@ -181,7 +181,7 @@ impl FieldSchema {
     }
 }
 
-impl Choice {
+impl EnumChoice {
     fn new(value: Value, title: Option<String>) -> Self {
         let title = title.unwrap_or_else(|| plain_text(&value));
         Self { value, title }
@@ -196,16 +196,16 @@ fn plain_text(value: &Value) -> String {
 }
 
 /// Whether choices can be chosen by their number in the list: not if one of them looks like a number itself.
-pub(crate) fn is_numbered(choices: &[Choice]) -> bool {
+pub(crate) fn is_numbered(choices: &[EnumChoice]) -> bool {
     let is_number = |text: &str| text.trim().parse::<f64>().is_ok();
     let mut all = choices.iter();
     !all.any(|choice| is_number(&choice.title) || is_number(&plain_text(&choice.value)))
 }
 
 /// The choice with this value, title or number.
-fn find_choice<'a>(choices: &'a [Choice], text: &str) -> Option<&'a Choice> {
+fn find_choice<'a>(choices: &'a [EnumChoice], text: &str) -> Option<&'a EnumChoice> {
     let text = text.trim();
-    let exact = |choice: &&Choice| choice.title == text || plain_text(&choice.value) == text;
+    let exact = |choice: &&EnumChoice| choice.title == text || plain_text(&choice.value) == text;
     if let Some(choice) = choices.iter().find(exact) {
         return Some(choice);
     }
@@ -353,7 +353,7 @@ impl FieldKind {
     }
 }
 
-fn is_choice(choices: &[Choice], value: &Value) -> Result<(), String> {
+fn is_choice(choices: &[EnumChoice], value: &Value) -> Result<(), String> {
     let is_it = choices.iter().any(|choice| choice.value == *value);
     is_it
         .then_some(())

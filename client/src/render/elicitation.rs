@@ -17,8 +17,8 @@ use super::{
     terminal::{eprint, eprintln},
 };
 use crate::elicitation::{
-    CANCEL_COMMAND, Choice, DECLINE_COMMAND, DialogPrompt, ElicitationDialog, FieldKind, FormField,
-    SKIP_ANSWER, TextFormat, is_numbered,
+    CANCEL_COMMAND, DECLINE_COMMAND, DialogPrompt, ElicitationDialog, EnumChoice, FieldKind,
+    FormField, SKIP_ANSWER, TextFormat, is_numbered,
 };
 
 /// What marks the words of a server.
@@ -150,7 +150,7 @@ fn field_lines(field: &FormField, columns: usize) -> Vec<String> {
     lines
 }
 
-fn choice_lines(choices: &[Choice], columns: usize) -> Vec<String> {
+fn choice_lines(choices: &[EnumChoice], columns: usize) -> Vec<String> {
     let is_numbered = is_numbered(choices);
     let mut lines = Vec::new();
     for (index, choice) in choices.iter().take(MAX_SHOWN_CHOICES).enumerate() {
@@ -265,7 +265,7 @@ fn kind_text(kind: &FieldKind) -> String {
     }
 }
 
-fn how_to_choose(choices: &[Choice]) -> &'static str {
+fn how_to_choose(choices: &[EnumChoice]) -> &'static str {
     match is_numbered(choices) {
         true => "number or name",
         false => "name",

@@ -1,6 +1,6 @@
 //! Questions at the terminal, which accept only the offered answers.
 
-use mux_tests::Terminal;
+use mux_tests::TestTerminal;
 
 use super::Home;
 
@@ -12,7 +12,7 @@ const CONFIRM: &str = "allow all of this?";
 
 /// Waits until the question says that two calls wait: from its beginning, or since the second call came.
 #[track_caller]
-fn hear_both_wait(terminal: &mut Terminal) {
+fn hear_both_wait(terminal: &mut TestTerminal) {
     let lines = terminal.lines();
     if !lines
         .iter()
@@ -26,7 +26,7 @@ fn hear_both_wait(terminal: &mut Terminal) {
 #[test]
 fn question_is_repeated_until_a_valid_answer() {
     let home = Home::new();
-    let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear("fix.counter {\"key\":\"a\",\"by\":2}");
     terminal.hear("asked because of");
     // `s` is not offered, because the session ends with the command.
@@ -43,7 +43,7 @@ fn question_is_repeated_until_a_valid_answer() {
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
     assert!(!shown.contains(QUESTION), "{shown}");
-    let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear(QUESTION);
     terminal.type_line("n");
     terminal.hear("denied by the user");
@@ -56,7 +56,7 @@ fn answer_for_this_run_is_confirmed_and_questions_are_asked_one_by_one() {
     let home = Home::new();
     let three =
         "let n; for (const by of [1, 2, 3]) n = await mux.fix.counter({ key: 'a', by }); return n";
-    let mut terminal = Terminal::start(&home.env, &["run", "-e", three]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "-e", three]);
     terminal.hear(QUESTION);
     terminal.type_line("run");
     terminal.hear("this allows now:");
@@ -71,7 +71,7 @@ fn answer_for_this_run_is_confirmed_and_questions_are_asked_one_by_one() {
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "6\n"), "{shown}");
     assert!(!shown.contains(QUESTION), "{shown}");
-    let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
     terminal.hear(QUESTION);
     hear_both_wait(&mut terminal);
     terminal.type_line("n");
@@ -91,7 +91,7 @@ fn answer_for_this_run_is_confirmed_and_questions_are_asked_one_by_one() {
 fn broad_answer_releases_listed_calls_after_confirmation() {
     for (letter, later) in [("r", "until this run ends"), ("a", "mux approvals revoke")] {
         let home = Home::new();
-        let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
+        let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
         terminal.hear(QUESTION);
         hear_both_wait(&mut terminal);
         terminal.type_line(letter);
@@ -122,7 +122,7 @@ fn output_does_not_overwrite_a_question() {
     let code = "const a = mux.fix.counter({ key: 'a' });\n\
                 for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
                 return await a";
-    let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", code]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", code]);
     terminal.hear("allow it? [y]es once, for this [r]un, [a]lways, [n]o, [?]: ");
     // Time for the spinner to start, and for the output of the program to arrive.
     while home.called("echo") < 20 {}
@@ -150,7 +150,7 @@ fn output_does_not_overwrite_a_question() {
 #[test]
 fn end_of_input_leaves_the_approval_open() {
     let home = Home::new();
-    let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear(QUESTION);
     terminal.press("\u{4}");
     terminal.hear("the approval stays open");
@@ -166,7 +166,7 @@ fn detached_run_started_at_a_terminal_is_held() {
     let home = Home::new();
     let code = format!("{}return 'went on'", home.mark("detached"));
     let run = ["run", "--detach", "--no-check", "-e", &code];
-    let (exit, output, shown) = Terminal::start(&home.env, &run).end();
+    let (exit, output, shown) = TestTerminal::start(&home.env, &run).end();
     assert_eq!(exit, Some(0), "{shown}");
     assert!(shown.contains("`mux approve ID`"), "{shown}");
     while home.approvals().is_empty() {}
@@ -184,14 +184,14 @@ fn detached_run_started_at_a_terminal_is_held() {
 #[test]
 fn question_answered_elsewhere_is_withdrawn() {
     let home = Home::new();
-    let mut terminal = Terminal::start(&home.env, &["run", "-e", ONE]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
     terminal.hear(QUESTION);
     home.env.mux(["approve", "A1"]).ok();
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
     assert!(shown.contains("needs no answer here"), "{shown}");
     // With --json there is no question here, and the call waits for another terminal.
-    let terminal = Terminal::start(&home.env, &["--json", "run", "-e", ONE]);
+    let terminal = TestTerminal::start(&home.env, &["--json", "run", "-e", ONE]);
     while home.approvals().is_empty() {}
     home.env.mux(["deny", "A2"]).ok();
     let (code, output, shown) = terminal.end();
@@ -210,20 +210,20 @@ fn call_and_resumed_run_ask_at_the_terminal() {
         .fails(5, &["error[pending]", "A1"]);
     home.configure("[approvals]\nwait = \"4m\"\n");
     home.env.mux(["reload"]).ok();
-    let mut terminal = Terminal::start(&home.env, &["resume", "A1"]);
+    let mut terminal = TestTerminal::start(&home.env, &["resume", "A1"]);
     terminal.hear("A1");
     terminal.hear(QUESTION);
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
-    let mut terminal = Terminal::start(&home.env, &["call", "fix.counter", "key=a"]);
+    let mut terminal = TestTerminal::start(&home.env, &["call", "fix.counter", "key=a"]);
     terminal.hear(QUESTION);
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "3\n"), "{shown}");
     // A destructive tool needs approval here without a rule.
     let mark = home.mark("x");
-    let mut terminal = Terminal::start(&home.env, &["run", "--no-check", "-e", &mark]);
+    let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", &mark]);
     terminal.hear("calls itself destructive");
     terminal.hear(QUESTION);
     terminal.type_line("n");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_tests::{Terminal, TestEnv};
+use mux_tests::{TestEnv, TestTerminal};
 use serde_json::json;
 
 use super::{complains, prints};
@@ -210,7 +210,7 @@ fn commands_call_summarizes_an_image_and_saves_it() {
 fn commands_call_shows_progress_on_a_terminal() {
     let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
     let args = ["call", "fix.progress", "steps=3", "ms=400"];
-    let mut terminal = Terminal::start(&env, &args);
+    let mut terminal = TestTerminal::start(&env, &args);
     terminal.hear("fix.progress  ");
     terminal.hear(" %  step ");
     let (code, output, shown) = terminal.end();

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use mux_tests::{Terminal, TestEnv};
+use mux_tests::{TestEnv, TestTerminal};
 use nix::{sys::stat::Mode, unistd::mkfifo};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn form() -> String {
 fn form_is_answered_at_a_terminal() {
     for era in BOTH {
         let (env, _) = home(era, &[]);
-        let mut terminal = Terminal::start(&env, &["call", "fix.elicit", &form()]);
+        let mut terminal = TestTerminal::start(&env, &["call", "fix.elicit", &form()]);
         terminal.hear(ASKS);
         // The server's words stand behind a bar, without control sequences.
         terminal.hear("\u{2502} who are you?[2J");
@@ -85,7 +85,7 @@ fn question_is_declined_or_cancelled_at_a_terminal() {
             // The end of input.
             ("\u{4}", "cancel\n"),
         ] {
-            let mut terminal = Terminal::start(&env, &["run", "--no-check", "-e", ELICIT]);
+            let mut terminal = TestTerminal::start(&env, &["run", "--no-check", "-e", ELICIT]);
             terminal.hear(ASKS);
             terminal.hear("1 of 1 text, optional: ");
             terminal.press(keys);
@@ -106,7 +106,7 @@ fn secret_answer_is_masked_in_a_recording() {
     let code = format!("return (await mux.fix.elicit({})).action", form());
     let record = file.to_str().unwrap();
     let run = ["run", "--no-check", "--record", record, "-e", &code];
-    let mut terminal = Terminal::start(&env, &run);
+    let mut terminal = TestTerminal::start(&env, &run);
     for (prompt, line) in [
         ("at least 0, required: ", "36"),
         ("[blue]: ", ""),
@@ -129,7 +129,7 @@ fn secret_answer_is_masked_in_a_recording() {
 #[test]
 fn interrupted_question_restores_the_terminal() {
     let (env, log) = home(LEGACY, &[]);
-    let mut terminal = Terminal::start(&env, &["call", "fix.elicit", &form()]);
+    let mut terminal = TestTerminal::start(&env, &["call", "fix.elicit", &form()]);
     terminal.hear("required: ");
     terminal.type_line("36");
     terminal.hear("[blue]: ");
@@ -163,7 +163,7 @@ fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
         command
             .env("DISPLAY", ":0")
             .env("PATH", format!("{}:/usr/bin:/bin", bin.to_str().unwrap()));
-        Terminal::start_command(&mut command)
+        TestTerminal::start_command(&mut command)
     };
     let url = "https://bank.test@xn--pple-43d.com/1";
     let open = format!("await mux.fix.elicit({{ message: 'log in', url: '{url}' }})");
@@ -207,7 +207,7 @@ fn output_does_not_overwrite_a_question_of_a_server() {
     let code = "const asked = mux.fix.elicit({ message: 'who?' });\n\
                 for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
                 return (await asked).content.name";
-    let mut terminal = Terminal::start(&env, &["run", "--no-check", "-e", code]);
+    let mut terminal = TestTerminal::start(&env, &["run", "--no-check", "-e", code]);
     terminal.hear("\u{2502} who?");
     terminal.hear("1 of 1 text, optional: ");
     // Time for the spinner to start, and for the output of the program to arrive.
@@ -243,7 +243,7 @@ fn question_without_a_terminal_is_declined_and_names_the_way() {
         declined(&env.mux(["call", "fix.elicit", "message=?"]).ok().json());
         // With --json nothing is asked at a terminal either.
         let args = ["--json", "call", "fix.elicit", "message=?"];
-        let (_, output, shown) = Terminal::start(&env, &args).end();
+        let (_, output, shown) = TestTerminal::start(&env, &args).end();
         let document: Value = serde_json::from_str(&output).unwrap();
         declined(&document["result"]);
         assert!(!shown.contains("asks"), "{shown}");
@@ -262,12 +262,12 @@ fn with_rule(action: &str) -> TestEnv {
 #[test]
 fn rule_on_questions_decides_before_the_user_is_asked() {
     let run = ["run", "--no-check", "-e", ELICIT];
-    let (code, output, shown) = Terminal::start(&with_rule("deny"), &run).end();
+    let (code, output, shown) = TestTerminal::start(&with_rule("deny"), &run).end();
     assert_eq!((code, output.as_str()), (Some(0), "decline\n"), "{shown}");
     assert!(!shown.contains("The MCP server"), "{shown}");
 
     let env = with_rule("ask");
-    let mut terminal = Terminal::start(&env, &run);
+    let mut terminal = TestTerminal::start(&env, &run);
     // The approval is not asked as a form.
     terminal.hear("fix.elicitation/create");
     terminal.hear("allow it? ");

@@ -48,13 +48,13 @@ impl ConfigKey {
         let mut shapes = root;
         for (depth, key) in path.iter().enumerate() {
             shapes = match members(&schema, &shapes, key) {
-                Members::Found(below) => below,
-                Members::Any => Vec::new(),
-                Members::None => {
+                SchemaLookup::Found(below) => below,
+                SchemaLookup::Any => Vec::new(),
+                SchemaLookup::None => {
                     let message = format!("`{}` has no keys", spell_key(&path[..depth]));
                     return Err(Error::new(Kind::Validation, message));
                 }
-                Members::Unknown(known) => {
+                SchemaLookup::Unknown(known) => {
                     return Err(unknown_key(&path[..depth], key, &known));
                 }
             };
@@ -157,7 +157,7 @@ impl ConfigKey {
 }
 
 /// What a table of the schema has under a key.
-enum Members {
+enum SchemaLookup {
     Found(Vec<Value>),
     /// The table takes any key.
     Any,
@@ -167,7 +167,7 @@ enum Members {
     None,
 }
 
-fn members(schema: &Value, shapes: &[Value], key: &str) -> Members {
+fn members(schema: &Value, shapes: &[Value], key: &str) -> SchemaLookup {
     let mut known = Vec::new();
     let mut is_table = false;
     for shape in shapes.iter().flat_map(|shape| alternatives(schema, shape)) {
@@ -178,15 +178,15 @@ fn members(schema: &Value, shapes: &[Value], key: &str) -> Members {
         let properties = shape["properties"].as_object();
         let more = &shape["additionalProperties"];
         match properties.and_then(|properties| properties.get(key)) {
-            Some(found) => return Members::Found(with_target(schema, found)),
-            None if more.is_object() => return Members::Found(with_target(schema, more)),
-            None if properties.is_none() => return Members::Any,
+            Some(found) => return SchemaLookup::Found(with_target(schema, found)),
+            None if more.is_object() => return SchemaLookup::Found(with_target(schema, more)),
+            None if properties.is_none() => return SchemaLookup::Any,
             None => known.extend(properties.into_iter().flat_map(|keys| keys.keys().cloned())),
         }
     }
     match is_table {
-        true => Members::Unknown(known),
-        false => Members::None,
+        true => SchemaLookup::Unknown(known),
+        false => SchemaLookup::None,
     }
 }
 
@@ -315,7 +315,7 @@ mod tests {
         ] {
             assert_eq!(ConfigKey::parse(key).unwrap().spelled(), key);
         }
-        for (key, told) in [
+        for (key, expected) in [
             (
                 "limits.wal",
                 "no key `limits.wal`; did you mean `limits.wall`?",
@@ -331,7 +331,7 @@ mod tests {
             ("a b", "is not a key"),
             ("", "is not a key"),
         ] {
-            assert!(failure(key).contains(told), "{key}: {}", failure(key));
+            assert!(failure(key).contains(expected), "{key}: {}", failure(key));
         }
         let rule =
             |keys: &[&str]| ConfigKey::of_rule(keys.iter().map(|key| (*key).into()).collect());
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn documentation_of_a_key_has_its_range_and_default() {
-        for (key, told) in [
+        for (key, expected) in [
             (
                 "limits.wall",
                 "limits.wall takes: duration, 1s to 5m (default: 30s)",
@@ -390,7 +390,7 @@ mod tests {
             ),
             ("servers.a.env.X", "servers.a.env.X takes: text"),
         ] {
-            assert_eq!(ConfigKey::parse(key).unwrap().documented(), told);
+            assert_eq!(ConfigKey::parse(key).unwrap().documented(), expected);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `mux config edit`: config.toml in the user's editor.
 //!
-//! Invariant: the editor has a copy. The file gets its text only when that has no new mistakes and nobody else changed
-//! the file meanwhile; otherwise the copy stays, and its path is named.
+//! Invariant: the editor has a copy. The file gets its text only when that has no new mistakes and no other program
+//! changed the file meanwhile; otherwise the copy stays, and its path is named.
 
 use std::{
     fs,

@@ -202,7 +202,7 @@ fn scored(
         bases,
         docs,
     };
-    let mut relevance = Relevance::new(docs);
+    let mut relevance = RelevanceScores::new(docs);
     let mut budget = SearchBudget {
         postings: MAX_POSTINGS,
         letters: MAX_COMPARED_LETTERS,
@@ -356,7 +356,7 @@ fn may_be_misspelled(word: &str, letters: u32, known: &IndexWord, typos: usize) 
 }
 
 /// The sums of all tools over the words of a query.
-struct Relevance {
+struct RelevanceScores {
     sums: Vec<f32>,
     /// The weight of the words that a tool has, and of those that its name has.
     matched: Vec<f32>,
@@ -370,7 +370,7 @@ struct Relevance {
     touched: Vec<usize>,
 }
 
-impl Relevance {
+impl RelevanceScores {
     fn new(docs: usize) -> Self {
         let zeros = || vec![0.0; docs];
         Self {

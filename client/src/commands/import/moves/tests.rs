@@ -13,13 +13,13 @@ use super::{
 };
 use crate::agents::{ConfigFormat, OperatingSystem};
 
-struct Home {
+struct AgentHome {
     dir: TempDir,
     dirs: Dirs,
     places: AgentPaths,
 }
 
-impl Home {
+impl AgentHome {
     fn new() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("mux-")
@@ -84,7 +84,7 @@ fn moved_servers_of_each_agent_are_put_back_to_the_same_bytes() {
         (Agent::Opencode, "opencode-2.json"),
         (Agent::Zed, "zed.json"),
     ] {
-        let home = Home::new();
+        let home = AgentHome::new();
         let before = fs::read(data.join(name)).unwrap();
         let path = home.write(&before);
         let moved = home.move_all(agent, &path);
@@ -119,7 +119,7 @@ fn move_keeps_comments_and_layout() {
             "a = 1 # mine\n\n# about b\n\n[mcp_servers.mux]\ncommand = \"mux\"\nargs = [\"mcp\"]\n",
         ),
     ] {
-        let home = Home::new();
+        let home = AgentHome::new();
         let path = home.write(before);
         home.move_all(agent, &path);
         assert_eq!(fs::read_to_string(&path).unwrap(), after);
@@ -128,7 +128,7 @@ fn move_keeps_comments_and_layout() {
 
 #[test]
 fn undo_adds_moved_servers_to_a_file_that_changed_since() {
-    let home = Home::new();
+    let home = AgentHome::new();
     let path = home.write(
         "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" },\n    \"b\": { \"command\": \"b\" }\n  }\n}\n",
     );
@@ -157,7 +157,7 @@ fn undo_adds_moved_servers_to_a_file_that_changed_since() {
 
 #[test]
 fn undo_without_the_backup_names_the_servers() {
-    let home = Home::new();
+    let home = AgentHome::new();
     let path = home.write("{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }");
     let moved = home.move_all(Agent::Cursor, &path);
     fs::remove_file(moved.backup.unwrap()).unwrap();
@@ -172,7 +172,7 @@ fn undo_without_the_backup_names_the_servers() {
 
 #[test]
 fn file_that_changed_meanwhile_is_not_moved_and_leaves_no_record() {
-    let home = Home::new();
+    let home = AgentHome::new();
     let path = home.write("{ \"mcpServers\": { \"a\": { \"command\": \"a\" } } }");
     let source = read_agent_servers(Agent::Cursor, &path, None).unwrap();
     fs::write(&path, "{}").unwrap();
@@ -194,7 +194,7 @@ fn file_that_changed_meanwhile_is_not_moved_and_leaves_no_record() {
 
 #[test]
 fn servers_that_would_be_lost_stay() {
-    let home = Home::new();
+    let home = AgentHome::new();
     let with_mux = "{ \"mcpServers\": { \"mux\": { \"command\": \"mux\", \"args\": [\"mcp\"] } } }";
     let path = home.write(with_mux);
     let source = read_agent_servers(Agent::Cursor, &path, None).unwrap();
@@ -256,25 +256,25 @@ fn servers_that_would_be_lost_stay() {
             Some("needs your edit"),
         ),
     ] {
-        let told = reason(&source, entry.clone(), name, fate);
+        let reason_text = reason(&source, entry.clone(), name, fate);
         match part {
-            None => assert_eq!(told, None, "{entry}"),
+            None => assert_eq!(reason_text, None, "{entry}"),
             Some(part) => assert!(
-                told.as_ref().is_some_and(|t| t.contains(part)),
-                "{entry}: {told:?}"
+                reason_text.as_ref().is_some_and(|t| t.contains(part)),
+                "{entry}: {reason_text:?}"
             ),
         }
     }
     fs::write(&path, "{}").unwrap();
     let without_mux = read_agent_servers(Agent::Cursor, &path, None).unwrap();
-    let told = reason(&without_mux, plain(), "on", ImportOutcome::Added);
-    assert!(told.is_some_and(|told| told.contains("`mux install cursor`")));
+    let reason_text = reason(&without_mux, plain(), "on", ImportOutcome::Added);
+    assert!(reason_text.is_some_and(|reason_text| reason_text.contains("`mux install cursor`")));
 }
 
 #[test]
 fn diff_masks_secrets_wherever_they_are() {
     let text = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"a\",\n      \"args\": [\n        \"--token\",\n        \"xyz\",\n        \"--api-key=p4ssw0rd-long\"\n      ]\n    }\n  }\n}\n";
-    let home = Home::new();
+    let home = AgentHome::new();
     let path = home.write(text);
     let moved = home.move_all(Agent::Cursor, &path);
     assert!(
