@@ -17,6 +17,8 @@ use crate::web_url::parse_web_url;
 
 /// The maximum number of fields that a user is asked for.
 const MAX_FORM_FIELDS: usize = 64;
+/// The maximum length of the address of a page, which is shown in full.
+const MAX_PAGE_URL_BYTES: usize = 2_000;
 /// Typed instead of the answer to a field, they end the form.
 pub(crate) const DECLINE_COMMAND: &str = "/decline";
 pub(crate) const CANCEL_COMMAND: &str = "/cancel";
@@ -211,9 +213,16 @@ fn parse_form(schema: &Value) -> Result<Vec<FormField>, String> {
 }
 
 fn parse_page(address: Option<&str>) -> Result<Url, String> {
-    address
+    let page = address
         .and_then(parse_web_url)
-        .ok_or_else(|| "its page has no address with http or https".to_owned())
+        .ok_or_else(|| "its page has no address with http or https".to_owned())?;
+    // The user agrees to the whole address, so that it has to fit on the screen.
+    match page.as_str().len() > MAX_PAGE_URL_BYTES {
+        true => Err(format!(
+            "the address of its page is longer than {MAX_PAGE_URL_BYTES} bytes"
+        )),
+        false => Ok(page),
+    }
 }
 
 #[cfg(test)]
@@ -286,6 +295,8 @@ mod tests {
     fn page_is_opened_only_after_a_yes() {
         let page = |url: &str| json!({ "mode": "url", "message": "log in", "url": url });
         assert!(ElicitationDialog::parse(&page("file:///etc/passwd")).is_err());
+        let long = format!("https://x.test/{}", "a".repeat(MAX_PAGE_URL_BYTES));
+        assert!(ElicitationDialog::parse(&page(&long)).is_err());
         let mut dialog = ElicitationDialog::parse(&page("https://x.test/1")).unwrap();
         assert!(matches!(dialog.handle_line(""), DialogStep::Retry(_)));
         assert_eq!(

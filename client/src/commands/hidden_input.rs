@@ -38,7 +38,7 @@ pub(super) fn hide_echo() -> io::Result<()> {
 pub(super) fn restore_echo() {
     let before = SAVED_TERMIOS.lock().take();
     if let Some(before) = before {
-        // This fails only if the terminal is gone.
-        _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+        // Flushed: half a secret must not appear at the shell's prompt. This fails only if the terminal is gone.
+        _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
     }
 }

@@ -182,9 +182,8 @@ impl TerminalQuestions {
                 ..
             } => {
                 let terminal = &prompts.terminal;
-                let asked = (ask, server, tool);
                 if let Some(question) =
-                    ServerQuestion::receive(session, asked, &params, terminal).await
+                    ServerQuestion::receive(session, ask, server, tool, &params, terminal).await
                 {
                     prompts.add_elicitation(question);
                 }
@@ -280,12 +279,10 @@ impl QuestionPrompts {
     }
 
     async fn handle_line(&mut self, session: &Session, line: &str) {
+        let terminal = &mut self.terminal;
         match self.elicitations.is_shown() {
-            true => {
-                let terminal = &mut self.terminal;
-                self.elicitations.handle_line(session, line, terminal).await;
-            }
-            false => self.approvals.handle_line(session, line).await,
+            true => self.elicitations.handle_line(session, line, terminal).await,
+            false => self.approvals.handle_line(session, line, terminal).await,
         }
         if !self.approvals.is_shown() && !self.elicitations.is_shown() {
             // Prints what was held back during the question, before the next one.

@@ -106,8 +106,12 @@ impl FormField {
             title,
             description,
             is_required,
-            // What is chosen from a list or is a number is no secret.
-            is_secret: is_secret && matches!(kind, FieldKind::Text { .. }),
+            // What is chosen from a list is no secret.
+            is_secret: is_secret
+                && matches!(
+                    kind,
+                    FieldKind::Text { .. } | FieldKind::Number { .. } | FieldKind::Json
+                ),
             default: default.filter(|value| kind.check(value).is_ok()),
             kind,
         }
@@ -602,6 +606,8 @@ mod tests {
                 json!({ "type": "string", "enum": ["oauth", "none"] }),
                 false,
             ),
+            ("password", json!({ "type": ["string", "null"] }), true),
+            ("otp", json!({ "type": "integer" }), true),
         ] {
             let is_secret = FormField::parse(name, &schema, true).is_secret;
             assert_eq!(is_secret, hidden, "{name} {schema}");

@@ -30,7 +30,6 @@ const MAX_SHOWN_CHOICES: usize = 50;
 const MAX_CHOICE_CHARS: usize = 200;
 const MAX_DEFAULT_CHARS: usize = 60;
 const MAX_NAME_CHARS: usize = 100;
-const MAX_URL_CHARS: usize = 2_000;
 /// The width of a terminal that does not say how wide it is, and the least that is used.
 const DEFAULT_COLUMNS: usize = 80;
 const MIN_COLUMNS: usize = 20;
@@ -107,7 +106,7 @@ fn opening_lines(
     let mut lines = vec![format!("The MCP server {server} asks{what}{call}:")];
     lines.extend(quoted_lines(dialog.message(), columns));
     if let Some(url) = dialog.page() {
-        lines.extend(page_lines(url));
+        lines.extend(page_lines(url, columns));
     }
     if dialog.has_fields() {
         let how = format!(
@@ -119,7 +118,7 @@ fn opening_lines(
 }
 
 /// The origin in full and as a browser resolves it, and the address.
-fn page_lines(url: &Url) -> [String; 2] {
+fn page_lines(url: &Url, columns: usize) -> Vec<String> {
     let origin = url.origin();
     let (ascii, unicode) = (origin.ascii_serialization(), origin.unicode_serialization());
     let looks_like = match ascii == unicode {
@@ -131,10 +130,13 @@ fn page_lines(url: &Url) -> [String; 2] {
             escape_text(&unicode)
         ),
     };
-    [
-        format!("  the page is at {}{looks_like}", paint(STRONG, ascii)),
-        format!("  {}", one_line(url.as_str(), MAX_URL_CHARS)),
-    ]
+    let mut lines = vec![format!(
+        "  the page is at {}{looks_like}",
+        paint(STRONG, ascii)
+    )];
+    // In full: the user agrees to this address. Its length is limited, and it is ASCII.
+    lines.extend(behind_bar(wrapped(url.as_str(), quoted_columns(columns))));
+    lines
 }
 
 /// The server's words on a field.
@@ -324,13 +326,22 @@ fn quoted_name(name: &str) -> String {
 /// Text of the server behind a bar, in lines that fit the terminal, which would wrap longer ones to its left edge.
 fn quoted_lines(text: &str, columns: usize) -> Vec<String> {
     let text = escape_text(text).replace('\t', "    ");
-    let room = columns.saturating_sub(BAR.chars().count() + 1);
-    let mut lines: Vec<&str> = text.lines().flat_map(|line| wrapped(line, room)).collect();
+    let room = quoted_columns(columns);
+    let lines = text.lines().flat_map(|line| wrapped(line, room));
+    let mut lines: Vec<&str> = lines.take(MAX_QUOTED_LINES + 1).collect();
     if lines.len() > MAX_QUOTED_LINES {
         lines.truncate(MAX_QUOTED_LINES);
         lines.push("\u{2026}");
     }
-    let bar = paint(DIM, BAR);
+    behind_bar(lines)
+}
+
+fn quoted_columns(columns: usize) -> usize {
+    columns.saturating_sub(BAR.chars().count() + 1)
+}
+
+fn behind_bar(lines: Vec<&str>) -> Vec<String> {
+    let bar = paint(DIM, BAR).to_string();
     lines.iter().map(|line| format!("{bar}{line}")).collect()
 }
 
@@ -489,7 +500,7 @@ mod tests {
                 "The MCP server \"fix\" asks to open a page, for the call fix.elicit:",
                 "  │ log in",
                 "  the page is at https://evil.test:8443",
-                "  https://bank.test@evil.test:8443/a?b#c",
+                "  │ https://bank.test@evil.test:8443/a?b#c",
                 "open it in your browser? [y]es, [d]ecline, [c]ancel, [?]: d",
             ]
         );

@@ -15,7 +15,7 @@ use crate::render::{self, PromptAnswer};
 pub(super) struct ApprovalPrompt {
     /// The calls are made by a run, so that they can be allowed for the rest of it.
     in_run: bool,
-    line: VecDeque<PendingApproval>,
+    queue: VecDeque<PendingApproval>,
     shown: PromptState,
     /// How many approvals of the current batch were answered.
     answered: usize,
@@ -44,7 +44,7 @@ impl ApprovalPrompt {
     pub(super) fn new(in_run: bool) -> Self {
         Self {
             in_run,
-            line: VecDeque::new(),
+            queue: VecDeque::new(),
             shown: PromptState::Nothing,
             answered: 0,
         }
@@ -55,15 +55,15 @@ impl ApprovalPrompt {
     }
 
     pub(super) fn add(&mut self, ask: u64, asked: ApprovalAsked) {
-        self.line.push_back(PendingApproval { ask, asked });
+        self.queue.push_back(PendingApproval { ask, asked });
     }
 
     /// Removes an approval that was answered elsewhere or is no longer needed. Returns whether it was pending.
     pub(super) fn remove(&mut self, ask: u64) -> bool {
-        let first = self.line.front().is_some_and(|first| first.ask == ask);
-        let before = self.line.len();
-        self.line.retain(|waits| waits.ask != ask);
-        if self.line.len() == before {
+        let first = self.queue.front().is_some_and(|first| first.ask == ask);
+        let before = self.queue.len();
+        self.queue.retain(|pending| pending.ask != ask);
+        if self.queue.len() == before {
             return false;
         }
         if first && self.is_shown() {
@@ -76,11 +76,11 @@ impl ApprovalPrompt {
 
     /// Shows the first pending approval, or how many there are now. Returns whether there is one.
     pub(super) fn show(&mut self, terminal: &mut PromptTerminal) -> bool {
-        let Some(first) = self.line.front() else {
+        let Some(first) = self.queue.front() else {
             (self.shown, self.answered) = (PromptState::Nothing, 0);
             return false;
         };
-        let all = self.answered + self.line.len();
+        let all = self.answered + self.queue.len();
         match &mut self.shown {
             PromptState::Nothing => {
                 terminal.begin_question();
@@ -99,8 +99,13 @@ impl ApprovalPrompt {
     }
 
     /// Handles a line of input.
-    pub(super) async fn handle_line(&mut self, session: &Session, line: &str) {
-        let Some(first) = self.line.front() else {
+    pub(super) async fn handle_line(
+        &mut self,
+        session: &Session,
+        line: &str,
+        terminal: &mut PromptTerminal,
+    ) {
+        let Some(first) = self.queue.front() else {
             return;
         };
         match mem::replace(&mut self.shown, PromptState::Nothing) {
@@ -111,9 +116,10 @@ impl ApprovalPrompt {
                     self.decide(session, decision, Vec::new()).await;
                 }
                 Some(PromptAnswer::Decide(decision)) => {
-                    let rest = self.line.iter().skip(1).map(|waits| &waits.asked);
+                    let rest = self.queue.iter().skip(1).map(|pending| &pending.asked);
                     let same = rest.filter(|other| other.cover == first.asked.cover);
                     let others: Vec<&ApprovalAsked> = same.collect();
+                    terminal.discard_input();
                     render::confirm(&first.asked, decision, &others);
                     let others = others.iter().map(|other| other.approval.clone());
                     let others = others.collect();
@@ -129,7 +135,7 @@ impl ApprovalPrompt {
                     "y" | "yes" => self.decide(session, decision, others).await,
                     "n" | "no" => {
                         render::ask_again(self.in_run);
-                        let of = self.answered + self.line.len();
+                        let of = self.answered + self.queue.len();
                         self.shown = PromptState::Question { of };
                     }
                     _ => {
@@ -143,7 +149,7 @@ impl ApprovalPrompt {
 
     /// Sends the decision for the first approval and for the others that were shown with it.
     async fn decide(&mut self, session: &Session, decision: Decision, shown: Vec<String>) {
-        let Some(first) = self.line.pop_front() else {
+        let Some(first) = self.queue.pop_front() else {
             return;
         };
         let others = shown.len();
@@ -158,8 +164,8 @@ impl ApprovalPrompt {
             Ok(Ok(decided)) => {
                 // If fewer were released, the rest is asked next or withdrawn by the daemon.
                 if decided.released == others {
-                    self.line
-                        .retain(|waits| !shown.contains(&waits.asked.approval));
+                    self.queue
+                        .retain(|pending| !shown.contains(&pending.asked.approval));
                     self.answered += others;
                 }
                 if let Some(warning) = &decided.warning {
@@ -179,7 +185,7 @@ impl ApprovalPrompt {
             render::approval_left_open();
         }
         self.shown = PromptState::Nothing;
-        let left = mem::take(&mut self.line);
-        left.into_iter().map(|waits| waits.asked).collect()
+        let left = mem::take(&mut self.queue);
+        left.into_iter().map(|pending| pending.asked).collect()
     }
 }

@@ -14,10 +14,12 @@ use crate::{
     render,
 };
 
+const INPUT_ENDED: &str = "standard input has ended";
+
 /// The queue of questions; the first may be on the terminal.
 #[derive(Default)]
 pub(super) struct ElicitationPrompt {
-    line: VecDeque<ServerQuestion>,
+    queue: VecDeque<ServerQuestion>,
     is_shown: bool,
 }
 
@@ -34,16 +36,15 @@ impl ServerQuestion {
     /// Reads a question. One that a user cannot be asked is refused.
     pub(super) async fn receive(
         session: &Session,
-        (ask, server, tool): (u64, String, Option<String>),
+        ask: u64,
+        server: String,
+        tool: Option<String>,
         params: &Value,
         terminal: &PromptTerminal,
     ) -> Option<Self> {
-        let closed = terminal
-            .is_closed()
-            .then(|| "standard input has ended".to_owned());
-        let dialog = match closed {
-            Some(why) => Err(why),
-            None => ElicitationDialog::parse(params),
+        let dialog = match terminal.is_closed() {
+            true => Err(INPUT_ENDED.into()),
+            false => ElicitationDialog::parse(params),
         };
         match dialog {
             Ok(dialog) => Some(Self {
@@ -69,26 +70,26 @@ impl ElicitationPrompt {
     }
 
     pub(super) fn add(&mut self, question: ServerQuestion) {
-        self.line.push_back(question);
+        self.queue.push_back(question);
     }
 
     /// Removes a question whose answer is no longer needed. Returns whether it was pending.
     pub(super) fn remove(&mut self, ask: u64, terminal: &PromptTerminal) -> bool {
-        let first = self.line.front().is_some_and(|first| first.ask == ask);
-        let before = self.line.len();
-        self.line.retain(|waits| waits.ask != ask);
+        let first = self.queue.front().is_some_and(|first| first.ask == ask);
+        let before = self.queue.len();
+        self.queue.retain(|pending| pending.ask != ask);
         if first && self.is_shown {
             terminal.show_input();
             render::answered_elsewhere();
             self.is_shown = false;
         }
-        self.line.len() < before
+        self.queue.len() < before
     }
 
     /// Shows the first question, unless it is shown already. Returns whether there is one.
     pub(super) async fn show(&mut self, session: &Session, terminal: &mut PromptTerminal) -> bool {
         while !self.is_shown
-            && let Some(first) = self.line.front()
+            && let Some(first) = self.queue.front()
         {
             self.is_shown = true;
             terminal.begin_question();
@@ -105,11 +106,15 @@ impl ElicitationPrompt {
         line: &str,
         terminal: &mut PromptTerminal,
     ) {
-        let Some(first) = self.line.front_mut() else {
+        let Some(first) = self.queue.front_mut() else {
             return;
         };
         terminal.show_input();
-        match first.dialog.handle_line(line) {
+        let step = match line.contains(char::REPLACEMENT_CHARACTER) {
+            true => DialogStep::Retry("the line is not valid UTF-8".into()),
+            false => first.dialog.handle_line(line),
+        };
+        match step {
             DialogStep::Next => self.prompt(session, terminal, false).await,
             DialogStep::Retry(why) => {
                 render::elicitation_retry(&why);
@@ -130,26 +135,26 @@ impl ElicitationPrompt {
             render::end_prompt_line();
         }
         self.is_shown = false;
-        for question in std::mem::take(&mut self.line) {
+        for question in std::mem::take(&mut self.queue) {
             let cancelled = ElicitationAnswer::Cancel.into_result();
             send_answer(session, question.ask, Answer::Result(cancelled)).await;
-            let why = "standard input has ended";
-            render::elicitation_unanswered(&question.server, "cancelled", why);
+            render::elicitation_unanswered(&question.server, "cancelled", INPUT_ENDED);
         }
     }
 
     /// Prompts for the next answer. `again`: after a line that was none.
     async fn prompt(&mut self, session: &Session, terminal: &mut PromptTerminal, again: bool) {
-        let Some(first) = self.line.front() else {
+        let Some(first) = self.queue.front() else {
             return;
         };
+        terminal.discard_input();
         if first.dialog.is_hidden()
             && let Err(error) = terminal.hide_input()
         {
             let why = format!("the terminal cannot hide what is typed: {error}");
             render::elicitation_unanswered(&first.server, "declined", &why);
             send_answer(session, first.ask, Answer::Refused(why)).await;
-            self.line.pop_front();
+            self.queue.pop_front();
             self.is_shown = false;
             return;
         }
@@ -158,7 +163,7 @@ impl ElicitationPrompt {
 
     async fn finish(&mut self, session: &Session, answer: ElicitationAnswer) {
         self.is_shown = false;
-        let Some(question) = self.line.pop_front() else {
+        let Some(question) = self.queue.pop_front() else {
             return;
         };
         if let (Some(page), ElicitationAnswer::Accept(_)) = (question.dialog.page(), &answer) {

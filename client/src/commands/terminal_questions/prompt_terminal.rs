@@ -39,8 +39,9 @@ impl PromptTerminal {
         self.typed = Some(typed);
         // The thread ends with the process: a blocking read of a terminal cannot be interrupted.
         std::thread::spawn(move || {
-            for line in io::stdin().lock().lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
+            for line in io::stdin().lock().split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line);
+                if sender.send(line.trim_end_matches('\r').to_owned()).is_err() {
                     return;
                 }
             }
@@ -55,13 +56,19 @@ impl PromptTerminal {
         }
     }
 
-    /// Makes room for a question. Discards input typed before it, even an unfinished line.
+    /// Makes room for a question.
     pub(super) fn begin_question(&mut self) {
-        _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
-        self.discard_typed();
+        self.discard_input();
         if let Some(spinner) = &self.spinner {
             spinner.begin_prompt();
         }
+    }
+
+    /// Discards what was typed so far, even an unfinished line. Precedes each prompt, so that pasted lines do not answer
+    /// what was not shown when they were pasted.
+    pub(super) fn discard_input(&mut self) {
+        _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
+        self.discard_typed();
     }
 
     /// Hides what is typed until [`PromptTerminal::show_input`], and discards what was typed before.
