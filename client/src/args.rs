@@ -56,7 +56,7 @@ pub(crate) use self::{
     shortcuts::ShortcutCommand,
     sources::{SourceAddArgs, SourcesArgs, SourcesCommand},
     suggestions::{CommandSuggestion, suggestion_for},
-    tools::{CallArgs, McpArgs, ToolsArgs, TypesArgs},
+    tools::{CallArgs, McpArgs, ToolOverrideArgs, ToolsArgs, ToolsCommand, TypesArgs},
     trace::TraceArgs,
     ui::UiArgs,
 };

@@ -40,6 +40,7 @@ mod source;
 mod sources;
 mod stored;
 mod terminal_questions;
+mod tool_override;
 mod top;
 mod trace;
 mod types;

@@ -50,6 +50,7 @@ mod soak;
 mod sources;
 mod strangers;
 mod supervision;
+mod tool_overrides;
 mod traces;
 mod types;
 mod ui;

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 
 use super::{TraceArgs, timeout::parse_timeout};
 
@@ -51,7 +51,10 @@ pub(crate) struct McpArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ToolsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ToolsCommand>,
     /// Words to search for in names, servers, arguments and descriptions
     pub(crate) query: Vec<String>,
     /// List only tools of this server
@@ -69,6 +72,52 @@ pub(crate) struct ToolsArgs {
     /// Include the JSON schemas; requires --json
     #[arg(long, requires = "json")]
     pub(crate) schemas: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// Change what a tool is called and takes, for everyone who uses it through muxd
+    #[command(
+        after_help = "Writes [servers.SERVER.override.TOOL] into config.toml; the server and its pins stay as they are.\n\
+        Examples:\n  mux tools override github.create_issue --name new_issue --default owner=acme\n  \
+        mux tools override github.create_issue --fix repo=site --annotation destructive=true\n  \
+        mux tools override github.create_issue --remove"
+    )]
+    Override(ToolOverrideArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ToolOverrideArgs {
+    /// SERVER.TOOL, with the server's own name for the tool
+    pub(crate) path: String,
+    /// What the tool is called
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Its description
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// An argument that is used where the caller gives none; can be repeated
+    #[arg(long = "default", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub(crate) defaults: Vec<(String, String)>,
+    /// An argument that is always sent, and that callers neither see nor give; can be repeated
+    #[arg(long = "fix", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    pub(crate) fixed: Vec<(String, String)>,
+    /// read_only, destructive, idempotent or open_world, for rules and approvals; can be repeated
+    #[arg(long = "annotation", value_name = "KEY=BOOL", value_parser = parse_pair)]
+    pub(crate) annotations: Vec<(String, String)>,
+    /// Remove the override
+    #[arg(long, conflicts_with_all = ["name", "description", "defaults", "fixed", "annotations"])]
+    pub(crate) remove: bool,
+    /// Show the change and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("it must be KEY=VALUE".into()),
+    }
 }
 
 #[derive(Debug, ClapArgs)]

@@ -11,10 +11,10 @@ use mux_typegen::names::spell;
 
 use super::{
     CommandFailure, CommandResult, connect_if_running, connect_or_start, login, logs, pins,
-    resolve_dirs, servers,
+    resolve_dirs, servers, tool_override,
 };
 use crate::{
-    args::{self, ServersCommand},
+    args::{self, ServersCommand, ToolsCommand},
     completion, render,
 };
 
@@ -22,6 +22,9 @@ use crate::{
 pub(super) const SERVER_START_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(super) async fn tools(args: args::ToolsArgs, json: bool) -> CommandResult {
+    if let Some(ToolsCommand::Override(args)) = &args.command {
+        return tool_override::override_tool(args, json).await;
+    }
     let session = connect_or_start().await?;
     let query = args.query.join(" ");
     let request = ToolsRequest {

@@ -87,7 +87,7 @@ impl Tool {
     /// Rejects names that the schema does not declare, unless the schema says that there may be others. Agrees with the
     /// type check of a program: a schema that says nothing about other names has a type without them.
     pub fn check_argument_names(&self, object: &Map<String, Value>) -> Result<(), Fault> {
-        let schema = self.input_schema();
+        let schema: Value = serde_json::from_str(self.sent_schema_text()).unwrap_or_default();
         let Some(declared) = declared_names(&schema) else {
             return Ok(());
         };
@@ -111,11 +111,20 @@ impl Tool {
         let refused = |error: &str| {
             warn!(tool = self.path(), %error, "the input schema cannot be compiled; arguments are not validated");
         };
-        let text = || self.input_schema_text().to_owned();
+        let text = || self.sent_schema_text().to_owned();
         self.arguments.0.get(text, refused).await
     }
 
-    fn refuse(&self, mistakes: &[String]) -> Fault {
+    fn arguments_hint(&self) -> String {
+        let signature = self.signature();
+        let overridden = self.overridden.as_ref();
+        match overridden.and_then(|overridden| overridden.note(&self.server)) {
+            Some(note) => format!("{signature}\n{note}"),
+            None => signature.to_owned(),
+        }
+    }
+
+    pub(super) fn refuse(&self, mistakes: &[String]) -> Fault {
         let mut fault = Fault::new(
             FaultKind::Validation,
             format!(
@@ -124,7 +133,7 @@ impl Tool {
                 mistakes.join("; ")
             ),
         )
-        .hint(self.signature().to_owned())
+        .hint(self.arguments_hint())
         .path(self.path());
         fault.details = Some(json!({ "mistakes": mistakes }).to_string());
         fault
@@ -132,7 +141,7 @@ impl Tool {
 }
 
 /// The names of an object's properties; `None` if it may have others, or if they depend on more than these keywords.
-fn declared_names(schema: &Value) -> Option<Vec<&str>> {
+pub(super) fn declared_names(schema: &Value) -> Option<Vec<&str>> {
     const OPENING: [&str; 8] = [
         "patternProperties",
         "$ref",
@@ -207,7 +216,7 @@ mod tests {
             input_schema: schema,
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("m", vec![described], &[]);
+        let set = ToolSet::new("m", vec![described], &[], &Default::default());
         let tool = set.find("add").unwrap();
         tool.check_arguments(tool.read_arguments(arguments)?).await
     }
@@ -289,7 +298,7 @@ mod tests {
                 input_schema: schema.clone(),
                 ..ToolDescription::default()
             };
-            let set = ToolSet::new("s", vec![described], &[]);
+            let set = ToolSet::new("s", vec![described], &[], &Default::default());
             let pairs = pairs
                 .iter()
                 .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
@@ -338,7 +347,7 @@ mod tests {
                 input_schema: schema,
                 ..ToolDescription::default()
             };
-            let set = ToolSet::new("m", vec![described], &[]);
+            let set = ToolSet::new("m", vec![described], &[], &Default::default());
             let arguments = arguments.as_object().unwrap().clone();
             set.find("add").unwrap().check_argument_names(&arguments)
         };

@@ -3,11 +3,11 @@
 //! Invariant: a round trip through [`definition`](ToolDescription::definition) loses nothing: a stored definition
 //! describes the same tool.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use super::PinStatus;
+use super::{OverriddenTool, PinStatus};
 
 /// A server's description of a tool, before it is validated.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct ToolDescription {
     pub extra: Map<String, Value>,
     /// The result of the comparison with its pin.
     pub standing: PinStatus,
+    /// What the user's override changed, if there is one.
+    pub overridden: Option<Arc<OverriddenTool>>,
 }
 
 impl ToolDescription {
@@ -128,6 +130,7 @@ impl ToolDescription {
             destructive,
             extra: members,
             standing: PinStatus::default(),
+            overridden: None,
         })
     }
 }

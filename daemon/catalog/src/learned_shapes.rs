@@ -174,7 +174,7 @@ mod tests {
             input_schema: json!({}),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![described], &[]);
+        let set = ToolSet::new("s", vec![described], &[], &Default::default());
         Arc::clone(set.find(name).unwrap())
     }
 

@@ -7,7 +7,7 @@
 //! # Modules
 //!
 //! - `description` is a server's description of one tool, parsed or written as MCP; `tool_drafts` builds the tools of a
-//!   list with their long texts in one allocation; `tool` is one tool, `tool_set` the tools of one server, `tool_names`
+//!   list with their long texts in one allocation; `tool_overrides` applies what the user wants different; `tool` is one tool, `tool_set` the tools of one server, `tool_names`
 //!   resolves names.
 //! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a
 //!   `pin_writer`, compared by `definition_diff`; `pin_status` is a tool's pin status.
@@ -65,6 +65,7 @@ mod tool;
 mod tool_drafts;
 mod tool_list_store;
 mod tool_names;
+mod tool_overrides;
 mod tool_results;
 mod tool_set;
 mod tool_usage;
@@ -87,6 +88,7 @@ pub use self::{
     scope::{Scope, Scopes},
     tool::Tool,
     tool_list_store::ListKey,
+    tool_overrides::OverriddenTool,
     tool_results::{contents_of, value_of},
     tool_set::ToolSet,
     type_declarations::{KnownServer, TypeTextAudience},

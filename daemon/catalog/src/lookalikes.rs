@@ -177,7 +177,12 @@ mod tests {
         });
         KnownServer {
             name: name.into(),
-            tools: Some(Arc::new(ToolSet::new(name, described.collect(), &[]))),
+            tools: Some(Arc::new(ToolSet::new(
+                name,
+                described.collect(),
+                &[],
+                &Default::default(),
+            ))),
             note: None,
         }
     }

@@ -342,6 +342,8 @@ fn cached_view(
 /// Whether a pattern matches the tool's path.
 fn matches(patterns: &[String], tool: &Tool) -> bool {
     is_path_hidden(patterns, &tool.server, &tool.name)
+        || tool.name != tool.server_name()
+            && is_path_hidden(patterns, &tool.server, tool.server_name())
 }
 
 /// Whether a pattern matches the path in any of its spellings.
@@ -376,7 +378,12 @@ mod tests {
             input_schema: json!({"type": "object"}),
             ..ToolDescription::default()
         });
-        Arc::new(ToolSet::new(server, described.collect(), &[]))
+        Arc::new(ToolSet::new(
+            server,
+            described.collect(),
+            &[],
+            &Default::default(),
+        ))
     }
 
     #[test]
@@ -421,7 +428,9 @@ mod tests {
             tool("show", json!(["model", "app"])),
             tool("poll", json!(["app"])),
         ];
-        let tools = Arc::new(ToolSet::new("pdf", described, &[]).saying(Some("Read page 1.")));
+        let tools = Arc::new(
+            ToolSet::new("pdf", described, &[], &Default::default()).saying(Some("Read page 1.")),
+        );
         for config in ["", "[agents.small]\nexclude = [\"web.*\"]\n"] {
             let scope = scopes(config).of(Some("small"));
             let offered = scope.offered(&tools);

@@ -1,4 +1,4 @@
-//! One tool, as its server describes it and as it is shown to readers.
+//! One tool, as its server describes it, with the user's override, and as it is shown to readers.
 //!
 //! Its schemas are stored as text, which takes a fifth of the memory of parsed values: a large API has a thousand
 //! tools, most of which are never used. Members that every call needs are parsed once.
@@ -14,8 +14,8 @@ use mux_typegen::{ObservedResult, ToolDecl};
 use serde_json::{Map, Value};
 
 use super::{
-    PinStatus, ToolDescription, argument_check::ArgumentSchema, lookalikes::NameSkeleton,
-    tool_drafts::ToolDraft, tool_results::ResultSchema,
+    OverriddenTool, PinStatus, ToolDescription, argument_check::ArgumentSchema,
+    lookalikes::NameSkeleton, tool_drafts::ToolDraft, tool_results::ResultSchema,
 };
 use mux_policy::ToolHints;
 use mux_text::digest::DigestKey;
@@ -26,7 +26,7 @@ use mux_text::sanitize::clean;
 pub struct Tool {
     /// The server's name in the configuration.
     pub server: Arc<str>,
-    /// The name as the server spells it.
+    /// The name as the server spells it, or as the user calls the tool.
     pub name: String,
     pub title: Option<String>,
     /// The description, possibly shortened.
@@ -56,6 +56,8 @@ pub struct Tool {
     /// The digest of the complete definition: with another one, the name may mean another tool.
     pub definition_key: DigestKey,
     pub standing: PinStatus,
+    /// What it is to its server, if the user overrides it.
+    pub(super) overridden: Option<Arc<OverriddenTool>>,
     pub(super) arguments: ArgumentSchema,
     pub(super) results: ResultSchema,
     look: OnceLock<NameSkeleton>,
@@ -98,6 +100,7 @@ impl Tool {
             key: draft.key,
             definition_key: draft.definition_key,
             standing: draft.standing,
+            overridden: draft.overridden,
             arguments: ArgumentSchema::default(),
             results: ResultSchema::default(),
             look: OnceLock::new(),
@@ -134,6 +137,14 @@ impl Tool {
     /// The input schema as JSON text.
     pub(super) fn input_schema_text(&self) -> &str {
         &self.sheet[self.input_schema.clone()]
+    }
+
+    /// The schema of the arguments that its server gets, as JSON text.
+    pub(super) fn sent_schema_text(&self) -> &str {
+        match &self.overridden {
+            Some(overridden) => &overridden.input_schema,
+            None => self.input_schema_text(),
+        }
     }
 
     /// The output schema, parsed on each call.

@@ -6,7 +6,7 @@ use std::{ops::Range, sync::Arc};
 
 use serde_json::Value;
 
-use super::{PinStatus, Tool, ToolDescription, pin_status};
+use super::{OverriddenTool, PinStatus, Tool, ToolDescription, pin_status};
 use mux_text::{
     digest::{Digest, DigestKey},
     sanitize::{clean, clean_members, clean_schema, shortened},
@@ -43,6 +43,7 @@ pub(super) struct ToolDraft {
     pub(super) key: DigestKey,
     pub(super) definition_key: DigestKey,
     pub(super) standing: PinStatus,
+    pub(super) overridden: Option<Arc<OverriddenTool>>,
 }
 
 impl ToolDrafts {
@@ -83,6 +84,10 @@ impl ToolDrafts {
             .bytes(&key)
             .optional_text(whole_description.as_deref())
             .text(&self.sheet[extra.clone()]);
+        let whole = match &described.overridden {
+            Some(overridden) => overridden.add_to(whole),
+            None => whole,
+        };
         let draft = ToolDraft {
             name: self.word(&described.name),
             title: described.title.map(|title| self.word(&title)),
@@ -102,6 +107,7 @@ impl ToolDrafts {
             key,
             definition_key: whole.key(),
             standing: described.standing,
+            overridden: described.overridden,
         };
         self.drafts.push(draft);
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use tracing::debug;
 
-use super::{Digest, PinStatus, ToolDescription, cache_slot::CacheSlot};
+use super::{Digest, ToolDescription, cache_slot::CacheSlot};
 use mux_cache::{Cache, CacheSpace};
 use mux_files::gzip_text::GzipText;
 use mux_settings::{ServerDefinition, ServerEndpoint};
@@ -263,7 +263,7 @@ impl From<StoredTool<'_>> for ToolDescription {
             read_only: tool.read_only,
             destructive: tool.destructive,
             extra: tool.extra.into_owned(),
-            standing: PinStatus::default(),
+            ..Self::default()
         }
     }
 }

@@ -264,7 +264,7 @@ mod tests {
             output_schema,
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![described], &[]);
+        let set = ToolSet::new("s", vec![described], &[], &Default::default());
         value_of(set.find("t").unwrap(), result, check).await
     }
 
@@ -346,7 +346,7 @@ mod tests {
             output_schema: Some(schema(true)),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![described], &[]);
+        let set = ToolSet::new("s", vec![described], &[], &Default::default());
         let tool = set.find("t").unwrap();
         assert!(
             tool.signature().ends_with(": Promise<number>"),

@@ -14,7 +14,9 @@ use super::{
     Tool, ToolDescription,
     tool_drafts::ToolDrafts,
     tool_names::{self, ToolNames},
+    tool_overrides,
 };
+use mux_settings::ToolOverrides;
 use mux_text::did_you_mean::nearest_few;
 use mux_text::{
     digest::{Digest, DigestKey},
@@ -43,17 +45,29 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// `exclude` holds globs of tool names in any spelling.
-    pub fn new(server: &str, described: Vec<ToolDescription>, exclude: &[String]) -> Self {
+    /// `exclude` holds globs of tool names in any spelling, the server's and those of overrides.
+    pub fn new(
+        server: &str,
+        described: Vec<ToolDescription>,
+        exclude: &[String],
+        overrides: &ToolOverrides,
+    ) -> Self {
+        let is_excluded = |tool: &ToolDescription| {
+            let spellings = tool_spellings(&tool.name);
+            let mut patterns = exclude.iter();
+            patterns.any(|pattern| spellings.iter().any(|name| glob(pattern, name)))
+        };
+        let mut described = described;
+        described.retain(|tool| !is_excluded(tool));
+        let (described, warnings) = tool_overrides::apply(server, described, overrides);
         let server: Arc<str> = server.into();
-        let mut set = Self::default();
+        let mut set = Self {
+            warnings,
+            ..Self::default()
+        };
         let (mut known, mut drafts) = (HashSet::new(), ToolDrafts::default());
         for description in described {
-            let spellings = || tool_spellings(&description.name);
-            if exclude
-                .iter()
-                .any(|pattern| spellings().iter().any(|name| glob(pattern, name)))
-            {
+            if description.overridden.is_some() && is_excluded(&description) {
                 continue;
             }
             if !known.insert(description.name.clone()) {
@@ -248,7 +262,7 @@ mod tests {
             })
             .collect();
         let exclude: Vec<String> = exclude.iter().map(|p| (*p).to_owned()).collect();
-        ToolSet::new("s", described, &exclude)
+        ToolSet::new("s", described, &exclude, &ToolOverrides::default())
     }
 
     #[test]

@@ -121,7 +121,7 @@ mod tests {
             input_schema: json!({}),
             ..ToolDescription::default()
         });
-        let tools = ToolSet::new("s", described.into(), &[]);
+        let tools = ToolSet::new("s", described.into(), &[], &Default::default());
         let [often, once, never] = names.map(|name| tools.find(name).unwrap());
         let (cache, shelf) = (Cache::memory(), CacheSlot::default());
         shelf.put_up(cache.clone());

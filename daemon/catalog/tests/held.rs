@@ -67,7 +67,7 @@ fn tool_takes_little_more_memory_than_its_text() {
         ToolDescription::of_definition(&definition).unwrap()
     });
     let described = described.collect();
-    let set = ToolSet::new("api", described, &[]);
+    let set = ToolSet::new("api", described, &[], &Default::default());
     let held = HELD.load(Ordering::Relaxed) - before;
     assert!(held < text + TOOLS * BESIDE, "{held} bytes for {text}");
 

@@ -4,7 +4,7 @@
 //! sessions or settings: `mux-settings` turns the entries into checked values.
 //!
 //! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `sources` and `telemetry` are the sections
-//!   as written; the top level and servers are here. `line_index`: the lines of keys in the file. `expanded_texts`:
+//!   as written, `tool_overrides` the overrides of tools; the top level and servers are here. `line_index`: the lines of keys in the file. `expanded_texts`:
 //!   the values that are expanded, and their references. `written_config`: all values as written. `parse_errors`:
 //!   messages about mistakes in a file, `config_problem`: one mistake with the key that it is about. `schema`: the JSON
 //!   Schema of the file, made from these types.
@@ -35,6 +35,7 @@ mod policy;
 pub mod schema;
 mod sources;
 mod telemetry;
+mod tool_overrides;
 mod written_config;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
@@ -58,6 +59,7 @@ pub use self::{
     policy::{AnnotationsEntry, PolicyEntry},
     sources::{CredentialEntry, SourceEntry},
     telemetry::TelemetryEntry,
+    tool_overrides::ToolOverrideEntry,
     written_config::WrittenConfig,
 };
 use mux_text::did_you_mean::nearest;
@@ -154,6 +156,9 @@ pub struct ServerEntry {
     pub roots: Option<RootsEntry>,
     /// Which tools are offered, and how.
     pub tools: ToolsEntry,
+    /// What of single tools is different here, by their names.
+    #[schemars(with = "BTreeMap<String, ToolOverrideEntry>")]
+    pub r#override: BTreeMap<String, Value>,
     /// `false` keeps the entry and offers nothing of it.
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,

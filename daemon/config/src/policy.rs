@@ -3,6 +3,8 @@
 //! Invariant: reading a rule never fails. A rule with mistakes keeps its valid parts and the mistakes, so that it can
 //! deny the calls that it was meant for.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{
@@ -33,12 +35,17 @@ pub struct PolicyEntry {
     pub mistakes: Vec<String>,
 }
 
-/// `annotations = { … }` of a rule: the required annotations of a tool.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+/// `annotations = { … }` of a rule, which names the annotations that a tool must have, and of an override.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[serde(default, deny_unknown_fields)]
 pub struct AnnotationsEntry {
+    /// The tool changes nothing.
     pub read_only: Option<bool>,
+    /// It may delete or overwrite.
     pub destructive: Option<bool>,
+    /// A second call with the same arguments changes nothing more.
     pub idempotent: Option<bool>,
+    /// It reaches systems beyond the server.
     pub open_world: Option<bool>,
 }
 

@@ -13,8 +13,9 @@ use schemars::{
 };
 
 use super::{
-    ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry, LimitsEntry, MetricsEntry, PinsEntry,
-    ServerEntry, SourceEntry, TelemetryEntry, ToolsEntry, agents::AgentTable,
+    AnnotationsEntry, ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry, LimitsEntry,
+    MetricsEntry, PinsEntry, ServerEntry, SourceEntry, TelemetryEntry, ToolOverrideEntry,
+    ToolsEntry, agents::AgentTable,
 };
 
 pub(super) type Keys = LazyLock<Vec<String>>;
@@ -26,7 +27,8 @@ pub(super) static TOOLS_KEYS: Keys = LazyLock::new(keys_of::<ToolsEntry>);
 pub(super) static LIMITS_KEYS: Keys = LazyLock::new(keys_of::<LimitsEntry>);
 pub(super) static AGENT_KEYS: Keys = LazyLock::new(keys_of::<AgentTable>);
 pub(super) static RULE_KEYS: Keys = LazyLock::new(keys_of::<RuleTable>);
-pub(super) static ANNOTATION_KEYS: Keys = LazyLock::new(keys_of::<AnnotationsTable>);
+pub(super) static OVERRIDE_KEYS: Keys = LazyLock::new(keys_of::<ToolOverrideEntry>);
+pub(super) static ANNOTATION_KEYS: Keys = LazyLock::new(keys_of::<AnnotationsEntry>);
 
 /// The configuration of muxd.
 #[derive(JsonSchema)]
@@ -83,7 +85,7 @@ pub(super) struct RuleTable {
     #[schemars(default, schema_with = "glob_or_globs", extend("x-default" = "any"))]
     workspace: Option<String>,
     /// What the tool's annotations say.
-    annotations: Option<AnnotationsTable>,
+    annotations: Option<AnnotationsEntry>,
     /// HTTP method of an operation of a source, in any case.
     #[schemars(default, schema_with = "text_or_texts", extend("x-default" = "any"))]
     verb: Option<String>,
@@ -92,21 +94,6 @@ pub(super) struct RuleTable {
     arguments: Option<BTreeMap<String, String>>,
     /// Part of the error.
     reason: Option<String>,
-}
-
-/// `annotations = { … }` of a rule.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only its schema is used")]
-pub(super) struct AnnotationsTable {
-    /// The tool changes nothing.
-    read_only: Option<bool>,
-    /// It may delete or overwrite.
-    destructive: Option<bool>,
-    /// A second call with the same arguments changes nothing more.
-    idempotent: Option<bool>,
-    /// It reaches systems beyond the server.
-    open_world: Option<bool>,
 }
 
 /// The schema of `config.toml`. Beside the standard keywords, `x-type` names a type of the reference page, `x-range`

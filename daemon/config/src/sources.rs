@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Value;
 
-use super::{ToolsEntry, check_keys};
+use super::{ToolOverrideEntry, ToolsEntry, check_keys};
 
 /// `[sources.NAME]`: an API whose description makes it a server like any other.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
@@ -47,6 +47,9 @@ pub struct SourceEntry {
     pub depth: Option<u32>,
     /// Which tools are offered, and how.
     pub tools: ToolsEntry,
+    /// What of single tools is different here, by their names.
+    #[schemars(with = "BTreeMap<String, ToolOverrideEntry>")]
+    pub r#override: BTreeMap<String, Value>,
     /// `false` keeps the entry and offers nothing of it.
     #[schemars(extend("default" = true))]
     pub enabled: Option<bool>,

@@ -61,7 +61,7 @@ impl Gateway {
         let rule = ask.rule.trim_matches('"').to_owned();
         let (why, origin) = ((ask.rule, ask.reason), Arc::clone(&asking.caller.origin));
         let subject = ApprovalSubject::new(path.to_owned(), cover, &read, why, origin);
-        let arguments = CallArguments::Json(Arc::clone(&subject.arguments));
+        let arguments = CallArguments::Complete(Arc::clone(&subject.arguments));
         self.ask_and_recheck(subject, &rule, (wanted, raw), observer, entry)
             .await?;
         Ok(arguments)

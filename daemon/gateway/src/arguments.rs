@@ -29,6 +29,8 @@ pub enum CallArguments {
     Json(Arc<str>),
     /// Name and text pairs, as a person typed them.
     Typed(Vec<(String, String)>),
+    /// JSON text of arguments as they are sent, with those of an override.
+    Complete(Arc<str>),
 }
 
 impl CallArguments {
@@ -40,7 +42,7 @@ impl CallArguments {
     /// The JSON text, if there is one.
     pub(super) fn as_json(&self) -> Option<&Arc<str>> {
         match self {
-            Self::Json(text) => Some(text),
+            Self::Json(text) | Self::Complete(text) => Some(text),
             Self::Typed(_) => None,
         }
     }
@@ -57,7 +59,7 @@ impl CallArguments {
 
     fn check_depth(&self) -> Result<(), Fault> {
         match self {
-            Self::Json(text) => json_depth::check(text, "the argument"),
+            Self::Json(text) | Self::Complete(text) => json_depth::check(text, "the argument"),
             Self::Typed(pairs) => pairs
                 .iter()
                 .try_for_each(|(_, text)| json_depth::check(text, "an argument")),
@@ -71,19 +73,23 @@ impl CallArguments {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Json(text) => text.len(),
+            Self::Json(text) | Self::Complete(text) => text.len(),
             Self::Typed(pairs) => pairs.iter().map(|(_, text)| text.len()).sum(),
         }
     }
 
-    /// The arguments as an object, whether it fits the tool's schema or not.
+    /// The arguments that the tool's server gets, as an object, whether it fits the tool's schema or not.
     pub(super) fn as_values(&self, tool: &Tool) -> Result<Map<String, Value>, Fault> {
-        match self {
-            Self::Json(text) => {
+        let read = match self {
+            Self::Json(text) | Self::Complete(text) => {
                 check_weight(text)?;
-                tool.read_arguments(text)
+                tool.read_arguments(text)?
             }
-            Self::Typed(pairs) => tool.read_typed_arguments(pairs.clone()),
+            Self::Typed(pairs) => tool.read_typed_arguments(pairs.clone())?,
+        };
+        match self {
+            Self::Complete(_) => Ok(read),
+            Self::Json(_) | Self::Typed(_) => tool.complete_arguments(read),
         }
     }
 
@@ -100,7 +106,7 @@ impl CallArguments {
     pub(super) fn as_guessed_values(&self) -> Result<Map<String, Value>, Fault> {
         let none = |why: String| Fault::new(FaultKind::Validation, why);
         match self {
-            Self::Json(text) => {
+            Self::Json(text) | Self::Complete(text) => {
                 let read = serde_json::from_str(text);
                 read.map_err(|why| none(format!("the arguments are not a JSON object: {why}")))
             }

@@ -153,7 +153,7 @@ mod tests {
             read_only: Some(read_only),
             ..ToolDescription::default()
         };
-        let set = ToolSet::new("s", vec![description], &[]);
+        let set = ToolSet::new("s", vec![description], &[], &Default::default());
         Arc::clone(set.find("t").unwrap())
     }
 

@@ -62,7 +62,7 @@ impl Gateway {
             _ => self.readers.read_checked(now, arguments).await?,
         };
         let answer = match !unseen && lets(now) {
-            true => session.call(&now.name, arguments, sending).await,
+            true => session.call(now, arguments, sending).await,
             false => Err(CallError::NotSent),
         };
         Ok(DispatchedCall {

@@ -25,7 +25,7 @@ use mux_policy::{
     PolicyVerdict, RuleAction, ToolHints, spellings,
 };
 use mux_process::blocking_pool;
-use mux_settings::{ServerEndpoint, SourceKind};
+use mux_settings::{ServerDefinition, ServerEndpoint, SourceKind};
 use mux_sources::{
     CallEffects, DocumentError, EquivalentField, FieldJudge, Source, graphql_does_as_told,
     graphql_fields_without_schema, takes_any_graphql,
@@ -46,7 +46,7 @@ pub(super) struct GraphqlFunction {
     name: String,
     /// The source as described now; `None` if its schema is not known.
     source: Option<Arc<dyn Source>>,
-    /// Globs of the functions that the server's entry excludes.
+    /// Globs of the functions that no document may reach.
     exclude: Vec<String>,
 }
 
@@ -57,14 +57,24 @@ impl Gateway {
         match &definition.link {
             ServerEndpoint::Source(source) if source.kind == SourceKind::Graphql => {
                 Some(GraphqlFunction {
-                    name: tool.name.clone(),
+                    name: tool.server_name().to_owned(),
                     source: self.upstreams.sources().current(server.name()),
-                    exclude: definition.exclude.clone(),
+                    exclude: unreachable_functions(definition, tool.server_name()),
                 })
             }
             _ => None,
         }
     }
+}
+
+/// Globs of the functions that a document may not reach: those that the entry excludes, and those whose override has
+/// fixed arguments or a mistake, which a document would bypass.
+fn unreachable_functions(definition: &ServerDefinition, called: &str) -> Vec<String> {
+    let bypassed = definition.overrides.iter().filter(|(name, read)| {
+        spell(name) != spell(called) && read.map_or(true, |read| !read.fixed.is_empty())
+    });
+    let names = bypassed.map(|(name, _)| name.to_owned());
+    definition.exclude.iter().cloned().chain(names).collect()
 }
 
 impl GraphqlFunction {

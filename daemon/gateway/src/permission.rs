@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use mux_typegen::names::spell;
+use mux_typegen::names::{spell, tool_paths};
 use mux_wire::{Fault, FaultKind};
 use serde_json::Value;
 
@@ -308,7 +308,14 @@ pub(super) fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Opt
 pub(super) fn other_spellings(path: &str, tool: Option<&Tool>) -> Vec<String> {
     let (server, method) = path.split_once('.').unwrap_or((path, ""));
     match tool {
-        Some(tool) => spellings(&tool.server, &tool.name, &tool.shown_name()),
+        Some(tool) => {
+            let mut all = spellings(&tool.server, &tool.name, &tool.shown_name());
+            if tool.server_name() != tool.name {
+                // What the user denied by the server's name stays denied.
+                all.extend(tool_paths(&tool.server, tool.server_name()));
+            }
+            all
+        }
         None => match spell(server) {
             spelled if spelled != server => vec![format!("{spelled}.{method}")],
             _ => Vec::new(),

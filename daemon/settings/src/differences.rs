@@ -221,6 +221,7 @@ fn definition_changes(old: &ServerDefinition, new: &ServerDefinition) -> Vec<Str
     };
     let same = [
         ("tools", old.exclude == new.exclude),
+        ("override", old.overrides == new.overrides),
         ("share", old.share == new.share),
         ("roots", old.roots == new.roots),
         ("start", old.eager == new.eager),

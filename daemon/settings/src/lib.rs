@@ -4,7 +4,7 @@
 //! server, session or client.
 //!
 //! - `server`, `source`, `agents`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins` and
-//!   `telemetry` resolve one section each. `source_values` checks a source's values; `remote` holds proxies and secrets
+//!   `telemetry` resolve one section each, `tool_overrides` those of a server's tools. `source_values` checks a source's values; `remote` holds proxies and secrets
 //!   of a server behind a URL; `roots` and `workspace` resolve what depends on the client's directory.
 //! - `settings_report` lists each value with its origin, `settings_text` writes them as a `config.toml`, with the units
 //!   of `setting_units`; `differences` compares two configurations, `entry_fingerprint` identifies an entry by its texts
@@ -42,6 +42,7 @@ mod settings_report;
 mod settings_text;
 mod source;
 mod telemetry;
+mod tool_overrides;
 mod workspace;
 
 use std::{
@@ -72,6 +73,7 @@ pub use self::{
     settings_report::{HostDefaults, SettingOrigin, SettingRow},
     source::{DescriptionLocation, RequestRate, SourceCredential, SourceDefinition, SourceKind},
     telemetry::{TelemetrySettings, UnusableEndpoint},
+    tool_overrides::{ToolOverride, ToolOverrides},
 };
 
 use mux_config::{
@@ -130,6 +132,21 @@ pub struct ServerSettings {
 impl ServerSettings {
     pub fn key(&self) -> String {
         key(&self.name, self.project.as_deref())
+    }
+
+    /// What is wrong with overrides of its tools. `section` is the one that has its entry.
+    fn override_problems(&self, section: &str) -> Vec<ConfigProblem> {
+        let Ok(definition) = &self.definition else {
+            return Vec::new();
+        };
+        let name = &self.name;
+        let mistakes = definition.overrides.mistakes();
+        let problems = mistakes.map(|(tool, mistake)| {
+            let message =
+                format!("[{section}.{name}.override.{tool}]: {mistake}; the tool is not offered");
+            ConfigProblem::at(&[section, name, "override", tool], message)
+        });
+        problems.collect()
     }
 
     /// The key in a form for file names, such as those of its log and its pins.
@@ -211,6 +228,7 @@ impl Settings {
                 project: None,
                 definition,
             };
+            problems.extend(server.override_problems("servers"));
             servers.insert(name, server);
         }
         let mut sources = BTreeSet::new();
@@ -237,6 +255,7 @@ impl Settings {
                 project: None,
                 definition,
             };
+            problems.extend(source.override_problems("sources"));
             servers.insert(name, source);
         }
         Self {

@@ -13,8 +13,9 @@ use std::{
 use mux_secrets::{KnownSecrets, Secret, arguments, is_secret, may_be_generated};
 
 use super::{
-    AskLimits, OnChange, RootsSetting, entry_fingerprint::EntryFingerprint, parse_setting_duration,
-    remote::NetworkSettings, source::SourceDefinition, workspace::resolve_path,
+    AskLimits, OnChange, RootsSetting, ToolOverrides, entry_fingerprint::EntryFingerprint,
+    parse_setting_duration, remote::NetworkSettings, source::SourceDefinition,
+    workspace::resolve_path,
 };
 use mux_config::{
     OauthEntry, ServerEntry,
@@ -33,6 +34,7 @@ pub struct ServerDefinition {
     pub link: ServerEndpoint,
     /// Globs of tool names that are not offered.
     pub exclude: Vec<String>,
+    pub overrides: ToolOverrides,
     /// Which callers share a session; `None`: inferred from the server's behavior.
     pub share: Option<ShareMode>,
     pub roots: RootsSetting,
@@ -256,6 +258,7 @@ impl ServerDefinition {
             written: EntryFingerprint::of_server(&entry),
             roots: RootsSetting::resolve(entry.roots.as_ref(), &link, environment, home)?,
             exclude: entry.tools.exclude.clone(),
+            overrides: ToolOverrides::resolve(&entry.r#override),
             share: parse_choice(
                 entry.share.as_deref(),
                 "share",

@@ -18,7 +18,7 @@ use mux_secrets::Secret;
 use self::source_values::{is_http, origins, rate, scopes, secret_headers};
 use super::{
     AskLimits, OnChange, ResultCheck, RetryPolicy, RootsSetting, ServerDefinition, ServerEndpoint,
-    ShareMode,
+    ShareMode, ToolOverrides,
     entry_fingerprint::EntryFingerprint,
     parse_setting_duration,
     remote::NetworkSettings,
@@ -126,6 +126,7 @@ impl ServerDefinition {
         Ok(Self {
             written: EntryFingerprint::of_source(&entry),
             exclude: entry.tools.exclude.clone(),
+            overrides: ToolOverrides::resolve(&entry.r#override),
             share: Some(ShareMode::User),
             eager: false,
             idle_close: Some(Duration::MAX),

@@ -89,7 +89,7 @@ fn generated(
     let described = described
         .filter_map(ToolDescription::of_definition)
         .collect();
-    let set = ToolSet::new(name, described, &[]);
+    let set = ToolSet::new(name, described, &[], &Default::default());
     let mut types = String::new();
     for _ in 0..rounds {
         types = typed.time(|| {

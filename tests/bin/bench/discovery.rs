@@ -127,7 +127,12 @@ fn known_servers(set: &DiscoverySet) -> Vec<KnownServer> {
             let described = tools.into_iter().map(describe).collect();
             KnownServer {
                 name: name.to_owned(),
-                tools: Some(Arc::new(ToolSet::new(name, described, &[]))),
+                tools: Some(Arc::new(ToolSet::new(
+                    name,
+                    described,
+                    &[],
+                    &Default::default(),
+                ))),
                 note: None,
             }
         })

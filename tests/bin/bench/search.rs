@@ -148,7 +148,7 @@ fn server(number: usize, tools: usize) -> KnownServer {
         }
     });
     let name = format!("server{number}");
-    let tools = ToolSet::new(&name, described.collect(), &[]);
+    let tools = ToolSet::new(&name, described.collect(), &[], &Default::default());
     KnownServer {
         name,
         tools: Some(Arc::new(tools)),

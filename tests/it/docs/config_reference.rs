@@ -12,7 +12,7 @@ use super::root;
 const TABLE_START: &str = "<!-- keys of ";
 const TABLE_END: &str = "<!-- end -->";
 /// Tables that are shown as keys of the entry that has them.
-const INLINED: [&str; 2] = ["ToolsEntry", "AnnotationsTable"];
+const INLINED: [&str; 2] = ["ToolsEntry", "AnnotationsEntry"];
 
 fn config_schema() -> Value {
     serde_json::to_value(schema::json_schema()).unwrap()

@@ -68,7 +68,7 @@ fn is_whole(name: &str, known: &str, example: &str) {
         );
         described.push(ToolDescription::of_definition(tool).unwrap());
     }
-    let set = ToolSet::new(name, described, &[]);
+    let set = ToolSet::new(name, described, &[], &Default::default());
     assert!(set.warnings.is_empty(), "{:?}", set.warnings);
     let found = set.find(known);
     let found = found.unwrap_or_else(|| panic!("{known}: {:?}", set.nearest(known)));

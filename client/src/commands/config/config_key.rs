@@ -31,7 +31,11 @@ pub(super) enum KeyDefault {
 impl ConfigKey {
     /// Parses `servers."a b".share`.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
-        let path = split_key(text)?;
+        Self::of_path(split_key(text)?)
+    }
+
+    /// A key by its parts.
+    pub(in crate::commands) fn of_path(path: Vec<String>) -> Result<Self, Error> {
         let schema: Value = serde_json::from_str(CONFIG_SCHEMA).unwrap_or_default();
         let shapes = vec![schema.clone()];
         Self::lookup(path, schema, shapes)
@@ -74,9 +78,10 @@ impl ConfigKey {
     }
 
     /// How many of its keys are a table with a header: `[limits]`, `[servers.NAME]`.
-    pub(super) fn headed(&self) -> usize {
-        match self.path.first().map(String::as_str) {
-            Some("servers" | "sources" | "agents") => 2,
+    pub(in crate::commands) fn headed(&self) -> usize {
+        match (self.path.first().map(String::as_str), self.path.get(2)) {
+            (Some("servers" | "sources"), Some(key)) if key == "override" => 4,
+            (Some("servers" | "sources" | "agents"), _) => 2,
             _ => 1,
         }
     }

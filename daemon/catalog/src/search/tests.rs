@@ -137,7 +137,12 @@ fn server(name: &str, tools: &[&str]) -> KnownServer {
     let described = tools.iter().map(|line| described(line)).collect();
     KnownServer {
         name: name.to_owned(),
-        tools: Some(Arc::new(ToolSet::new(name, described, &[]))),
+        tools: Some(Arc::new(ToolSet::new(
+            name,
+            described,
+            &[],
+            &Default::default(),
+        ))),
         note: None,
     }
 }
@@ -411,6 +416,7 @@ fn pool_of(set: &DiscoverySet) -> Vec<KnownServer> {
                 name,
                 tools.into_iter().map(describe).collect(),
                 &[],
+                &Default::default(),
             ))),
             note: None,
         })

@@ -13,7 +13,7 @@ use mux_catalog::{
     pins::{PinKey, Pins},
 };
 use mux_process::{blocking_pool, malloc_trim};
-use mux_settings::ServerDefinition;
+use mux_settings::{ServerDefinition, ToolOverrides};
 
 /// Processing a longer list frees enough memory to return some to the system.
 const LARGE_TOOLS_LIST_LEN: usize = 100;
@@ -22,6 +22,7 @@ const LARGE_TOOLS_LIST_LEN: usize = 100;
 pub(crate) struct ServerCatalogEntry {
     pub(crate) name: String,
     exclude: Vec<String>,
+    overrides: ToolOverrides,
     key: ListKey,
     catalog: Arc<Catalog>,
     pub(crate) pinned: PinKey,
@@ -38,6 +39,7 @@ impl ServerCatalogEntry {
         Self {
             name: name.to_owned(),
             exclude: definition.exclude.clone(),
+            overrides: definition.overrides.clone(),
             key: ListKey::of(identity, definition),
             catalog,
             pinned: PinKey::of(identity, definition),
@@ -71,7 +73,7 @@ impl ServerCatalogEntry {
     fn judge_tools(&self, tools: Vec<ToolDescription>) -> ToolSet {
         self.catalog.remember_tools(&self.key, &tools);
         let tools = self.pins.compare_with_pins(&self.pinned, tools);
-        let set = ToolSet::new(&self.name, tools, &self.exclude);
+        let set = ToolSet::new(&self.name, tools, &self.exclude, &self.overrides);
         for warning in set.warnings.iter().chain(&set.remarks()) {
             warn!(server = self.name, "{warning}");
         }
@@ -83,7 +85,7 @@ impl ServerCatalogEntry {
         let tools = self.catalog.recall_tools(&self.key)?;
         let is_large = tools.len() > LARGE_TOOLS_LIST_LEN;
         let tools = self.pins.compare_remembered(&self.pinned, tools);
-        let set = ToolSet::new(&self.name, tools, &self.exclude);
+        let set = ToolSet::new(&self.name, tools, &self.exclude, &self.overrides);
         let set = set.saying(self.catalog.recall_instructions(&self.key).as_deref());
         if is_large {
             malloc_trim::give_back_soon();

@@ -202,7 +202,7 @@ mod tests {
             kept,
             ["title", "annotations", "icons", "_meta", "execution"]
         );
-        let set = ToolSet::new("s", vec![described], &[]);
+        let set = ToolSet::new("s", vec![described], &[], &Default::default());
         assert_eq!(set.find("n").unwrap().definition(), value);
     }
 }

@@ -13,13 +13,13 @@ use super::{
     request::RequestOptions,
 };
 use crate::{calls::CallError, link::raw_message};
-use mux_catalog::ProtocolEra;
+use mux_catalog::{ProtocolEra, Tool};
 
 impl Session {
     /// Sends one call. Dropping the future cancels it at the server.
     pub async fn call(
         &self,
-        tool: &str,
+        tool: &Tool,
         arguments: Map<String, Value>,
         options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
@@ -35,9 +35,10 @@ impl Session {
         let before = paused();
         let outcome = self.call_by_era(tool, arguments, options).await;
         let paused_meanwhile = paused().saturating_sub(before);
-        self.health
-            .latency
-            .record_call_duration(tool, started.elapsed().saturating_sub(paused_meanwhile));
+        self.health.latency.record_call_duration(
+            tool.server_name(),
+            started.elapsed().saturating_sub(paused_meanwhile),
+        );
         let result = tool_result(outcome?)?;
         self.health.record_answer();
         Ok(result)
@@ -46,17 +47,14 @@ impl Session {
     /// Calls in the way of the era: as a task, in several rounds, or in one request.
     async fn call_by_era(
         &self,
-        tool: &str,
+        tool: &Tool,
         arguments: Map<String, Value>,
         options: &RequestOptions<'_>,
     ) -> Result<Value, CallError> {
         let budget = RoundBudget::of(options);
-        let as_task = self.era == ProtocolEra::Legacy && {
-            let tools = self.tools.load();
-            let called = tools.find(tool);
-            called.is_some_and(|tool| tool.needs_task)
-        };
-        match as_task {
+        let needs_task = self.era == ProtocolEra::Legacy && tool.needs_task;
+        let tool = tool.server_name();
+        match needs_task {
             true => self.call_as_task(tool, arguments, &budget, options).await,
             false => {
                 let request = |answers: InputAnswers| {

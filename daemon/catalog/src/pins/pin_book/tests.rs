@@ -18,7 +18,7 @@ fn judge(book: &mut PinBook, tools: &[ToolDescription], on_change: OnChange) -> 
     let whole = book.whole();
     let listed = listed.map(|tool| DigestedTool::of(tool, &whole)).collect();
     let (judged, pinned) = book.judge(listed, on_change, 1);
-    (ToolSet::new("s", judged, &[]), pinned)
+    (ToolSet::new("s", judged, &[], &Default::default()), pinned)
 }
 
 fn first(tool: ToolDescription) -> DigestedTool {
@@ -220,7 +220,12 @@ fn number_of_pins_is_limited() {
     book.judge(vec![first(tool("first", ""))], OnChange::Warn, 1);
     let (judged, pinned) = book.judge(many(0), OnChange::Warn, 1);
     assert!(pinned && book.pins.len() == MAX_PINS);
-    let last = ToolSet::new("s", judged[MAX_PINS - 1..].to_vec(), &[]);
+    let last = ToolSet::new(
+        "s",
+        judged[MAX_PINS - 1..].to_vec(),
+        &[],
+        &Default::default(),
+    );
     let fault = last.iter().next().unwrap().check_standing().unwrap_err();
     assert!(fault.message.contains("more tools"), "{}", fault.message);
 

@@ -14,7 +14,7 @@ async fn value(result: Value) -> Result<Value, mux_wire::Fault> {
         input_schema: json!({}),
         ..Default::default()
     };
-    let set = mux_catalog::ToolSet::new("shop", vec![described], &[]);
+    let set = mux_catalog::ToolSet::new("shop", vec![described], &[], &Default::default());
     value_of(set.find("t").unwrap(), result, ResultCheck::Error).await
 }
 

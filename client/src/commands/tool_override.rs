@@ -1,0 +1,108 @@
+//! `mux tools override`: writes `[servers.SERVER.override.TOOL]` into config.toml.
+
+use mux_proto::{Error, Kind};
+use mux_typegen::names::spell;
+use serde_json::Value;
+
+use super::{
+    CommandResult,
+    config::{change::ConfigSource, config_key::ConfigKey},
+};
+use crate::{
+    agents::{ConfigDocument, ConfigFormat},
+    args::ToolOverrideArgs,
+    render,
+};
+
+pub(super) async fn override_tool(args: &ToolOverrideArgs, json: bool) -> CommandResult {
+    let Some((server, tool)) = args
+        .path
+        .split_once('.')
+        .filter(|(_, tool)| !tool.is_empty())
+    else {
+        let message = format!("{:?} is not the path of a tool", args.path);
+        return Err(Error::new(Kind::Validation, message)
+            .hint("a path is SERVER.TOOL; `mux tools` lists them")
+            .into());
+    };
+    let source = ConfigSource::read()?;
+    let document = source.document()?;
+    let section = entry_of(&document, server)?;
+    let overrides = [section[0], section[1], "override"];
+    // An override that is there may have another spelling of the tool.
+    let written = document.section_entries(&overrides).into_iter();
+    let tool = written
+        .map(|(written, _)| written)
+        .find(|written| spell(written) == spell(tool))
+        .unwrap_or(tool);
+    let (text, summary) = match args.remove {
+        true => {
+            if document.find_section_entry(&overrides, tool).is_none() {
+                let message = format!("there is no override of {}", args.path);
+                return Err(Error::new(Kind::NotFound, message).into());
+            }
+            let edited = document.without_server_entry(&overrides, tool);
+            let text = edited.map_err(|error| source.not_edited(&error))?;
+            (text, format!("the override of {} is removed", args.path))
+        }
+        false => {
+            let mut text = document.text();
+            for (path, value) in changes(args, &[&overrides[..], &[tool]].concat())? {
+                let edited = ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).and_then(
+                    |document| {
+                        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                        document.with_value(&path, overrides.len() + 1, &value)
+                    },
+                );
+                text = edited.map_err(|error| source.not_edited(&error))?;
+            }
+            (text, format!("{} is overridden", args.path))
+        }
+    };
+    let edit = source.apply(&text, summary, None, args.dry_run).await?;
+    Ok(render::config_edit(&edit, json))
+}
+
+/// The section and the name of the entry that is called so.
+fn entry_of<'a>(document: &'a ConfigDocument, server: &str) -> Result<[&'a str; 2], Error> {
+    for section in ["servers", "sources"] {
+        let entries = document.section_entries(&[section]).into_iter();
+        let mut named = entries.map(|(name, _)| name);
+        if let Some(name) = named.find(|name| spell(name) == spell(server)) {
+            return Ok([section, name]);
+        }
+    }
+    let message = format!("config.toml has no server or source `{server}`");
+    Err(Error::new(Kind::NotFound, message)
+        .hint("`mux servers` lists them; only those of your own config.toml can be overridden"))
+}
+
+/// The keys to set, each with its value.
+fn changes(args: &ToolOverrideArgs, place: &[&str]) -> Result<Vec<(Vec<String>, Value)>, Error> {
+    let key = |below: &[&str]| {
+        let path = place.iter().chain(below).map(|key| (*key).to_owned());
+        ConfigKey::of_path(path.collect())
+    };
+    let mut all = Vec::new();
+    for (name, text) in [("name", &args.name), ("description", &args.description)] {
+        if let Some(text) = text {
+            all.push((key(&[name])?.path, Value::from(text.as_str())));
+        }
+    }
+    for (table, pairs) in [
+        ("annotations", &args.annotations),
+        ("defaults", &args.defaults),
+        ("fixed", &args.fixed),
+    ] {
+        for (name, text) in pairs {
+            let key = key(&[table, name])?;
+            let value = key.parse_value(text);
+            all.push((key.path, value));
+        }
+    }
+    match all.is_empty() {
+        true => Err(Error::new(Kind::Validation, "nothing to change was given")
+            .hint("give --name, --description, --default, --fix or --annotation; or --remove")),
+        false => Ok(all),
+    }
+}

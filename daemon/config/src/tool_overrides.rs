@@ -1,0 +1,43 @@
+//! `[servers.NAME.override.TOOL]` and `[sources.NAME.override.TOOL]`, as the user wrote them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Value;
+
+use super::{AnnotationsEntry, deserialize_entry, schema::OVERRIDE_KEYS, unknown_key_message};
+
+/// `[servers.NAME.override.TOOL]`: what of a tool is different here.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(default)]
+#[schemars(deny_unknown_fields)]
+pub struct ToolOverrideEntry {
+    /// What the tool is called here: in programs, lists, rules, approvals and the audit log.
+    #[schemars(extend("x-default" = "the server's name for it"))]
+    pub name: Option<String>,
+    /// What readers are told instead of the server's description.
+    #[schemars(extend("x-default" = "the server's"))]
+    pub description: Option<String>,
+    /// What counts for rules, approvals and `retry` instead of the server's annotations.
+    pub annotations: AnnotationsEntry,
+    /// Arguments that are used where the caller gives none.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>", extend("x-type" = "table"))]
+    pub defaults: BTreeMap<String, Value>,
+    /// Arguments that are always sent, and that callers neither see nor give.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>", extend("x-type" = "table"))]
+    pub fixed: BTreeMap<String, Value>,
+}
+
+impl ToolOverrideEntry {
+    /// Reads one entry, so that a mistake in it disables no other.
+    pub fn read(value: &Value) -> Result<Self, String> {
+        let Value::Table(table) = value else {
+            return Err("it must be a table, as in [servers.NAME.override.TOOL]".into());
+        };
+        if let Some(unknown) = table.keys().find(|key| !OVERRIDE_KEYS.contains(key)) {
+            return Err(unknown_key_message(unknown, &OVERRIDE_KEYS));
+        }
+        deserialize_entry(value.clone(), "the override")
+    }
+}
