@@ -29,7 +29,9 @@ pub(super) fn with_types(document: &str) -> String {
 /// `` `{ hello: Hello } → Welcome` ``.
 fn signature(types: &str, method: &str) -> String {
     let head = format!("\n  {method}: {{ params: ");
-    let (_, rest) = types.split_once(&head).unwrap_or_else(|| panic!("no type of {method}"));
+    let (_, rest) = types
+        .split_once(&head)
+        .unwrap_or_else(|| panic!("no type of {method}"));
     let line = rest.lines().next().unwrap().trim_end_matches(" };");
     let (params, answer) = line.split_once("; answer: ").unwrap();
     let params = params.replace("Record<string, never>", "{}");
