@@ -73,9 +73,9 @@
 //! # Packages for Node
 //!
 //! `client/typescript` is the same client for Node: `line` keeps a connection to the daemon across restarts;
-//! `connection`, `envelope` and `frames` speak the socket protocol; `run` follows a run; `messages` are the types of
-//! `mux-proto`. `client/vscode` is an extension on top of it: editor-independent logic, `ui/` with the editor's API,
-//! `plugin/` for TypeScript's server.
+//! `connection`, `envelope` and `frames` speak the socket protocol; `run` follows a run; `messages` is generated from the
+//! types of `mux-proto`. `client/vscode` is an extension on top of it: editor-independent logic, `ui/` with the editor's
+//! API, `plugin/` for TypeScript's server.
 //!
 //! Invariants:
 //!

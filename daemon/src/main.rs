@@ -230,7 +230,7 @@ fn retire_other_daemon(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
 
 fn build_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     runtime::build_runtime(env_variable(variables::WATCH_POLLS).is_some())
-        .map_err(|error| match mux_sandbox::scarce::remedy(&error) {
+        .map_err(|error| match mux_sandbox::resource_remedies::remedy(&error) {
             Some(remedy) => anyhow::anyhow!("{error}; {remedy}"),
             None => error.into(),
         })

@@ -10,11 +10,16 @@ use serde_json::Value;
 
 /// The kind of a failure, in one word.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The program cannot be parsed.
+    /// The program cannot be parsed. It did not run.
     Syntax,
-    /// The program does not fit the types of the tools.
+    /// The program does not fit the types of the tools. It did not run.
     Type,
     /// The program threw.
     Runtime,
@@ -22,13 +27,13 @@ pub enum Kind {
     Tool,
     /// Arguments or a result do not fit their schema.
     Validation,
-    /// No such server, tool, run or file.
+    /// No such server, tool, run, handle or file.
     NotFound,
-    /// A time limit was exceeded.
+    /// A time limit was exceeded, which the message names.
     Timeout,
     /// The program used too much memory.
     Memory,
-    /// Another limit was reached.
+    /// Another limit was reached, which the message names.
     Limit,
     /// All resources are in use; try again.
     Busy,
@@ -38,17 +43,18 @@ pub enum Kind {
     Cancelled,
     /// Policy denies it.
     Denied,
-    /// A user must approve it first.
+    /// A user must approve it, and none did in time. `resume_run` continues the run.
     Pending,
     /// The user must log in first.
     AuthRequired,
-    /// The server or the daemon cannot be reached.
+    /// The server or the daemon cannot be reached. Nothing was done.
     Unavailable,
     /// The call was sent and no answer came: it may or may not have happened.
     UnknownOutcome,
     /// An error in muxd itself.
     Internal,
     /// A kind that only newer builds know.
+    #[cfg_attr(test, schemars(untagged))]
     Other(String),
 }
 
@@ -113,6 +119,7 @@ impl<'de> Deserialize<'de> for Kind {
 
 /// A failure that a person or a program can act on.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, thiserror::Error)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Fault"))]
 #[error("{message}")]
 pub struct Error {
     pub kind: Kind,

@@ -6,6 +6,7 @@
 //!   error type; [`JsonText`] a value that is not parsed on the way; [`version`] the contract's number and features; [`variables`] the names of environment variables.
 //! - [`endpoint`] has the paths of configuration, state, cache, socket, locks and logs; [`lock_file`] opens a lock;
 //!   [`startup`] describes how a client starts a daemon; [`transport`] sends frames over the socket.
+//! - `typescript`, a test, generates the messages of `client/typescript` from these types.
 //!
 //! On the socket: u32-length-delimited (big-endian) JSON frames of at most [`transport::MAX_FRAME`] bytes, each one
 //! tarpc envelope. A client in another language sends zeros as trace ids, and a deadline of at most
@@ -44,6 +45,8 @@ pub mod messages;
 pub mod service;
 pub mod startup;
 pub mod transport;
+#[cfg(test)]
+mod typescript;
 pub mod variables;
 pub mod version;
 

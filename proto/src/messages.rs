@@ -43,6 +43,7 @@ use crate::{Error, JsonText};
 
 /// First message of a connection.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Hello {
     pub contract: u32,
     pub build: String,
@@ -62,6 +63,7 @@ pub struct Hello {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientInfo {
     pub name: String,
     pub version: String,
@@ -69,6 +71,7 @@ pub struct ClientInfo {
 
 /// The daemon's answer to [`Hello`].
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Welcome {
     pub contract: u32,
     pub build: String,
@@ -78,12 +81,14 @@ pub struct Welcome {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckRequest {
     pub source: String,
 }
 
 /// The problems of a program; empty if there are none.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnostics {
     /// Errors, any of which prevents a run.
     pub errors: Vec<Error>,
@@ -96,6 +101,7 @@ pub struct Diagnostics {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallRequest {
     /// `server.tool`.
     pub path: String,
@@ -129,6 +135,7 @@ pub struct CallRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReloadReport {
     /// What this reload has changed: servers and sources, by name.
     pub added: Vec<String>,
@@ -154,6 +161,7 @@ pub struct ReloadReport {
 
 /// What differs in one section of the configuration.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SectionChange {
     /// Such as `policy`, `limits`, `agents`, `telemetry` or `secrets`.
     pub section: String,
@@ -169,6 +177,7 @@ pub struct SectionChange {
 
 /// A load that took place before.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EarlierLoad {
     pub age_ms: u64,
     /// What it has changed; without unchanged servers and problems.
@@ -176,6 +185,7 @@ pub struct EarlierLoad {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StopRequest {
     /// Whether to cancel running programs instead of waiting for them.
     #[serde(default)]

@@ -19,7 +19,8 @@ use crate::{
 };
 
 /// The service of the daemon. `hello` and `retire` never change; new methods come last.
-#[tarpc::service]
+#[cfg_attr(not(test), tarpc::service)]
+#[cfg_attr(test, tarpc::service(derive = [serde::Deserialize, serde::Serialize, schemars::JsonSchema]))]
 pub trait Mux {
     /// Introduces both sides. Any other request before it is refused.
     async fn hello(hello: Hello) -> Result<Welcome, Error>;
@@ -112,7 +113,7 @@ pub trait Mux {
     /// Waits until there are notices after `after`, or until `wait_ms` have passed, 30 s at most.
     async fn notices(request: NoticesRequest) -> Result<NoticePage, Error>;
 
-    /// Answers an [`crate::NoticeKind::Ask`]. Does nothing if the question is no longer open.
+    /// Answers the notice [`ask`](crate::NoticeKind::Ask). Does nothing if the question is no longer open.
     async fn answer(request: AnswerRequest) -> Result<(), Error>;
 
     /// The tools of one server, each with its pin.

@@ -4,17 +4,18 @@
 //! Depends on `mux-wire` alone in this workspace: it knows neither MCP, nor clients, nor the store. The daemon passes a
 //! [`ToolHost`] for each run.
 //!
-//! - `pool` assigns workers to runs and starts new ones: `pool/contract` has its settings and its status, `pool/load`
-//!   measures the recent demand, `pool/state` is the state behind one lock, `pool/refusals` has the errors of a run
-//!   that gets no worker. Two fresh workers are ready at any time.
-//! - `fair` is the queue in which owners take turns, then the connections of an owner.
-//! - `run` is one program on one worker, with a deadline that the daemon enforces: `run/calls` has its calls, running
-//!   and queued, `run/processor` its processor time, `run/spoken` counts its console output and emitted parts.
+//! - `pool` assigns workers to runs and starts new ones: `pool/settings` has its settings and its status,
+//!   `pool/demand_peak` measures the recent demand, `pool/state` is the state behind one lock, `pool/faults` has the
+//!   errors of a run that gets no worker. Two fresh workers are ready at any time.
+//! - `fair_queue` is the queue in which owners take turns, then the connections of an owner.
+//! - `run` is one program on one worker, with a deadline that the daemon enforces: `run/call_queue` has its calls,
+//!   running and queued, `run/processor_limit` its processor time, `run/output_meter` counts its console output and
+//!   emitted parts.
 //! - `worker_process` starts a worker, exchanges frames with it and ends it: `worker_process/outbox` queues frames,
 //!   `worker_process/death` derives why it ended. Workers are started from one thread of the daemon and die with the
 //!   daemon, by their socket and PDEATHSIG.
-//! - `snapshot` makes and stores (`snapshot/files`) the blob from which isolates are built faster. `limits` has every
-//!   limit of a run, `host` the trait, `scarce` the remedies for exhausted system resources.
+//! - `snapshot_store` makes and stores (`snapshot_store/files`) the blob from which isolates are built faster. `limits`
+//!   has every limit of a run, `tool_host` the trait, `resource_remedies` the remedies for exhausted system resources.
 //!
 //! Threat model: the guest is hostile and has taken over its worker. Every frame of a worker is checked as input of an
 //! attacker, its deadline is enforced with SIGKILL, and a worker that broke a rule is never used again. A worker holds
@@ -30,18 +31,18 @@
 //! - A run ends by its deadline, whatever its worker does, and the calls that it started are cancelled by then.
 //! - `tests/data/hostile` and `mux-rogue-worker` test both.
 
-pub mod fair;
-pub mod host;
+pub mod fair_queue;
 pub mod limits;
 pub mod pool;
-pub mod scarce;
+pub mod resource_remedies;
+pub mod tool_host;
 
 mod run;
-mod snapshot;
+mod snapshot_store;
 mod worker_process;
 
-pub use fair::QueueKey;
-pub use host::ToolHost;
+pub use fair_queue::QueueKey;
 pub use limits::{MemoryLimits, ProgramLimits};
 pub use pool::{Pool, PoolLimits, PoolSettings, PoolStatus, RunRequest};
+pub use tool_host::ToolHost;
 pub use worker_process::ProgramFindings;

@@ -3,9 +3,9 @@
 //! Invariant: a worker returns to the pool only after a clean run, and then serves only the same owner; every other
 //! worker is killed and replaced in the background.
 
-mod contract;
-mod load;
-mod refusals;
+mod demand_peak;
+mod faults;
+mod settings;
 mod state;
 
 use std::{
@@ -24,17 +24,17 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-pub use self::contract::{PoolLimits, PoolSettings, PoolStatus, RunRequest};
+pub use self::settings::{PoolLimits, PoolSettings, PoolStatus, RunRequest};
 use self::{
-    refusals::{busy_fault, queue_full_fault, unavailable_fault, worker_start_fault},
+    faults::{busy_fault, queue_full_fault, unavailable_fault, worker_start_fault},
     state::{AssignedWorker, PoolState, QueuedRun},
 };
 use crate::{
     ProgramLimits, ToolHost,
-    fair::QueueKey,
+    fair_queue::QueueKey,
     limits,
     run::{self, RunEnvironment},
-    snapshot::SnapshotStore,
+    snapshot_store::SnapshotStore,
     worker_process::{ProcessSpawner, ProgramFindings, Worker},
 };
 

@@ -2,9 +2,9 @@
 //!
 //! Invariant: whatever the worker does, a run ends by its deadline, and its calls are cancelled by then.
 
-mod calls;
-mod processor;
-mod spoken;
+mod call_queue;
+mod output_meter;
+mod processor_limit;
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use mux_wire::{ConsoleLevel, Fault, FaultKind, FromWorker, ToWorker};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use self::{calls::CallQueue, processor::ProcessorLimit, spoken::OutputMeter};
+use self::{call_queue::CallQueue, output_meter::OutputMeter, processor_limit::ProcessorLimit};
 use crate::{
     ProgramLimits, ToolHost, limits,
     worker_process::{DeathCause, ProgramFindings, Worker, WorkerError},

@@ -5,7 +5,7 @@
 import type { Connection } from "./connection.js";
 import { MuxError } from "./error.js";
 import { askOn } from "./line.js";
-import type { ApprovalAsked, Decision, NoticeKind } from "./messages/index.js";
+import type { ApprovalAsked, Decision, NoticeKind } from "./messages.js";
 
 /** A user's answer to an approval. */
 export interface Verdict {

@@ -6,7 +6,7 @@
 import { Connection } from "./connection.js";
 import { type Environment, type Places, checkSocket, prepare, sockets } from "./endpoint.js";
 import { Lost, MuxError } from "./error.js";
-import type { Hello } from "./messages/index.js";
+import type { Hello } from "./messages.js";
 import { contractOf, start } from "./spawn.js";
 import { CONTRACT } from "./version.js";
 

@@ -7,7 +7,7 @@ import { type Socket, connect } from "node:net";
 import { type Method, type Response, cancel, request, spelled } from "./envelope.js";
 import { Lost, MuxError, cancelled } from "./error.js";
 import { FrameReader, frame } from "./frames.js";
-import type { Methods, Welcome } from "./messages/index.js";
+import type { Methods, Welcome } from "./messages.js";
 
 /** What a request may be told beside its message. */
 export interface Asking {

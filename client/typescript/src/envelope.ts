@@ -2,8 +2,7 @@
 //
 // Invariant: trace ids are zeros, because tarpc's are numbers that JavaScript cannot hold.
 
-import type { Fault } from "./error.js";
-import type { Methods } from "./messages/methods.js";
+import type { Fault, Methods } from "./messages.js";
 
 export type Method = keyof Methods;
 

@@ -1,51 +1,10 @@
-// One shape of failure everywhere, as `proto/src/error.rs` has it.
+// Failures as exceptions, and those that arise on this side of the socket.
 //
 // Invariant: a kind that this build does not know is passed on as it came.
 
-/** What kind of failure, in one word. A newer daemon may have others. */
-export type Kind =
-  | "syntax"
-  | "type"
-  | "runtime"
-  | "tool"
-  | "validation"
-  | "not_found"
-  | "timeout"
-  | "memory"
-  | "limit"
-  | "busy"
-  | "deadlock"
-  | "cancelled"
-  | "denied"
-  | "pending"
-  | "auth_required"
-  | "unavailable"
-  | "unknown_outcome"
-  | "internal"
-  | (string & {});
+import type { Fault, Kind } from "./messages.js";
 
-/** A failure that a person or a program can act on, as it stands in messages. */
-export interface Fault {
-  kind: Kind;
-  /** What happened, with the values that matter. */
-  message: string;
-  /** What to do about it. */
-  hint?: string;
-  /** The hint for an agent, in place of `hint`: it names tools where `hint` names commands. */
-  agent_hint?: string;
-  /** The line in the user's source, counted from 1. */
-  line?: number;
-  /** The column, counted from 1 in UTF-16 code units. */
-  column?: number;
-  /** The `server.tool` that failed, if any. */
-  path?: string;
-  /** Whether other code or other arguments can succeed. */
-  recoverable: boolean;
-  /** Data for programs, such as a tool's own content. */
-  details?: unknown;
-}
-
-/** The same, thrown. */
+/** A `Fault`, thrown. */
 export class MuxError extends Error {
   override readonly name = "MuxError";
   readonly kind: Kind;

@@ -3,7 +3,7 @@
 // Invariant: what stands in a message is here under the same name, and an event that this build does not know is
 // passed on.
 
-import type { Event, EventKind } from "./messages/index.js";
+import type { Event, EventKind } from "./messages.js";
 
 type Members<U> = U extends unknown ? { [K in keyof U]: { type: K } & U[K] }[keyof U] : never;
 

@@ -2,7 +2,7 @@
 
 import { MuxError } from "./error.js";
 import type { Line } from "./line.js";
-import type { Handle, Held, ReadPage } from "./messages/index.js";
+import type { Handle, Held, ReadPage } from "./messages.js";
 
 /** The most that one page has. */
 const PAGE = 4 * 1024 * 1024;

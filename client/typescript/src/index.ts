@@ -1,9 +1,9 @@
 // Talks to muxd: connects to the daemon that runs, or starts it.
 
 export type { Approver, Verdict } from "./approver.js";
-export { type Fault, type Kind, MuxError } from "./error.js";
+export { MuxError } from "./error.js";
 export type { RunEvent } from "./events.js";
-export type * from "./messages/index.js";
+export type * from "./messages.js";
 export { type CallOptions, Mux, type MuxOptions, type RunOptions, type Stoppable } from "./mux.js";
 export { programPath } from "./names.js";
 export { Run } from "./run.js";

@@ -7,7 +7,7 @@ import type { Asking, Connection } from "./connection.js";
 import { type Way, connectOnly, connectOrSpawn } from "./connect.js";
 import type { Method } from "./envelope.js";
 import { Lost, MuxError, isEnding } from "./error.js";
-import type { Methods } from "./messages/index.js";
+import type { Methods } from "./messages.js";
 
 /** How many daemons may be ending before the caller is told so. */
 const REFUSALS = 3;

@@ -7,7 +7,7 @@ import type { Method } from "./envelope.js";
 import { cancelled } from "./error.js";
 import { pages, whole } from "./held.js";
 import { Line, askOn, require } from "./line.js";
-import type * as wire from "./messages/index.js";
+import type * as wire from "./messages.js";
 import { Run } from "./run.js";
 import { CONTRACT, FEATURES, VERSION } from "./version.js";
 import { type Watching, watchApprovals, watchTypes } from "./watch.js";

@@ -7,7 +7,7 @@ import { Lost, MuxError, isEnding } from "./error.js";
 import { type RunEvent, flat } from "./events.js";
 import { stored } from "./held.js";
 import { type Line, askOn } from "./line.js";
-import type { EventPage, Outcome } from "./messages/index.js";
+import type { EventPage, Outcome } from "./messages.js";
 
 /** How long the daemon holds a poll before it answers with nothing. */
 const POLL = 25_000;

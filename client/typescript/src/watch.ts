@@ -4,7 +4,7 @@
 
 import type { Connection } from "./connection.js";
 import { type Line, askOn } from "./line.js";
-import type { ApprovalInfo } from "./messages/index.js";
+import type { ApprovalInfo } from "./messages.js";
 
 export interface Watching {
   /** Aborting it makes the iteration end with `cancelled`. */

@@ -8,8 +8,8 @@ use std::{
 };
 
 use mux_typegen::{
-    members::{ServerMember, ServerMembers},
     names::{SpellingCollision, is_path, spell, spell_flat},
+    server_members::{ServerMember, ServerMembers},
 };
 use serde_json::{Value, json};
 

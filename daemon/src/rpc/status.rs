@@ -1,7 +1,7 @@
 //! The daemon's status, as `mux status` shows it.
 
 use mux_proto as wire;
-use mux_sandbox::scarce;
+use mux_sandbox::resource_remedies;
 
 use super::{connection::ConnectionState, convert};
 use crate::{
@@ -39,7 +39,7 @@ pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::St
     ];
     for (code, problem) in told {
         let Some(message) = problem else { continue };
-        match scarce::remedy_in(&message) {
+        match resource_remedies::remedy_in(&message) {
             Some(fix) => degraded.push(wire::Degraded {
                 mode: code.as_str().to_owned(),
                 message,

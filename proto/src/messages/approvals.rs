@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// What to list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalsRequest {
     /// Only this approval, with all of its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,6 +24,7 @@ pub struct ApprovalsRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalList {
     /// Counts up with every change.
     pub edition: u64,
@@ -34,6 +36,7 @@ pub struct ApprovalList {
 
 /// One call that must be approved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalInfo {
     /// `A7`, which is never reused. A client that is not the user's own gets the whole name, `A7.` and a random word,
     /// and finds the approval by no other.
@@ -73,6 +76,7 @@ pub struct ApprovalInfo {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApprovalState {
@@ -88,6 +92,7 @@ pub enum ApprovalState {
 
 /// A user's answer to an approval.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DecideRequest {
     pub approval: String,
     pub decision: Decision,
@@ -101,6 +106,7 @@ pub struct DecideRequest {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
     /// This call, with these arguments.
@@ -113,6 +119,7 @@ pub enum Decision {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decided {
     pub approval: ApprovalInfo,
     /// Whether the call was still waiting and continues; otherwise `resume_run` continues the run.
@@ -130,6 +137,7 @@ pub struct Decided {
 
 /// A grant: calls that are always allowed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GrantInfo {
     pub grant: String,
     pub path: String,
@@ -145,6 +153,7 @@ pub struct GrantInfo {
 
 /// Which run to resume.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResumeRequest {
     /// A run, or an approval. For a call that failed as `pending`, `details.resume`.
     pub id: String,
@@ -154,6 +163,7 @@ pub struct ResumeRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Resumed {
     /// The run to follow with `events`: the one that was named, if it has not ended or cannot be resumed; otherwise a
     /// new one.
@@ -165,6 +175,7 @@ pub struct Resumed {
 
 /// A call that must be approved.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalAsked {
     pub approval: String,
     pub path: String,
@@ -184,6 +195,7 @@ pub struct ApprovalAsked {
 
 /// The outcome of an approval.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ApprovalOver {
     pub approval: String,
     pub path: String,
@@ -191,6 +203,7 @@ pub struct ApprovalOver {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ApprovalEnding {

@@ -6,6 +6,7 @@ use crate::{Error, ToolInfo};
 
 /// What to search for. Words may contain small typos.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchRequest {
     /// The words to search for. White space only matches all tools, in the order of their paths.
     pub query: String,
@@ -29,6 +30,7 @@ pub struct SearchRequest {
 
 /// One page of results, the best first. The same tools come in the same order as long as no server's tools change.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchPage {
     pub results: Vec<ToolHit>,
     /// The number of matches on all pages.
@@ -42,6 +44,7 @@ pub struct SearchPage {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolHit {
     /// As a program writes it after `mux.`.
     pub path: String,
@@ -58,6 +61,7 @@ pub struct ToolHit {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DescribeRequest {
     /// `server.tool`, or `server` or `server.group` for all of its tools.
     pub paths: Vec<String>,
@@ -70,6 +74,7 @@ pub struct DescribeRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Descriptions {
     pub tools: Vec<Description>,
     /// The instructions of the servers that were named as a whole, where they have any.
@@ -82,12 +87,14 @@ pub struct Descriptions {
 
 /// A server's `instructions`. Untrusted text from the server, without invisible characters, 16 KiB at most.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerInstructions {
     pub server: String,
     pub text: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Description {
     pub tool: ToolInfo,
     /// TypeScript: its documentation, its signature, the types that it names.
@@ -95,6 +102,7 @@ pub struct Description {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InventoryRequest {
     /// The maximum number of tokens; 2,000 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +114,7 @@ pub struct InventoryRequest {
 
 /// An overview of all tools within a budget, shared fairly between the servers.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Inventory {
     /// The overview, for an agent. Contains COMPLETE, or PARTIAL with how many of how many tools it names.
     pub text: String,

@@ -4,12 +4,14 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginRequest {
     pub server: String,
 }
 
 /// A login that was started: the page for the user, and the id to request its outcome with.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginStarted {
     pub login: String,
     /// The URL to open in a browser: http or https.
@@ -24,6 +26,7 @@ pub struct LoginStarted {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginWaitRequest {
     pub login: String,
     /// 30 s at most.
@@ -32,6 +35,7 @@ pub struct LoginWaitRequest {
 
 /// Completes a login whose browser cannot reach the daemon.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginFinishRequest {
     pub login: String,
     /// The URL to which the browser was redirected.
@@ -39,6 +43,7 @@ pub struct LoginFinishRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoginState {
     pub server: String,
     /// Whether the user has not decided yet.
@@ -58,6 +63,7 @@ pub struct LoginState {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoggedOut {
     pub server: String,
     /// Whether there was a login.
@@ -71,6 +77,7 @@ pub struct LoggedOut {
 
 /// Where tokens are stored.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenStatus {
     /// Whether they are in the system's keyring, and not in the file.
     pub keyring: bool,

@@ -6,6 +6,7 @@ use serde_json::Value;
 /// Waits for notices that this connection has not read yet. The first such request says which questions the client can
 /// answer; before it, no notices are kept for the connection and it is asked nothing.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NoticesRequest {
     /// The number of the last notice that the client has; 0 for none. Notices up to it are dropped.
     pub after: u64,
@@ -17,11 +18,13 @@ pub struct NoticesRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NoticePage {
     pub notices: Vec<Notice>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notice {
     /// Counts up from 1 within a connection. A gap means that the client was too slow, and that it missed notices that
     /// are no questions.
@@ -30,6 +33,7 @@ pub struct Notice {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NoticeKind {
@@ -113,6 +117,7 @@ pub enum NoticeKind {
 
 /// The run or call of this connection that caused a notice.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Run(String),
@@ -121,6 +126,7 @@ pub enum Cause {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AskKind {
     Elicitation,
@@ -132,12 +138,14 @@ pub enum AskKind {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AnswerRequest {
     pub ask: u64,
     pub answer: Answer,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The result as MCP defines it.

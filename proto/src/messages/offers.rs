@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::MissingServer;
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OfferKind {
     Resources,
@@ -15,6 +16,7 @@ pub enum OfferKind {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OffersRequest {
     pub kind: OfferKind,
     /// The server to ask; all if absent.
@@ -27,6 +29,7 @@ pub struct OffersRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OfferList {
     pub offers: Vec<Offered>,
     /// Servers that could not be asked, each with the reason. A server that has none of the kind is not among them.
@@ -35,6 +38,7 @@ pub struct OfferList {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Offered {
     /// The server's name in the configuration.
     pub server: String,
@@ -44,6 +48,7 @@ pub struct Offered {
 
 /// Reads a resource. The answer is MCP's `ReadResourceResult`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResourceRequest {
     pub server: String,
     pub uri: String,
@@ -54,6 +59,7 @@ pub struct ResourceRequest {
 
 /// Gets a prompt. The answer is MCP's `GetPromptResult`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PromptRequest {
     pub server: String,
     pub name: String,
@@ -65,6 +71,7 @@ pub struct PromptRequest {
 
 /// The `params` of MCP's `completion/complete`. The answer is its result.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CompleteRequest {
     pub server: String,
     pub params: Value,
@@ -72,6 +79,7 @@ pub struct CompleteRequest {
 
 /// Subscribes to changes of a resource, or ends the subscription.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SubscribeRequest {
     pub server: String,
     pub uri: String,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PinsRequest {
     pub server: String,
     /// Whether to list the tools anew, and start the server if necessary, instead of using its last list.
@@ -12,12 +13,14 @@ pub struct PinsRequest {
 
 /// The tools of one server, each with its pin.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PinList {
     pub server: String,
     pub tools: Vec<PinInfo>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PinInfo {
     /// As the server spells it.
     pub name: String,
@@ -37,6 +40,7 @@ pub struct PinInfo {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PinStanding {
     /// The tool is as it was trusted.
@@ -53,6 +57,7 @@ pub enum PinStanding {
 
 /// Pins tools as they are now.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AcceptPinsRequest {
     pub server: String,
     pub tools: Vec<SeenTool>,
@@ -60,12 +65,14 @@ pub struct AcceptPinsRequest {
 
 /// A tool with the digest of the definition that the user has seen: if it has changed since, it is not accepted.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SeenTool {
     pub name: String,
     pub digest: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AcceptedPins {
     pub tools: usize,
 }

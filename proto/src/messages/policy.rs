@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyRequest {
     /// The agent whose rules to list; absent for a client without an agent's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -14,6 +15,7 @@ pub struct PolicyRequest {
 
 /// The rules in the order of their evaluation.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyList {
     pub rules: Vec<PolicyRule>,
     /// Whether the agent has rules of its own in place of the general ones.
@@ -25,6 +27,7 @@ pub struct PolicyList {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyRule {
     /// The rule's number in its own list, from 1.
     pub number: usize,
@@ -55,6 +58,7 @@ pub struct PolicyRule {
 
 /// Which text of a project's `.mux.toml`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectText {
     /// The present text, which is approved.
@@ -66,6 +70,7 @@ pub enum ProjectText {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyAction {
     Allow,
@@ -75,6 +80,7 @@ pub enum PolicyAction {
 
 /// A hypothetical call. Without arguments, the answer says which rules depend on them.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExplainPolicyRequest {
     pub path: String,
     /// An object.
@@ -97,6 +103,7 @@ pub struct ExplainPolicyRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyExplanation {
     /// The path of the tool; canonical if the tool is known.
     pub path: String,
@@ -120,6 +127,7 @@ pub struct PolicyExplanation {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PolicyStep {
     pub rule: PolicyRule,
     pub outcome: PolicyOutcome,
@@ -128,6 +136,7 @@ pub struct PolicyStep {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyOutcome {
     /// The rule applies, and no further rule is evaluated.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The language of a program.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// TypeScript or JavaScript.
@@ -21,12 +22,14 @@ impl Language {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExplainRequest {
     /// The text of a step program.
     pub source: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Explained {
     /// The equivalent TypeScript.
     pub source: String,

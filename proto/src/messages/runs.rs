@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{Error, JsonText, Language};
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunRequest {
     /// The program; TypeScript or JavaScript unless `language` differs.
     pub source: String,
@@ -37,7 +38,8 @@ pub struct RunRequest {
     /// Whether to skip the type check, whatever the configuration says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_check: bool,
-    /// Whether to record the program's input and calls, which [`EventKind::Recorded`] then returns.
+    /// Whether to record the program's input and calls, which the event [`recorded`](EventKind::Recorded)
+    /// then returns.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub record: bool,
     /// A recording to replay: its program is run in place of `source`, its calls are answered from the recording, and
@@ -47,12 +49,14 @@ pub struct RunRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunStarted {
     /// The run's id: a random word, a dash, and a number that counts up.
     pub run: String,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventsRequest {
     pub run: String,
     /// The number of the last event that the client has; 0 for none.
@@ -62,11 +66,13 @@ pub struct EventsRequest {
 
 /// Events in order, without gaps.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventPage {
     pub events: Vec<Event>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     /// Counts up from 1 within a run.
     pub seq: u64,
@@ -76,6 +82,7 @@ pub struct Event {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
@@ -171,6 +178,7 @@ pub enum EventKind {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     Debug,
@@ -182,6 +190,7 @@ pub enum Level {
 
 /// How a run ended.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Result(JsonText),
@@ -192,6 +201,7 @@ pub enum Outcome {
 
 /// A value, or its handle: `{"value": …}` or `{"stored": {"handle": …, …}}`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     Value(JsonText),
@@ -200,6 +210,7 @@ pub enum Held {
 
 /// A value that the daemon has stored because it is too long for a message.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Handle {
     /// Identifies the value by its content: equal values have the same handle.
     pub handle: String,
@@ -213,6 +224,7 @@ pub struct Handle {
 
 /// Requests a page of a stored value.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReadRequest {
     pub handle: String,
     /// The offset in the JSON text, in bytes. If it is within a character, it is moved back to the character's start;
@@ -226,6 +238,7 @@ pub struct ReadRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReadPage {
     /// A page of the JSON text.
     pub text: String,
@@ -240,6 +253,7 @@ pub struct ReadPage {
 
 /// Which runs to list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunsRequest {
     /// Whether to list only runs that have not ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -251,6 +265,7 @@ pub struct RunsRequest {
 
 /// Runs, the latest first.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunList {
     pub runs: Vec<RunInfo>,
     /// The number of matching runs, whatever the limit.
@@ -258,6 +273,7 @@ pub struct RunList {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunInfo {
     pub run: String,
     pub state: RunState,
@@ -297,6 +313,7 @@ fn is_zero(count: &u32) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunState {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Text that is never shown.
 #[derive(Clone, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct SecretText(pub String);
 
@@ -19,6 +20,7 @@ impl fmt::Debug for SecretText {
 
 /// Stores the value of a secret, in place of the present one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SetSecretRequest {
     pub name: String,
     pub value: SecretText,
@@ -26,6 +28,7 @@ pub struct SetSecretRequest {
 
 /// Where a secret is stored.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SecretPlace {
     /// The system's keyring.
@@ -36,6 +39,7 @@ pub enum SecretPlace {
 
 /// A secret that was set, or that an entry of the configuration names.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SecretInfo {
     pub name: String,
     /// Where the secret is stored; absent if it is not set.
@@ -50,6 +54,7 @@ pub struct SecretInfo {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SecretList {
     /// The secrets, sorted by name.
     pub secrets: Vec<SecretInfo>,
@@ -65,6 +70,7 @@ pub struct SecretList {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SecretRemoved {
     pub name: String,
     pub was_set: bool,

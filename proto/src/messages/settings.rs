@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SettingsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -13,6 +14,7 @@ pub struct SettingsRequest {
 
 /// The settings in force. No value is a secret.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SettingsReport {
     /// The configuration file.
     pub file: PathBuf,
@@ -27,6 +29,7 @@ pub struct SettingsReport {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Setting {
     /// The name as in the configuration file, such as `limits.wall`.
     pub name: String,
@@ -41,6 +44,7 @@ pub struct Setting {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SettingSource {
     Default,
@@ -52,6 +56,7 @@ pub enum SettingSource {
 
 /// Checks a configuration without putting it in force.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckConfigRequest {
     pub text: String,
     /// The file's name, for messages.
@@ -59,6 +64,7 @@ pub struct CheckConfigRequest {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfigReport {
     pub problems: Vec<ConfigProblem>,
     /// The number of usable and of disabled entries.
@@ -66,6 +72,7 @@ pub struct ConfigReport {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfigProblem {
     /// The line of the problem, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

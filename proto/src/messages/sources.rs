@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state of a source, in addition to that of a server.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceInfo {
     /// `openapi` or `graphql`; absent if its entry cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,6 +30,7 @@ pub struct SourceInfo {
 
 /// A remark on a source, for the user.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceNote {
     pub text: String,
     /// What to do about it, if there is one remedy.
@@ -38,6 +40,7 @@ pub struct SourceNote {
 
 /// The changes of a source's reloaded description, by the names of its functions.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefreshedSource {
     pub source: String,
     /// The number of functions now.

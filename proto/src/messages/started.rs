@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Started {
     pub by: StartedBy,
     /// The systemd unit, or the launchd label.
@@ -17,6 +18,7 @@ pub struct Started {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StartedBy {
     /// A client that needed a daemon.
@@ -27,5 +29,6 @@ pub enum StartedBy {
     Launchd,
     /// A value that only newer builds know.
     #[serde(other)]
+    #[cfg_attr(test, schemars(untagged, with = "String"))]
     Other,
 }

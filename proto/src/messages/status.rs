@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerInfo {
     pub name: String,
     pub state: ServerState,
@@ -72,6 +73,7 @@ pub struct ServerInfo {
 
 /// One session of a server that has several.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionInfo {
     /// To what the session belongs: a directory, a client, a run.
     pub of: String,
@@ -83,6 +85,7 @@ pub struct SessionInfo {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AuthState {
     /// There is no valid login: `mux servers login NAME`.
@@ -91,6 +94,7 @@ pub enum AuthState {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
     /// Not started yet, or closed.
@@ -111,6 +115,7 @@ pub enum ServerState {
 
 /// Something that is wrong and goes on being wrong.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProblemDetail {
     /// What it is about: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
     /// `credentials`; newer daemons may send others.
@@ -122,6 +127,7 @@ pub struct ProblemDetail {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Status {
     pub build: String,
     pub contract: u32,
@@ -179,6 +185,7 @@ impl Status {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkerStatus {
     pub ready: usize,
     pub busy: usize,
@@ -195,6 +202,7 @@ pub struct WorkerStatus {
 
 /// The type checker.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckerStatus {
     /// The path of the compiler, once found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,6 +226,7 @@ pub struct CheckerStatus {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunCounts {
     pub running: usize,
     pub succeeded: u64,

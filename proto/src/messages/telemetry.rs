@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The state of the OpenTelemetry exporter, without which a daemon may be built.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TelemetryStatus {
     pub built_in: bool,
     /// The collector that the configuration or the user's environment names.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolsRequest {
     /// Words that must all appear in the path or the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,6 +34,7 @@ pub struct ToolsRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolList {
     pub tools: Vec<ToolInfo>,
     /// The number of matching tools, whatever the limit.
@@ -52,12 +54,14 @@ pub struct ToolList {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MissingServer {
     pub server: String,
     pub error: Error,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolInfo {
     /// `server.tool` as a program writes it after `mux.`.
     pub path: String,
@@ -100,6 +104,7 @@ pub struct ToolInfo {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TypesRequest {
     /// `server` or `server.tool`; everything if empty.
     #[serde(default)]
@@ -108,6 +113,7 @@ pub struct TypesRequest {
 
 /// Waits until the declarations of all tools differ from those that the client has.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WatchTypesRequest {
     /// The name of the declarations that the client has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +122,7 @@ pub struct WatchTypesRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TypesPage {
     /// Identifies the text by its content.
     pub name: String,
@@ -126,6 +133,7 @@ pub struct TypesPage {
 
 /// The tools whose learned result types to delete.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForgetTypesRequest {
     /// `server` or `server.tool`; everything if empty.
     #[serde(default)]
@@ -133,6 +141,7 @@ pub struct ForgetTypesRequest {
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Forgotten {
     /// The number of tools whose learned types were deleted.
     pub tools: usize,

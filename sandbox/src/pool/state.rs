@@ -11,9 +11,9 @@ use std::{
 use mux_wire::Fault;
 use tokio::sync::oneshot;
 
-use super::{BusyGuard, Pool, PoolLimits, load::DemandPeak};
+use super::{BusyGuard, Pool, PoolLimits, demand_peak::DemandPeak};
 use crate::{
-    fair::{FairQueue, QueueKey},
+    fair_queue::{FairQueue, QueueKey},
     worker_process::{DeathCause, Worker, WorkerError},
 };
 

@@ -3,7 +3,7 @@
 //! Invariant: a `Type` is finite and owns all its parts; recursion is only ever an index into the
 //! definitions of its schema.
 
-use super::doc::ValueDoc;
+use super::jsdoc::ValueDoc;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Type {

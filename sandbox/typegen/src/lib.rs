@@ -3,12 +3,13 @@
 //!
 //! Depends on no other crate of this workspace. What TypeScript cannot express is widened, never narrowed.
 //!
-//! - `schema_parser`, `schema_shapes`, `references` and `json` read a schema into types (`ir`), which `laws` combines;
-//!   `chosen` handles results whose type depends on an argument; `inline` decides which definitions keep a name of their own.
-//! - `emit` writes types as TypeScript on several lines, `flat` on one line, with texts from `doc` and `sanitize`;
-//!   `tool_declarations` declares one tool, `server_declarations` the properties of `mux`, `signature` a tool on one
-//!   line.
-//! - `names` spells servers and tools; `members` turns dotted names of tools into groups
+//! - `schema_source`, `schema_parser`, `schema_shapes` and `references` read a schema into types (`ir`), which
+//!   `type_algebra` combines; `selected_result` handles results whose type depends on an argument; `inline_definitions`
+//!   decides which definitions keep a name of their own.
+//! - `type_emitter` writes types as TypeScript on several lines, `one_line` on one line, with texts from `jsdoc` and
+//!   `sanitize`; `tool_declarations` declares one tool, `server_declarations` the properties of `mux`, `signature` a
+//!   tool on one line.
+//! - `names` spells servers and tools; `server_members` turns dotted names of tools into groups
 //!   (`mux.petstore.pet.getPetById`), so that only a segment that is not an identifier is respelled.
 //! - `observe` learns types from results. Its parts: `shape_node` is one position in a shape, `object_shape` an object,
 //!   `data_keys` tells field names from data, `content_blocks` recognizes MCP content, `sample_result` reads one result,
@@ -17,31 +18,31 @@
 //! Invariant: pure and total. The same tools give the same text, any JSON value gives valid TypeScript, no schema is
 //! fetched, and no text of a server can leave the comment, string or type that it was put in.
 
-mod chosen;
-mod doc;
-mod emit;
-mod flat;
-mod inline;
+mod inline_definitions;
 mod ir;
-mod json;
-mod laws;
-pub mod members;
+mod jsdoc;
 pub mod names;
 mod observe;
+mod one_line;
 mod references;
 mod sanitize;
 mod schema_parser;
 mod schema_shapes;
+mod schema_source;
+mod selected_result;
 mod server_declarations;
+pub mod server_members;
 mod signature;
 mod tool_declarations;
+mod type_algebra;
+mod type_emitter;
 
 use std::collections::HashSet;
 
-pub use chosen::UNLESS_KEYWORD;
-pub use json::SchemaSource;
 use names::spell;
 pub use observe::{ObservedResult, ResultShape};
+pub use schema_source::SchemaSource;
+pub use selected_result::UNLESS_KEYWORD;
 
 /// The globals of every program besides the tools: the end of every `mux.d.ts`.
 pub const GLOBALS: &str = include_str!("globals.d.ts");

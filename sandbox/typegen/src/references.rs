@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::doc::ValueDoc;
 use super::ir::Type;
+use super::jsdoc::ValueDoc;
 use super::sanitize;
 
 /// The maximum number of definitions in one schema.

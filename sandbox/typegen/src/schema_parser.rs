@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::doc::ValueDoc;
-use super::inline::mark_inline_definitions;
+use super::inline_definitions::mark_inline_definitions;
 use super::ir::{Member, Object, Tuple, Type, Variant};
+use super::jsdoc::ValueDoc;
 use super::references::{SchemaDefinition, SchemaReferences};
 use super::sanitize;
 

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::doc::ValueDoc;
 use super::ir::{Member, Object, Tuple, Type, Variant};
+use super::jsdoc::ValueDoc;
 use super::sanitize;
 use super::schema_parser::{SchemaParser, non_empty_list, variant};
 

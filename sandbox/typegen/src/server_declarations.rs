@@ -5,10 +5,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::members::{ServerMember, ServerMembers};
 use super::names::{
     SpellingCollision, find_collisions, is_path, is_reserved, is_server_name, spell, spell_flat,
 };
+use super::server_members::{ServerMember, ServerMembers};
 use super::tool_declarations::{DeclarationPlace, ToolDeclaration, declare_tool, unused_name};
 use super::{ServerDecl, ToolDecl, sanitize};
 

@@ -3,12 +3,12 @@
 //!
 //! Invariant: every required argument is named, up to a hard limit; details and optional arguments are left out first.
 
-use super::chosen;
-use super::flat::{self, DocsMode, member_key, one_word_type, resolve_inline};
 use super::ir::{Object, Type};
 use super::names::spell;
+use super::one_line::{self, DocsMode, member_key, one_word_type, resolve_inline};
 use super::references::SchemaDefinition;
 use super::schema_parser::parse_schema;
+use super::selected_result;
 use super::tool_declarations::{accepts_empty, observed_type};
 use super::{SchemaSource, ToolDecl};
 
@@ -32,10 +32,11 @@ pub(super) const EMPTY_OBJECT_TYPE: &str = "{ [key: string]: never }";
 
 pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
     let output = tool.output_schema.map(SchemaSource::to_value);
-    let usual = output.as_deref().map(chosen::unselected_schema);
+    let usual = output.as_deref().map(selected_result::unselected_schema);
     let mut input = parse_schema(&tool.input_schema.to_value(), "Args");
     let unless = usual.as_ref().and_then(|usual| usual.unless);
-    let is_known = unless.is_none_or(|argument| chosen::name_argument_type(&mut input, argument));
+    let is_known =
+        unless.is_none_or(|argument| selected_result::name_argument_type(&mut input, argument));
     let root = Type::Named(0);
     let mark = if accepts_empty(&input, &root) {
         "?"
@@ -50,7 +51,7 @@ pub(super) fn signature(server: &str, tool: &ToolDecl<'_>) -> String {
         },
     };
     let result = match (usual, observed_type(tool)) {
-        (Some(_), _) if !is_known => Some(chosen::UNKNOWN_RESULT.to_owned()),
+        (Some(_), _) if !is_known => Some(selected_result::UNKNOWN_RESULT.to_owned()),
         (Some(usual), _) => {
             let output = parse_schema(&usual.schema, "Result");
             Some(format_type(
@@ -79,7 +80,7 @@ fn root_type(definitions: &[SchemaDefinition]) -> &Type {
 fn format_type(definitions: &[SchemaDefinition], ty: &Type, room: usize, most: usize) -> String {
     let ty = strip_seen(ty);
     match (
-        flat::type_on_one_line(definitions, ty, room, DocsMode::Drop),
+        one_line::type_on_one_line(definitions, ty, room, DocsMode::Drop),
         ty,
     ) {
         (Ok(line), _) => line,
@@ -110,7 +111,7 @@ fn fold_object(
     let mut left_out = object.index.is_some();
     for member in &object.members {
         let ty = member.written();
-        let ty = flat::type_on_one_line(definitions, ty, MAX_MEMBER_BYTES, DocsMode::Drop)
+        let ty = one_line::type_on_one_line(definitions, ty, MAX_MEMBER_BYTES, DocsMode::Drop)
             .unwrap_or_else(|_| outline_type(definitions, ty));
         let text = member_key(member) + &ty;
         reserved -= if member.optional {

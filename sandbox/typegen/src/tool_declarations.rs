@@ -7,14 +7,14 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::chosen;
-use super::doc::ValueDoc;
-use super::emit::{TextTooLong, TypeEmitter, end_column};
 use super::ir::Type;
+use super::jsdoc::ValueDoc;
 use super::names::spell_flat;
 use super::references::SchemaDefinition;
 use super::sanitize;
 use super::schema_parser::parse_schema;
+use super::selected_result;
+use super::type_emitter::{TextTooLong, TypeEmitter, end_column};
 use super::{ObservedResult, SchemaSource, ToolDecl};
 
 /// The maximum size of the types of one tool, in bytes of TypeScript.
@@ -60,7 +60,7 @@ pub(super) fn declare_tool(
     // The result begins on the line on which the arguments end, so the column includes what is between them.
     let start = place.column + "(args?: ): Promise<".len();
     let output = tool.output_schema.map(SchemaSource::to_value);
-    let usual = output.as_deref().map(chosen::unselected_schema);
+    let usual = output.as_deref().map(selected_result::unselected_schema);
     let unless = usual.as_ref().and_then(|usual| usual.unless);
     let mut args = declare_schema(
         &tool.input_schema.to_value(),
@@ -109,10 +109,10 @@ pub(super) fn declare_tool(
     let (parameter, result_ty) = match (unless, args.is_open) {
         (None, _) => ("", result.ty),
         (Some(_), true) => (
-            chosen::SELECTION_PARAMETER,
-            chosen::selected_result_type(&result.ty),
+            selected_result::SELECTION_PARAMETER,
+            selected_result::selected_result_type(&result.ty),
         ),
-        (Some(_), false) => ("", chosen::UNKNOWN_RESULT.to_owned()),
+        (Some(_), false) => ("", selected_result::UNKNOWN_RESULT.to_owned()),
     };
     let call = format!("{parameter}(args{mark}:{blank}{args_ty}): Promise<{result_ty}>");
     let returns = Some(result.said).filter(|said| !said.is_empty());
@@ -186,8 +186,8 @@ fn declare_schema(
     column: usize,
 ) -> DeclaredSchema {
     let mut definitions = parse_schema(schema, name);
-    let is_open =
-        open.is_some_and(|argument| chosen::make_argument_generic(&mut definitions, argument));
+    let is_open = open
+        .is_some_and(|argument| selected_result::make_argument_generic(&mut definitions, argument));
     for definition in definitions
         .iter_mut()
         .filter(|definition| !definition.inline)

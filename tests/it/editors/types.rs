@@ -55,7 +55,7 @@ fn recorded_messages_match_their_types_and_cover_all_methods() {
     let (text, methods) = constants(|_, _| {});
     editors.compile("fits.ts", &text).ok();
     // The package declares exactly the recorded methods.
-    let declared = fs::read_to_string(source("client/typescript/src/messages/methods.ts")).unwrap();
+    let declared = fs::read_to_string(source("client/typescript/src/messages.ts")).unwrap();
     let declared: BTreeSet<String> = declared
         .lines()
         .filter_map(|line| {

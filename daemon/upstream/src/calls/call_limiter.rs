@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use mux_sandbox::{QueueKey, fair::FairQueue};
+use mux_sandbox::{QueueKey, fair_queue::FairQueue};
 use tokio::sync::oneshot;
 
 #[derive(Debug)]

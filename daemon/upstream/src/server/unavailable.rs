@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use mux_sandbox::scarce;
+use mux_sandbox::resource_remedies;
 use mux_wire::{Fault, FaultKind};
 use tokio::time::Instant;
 
@@ -49,7 +49,7 @@ pub(super) fn start_failed_fault(
                     .map(|log| format!("its log: {log}; "));
                 format!("{}its command: {}", log.unwrap_or_default(), link.shown())
             };
-            let hint = scarce::remedy_in(why).map_or_else(usual, str::to_owned);
+            let hint = resource_remedies::remedy_in(why).map_or_else(usual, str::to_owned);
             fault(FaultKind::Unavailable).hint(hint)
         }
     }

@@ -3,8 +3,8 @@
 //! Invariant: every message of the checker about an observed type names `Seen`, so that a reader can tell it from a
 //! declared type: every object is marked, and so is a result without objects.
 
-use super::super::doc::ValueDoc;
 use super::super::ir::{Member, Object as ObjectType, Type, Variant};
+use super::super::jsdoc::ValueDoc;
 use super::object_shape::ObjectShape;
 use super::shape_node::{ANY, BOOLEAN, NULL, NUMBER, PART, STRING, ShapeNode};
 

@@ -2,8 +2,8 @@
 
 use super::{
     super::{
-        emit::TypeEmitter,
         ir::{Member, Object, Type, Variant},
+        type_emitter::TypeEmitter,
     },
     ResultShape,
 };

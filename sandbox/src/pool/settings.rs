@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::{ProgramLimits, fair::QueueKey, limits::MemoryLimits};
+use crate::{ProgramLimits, fair_queue::QueueKey, limits::MemoryLimits};
 
 /// Settings of the pool: how many workers it keeps, and its timeouts.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::doc::ValueDoc;
 use super::ir::{Member, Object, Tuple, Type, Variant};
+use super::jsdoc::ValueDoc;
 use super::references::SchemaDefinition;
 use super::sanitize;
 use super::schema_parser::MAX_SCHEMA_DEPTH;

@@ -5,8 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::doc::ValueDoc;
 use super::ir::{Member, Object, Type, Variant};
+use super::jsdoc::ValueDoc;
 
 /// An intersection with more parts than this is not simplified, because comparing all pairs is quadratic.
 const MAX_COMPARED_PARTS: usize = 64;

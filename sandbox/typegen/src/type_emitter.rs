@@ -2,8 +2,8 @@
 //!
 //! Invariant: the text never exceeds its maximum length: it is complete, or an error is returned.
 
-use super::flat::{self, DocsMode, effective_doc, member_key, one_word_type, resolve_inline};
 use super::ir::{Member, Object, Tuple, Type, Variant};
+use super::one_line::{self, DocsMode, effective_doc, member_key, one_word_type, resolve_inline};
 use super::references::SchemaDefinition;
 use super::sanitize;
 use super::schema_parser::{MAX_SCHEMA_DEPTH, TOO_DEEP_NOTE};
@@ -70,7 +70,7 @@ impl<'a> TypeEmitter<'a> {
             return self.push(&format!("unknown /* {TOO_DEEP_NOTE} */"));
         }
         let room = MAX_LINE_WIDTH.saturating_sub(self.column());
-        if let Ok(line) = flat::type_on_one_line(self.definitions, ty, room, DocsMode::Keep) {
+        if let Ok(line) = one_line::type_on_one_line(self.definitions, ty, room, DocsMode::Keep) {
             return self.push(&line);
         }
         match ty {
@@ -165,7 +165,7 @@ impl<'a> TypeEmitter<'a> {
         let ty = resolve_inline(self.definitions, &index.ty);
         if !matches!(ty, Type::Unknown(_))
             && let Ok(ty) =
-                flat::type_on_one_line(self.definitions, ty, MAX_LINE_WIDTH, DocsMode::Drop)
+                one_line::type_on_one_line(self.definitions, ty, MAX_LINE_WIDTH, DocsMode::Drop)
         {
             doc.tags.insert(
                 0,

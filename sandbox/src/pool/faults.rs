@@ -5,7 +5,7 @@ use std::time::Duration;
 use mux_wire::{Fault, FaultKind};
 
 use super::state::{PoolState, QueueFull};
-use crate::{scarce, worker_process::WorkerError};
+use crate::{resource_remedies, worker_process::WorkerError};
 
 pub(super) fn queue_full_fault(full: &QueueFull, state: &PoolState) -> Fault {
     let most = state.bounds.queue;
@@ -39,7 +39,7 @@ pub(super) fn unavailable_fault(message: impl Into<String>) -> Fault {
 
 pub(super) fn worker_start_fault(error: &WorkerError) -> Fault {
     let remedy = match error {
-        WorkerError::Start { source, .. } => scarce::remedy(source),
+        WorkerError::Start { source, .. } => resource_remedies::remedy(source),
         _ => None,
     };
     let usual = "`mux-worker` must be in the same directory as `muxd`; see `mux logs`";

@@ -1,6 +1,6 @@
 //! The documentation of a value in a schema, as one JSDoc block.
 //!
-//! Invariant: a `ValueDoc` has only text that was sanitized by `text`, so it can be written as it is.
+//! Invariant: a `ValueDoc` has only text that was sanitized by `sanitize`, so it can be written as it is.
 
 use serde_json::{Map, Value};
 
@@ -81,7 +81,7 @@ impl ValueDoc {
         }
     }
 
-    /// Documentation from a text and tags, both sanitized by the module `text`.
+    /// Documentation from a text and tags, both sanitized by the module `sanitize`.
     pub(super) fn from_sanitized(text: String, tags: Vec<String>) -> Self {
         Self {
             title: String::new(),

@@ -1,0 +1,1765 @@
+// The messages of the contract, and its methods. What is optional here may be absent; what is not known here may come.
+//
+// Generated from `proto`: `UPDATE_GOLDEN=1 cargo nextest run -p mux-proto typescript` writes this file anew.
+
+/** By their names in `hello`; on the wire each is written in upper camel case. */
+export interface Methods {
+  /** Introduces both sides. Any other request before it is refused. */
+  hello: { params: { hello: Hello }; answer: Welcome };
+  /** A client of another contract asks the daemon to drain and make room for its own. */
+  retire: { params: { reason: string }; answer: null };
+  /** Everything that `mux status` shows. */
+  status: { params: Record<string, never>; answer: Status };
+  /**
+   * Starts a program and answers at once. The run belongs to this client and agent; its events are read with
+   * `events`. It ends with this connection, unless it is detached.
+   */
+  start_run: { params: { request: RunRequest }; answer: RunStarted };
+  /**
+   * Waits until there are events after `after`, or until `wait_ms` have passed, 30 s at most. Returns about 1 MiB of
+   * them; the rest is requested with the number of the last.
+   */
+  events: { params: { request: EventsRequest }; answer: EventPage };
+  /**
+   * Cancels a run and its calls in flight. Answers before the run has ended. Cancelling a run that has ended is no
+   * error.
+   */
+  cancel_run: { params: { run: string }; answer: null };
+  /** Checks a program without running it. */
+  check: { params: { request: CheckRequest }; answer: Diagnostics };
+  /** Calls one tool. The call is cancelled if this connection ends. */
+  call: { params: { request: CallRequest }; answer: Held };
+  /** The tools of all servers, or those that match. */
+  tools: { params: { request: ToolsRequest }; answer: ToolList };
+  /** The `.d.ts` that a program is written against. */
+  types: { params: { request: TypesRequest }; answer: string };
+  /** The configured servers and the state of their sessions. */
+  servers: { params: Record<string, never>; answer: ServerInfo[] };
+  /** Closes a server's session and opens a new one. */
+  restart_server: { params: { server: string }; answer: ServerInfo };
+  /** Reads the configuration again. */
+  reload: { params: Record<string, never>; answer: ReloadReport };
+  /** Drains and ends the daemon. Answers before it does. */
+  stop: { params: { request: StopRequest }; answer: null };
+  /**
+   * The runs that have not ended, and ended ones that are kept. As with every method that names a run or an
+   * approval, the user's own clients (`mux`, `mux ui`, `vscode`) find all of them, also by their numbers; every
+   * other client, and every client that names an agent, finds those of the same client and agent, by their whole
+   * ids, and gets `not_found` for all others.
+   */
+  runs: { params: { request: RunsRequest }; answer: RunList };
+  /** One run, by its id; for the user's own clients also by the number at the end of the id. */
+  run_info: { params: { run: string }; answer: RunInfo };
+  /** A page of a stored value. `validation` if the handle is malformed, `not_found` if no value is stored under it. */
+  read: { params: { request: ReadRequest }; answer: ReadPage };
+  /**
+   * Waits until the declarations of all tools differ from those that the client has, or until `wait_ms` have passed,
+   * 30 s at most. Starts no server.
+   */
+  watch_types: { params: { request: WatchTypesRequest }; answer: TypesPage };
+  /** Deletes the learned types of tools' results. They are learned again with the next calls. */
+  forget_types: { params: { request: ForgetTypesRequest }; answer: Forgotten };
+  /** Tools ranked by how well they fit a few words. */
+  search: { params: { request: SearchRequest }; answer: SearchPage };
+  /** The complete descriptions of a few tools. */
+  describe: { params: { request: DescribeRequest }; answer: Descriptions };
+  /** An overview of all tools, within a budget of tokens. */
+  inventory: { params: { request: InventoryRequest }; answer: Inventory };
+  /** The resources, resource templates or prompts of servers. */
+  offers: { params: { request: OffersRequest }; answer: OfferList };
+  /** MCP's `ReadResourceResult`. */
+  read_resource: { params: { request: ResourceRequest }; answer: Held };
+  /** MCP's `GetPromptResult`. */
+  get_prompt: { params: { request: PromptRequest }; answer: Held };
+  /** MCP's `CompleteResult`. */
+  complete: { params: { request: CompleteRequest }; answer: unknown };
+  /** Subscribes this connection to a resource, or ends the subscription. */
+  subscribe: { params: { request: SubscribeRequest }; answer: null };
+  /** Waits until there are notices after `after`, or until `wait_ms` have passed, 30 s at most. */
+  notices: { params: { request: NoticesRequest }; answer: NoticePage };
+  /** Answers the notice `ask`. Does nothing if the question is no longer open. */
+  answer: { params: { request: AnswerRequest }; answer: null };
+  /** The tools of one server, each with its pin. */
+  pins: { params: { request: PinsRequest }; answer: PinList };
+  /** Pins tools as they are now. `validation` if one of them is not as it was seen. */
+  accept_pins: { params: { request: AcceptPinsRequest }; answer: AcceptedPins };
+  /** Loads the configuration files as they are now. Unlike `reload`, it does not run the commands in them again. */
+  refresh: { params: Record<string, never>; answer: ReloadReport };
+  /** Projects whose files define servers, approved or not. */
+  projects: { params: { request: ProjectsRequest }; answer: ProjectList };
+  /** Approves a project's files as the user has seen them. `validation` if they have changed since. */
+  approve_project: { params: { request: ApproveProjectRequest }; answer: ProjectInfo };
+  /** Revokes a project's approval; the project's servers end. */
+  revoke_project: { params: { root: string }; answer: ProjectRevoked };
+  /** Starts a login to a server. One that is in progress there is cancelled. */
+  login: { params: { request: LoginRequest }; answer: LoginStarted };
+  /** Waits for the outcome of a login, or until `wait_ms` have passed. */
+  login_wait: { params: { request: LoginWaitRequest }; answer: LoginState };
+  /** Completes a login by hand, with the URL to which the browser was redirected. */
+  login_finish: { params: { request: LoginFinishRequest }; answer: LoginState };
+  /** Revokes and deletes the tokens for a server. */
+  logout: { params: { server: string }; answer: LoggedOut };
+  /** Reloads a source's description. If it cannot be fetched or parsed, the present one stays in force. */
+  refresh_source: { params: { source: string }; answer: RefreshedSource };
+  /** The TypeScript that is equivalent to a step program. Starts nothing. */
+  explain_program: { params: { request: ExplainRequest }; answer: Explained };
+  /** Stores a named secret, and puts it in force where it is named. `validation` if the name or value is invalid. */
+  set_secret: { params: { request: SetSecretRequest }; answer: SecretInfo };
+  /** The names of secrets that were set, and of those that the configuration names. */
+  list_secrets: { params: Record<string, never>; answer: SecretList };
+  /** Deletes a named secret. The entries that name it cannot be used any more. */
+  remove_secret: { params: { name: string }; answer: SecretRemoved };
+  /** Calls that wait for approval, or, for the user's own clients, the calls that are always allowed. */
+  approvals: { params: { request: ApprovalsRequest }; answer: ApprovalList };
+  /** Answers an approval. The first answer counts; `validation` if there was one before. */
+  decide: { params: { request: DecideRequest }; answer: Decided };
+  /** Revokes a grant that always allows a tool's calls. For the user's own clients. */
+  revoke_approval: { params: { grant: string }; answer: GrantInfo };
+  /** Resumes a run that ended as `pending`. Calls that had ended are not sent again. */
+  resume_run: { params: { request: ResumeRequest }; answer: Resumed };
+  /** The rules that are in force for an agent, where this client works. */
+  policy: { params: { request: PolicyRequest }; answer: PolicyList };
+  /** Which rule would decide a call, and why. The call is not sent, and no server is started. */
+  explain_policy: { params: { request: ExplainPolicyRequest }; answer: PolicyExplanation };
+  /** The settings that are in force for an agent, each with its origin. */
+  settings: { params: { request: SettingsRequest }; answer: SettingsReport };
+  /** The problems of a configuration, which is not put in force. None of its commands is run. */
+  check_config: { params: { request: CheckConfigRequest }; answer: ConfigReport };
+  /** Hands over to another program, without a gap. Answers when it serves; this daemon exits with its last run. */
+  upgrade: { params: { request: UpgradeRequest }; answer: Upgraded };
+  /** The daemon's metrics: counters since its start, and its present state. */
+  metrics: { params: Record<string, never>; answer: MetricsText };
+}
+
+/** Pins tools as they are now. */
+export interface AcceptPinsRequest {
+  server: string;
+  tools: SeenTool[];
+}
+
+export interface AcceptedPins {
+  tools: number;
+}
+
+export type Answer =
+  /** The result as MCP defines it. */
+  | { result: unknown }
+  /** The client cannot answer, for this reason. */
+  | { refused: string };
+
+export interface AnswerRequest {
+  ask: number;
+  answer: Answer;
+}
+
+/** A call that must be approved. */
+export interface ApprovalAsked {
+  approval: string;
+  path: string;
+  /** The arguments' JSON text, or the beginning of it. */
+  arguments: string;
+  /** The length of the arguments' JSON text, in bytes. */
+  bytes: number;
+  rule: string;
+  reason?: string;
+  /** As in `ApprovalInfo.cover`. */
+  cover?: string;
+  /** Milliseconds until the call fails as `pending`. */
+  wait_ms: number;
+}
+
+export type ApprovalEnding =
+  | "approved"
+  | "denied"
+  /** There was no answer in time. */
+  | "pending";
+
+/** One call that must be approved. */
+export interface ApprovalInfo {
+  /**
+   * `A7`, which is never reused. A client that is not the user's own gets the whole name, `A7.` and a random word,
+   * and finds the approval by no other.
+   */
+  approval: string;
+  state: ApprovalState;
+  /** `server.tool` */
+  path: string;
+  /** The arguments of the call; absent if they are too long for a list. */
+  arguments?: unknown;
+  /** The beginning of the arguments' JSON text, if they are absent. */
+  preview?: string;
+  /** The length of the arguments' JSON text, in bytes. */
+  bytes: number;
+  /** The client that made the call, by the name that it gave in `hello`. */
+  client: string;
+  agent?: string;
+  workspace?: string;
+  /** Absent for a call outside of runs. */
+  run?: string;
+  /** The rule that requires the approval, and its reason. */
+  rule: string;
+  reason?: string;
+  /** Identifies the tool as it is now, with the rule: `session` and `always` cover calls with the same value. */
+  cover?: string;
+  /** Milliseconds since the Unix epoch. */
+  since_ms: number;
+  /** Milliseconds until the call fails as `pending`; absent if it has. */
+  left_ms?: number;
+}
+
+export interface ApprovalList {
+  /** Counts up with every change. */
+  edition: number;
+  approvals: ApprovalInfo[];
+  granted: GrantInfo[];
+}
+
+/** The outcome of an approval. */
+export interface ApprovalOver {
+  approval: string;
+  path: string;
+  ending: ApprovalEnding;
+}
+
+export type ApprovalState =
+  /** The call waits for an answer. */
+  | "waiting"
+  /** The call failed as `pending`; `resume_run` continues the run. */
+  | "pending"
+  /** Approved after it failed as `pending`; `resume_run` continues the run. */
+  | "approved"
+  /** Denied after it failed as `pending`. */
+  | "denied";
+
+/** What to list. */
+export interface ApprovalsRequest {
+  /** Only this approval, with all of its arguments. */
+  approval?: string;
+  /** The calls that are always allowed, in place of those that wait. */
+  granted?: boolean;
+  /**
+   * The edition that the client has: the answer waits until there is another, or until `wait_ms` have
+   * passed, 30 s at most.
+   */
+  known?: number;
+  wait_ms?: number;
+}
+
+/** Approves the files that the user has seen, by their digest. */
+export interface ApproveProjectRequest {
+  root: string;
+  digest: string;
+}
+
+export type AskKind =
+  | "elicitation"
+  | "sampling"
+  | "roots"
+  /**
+   * A call of this connection must be approved: `params` is an `ApprovalAsked`, and the answer
+   * `{"decision": …, "reason"?: …, "shown"?: […]}` as in `DecideRequest`.
+   */
+  | "approval";
+
+export type AuthState =
+  | "signed_in"
+  /** There is no valid login: `mux servers login NAME`. */
+  | "required";
+
+export interface CallRequest {
+  /** `server.tool`. */
+  path: string;
+  /** An object. */
+  arguments?: unknown;
+  /**
+   * Arguments as typed on a command line: names with text, which the daemon converts as the tool's schema requires.
+   * A name may occur several times where a list is expected.
+   */
+  typed?: [string, string][];
+  /**
+   * Whether to reject arguments that the tool's schema does not declare, as the type check of a program does. A
+   * schema with `additionalProperties` declares them all.
+   */
+  declared_only?: boolean;
+  /** Whether to return the whole `CallToolResult` instead of its value. */
+  raw?: boolean;
+  /**
+   * If the whole result is too long for a message, it is stored without content that repeats its structured content.
+   */
+  lean?: boolean;
+  timeout_ms?: number;
+  /** The client's own name for this call, by which notices refer to it. */
+  token?: string;
+  /** The W3C trace context of the caller, as in `RunRequest`. */
+  traceparent?: string;
+  tracestate?: string;
+}
+
+/** The run or call of this connection that caused a notice. */
+export type Cause =
+  | { run: string }
+  /** The token of a call, or an empty text if it had none. */
+  | { call: string };
+
+/** Checks a configuration without putting it in force. */
+export interface CheckConfigRequest {
+  text: string;
+  /** The file's name, for messages. */
+  file: string;
+}
+
+export interface CheckRequest {
+  source: string;
+}
+
+/** The type checker. */
+export interface CheckerStatus {
+  /** The path of the compiler, once found. */
+  compiler?: string;
+  version?: string;
+  pid?: number;
+  /** The compiler's resident memory in bytes. */
+  rss_bytes?: number;
+  /** The number of programs checked since the daemon started. */
+  checks: number;
+  /** The number of checks whose verdict was cached. */
+  cached: number;
+  /** Why programs run unchecked. */
+  problem?: string;
+}
+
+export interface ClientInfo {
+  name: string;
+  version: string;
+}
+
+/** The `params` of MCP's `completion/complete`. The answer is its result. */
+export interface CompleteRequest {
+  server: string;
+  params: unknown;
+}
+
+export interface ConfigProblem {
+  /** The line of the problem, if known. */
+  line?: number;
+  message: string;
+}
+
+export interface ConfigReport {
+  problems: ConfigProblem[];
+  /** The number of usable and of disabled entries. */
+  servers: number;
+}
+
+/** A user's answer to an approval. */
+export interface DecideRequest {
+  approval: string;
+  decision: Decision;
+  /** The reason of a denial, for the program. */
+  reason?: string;
+  /**
+   * Other approvals that the user was shown. `session` and `always` also answer those of them that they cover; an
+   * approval that waits and is not named here continues to wait.
+   */
+  shown?: string[];
+}
+
+export interface Decided {
+  approval: ApprovalInfo;
+  /** Whether the call was still waiting and continues; otherwise `resume_run` continues the run. */
+  live: boolean;
+  /** The number of calls named in `shown` that are approved with it. */
+  released: number;
+  /** Approvals that the decision would cover, but that the user was not shown: they continue to wait. */
+  unshown?: string[];
+  /** Why the decision applies to less than was requested, as a sentence. */
+  warning?: string;
+}
+
+export type Decision =
+  | "deny"
+  /** This call, with these arguments. */
+  | "once"
+  /** This call, and later calls of this tool by this client, until its connection ends. */
+  | "session"
+  /** This call, and later calls of this tool as it is now, for this agent, until it is revoked. */
+  | "always";
+
+/** A condition of the host that restricts the daemon. It is reported while it lasts. */
+export interface Degraded {
+  /**
+   * `descriptors`, `disk_full`, `read_only`, `missing`, `log`, `audit`, `cache`, `workers`, `clock`, `paused`,
+   * `watch`, `no_home` or `environment`. A newer daemon may know others.
+   */
+  mode: string;
+  /** What is wrong, and what does not work. */
+  message: string;
+  /** What to do about it. */
+  fix: string;
+}
+
+export interface DescribeRequest {
+  /** `server.tool`, or `server` or `server.group` for all of its tools. */
+  paths: string[];
+  /** Whether to include the JSON schemas of each tool. */
+  schemas?: boolean;
+  /** Whether to include the instructions of all known servers, and not only of those that are named. */
+  all_instructions?: boolean;
+}
+
+export interface Description {
+  tool: ToolInfo;
+  /** TypeScript: its documentation, its signature, the types that it names. */
+  declaration: string;
+}
+
+export interface Descriptions {
+  tools: Description[];
+  /** The instructions of the servers that were named as a whole, where they have any. */
+  instructions?: ServerInstructions[];
+  /** Unknown paths, each with the reason and similar paths that exist. */
+  missing?: Fault[];
+}
+
+/** The problems of a program; empty if there are none. */
+export interface Diagnostics {
+  /** Errors, any of which prevents a run. */
+  errors: Fault[];
+  /** Possible mistakes. */
+  warnings: Fault[];
+  /** Why the types were not checked, if they were not. */
+  unchecked?: string;
+}
+
+/** A load that took place before. */
+export interface EarlierLoad {
+  age_ms: number;
+  /** What it has changed; without unchanged servers and problems. */
+  report: ReloadReport;
+}
+
+export interface Event {
+  /** Counts up from 1 within a run. */
+  seq: number;
+  /** Milliseconds since the run was accepted. */
+  at_ms: number;
+  event: EventKind;
+}
+
+export type EventKind =
+  /** The result of the check before the program starts, if there are warnings, or why its types were not checked. */
+  | { checked: { warnings?: Fault[]; unchecked?: string } }
+  /** The program has an isolate and starts. */
+  | { started: Record<string, never> }
+  /** A server that this run needs is being started. */
+  | { server_starting: { server: string } }
+  /** That server is ready. */
+  | { server_ready: { server: string; ms: number } }
+  | { call_started: { call: number; path: string } }
+  /** The server reports the progress of a call. */
+  | { call_progress: { call: number; path: string; progress: number; total?: number; message?: string } }
+  | {
+      call_ended: {
+        call: number;
+        path: string;
+        ms: number;
+        /** The length of the result's JSON text, in bytes. */
+        bytes: number;
+        error?: Fault;
+      };
+    }
+  /**
+   * A step of a step program starts; its call has events of its own. Events of steps are sent to clients with the
+   * feature `program`, and as console lines to others.
+   */
+  | { step_started: { step: string; tool: string; description?: string } }
+  | {
+      step_ended: {
+        step: string;
+        tool: string;
+        ms: number;
+        /** The length of the step's result as JSON text, in bytes. */
+        bytes: number;
+        error?: Fault;
+      };
+    }
+  /** A step is skipped because of another step. */
+  | { step_skipped: { step: string; tool: string; reason: string } }
+  | { console: { level: Level; text: string } }
+  /** An image, audio or resource that the program emits besides its result, as a content block of MCP. */
+  | { emitted: { part: Held } }
+  /** The run resumes this one: so many of its calls had ended, and are not sent again. */
+  | { resumed: { run: string; calls: number } }
+  /** A call waits for approval, and the clocks of the run are paused. */
+  | { approval_asked: ApprovalAsked }
+  /** The approval was answered, or timed out. */
+  | { approval_over: ApprovalOver }
+  /** The requested recording, as JSON text that is read with `read`. Comes right before the end. */
+  | { recorded: { recording: Handle } }
+  /** The last event of every run. */
+  | { ended: { outcome: Outcome } };
+
+/** Events in order, without gaps. */
+export interface EventPage {
+  events: Event[];
+}
+
+export interface EventsRequest {
+  run: string;
+  /** The number of the last event that the client has; 0 for none. */
+  after: number;
+  wait_ms: number;
+}
+
+/** A hypothetical call. Without arguments, the answer says which rules depend on them. */
+export interface ExplainPolicyRequest {
+  path: string;
+  /** An object. */
+  arguments?: unknown;
+  /** The arguments as typed on a command line, as in `CallRequest`. */
+  typed?: [string, string][];
+  agent?: string;
+  /** The client's name; that of the requesting client if absent. */
+  client?: string;
+  /** The directory in which the client works; that of the requesting client if absent. */
+  workspace?: string;
+  /** The text of a `config.toml` whose rules decide, in place of those in force. Feature `config_text`. */
+  config?: string;
+}
+
+export interface ExplainRequest {
+  /** The text of a step program. */
+  source: string;
+}
+
+export interface Explained {
+  /** The equivalent TypeScript. */
+  source: string;
+}
+
+/** A failure that a person or a program can act on. */
+export interface Fault {
+  kind: Kind;
+  /** What happened, with the values that matter. */
+  message: string;
+  /** What to do about it. */
+  hint?: string;
+  /** The hint for an agent, in place of `hint`: it names tools where `hint` names commands. */
+  agent_hint?: string;
+  /** The line in the user's source, counted from 1. */
+  line?: number;
+  /** The column, counted from 1 in UTF-16 code units. */
+  column?: number;
+  /** The `server.tool` that failed, if any. */
+  path?: string;
+  /** Whether other code or other arguments can succeed. */
+  recoverable: boolean;
+  /** Data for programs, such as a tool's own content. */
+  details?: unknown;
+}
+
+/** The tools whose learned result types to delete. */
+export interface ForgetTypesRequest {
+  /** `server` or `server.tool`; everything if empty. */
+  paths?: string[];
+}
+
+export interface Forgotten {
+  /** The number of tools whose learned types were deleted. */
+  tools: number;
+}
+
+/** A grant: calls that are always allowed. */
+export interface GrantInfo {
+  grant: string;
+  path: string;
+  /** Calls of this agent; absent: calls of clients that name none. */
+  agent?: string;
+  /** The rule that required the approval; another rule asks again. */
+  rule: string;
+  /** The digest of the tool and of its server's address or command: when either changes, the user is asked again. */
+  digest: string;
+  since_ms: number;
+}
+
+/** A value that the daemon has stored because it is too long for a message. */
+export interface Handle {
+  /** Identifies the value by its content: equal values have the same handle. */
+  handle: string;
+  /** The length of the JSON text, in bytes. */
+  bytes: number;
+  /** The first 500 characters of the JSON text; not valid JSON by themselves. */
+  preview: string;
+  /** Milliseconds from now until the value expires, unless the space is needed before. */
+  expires_ms: number;
+}
+
+/** A value, or its handle: `{"value": …}` or `{"stored": {"handle": …, …}}`. */
+export type Held =
+  | {
+      /**
+       * A JSON value as its text. On the wire it is the value itself.
+       * 
+       * It is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still fail.
+       */
+      value: unknown;
+    }
+  | { stored: Handle };
+
+/** First message of a connection. */
+export interface Hello {
+  contract: number;
+  build: string;
+  client: ClientInfo;
+  agent?: string;
+  /** The directory in which the client works. */
+  workspace?: string;
+  /**
+   * The requests of this connection are those of an agent, whatever the client's name. As with a connection that
+   * names an `agent`, only runs of the same client and agent are found; and hints of errors name tools, not
+   * commands.
+   */
+  for_agent?: boolean;
+  features?: string[];
+}
+
+/** An overview of all tools within a budget, shared fairly between the servers. */
+export interface Inventory {
+  /** The overview, for an agent. Contains COMPLETE, or PARTIAL with how many of how many tools it names. */
+  text: string;
+  /** The number of tools that the text names. */
+  shown: number;
+  total: number;
+  /** Servers whose tools are not known yet. */
+  unknown?: string[];
+}
+
+export interface InventoryRequest {
+  /** The maximum number of tokens; 2,000 if absent. */
+  budget_tokens?: number;
+  /** How long to wait for servers whose tools are not known yet; 10 s at most. */
+  wait_ms?: number;
+}
+
+/** The kind of a failure, in one word. */
+export type Kind =
+  /** The program cannot be parsed. It did not run. */
+  | "syntax"
+  /** The program does not fit the types of the tools. It did not run. */
+  | "type"
+  /** The program threw. */
+  | "runtime"
+  /** A tool reported an error. */
+  | "tool"
+  /** Arguments or a result do not fit their schema. */
+  | "validation"
+  /** No such server, tool, run, handle or file. */
+  | "not_found"
+  /** A time limit was exceeded, which the message names. */
+  | "timeout"
+  /** The program used too much memory. */
+  | "memory"
+  /** Another limit was reached, which the message names. */
+  | "limit"
+  /** All resources are in use; try again. */
+  | "busy"
+  /** The program waits for something that cannot happen. */
+  | "deadlock"
+  /** It was cancelled. */
+  | "cancelled"
+  /** Policy denies it. */
+  | "denied"
+  /** A user must approve it, and none did in time. `resume_run` continues the run. */
+  | "pending"
+  /** The user must log in first. */
+  | "auth_required"
+  /** The server or the daemon cannot be reached. Nothing was done. */
+  | "unavailable"
+  /** The call was sent and no answer came: it may or may not have happened. */
+  | "unknown_outcome"
+  /** An error in muxd itself. */
+  | "internal"
+  /** A kind that only newer builds know. */
+  | (string & {});
+
+/** The language of a program. */
+export type Language =
+  /** TypeScript or JavaScript. */
+  | "typescript"
+  /**
+   * A step program, `{"steps": [{"id", "tool", "args", "on_error"}]}`. Only a daemon with the feature `program`
+   * supports it.
+   */
+  | "json";
+
+export type Level = "debug" | "log" | "info" | "warn" | "error";
+
+export interface LoggedOut {
+  server: string;
+  /** Whether there was a login. */
+  was_signed_in: boolean;
+  /** Whether the authorization server has revoked the tokens. */
+  revoked: boolean;
+  /** Why they were not revoked, although the server supports it. */
+  problem?: string;
+}
+
+/** Completes a login whose browser cannot reach the daemon. */
+export interface LoginFinishRequest {
+  login: string;
+  /** The URL to which the browser was redirected. */
+  redirect_url: string;
+}
+
+export interface LoginRequest {
+  server: string;
+}
+
+/** A login that was started: the page for the user, and the id to request its outcome with. */
+export interface LoginStarted {
+  login: string;
+  /** The URL to open in a browser: http or https. */
+  url: string;
+  /** The authorization server, as the server names it. Absent from daemons that do not report it. */
+  issuer?: string;
+  /** The port of the loopback interface to which the browser is redirected. */
+  redirect_port: number;
+  /** Milliseconds until the login expires. */
+  expires_ms: number;
+}
+
+export interface LoginState {
+  server: string;
+  /** Whether the user has not decided yet. */
+  pending: boolean;
+  /** The authorization server that issued the tokens. */
+  issuer?: string;
+  /** The scopes that were granted. */
+  scopes?: string[];
+  /** The number of tools that the server lists for this user. */
+  tools?: number;
+  /** Why the server could not be opened, although the login succeeded. */
+  problem?: string;
+}
+
+export interface LoginWaitRequest {
+  login: string;
+  /** 30 s at most. */
+  wait_ms: number;
+}
+
+/** All metrics of the daemon. */
+export interface MetricsText {
+  /** In Prometheus' text exposition format, version 0.0.4. */
+  text: string;
+}
+
+export interface MissingServer {
+  server: string;
+  error: Fault;
+}
+
+export interface Notice {
+  /**
+   * Counts up from 1 within a connection. A gap means that the client was too slow, and that it missed notices that
+   * are no questions.
+   */
+  seq: number;
+  notice: NoticeKind;
+}
+
+export type NoticeKind =
+  /** The tools, resources or prompts of the servers have changed. */
+  | { changed: { tools: boolean; resources: boolean; prompts: boolean } }
+  /** A resource has changed to which this connection is subscribed. */
+  | { resource_updated: { server: string; uri: string } }
+  /** Progress of a call with a token. That of a call in a run is among the run's events. */
+  | { progress: { cause: Cause; progress: number; total?: number; message?: string } }
+  /** A server's log message, sent while only this connection has calls in flight to it. */
+  | {
+      log: {
+        server: string;
+        /** The level as in MCP: `debug` to `emergency`. */
+        level: string;
+        logger?: string;
+        data: unknown;
+        cause: Cause;
+      };
+    }
+  /**
+   * A server's question to the client whose call caused it. The client answers with `answer`; otherwise the call
+   * waits until the time limit of the question. A client that shows the question to a user must name the server
+   * first: its text may claim to be from anyone.
+   */
+  | {
+      ask: {
+        ask: number;
+        /** The server that asks; `mux` for a question of muxd itself. */
+        server: string;
+        /** Whether it is muxd's own question, even if a server is called `mux`. */
+        own?: boolean;
+        cause: Cause;
+        /**
+         * The path of the tool whose call made the server ask, if it is known: a server may have other requests in
+         * progress.
+         */
+        tool?: string;
+        kind: AskKind;
+        /** The server's own key for the question, if it came with the answer to a call. */
+        key?: string;
+        /** The `params` of MCP's `elicitation/create`, `sampling/createMessage` or `roots/list`. */
+        params: unknown;
+      };
+    }
+  /** The question is no longer open. */
+  | { withdrawn: { ask: number } }
+  /** The user has completed the page of a URL elicitation. */
+  | {
+      elicitation_complete: {
+        server: string;
+        /** The `elicitationId` of the question. */
+        id: string;
+        cause: Cause;
+      };
+    }
+  /** A call of this connection waits for approval. For a call in a run, there is also an event of the run. */
+  | {
+      /** A call that must be approved. */
+      approval_asked: {
+        cause: Cause;
+        approval: string;
+        path: string;
+        /** The arguments' JSON text, or the beginning of it. */
+        arguments: string;
+        /** The length of the arguments' JSON text, in bytes. */
+        bytes: number;
+        rule: string;
+        reason?: string;
+        /** As in `ApprovalInfo.cover`. */
+        cover?: string;
+        /** Milliseconds until the call fails as `pending`. */
+        wait_ms: number;
+      };
+    }
+  /**
+   * Another daemon has taken over from this one: a client without work in progress should reconnect, which leads it
+   * there. Sent only to clients that list `upgrade`.
+   */
+  | { leaving: Record<string, never> }
+  /** The approval was answered, or timed out. */
+  | {
+      /** The outcome of an approval. */
+      approval_over: { cause: Cause; approval: string; path: string; ending: ApprovalEnding };
+    };
+
+export interface NoticePage {
+  notices: Notice[];
+}
+
+/**
+ * Waits for notices that this connection has not read yet. The first such request says which questions the client can
+ * answer; before it, no notices are kept for the connection and it is asked nothing.
+ */
+export interface NoticesRequest {
+  /** The number of the last notice that the client has; 0 for none. Notices up to it are dropped. */
+  after: number;
+  wait_ms: number;
+  /**
+   * The kinds of questions that this client can answer for its user. All others are declined on its behalf. An
+   * approval is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
+   */
+  answers?: AskKind[];
+}
+
+export type OfferKind = "resources" | "resource_templates" | "prompts";
+
+export interface OfferList {
+  offers: Offered[];
+  /** Servers that could not be asked, each with the reason. A server that has none of the kind is not among them. */
+  missing?: MissingServer[];
+}
+
+export interface Offered {
+  /** The server's name in the configuration. */
+  server: string;
+  /** MCP's `Resource`, `ResourceTemplate` or `Prompt`. */
+  offer: unknown;
+}
+
+export interface OffersRequest {
+  kind: OfferKind;
+  /** The server to ask; all if absent. */
+  server?: string;
+  /**
+   * How long to wait for each server; a slower one is listed as missing. If absent, 10 s when all servers are asked,
+   * and as long as a call may take when one is.
+   */
+  wait_ms?: number;
+}
+
+/** How a run ended. */
+export type Outcome =
+  | {
+      /**
+       * A JSON value as its text. On the wire it is the value itself.
+       * 
+       * It is well-formed JSON, but of any depth, and with numbers of any size: `parse` may still fail.
+       */
+      result: unknown;
+    }
+  /** A result that is too long for a message; it is read with `read`. */
+  | { stored: Handle }
+  | { error: Fault };
+
+export interface PinInfo {
+  /** As the server spells it. */
+  name: string;
+  standing: PinStanding;
+  /** The digest of the tool's present definition, in hexadecimal; absent if the tool is not pinned. */
+  digest?: string;
+  /** When the pin was made, in milliseconds since 1970. */
+  since_ms?: number;
+  /** The trusted definition, as JSON with sorted names; absent if the tool is unchanged, or if it is not known. */
+  before?: string;
+  /** The present definition, as JSON with sorted names. Invisible characters are escaped. */
+  now?: string;
+}
+
+/** The tools of one server, each with its pin. */
+export interface PinList {
+  server: string;
+  tools: PinInfo[];
+}
+
+export type PinStanding =
+  /** The tool is as it was trusted. */
+  | "trusted"
+  /** The tool was added after its server was first trusted, and was not accepted yet. */
+  | "new"
+  /** The tool has changed since it was trusted, and can be called. */
+  | "changed"
+  /** The tool has changed since it was trusted, and its calls are refused. */
+  | "refused"
+  /** The tool is not compared with a pin. */
+  | "unpinned";
+
+export interface PinsRequest {
+  server: string;
+  /** Whether to list the tools anew, and start the server if necessary, instead of using its last list. */
+  current?: boolean;
+}
+
+export type PolicyAction = "allow" | "ask" | "deny";
+
+export interface PolicyExplanation {
+  /** The path of the tool; canonical if the tool is known. */
+  path: string;
+  known: boolean;
+  action: PolicyAction;
+  /** The rule that decides; absent for the default. */
+  rule?: PolicyRule;
+  /** Whether an earlier rule applies with some arguments, and none were given. */
+  depends?: boolean;
+  /** The evaluated rules, in their order. */
+  steps: PolicyStep[];
+  /** The tool's annotations, by the names that rules use. */
+  hints?: [string, boolean][];
+  verb?: string;
+  notes?: string[];
+}
+
+/** The rules in the order of their evaluation. */
+export interface PolicyList {
+  rules: PolicyRule[];
+  /** Whether the agent has rules of its own in place of the general ones. */
+  own: boolean;
+  /** The number of calls since the daemon's start to which no rule applied. */
+  allowed_by_default: number;
+  /** The number of those calls whose tools declare themselves destructive. */
+  destructive_by_default: number;
+}
+
+export type PolicyOutcome =
+  /** The rule applies, and no further rule is evaluated. */
+  | "decides"
+  /** The rule concerns other paths or servers. */
+  | "elsewhere"
+  /** A condition of the rule is not met. */
+  | "unmet"
+  /** The rule applies with some arguments. */
+  | "depends";
+
+export interface PolicyRequest {
+  /** The agent whose rules to list; absent for a client without an agent's name. */
+  agent?: string;
+}
+
+export interface PolicyRule {
+  /** The rule's number in its own list, from 1. */
+  number: number;
+  action: PolicyAction;
+  /** Globs of paths. */
+  match: string[];
+  /** The other conditions, as they were written. */
+  conditions?: string[];
+  reason?: string;
+  /** Why the rule is invalid, so that it denies. */
+  mistake?: string;
+  /** The agent to which the rule belongs, if it is not a general one. */
+  agent?: string;
+  /** The project to which the rule belongs, if any. */
+  project?: string;
+  /** Which text of that project's `.mux.toml` contains the rule. */
+  project_text?: ProjectText;
+  /** How often the rule has decided since the daemon's start. */
+  decided: number;
+}
+
+export interface PolicyStep {
+  rule: PolicyRule;
+  outcome: PolicyOutcome;
+  /** The reason, as text. */
+  because: string;
+}
+
+/** Something that is wrong and goes on being wrong. */
+export interface ProblemDetail {
+  /**
+   * What it is about: `config`, `server`, `approvals`, `metrics`, `client`, `pins`, `workers`, `cache`, `audit` or
+   * `credentials`; newer daemons may send others.
+   */
+  code: string;
+  /** The server or source that cannot be used, for `server`. */
+  server?: string;
+  message: string;
+}
+
+/** A file of a project. */
+export interface ProjectFile {
+  name: string;
+  /** The present text; absent if the file does not exist or cannot be read. */
+  text?: string;
+  /** The approved text. */
+  approved?: string;
+}
+
+/** The files of one directory that define servers. */
+export interface ProjectInfo {
+  /** The project's directory, without symbolic links. */
+  root: string;
+  state: ProjectState;
+  /** The digest of the present files; absent if one cannot be read. */
+  digest?: string;
+  files: ProjectFile[];
+  servers: ProjectServer[];
+  /** Globs of paths that clients in this project may not call, approved or not. */
+  denied?: string[];
+  /**
+   * Globs of paths that the approved text denies, although the files have since been changed or deleted: in force
+   * until the approval is revoked.
+   */
+  still_denied?: string[];
+  /** Parts of the files without effect, and why. */
+  problems?: string[];
+}
+
+export interface ProjectList {
+  projects: ProjectInfo[];
+}
+
+export interface ProjectRevoked {
+  /** Whether the project was approved. */
+  was_approved: boolean;
+}
+
+/** A server as its file defines it: with the names of variables and without their values. */
+export interface ProjectServer {
+  name: string;
+  /** The file that defines it. */
+  file: string;
+  /** The command line or the URL. */
+  command: string;
+  /** The names of its environment variables. */
+  env?: string[];
+  headers?: string[];
+  /** The commands that are run to obtain values. */
+  commands?: string[];
+  /** Why the server cannot be used. */
+  problem?: string;
+}
+
+export type ProjectState =
+  | "approved"
+  /** The project was never approved. */
+  | "new"
+  /** The files have changed since they were approved. */
+  | "changed"
+  /** The project was approved, and its files do not exist any more. */
+  | "gone";
+
+/** Which text of a project's `.mux.toml`. */
+export type ProjectText =
+  /** The present text, which is approved. */
+  | "current"
+  /** The text that was approved last. It has been replaced or deleted since. */
+  | "approved"
+  /** The present text, which is not approved. */
+  | "unapproved";
+
+/** Which projects to list. */
+export interface ProjectsRequest {
+  /** Only the project to which this directory belongs; all known projects if absent. */
+  dir?: string;
+}
+
+/** Gets a prompt. The answer is MCP's `GetPromptResult`. */
+export interface PromptRequest {
+  server: string;
+  name: string;
+  arguments?: Record<string, unknown>;
+  token?: string;
+}
+
+export interface ReadPage {
+  /** A page of the JSON text. */
+  text: string;
+  /** The offset of the page, in bytes. */
+  offset: number;
+  /** The offset of the next page; absent at the end. */
+  next?: number;
+  /** The length of the whole JSON text, in bytes. */
+  total: number;
+}
+
+/** Requests a page of a stored value. */
+export interface ReadRequest {
+  handle: string;
+  /**
+   * The offset in the JSON text, in bytes. If it is within a character, it is moved back to the character's start;
+   * beyond the end, the page is empty.
+   */
+  offset?: number;
+  /**
+   * The length in bytes; 256 KiB if absent, 4 MiB at most. A page ends with a whole character and has at least one,
+   * unless 0 is requested, which returns the total only.
+   */
+  length?: number;
+}
+
+/** The changes of a source's reloaded description, by the names of its functions. */
+export interface RefreshedSource {
+  source: string;
+  /** The number of functions now. */
+  functions: number;
+  added: string[];
+  removed: string[];
+  changed: string[];
+  /** New origins, at which functions are called or tokens are fetched since the reload. */
+  origins?: string[];
+  /** New remarks for the user since the reload. */
+  notes?: string[];
+}
+
+export interface ReloadReport {
+  /** What this reload has changed: servers and sources, by name. */
+  added: string[];
+  removed: string[];
+  /** Servers whose definition changed: they restart with the next call. */
+  changed: string[];
+  unchanged: string[];
+  problems: string[];
+  /** For each changed server, the keys that differ. */
+  reasons?: Record<string, string[]>;
+  /** The names above that belong to sources. */
+  sources?: string[];
+  /** What this reload has changed besides servers and sources. */
+  sections?: SectionChange[];
+  /**
+   * The last load that was not a `reload`, such as that of a file that was saved, if it has changed anything and no
+   * `reload` has reported it yet.
+   */
+  earlier?: EarlierLoad;
+}
+
+/** Reads a resource. The answer is MCP's `ReadResourceResult`. */
+export interface ResourceRequest {
+  server: string;
+  uri: string;
+  /** The client's own name for this request, by which notices refer to it. */
+  token?: string;
+}
+
+/** Which run to resume. */
+export interface ResumeRequest {
+  /** A run, or an approval. For a call that failed as `pending`, `details.resume`. */
+  id: string;
+  /** The run does not end with this connection. */
+  detach?: boolean;
+}
+
+export interface Resumed {
+  /**
+   * The run to follow with `events`: the one that was named, if it has not ended or cannot be resumed; otherwise a
+   * new one.
+   */
+  run: string;
+  /** Whether the program starts again, with calls that had ended answered from the record. */
+  replayed?: boolean;
+}
+
+export interface RunCounts {
+  running: number;
+  succeeded: number;
+  failed: number;
+}
+
+export interface RunInfo {
+  run: string;
+  state: RunState;
+  /** The client that started the run, by the name that it gave in `hello`. */
+  client: string;
+  agent?: string;
+  workspace?: string;
+  /** Whether the run continues when its connection ends. */
+  detached?: boolean;
+  /** The name that the run was started with, or the first significant line of the program. */
+  title: string;
+  /** When the run was accepted, in milliseconds since the Unix epoch. */
+  accepted_ms: number;
+  /** Milliseconds from then to the run's end, or to now. */
+  ms: number;
+  /** The number of tool calls so far. */
+  calls: number;
+  /** The number of calls that have ended, successfully or not. Calls in flight at the run's end are not counted. */
+  calls_ended: number;
+  /** The number of calls that ended with an error. */
+  calls_failed: number;
+  /** The number of calls that wait for an approval now. */
+  approvals?: number;
+  /** The error of a failed run, without its details: the last event has them. */
+  error?: Fault;
+  /** The number of the run's last event. */
+  events: number;
+}
+
+/** Runs, the latest first. */
+export interface RunList {
+  runs: RunInfo[];
+  /** The number of matching runs, whatever the limit. */
+  total: number;
+}
+
+export interface RunRequest {
+  /** The program; TypeScript or JavaScript unless `language` differs. */
+  source: string;
+  language?: Language;
+  /**
+   * What lists of runs call it, such as the name of the program's file; the daemon shortens it to one line. If absent
+   * or empty, the first significant line of the program.
+   */
+  name?: string;
+  /** `mux.input`. */
+  input?: unknown;
+  /** The limit of wall time, 1,000 to 300,000; the daemon's default if absent. */
+  timeout_ms?: number;
+  /**
+   * The W3C trace context of the caller. It is ignored if it cannot be parsed; otherwise the calls of the run join
+   * this trace, which is passed on to their servers.
+   */
+  traceparent?: string;
+  /** The W3C `tracestate` of the caller. */
+  tracestate?: string;
+  /**
+   * Whether the run continues when this connection ends, and keeps an idle daemon alive. A daemon that is stopped
+   * waits for it as for every other run, and then cancels it.
+   */
+  detach?: boolean;
+  /** Whether to skip the type check, whatever the configuration says. */
+  no_check?: boolean;
+  /**
+   * Whether to record the program's input and calls, which the event `recorded`
+   * then returns.
+   */
+  record?: boolean;
+  /**
+   * A recording to replay: its program is run in place of `source`, its calls are answered from the recording, and
+   * nothing is sent to any server. Source, language, input and timeout are those of the recording.
+   */
+  replay?: unknown;
+}
+
+export interface RunStarted {
+  /** The run's id: a random word, a dash, and a number that counts up. */
+  run: string;
+}
+
+export type RunState =
+  | "running"
+  | "succeeded"
+  | "failed"
+  /** The run waits for a worker. */
+  | "waiting";
+
+/** Which runs to list. */
+export interface RunsRequest {
+  /** Whether to list only runs that have not ended. */
+  running?: boolean;
+  /** The maximum number of runs, the latest first; 20 if absent. There may be fewer if they do not fit into a frame. */
+  limit?: number;
+}
+
+/** One page of results, the best first. The same tools come in the same order as long as no server's tools change. */
+export interface SearchPage {
+  results: ToolHit[];
+  /** The number of matches on all pages. */
+  total: number;
+  /** The cursor of the next page; absent on the last one. */
+  next?: string;
+  /** Servers whose tools are not known yet, because they were never connected. */
+  unknown?: string[];
+}
+
+/** What to search for. Words may contain small typos. */
+export interface SearchRequest {
+  /** The words to search for. White space only matches all tools, in the order of their paths. */
+  query: string;
+  /** The server whose tools to search; all servers if absent. */
+  server?: string;
+  /** The number of results on one page: 10 if absent, 100 at most. */
+  limit?: number;
+  /** `next` of the page before. */
+  cursor?: string;
+  /**
+   * The maximum number of tokens of signatures and descriptions. Descriptions are shortened to fit, and results that
+   * do not fit are left to the next page. No limit if absent.
+   */
+  budget_tokens?: number;
+  /** How long to wait for servers whose tools are not known yet; 10 s at most. None is started if this is 0. */
+  wait_ms?: number;
+}
+
+/** A secret that was set, or that an entry of the configuration names. */
+export interface SecretInfo {
+  name: string;
+  /** Where the secret is stored; absent if it is not set. */
+  place?: SecretPlace;
+  /** When it was set, in milliseconds since 1970. */
+  since_ms?: number;
+  /** The entries that name it, such as `servers.github`. */
+  used_by: string[];
+}
+
+export interface SecretList {
+  /** The secrets, sorted by name. */
+  secrets: SecretInfo[];
+  /** Whether new secrets are stored in the system's keyring, and not in the file. */
+  keyring: boolean;
+  file: string;
+  /** Why the keyring is not used, although it is configured. */
+  note?: string;
+  /** Why the file is not used. */
+  problem?: string;
+}
+
+/** Where a secret is stored. */
+export type SecretPlace =
+  /** The system's keyring. */
+  | "keyring"
+  /** The file `SecretList.file`. */
+  | "file";
+
+export interface SecretRemoved {
+  name: string;
+  was_set: boolean;
+  /** The entries that cannot be used without it. */
+  used_by: string[];
+}
+
+/** What differs in one section of the configuration. */
+export interface SectionChange {
+  /** Such as `policy`, `limits`, `agents`, `telemetry` or `secrets`. */
+  section: string;
+  /** Names, or rules as text. */
+  added?: string[];
+  removed?: string[];
+  /** Keys, or `order` if rules have only changed places. */
+  changed?: string[];
+}
+
+/** A tool with the digest of the definition that the user has seen: if it has changed since, it is not accepted. */
+export interface SeenTool {
+  name: string;
+  digest: string;
+}
+
+export interface ServerInfo {
+  name: string;
+  state: ServerState;
+  /** Why the server is in that state, where that is not obvious. */
+  reason?: string;
+  /** More about the reason, for those who ask for it: the directories in which a missing program was searched. */
+  detail?: string;
+  /** Whether it has written a log: `mux servers logs NAME`. */
+  has_log?: boolean;
+  /** The command line, without its environment. */
+  command: string;
+  pid?: number;
+  /** The number of known tools, once a session was open. */
+  tools?: number;
+  /** The server's name and version as it reports them. */
+  identity?: string;
+  protocol?: string;
+  /** The duration of the last start, from the process to the list of tools. */
+  start_ms?: number;
+  /** The number of sessions opened since the daemon started. */
+  starts: number;
+  calls: number;
+  in_flight: number;
+  /** `stdio`, `streamable-http` or `sse`, once known. */
+  transport?: string;
+  /** What shares one session: `user`, `workspace`, `client` or `run`. */
+  share?: string;
+  /** Why sessions are shared that way, if the configuration does not say. */
+  share_reason?: string;
+  /** The sessions, for a server that may have several. */
+  sessions?: SessionInfo[];
+  /** The state of the login, if the server requires one. */
+  auth?: AuthState;
+  /** Milliseconds until the next attempt, while the server is backing off. */
+  retry_in_ms?: number;
+  /** Warnings for the user, such as tools that have changed. */
+  warnings?: string[];
+  /** Something in its `args` looks like a secret: it is in the configuration file and in the list of processes. */
+  secret_in_args?: boolean;
+  /** The project whose file defines it, for a server that is not the user's own. */
+  project?: string;
+  /** For a source: an API that the daemon calls itself. */
+  source?: SourceInfo;
+}
+
+/** A server's `instructions`. Untrusted text from the server, without invisible characters, 16 KiB at most. */
+export interface ServerInstructions {
+  server: string;
+  text: string;
+}
+
+export type ServerState =
+  | "starting"
+  | "ready"
+  /** Not started yet, or closed. */
+  | "cold"
+  /** It answers, but has a problem. */
+  | "degraded"
+  /** It could not be started; the next attempt follows after a delay. */
+  | "backing_off"
+  /** The last start failed; the next call tries again. */
+  | "failed"
+  /** The configuration of this server cannot be used. */
+  | "broken"
+  /** The configuration disables it: `mux servers enable NAME`. */
+  | "disabled";
+
+/** One session of a server that has several. */
+export interface SessionInfo {
+  /** To what the session belongs: a directory, a client, a run. */
+  of: string;
+  state: ServerState;
+  reason?: string;
+  pid?: number;
+}
+
+/** Stores the value of a secret, in place of the present one. */
+export interface SetSecretRequest {
+  name: string;
+  /** Text that is never shown. */
+  value: string;
+}
+
+export interface Setting {
+  /** The name as in the configuration file, such as `limits.wall`. */
+  name: string;
+  value: unknown;
+  from: SettingSource;
+  /** The line of the configuration file that sets it. */
+  line?: number;
+  /** The file that sets it, if it is not the configuration file. */
+  file?: string;
+}
+
+export type SettingSource =
+  | "default"
+  | "config"
+  | "project"
+  /** The agent's section of the configuration file. */
+  | "agent";
+
+/** The settings in force. No value is a secret. */
+export interface SettingsReport {
+  /** The configuration file. */
+  file: string;
+  settings: Setting[];
+  /**
+   * The settings as a `config.toml`, each value with its origin as a comment. Entries with secrets are comments.
+   * Feature `config_text`.
+   */
+  text?: string;
+  /** Remarks, such as that the configuration has no section for the agent. */
+  notes?: string[];
+}
+
+export interface SettingsRequest {
+  agent?: string;
+}
+
+/** The state of a source, in addition to that of a server. */
+export interface SourceInfo {
+  /** `openapi` or `graphql`; absent if its entry cannot be read. */
+  kind?: string;
+  /**
+   * When the description was last known to be current, in milliseconds since 1970; absent for a file, and before it
+   * was first fetched.
+   */
+  fetched_ms?: number;
+  /** Why a newer description is not used. */
+  problem?: string;
+  /** The security schemes that the functions need and for which no credential is configured. */
+  missing?: string[];
+  /**
+   * Remarks on the description and the credentials; each is also among the server's warnings, as the text followed
+   * by a semicolon and the fix.
+   */
+  notes?: SourceNote[];
+  /** The number of HTTP requests since the description was read. */
+  requests: number;
+}
+
+/** A remark on a source, for the user. */
+export interface SourceNote {
+  text: string;
+  /** What to do about it, if there is one remedy. */
+  fix?: string;
+}
+
+export interface Started {
+  by: StartedBy;
+  /** The systemd unit, or the launchd label. */
+  service?: string;
+  /** Whether the listening socket is a service manager's, which starts a daemon for every client that connects. */
+  socket_passed: boolean;
+  /** The watchdog timeout: a daemon that does not answer for this long is killed and restarted. */
+  watchdog_ms?: number;
+}
+
+export type StartedBy =
+  | "systemd"
+  | "launchd"
+  /** A client that needed a daemon. */
+  | "client"
+  /** A user who ran `muxd`. */
+  | "hand"
+  /** A value that only newer builds know. */
+  | (string & {});
+
+export interface Status {
+  build: string;
+  contract: number;
+  pid: number;
+  /** `v8` or `quickjs`; unknown until a worker has started. */
+  engine?: string;
+  /** The engine's own version, if it reports one. */
+  engine_version?: string;
+  uptime_ms: number;
+  /** The resident memory of the daemon in bytes, where the system reports it. */
+  rss_bytes?: number;
+  clients: number;
+  workers: WorkerStatus;
+  checker: CheckerStatus;
+  runs: RunCounts;
+  servers: ServerInfo[];
+  config: string;
+  socket: string;
+  log: string;
+  /** Persistent problems: a config that does not parse, workers that do not start. */
+  problems: string[];
+  /** The same problems, with codes to decide by. A daemon of an older version sends none. */
+  problem_details?: ProblemDetail[];
+  /** What the daemon cannot do now, because its machine does not let it. */
+  degraded?: Degraded[];
+  tokens?: TokenStatus;
+  started?: Started;
+  telemetry?: TelemetryStatus;
+}
+
+export interface StopRequest {
+  /** Whether to cancel running programs instead of waiting for them. */
+  now?: boolean;
+}
+
+/** Subscribes to changes of a resource, or ends the subscription. */
+export interface SubscribeRequest {
+  server: string;
+  uri: string;
+  subscribe: boolean;
+}
+
+/** The state of the OpenTelemetry exporter, without which a daemon may be built. */
+export interface TelemetryStatus {
+  built_in: boolean;
+  /** The collector that the configuration or the user's environment names. */
+  endpoint?: string;
+  /** The number of spans that the collector has accepted. */
+  sent: number;
+  /** The number of spans that did not fit into the queue, or that the collector has not accepted. */
+  lost: number;
+  /** Why no spans can be sent, or the last ones were not. */
+  problem?: string;
+}
+
+/** Where tokens are stored. */
+export interface TokenStatus {
+  /** Whether they are in the system's keyring, and not in the file. */
+  keyring: boolean;
+  file: string;
+  /** Why the keyring is not used, although it is configured. */
+  note?: string;
+}
+
+export interface ToolHit {
+  /** As a program writes it after `mux.`. */
+  path: string;
+  server: string;
+  /** As the server spells it. */
+  name: string;
+  /** The beginning of its description. */
+  description?: string;
+  /** `files.read(args: {…}): Promise<…>`. */
+  signature: string;
+  /** How well the tool matches: higher is better; comparable within one answer only. 0 if the query is empty. */
+  score: number;
+}
+
+export interface ToolInfo {
+  /** `server.tool` as a program writes it after `mux.`. */
+  path: string;
+  server: string;
+  /** As the server spells it. */
+  name: string;
+  title?: string;
+  description?: string;
+  /** `files.read(args: {…}): Promise<…>`. */
+  signature: string;
+  read_only?: boolean;
+  destructive?: boolean;
+  input_schema?: unknown;
+  output_schema?: unknown;
+  /** The number of calls from which the result's type was learned, for a tool that declares none. */
+  observed_calls?: number;
+  /** Whether it is offered directly besides programs. */
+  direct?: boolean;
+  /** Whether it has changed since it was first trusted. */
+  changed?: boolean;
+  /**
+   * Whether it is a function of a source that cannot be called, because its description calls it at an address that
+   * is not allowed.
+   */
+  forbidden?: boolean;
+  /** Whether only pages of its server may call it: it is not shown to models. */
+  for_apps?: boolean;
+  /** The whole MCP `Tool`, as the server sent it. */
+  definition?: unknown;
+}
+
+export interface ToolList {
+  tools: ToolInfo[];
+  /** The number of matching tools, whatever the limit. */
+  total: number;
+  /** Servers whose tools are not in the list, each with the reason. */
+  missing: MissingServer[];
+  /** Remarks on unusual names: collisions, spellings. */
+  warnings: string[];
+  /** Servers that are not connected, whose tools are those of their last session. */
+  remembered?: string[];
+  /** The instructions of the requested server, if it has any. */
+  instructions?: ServerInstructions[];
+}
+
+export interface ToolsRequest {
+  /** Words that must all appear in the path or the description. */
+  query?: string;
+  server?: string;
+  limit?: number;
+  /** Whether to include the JSON schemas of each tool. */
+  schemas?: boolean;
+  /** Whether to list only tools that are offered directly besides programs. */
+  direct?: boolean;
+  /** Whether to include each tool's whole definition. */
+  definitions?: boolean;
+  /**
+   * Whether to include tools that servers reserve for the pages of MCP Apps. With `definitions` they are always
+   * included: clients that get definitions must respect their visibility.
+   */
+  for_apps?: boolean;
+  /**
+   * How long to wait for servers whose tools are not known yet; if absent, until they are ready or have failed.
+   * Those that are not ready by then are listed as missing.
+   */
+  wait_ms?: number;
+}
+
+export interface TypesPage {
+  /** Identifies the text by its content. */
+  name: string;
+  /** The `.d.ts`; absent if the client has it already. */
+  text?: string;
+}
+
+export interface TypesRequest {
+  /** `server` or `server.tool`; everything if empty. */
+  paths?: string[];
+}
+
+/** Starts a program and hands over to it. Runs end in the old daemon. */
+export interface UpgradeRequest {
+  /** The absolute path of the `muxd` to start. */
+  binary: string;
+  /** The contract that the client speaks, and the new daemon must speak. */
+  contract: number;
+}
+
+/** The new daemon serves, and accepts all connections from now on. */
+export interface Upgraded {
+  pid: number;
+  build: string;
+  contract: number;
+  /** Milliseconds from the request until the new daemon served. */
+  ms: number;
+}
+
+/** Waits until the declarations of all tools differ from those that the client has. */
+export interface WatchTypesRequest {
+  /** The name of the declarations that the client has. */
+  known?: string;
+  wait_ms: number;
+}
+
+/** The daemon's answer to `Hello`. */
+export interface Welcome {
+  contract: number;
+  build: string;
+  pid: number;
+  features: string[];
+}
+
+export interface WorkerStatus {
+  ready: number;
+  busy: number;
+  starting: number;
+  waiting: number;
+  /**
+   * The sandbox layers of a worker besides its engine, by name; empty until one has started, and on systems without
+   * any.
+   */
+  layers: string[];
+  /** Whether isolates are built from a snapshot. */
+  snapshot: boolean;
+}
