@@ -74,6 +74,7 @@ pub use self::{
     telemetry::{TelemetrySettings, UnusableEndpoint},
 };
 
+pub use mux_config::EntryError;
 use mux_config::{
     Config, ConfigProblem, LineIndex, ServerEntry, WrittenConfig, environment::Environment,
 };
@@ -124,7 +125,7 @@ pub struct ServerSettings {
     /// The directory whose file defines it, for a server that is not the user's own.
     pub project: Option<Arc<Path>>,
     /// How to start it, or why it cannot be used.
-    pub definition: Result<ServerDefinition, String>,
+    pub definition: Result<ServerDefinition, EntryError>,
 }
 
 impl ServerSettings {
@@ -205,6 +206,7 @@ impl Settings {
             }
             let definition = check_name(&name, &names)
                 .and(entry)
+                .map_err(EntryError::from)
                 .and_then(|entry| ServerDefinition::resolve(entry, environment, home, terms));
             let server = ServerSettings {
                 name: name.clone(),
@@ -231,6 +233,7 @@ impl Settings {
             }
             let definition = check_name(&name, &names)
                 .and(entry)
+                .map_err(EntryError::from)
                 .and_then(|entry| ServerDefinition::of_source(entry, environment, home, terms));
             let source = ServerSettings {
                 name: name.clone(),

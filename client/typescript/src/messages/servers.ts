@@ -9,6 +9,8 @@ export interface ServerInfo {
   reason?: string;
   /** More about the reason, for those who ask for it: the directories in which a missing program was searched. */
   detail?: string;
+  /** What the reason is about, where the remedy depends on it. */
+  cause?: ServerCause;
   /** Whether it has written a log: `mux servers logs NAME`. */
   has_log?: boolean;
   /** The command line, without its environment. */
@@ -46,6 +48,17 @@ export interface ServerInfo {
   /** For a source: an API that the daemon calls itself. */
   source?: SourceInfo;
 }
+
+/** Why a server cannot be used. Newer daemons may send other kinds. */
+export type ServerCause =
+  /** The program of its command does not exist. */
+  | { kind: "missing_program" }
+  /** Its entry refers to a variable that is not set. */
+  | { kind: "unset_variable"; name: string }
+  /** Its entry refers to a secret that is not set. */
+  | { kind: "unset_secret"; name: string }
+  /** Its entry refers to a secret that is set, but that its store did not return. */
+  | { kind: "unreadable_secret"; name: string };
 
 /** One session of a server that has several. */
 export interface SessionInfo {
