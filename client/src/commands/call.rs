@@ -193,12 +193,12 @@ mod tests {
             let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(typed(words), Ok((path.into(), arguments)), "{words:?}");
         }
-        for (words, told) in [
+        for (words, expected) in [
             (&["a.b(x: 1"][..], "does not end with )"),
             (&["a.b(x: 1)", "y=2"], "\"y=2\" follows a call"),
         ] {
             let error = typed(words).unwrap_err();
-            assert!(error.contains(told), "{words:?}: {error}");
+            assert!(error.contains(expected), "{words:?}: {error}");
         }
     }
 
