@@ -285,6 +285,7 @@ impl DaemonLink {
             after,
             wait_ms,
             answers,
+            declined: false,
         }
     }
 

@@ -244,7 +244,10 @@ fn question_without_a_terminal_is_declined_and_names_the_way() {
             let reason = answer["_meta"]["muxd/reason"].as_str().unwrap();
             assert!(reason.contains(way), "{reason}");
         };
-        declined(&env.mux(["call", "fix.elicit", "message=?"]).ok().json());
+        let call = env.mux(["call", "fix.elicit", "message=?"]).ok();
+        declined(&call.json());
+        let line = "a question of the MCP server \"fix\" was declined: standard input and standard error must be a terminal";
+        assert_eq!(call.stderr.matches(line).count(), 1, "{call:#?}");
         // With --json nothing is asked at a terminal either.
         let args = ["--json", "call", "fix.elicit", "message=?"];
         let (_, output, shown) = TestTerminal::start(&env, &args).end();

@@ -15,6 +15,8 @@ export interface NoticesRequest {
    * is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
    */
   answers?: AskKind[];
+  /** Whether to send the notice `declined`, which earlier clients cannot read. */
+  declined?: boolean;
 }
 
 export interface NoticePage {
@@ -75,6 +77,11 @@ export type NoticeKind =
     }
   /** The question is no longer open. */
   | { withdrawn: { ask: number } }
+  /**
+   * A server's question was declined, because the client does not answer this kind. Sent only to a client whose request
+   * says `declined`.
+   */
+  | { declined: { server: string; kind: AskKind; cause: Cause } }
   /** The user has completed the page of a URL elicitation. */
   | {
       elicitation_complete: {
