@@ -50,7 +50,7 @@ pub(crate) use self::{
     secrets::{SecretsArgs, SecretsCommand},
     servers::{
         LoginArgs, ProjectArgs, ProjectCommand, SERVER_ADD_FORMS, ServerAddArgs, ServerChangeArgs,
-        ServersArgs, ServersCommand, with_server_add_forms,
+        ServersArgs, ServersCommand,
     },
     service::{ServiceArgs, ServiceCommand},
     shortcuts::ShortcutCommand,

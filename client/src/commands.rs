@@ -7,6 +7,7 @@ mod browser;
 mod call;
 mod call_result;
 mod config;
+mod confirm;
 mod control;
 mod doctor;
 mod edit;

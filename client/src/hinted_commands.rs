@@ -103,8 +103,9 @@ fn commands_named_in_messages_exist() {
         let text = fs::read_to_string(&source).unwrap();
         for command in named_commands(&text) {
             count += 1;
-            let told = mistake(command).map(|it| format!("{}: {command}\n{it}", source.display()));
-            wrong.extend(told);
+            let message =
+                mistake(command).map(|it| format!("{}: {command}\n{it}", source.display()));
+            wrong.extend(message);
         }
     }
     assert!(count > 300, "{count} commands were found");

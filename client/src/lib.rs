@@ -27,16 +27,22 @@
 //! The program `main` declares the modules of the command, which use the library like any other client.
 //!
 //! - `args` declares the command line, one file for each group of commands; `args/help` is the help of `mux` itself,
-//!   `args/suggestions` finds commands for words that mean one. `usage` answers command lines that clap rejects.
+//!   `args/shortcuts` are short names of commands, `args/timeout` parses times, `args/suggestions` finds commands
+//!   for words that mean one. `usage` answers command lines that clap rejects. `hinted_commands` tests
+//!   that the commands in messages and comments exist.
 //! - `commands` has one file for each command: `commands/doctor` a file for each group of checks, `commands/logs` reads rotated logs as one sequence of files in
 //!   both directions, `commands/service` writes systemd units and launchd property lists, `commands/about` is
 //!   `--version`, `commands/import` imports the servers of agents and moves them out of the agents' files,
 //!   `commands/init` takes the steps of several commands after one confirmation, `commands/install` adds `mux mcp` to
 //!   the agents' files, `commands/setup` installs TypeScript's compiler after verifying the checksum,
 //!   `commands/terminal_questions` asks at the terminal for approvals and answers to servers, `commands/input` reads
-//!   what is passed to programs and tools. Read-only commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start
-//!   a daemon.
-//! - `render` is the only code that prints, and `render/table` lays out all tables; `exit` maps error kinds to exit
+//!   what is passed to programs and tools, `commands/hidden_input` a secret, and `commands/confirm` asks yes-or-no
+//!   questions. `commands/config` edits config.toml: `config_key` finds the type of a key in the schema, `values` and
+//!   `editor` are the edits, `change` checks and writes them. In `commands/policy`, `add` writes a rule,
+//!   `reachability` finds rules that another one covers, `cases` reads the file of `mux policy test`.
+//!   Read-only commands (`logs`, `audit`, `doctor`, `top`, `metrics`) never start a daemon.
+//! - `render` is the only code that prints, and `render/table` lays out all tables, `render/verbosity` holds what
+//!   `--quiet`, `--verbose` and `--color` ask for; `exit` maps error kinds to exit
 //!   codes.
 //! - `completion` answers a shell that completes a command line: `candidates` asks the running daemon or reads `cache`,
 //!   the tools of the last lists; `signature` finds the arguments of a tool.

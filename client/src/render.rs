@@ -63,6 +63,7 @@ pub(crate) use self::approvals::{
     revoked_approval,
 };
 pub(crate) use self::{
+    amounts::count_text,
     audit::{audit, audit_entry},
     config_edit::{ConfigEdit, config_edit},
     doctor::{CheckVerdict, DoctorCheck, doctor},
@@ -81,7 +82,7 @@ pub(crate) use self::{
     metrics::{metrics, metrics_document, metrics_token},
     one_run::run,
     parts::{SavedParts, call_document, call_result},
-    pins::{accepted, ask_to_accept, differences, pinned_tool_name, pins},
+    pins::{accepted, differences, pinned_tool_name, pins},
     policy::{PolicyCaseOutcome, policy, policy_cases, policy_explanation},
     progress::{SpinnerGuard, SpinnerHandle},
     projects::{approved, project, projects, revoked},
@@ -220,9 +221,11 @@ pub(crate) fn detail(detail: &str) {
     }
 }
 
-/// Prints a prompt to standard error, without a newline.
-pub(crate) fn question(question: &str) {
-    eprint!("{}", terminal::escape_visible(question));
+/// Prints a yes-or-no question to standard error, without a newline.
+pub(crate) fn ask_to_confirm(question: &str, is_yes_default: bool) {
+    let answers = if is_yes_default { "[Y/n]" } else { "[y/N]" };
+    let question = terminal::escape_visible(question);
+    eprint!("{} {answers} ", style::paint(style::WARN, question));
 }
 
 /// Prints a warning to standard error, unless --quiet is given.

@@ -3,12 +3,12 @@
 use std::{env, process::ExitCode};
 
 use clap::{
-    ColorChoice, CommandFactory as _, ValueEnum as _,
+    Arg, ColorChoice, CommandFactory as _, ValueEnum as _,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
 use crate::{
-    args::{CommandSuggestion, MuxCli, suggestion_for, with_server_add_forms},
+    args::{CommandSuggestion, MuxCli, SERVER_ADD_FORMS, suggestion_for},
     commands, render,
 };
 
@@ -39,8 +39,7 @@ pub(crate) fn print_help_of(command: &[String]) -> ExitCode {
 }
 
 /// Answers what clap rejects. `words`: the command line without the program's name.
-fn answer(error: clap::Error, words: &[String]) -> ExitCode {
-    let mut error = with_server_add_forms(error);
+fn answer(mut error: clap::Error, words: &[String]) -> ExitCode {
     // clap has not parsed the flags of a command line that it rejects.
     let said = |flag: &str| words.iter().any(|word| word == flag);
     match error.kind() {
@@ -57,33 +56,51 @@ fn answer(error: clap::Error, words: &[String]) -> ExitCode {
                 let others = words.iter().filter(|known| **known != word);
                 return print_help_of(&others.cloned().collect::<Vec<_>>());
             }
-            explain_unknown_command(&mut error, parent_command(words, &word), &word);
+            explain_unknown_command(&mut error, words, &word);
         }
-        ErrorKind::UnknownArgument if command_words(words).next() == Some("call") => {
-            explain_tool_option(&mut error);
-        }
+        ErrorKind::UnknownArgument => explain_unknown_argument(&mut error, words),
         _ => {}
     }
     render::clap_error(&error)
 }
 
-/// The words that are no options.
-fn command_words(words: &[String]) -> impl Iterator<Item = &str> {
-    words
-        .iter()
-        .map(String::as_str)
-        .filter(|word| !word.starts_with('-'))
+/// The names of the command that these words name, and of those that it is a subcommand of. Options and their values
+/// are skipped.
+fn command_path(words: &[String]) -> Vec<String> {
+    let root = MuxCli::command();
+    let (mut command, mut path) = (&root, Vec::new());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word.starts_with('-') {
+            // Global options are declared at the root.
+            let mut options = command.get_arguments().chain(root.get_arguments());
+            if options.any(|option| takes_next_word(option, word)) {
+                words.next();
+            }
+        } else if let Some(found) = command.find_subcommand(word) {
+            path.push(found.get_name().to_owned());
+            command = found;
+        } else {
+            break;
+        }
+    }
+    path
 }
 
-/// The command whose subcommand `word` would be.
-fn parent_command<'a>(words: &'a [String], word: &str) -> Option<&'a str> {
-    let before = command_words(words)
-        .take_while(|known| *known != word)
-        .last();
-    before.filter(|parent| MuxCli::command().find_subcommand(parent).is_some())
+/// Whether `word` is this option without its value, which follows.
+fn takes_next_word(option: &Arg, word: &str) -> bool {
+    let is_named = match word.strip_prefix("--") {
+        Some(name) => option.get_long() == Some(name),
+        None => option
+            .get_short()
+            .is_some_and(|letter| word[1..] == letter.to_string()),
+    };
+    is_named && option.get_action().takes_values()
 }
 
-fn explain_unknown_command(error: &mut clap::Error, parent: Option<&str>, word: &str) {
+fn explain_unknown_command(error: &mut clap::Error, words: &[String], word: &str) {
+    let parent = command_path(words).join(" ");
+    let parent = Some(parent.as_str()).filter(|parent| !parent.is_empty());
     let tip = match suggestion_for(parent, word) {
         // By similar letters.
         None => return,
@@ -95,6 +112,23 @@ fn explain_unknown_command(error: &mut clap::Error, parent: Option<&str>, word: 
     };
     error.remove(ContextKind::SuggestedSubcommand);
     set_tip(error, tip);
+}
+
+fn explain_unknown_argument(error: &mut clap::Error, words: &[String]) {
+    let path = command_path(words);
+    match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["call"] => explain_tool_option(error),
+        ["servers", "add"] | ["add"] => explain_server_command(error),
+        _ => {}
+    }
+}
+
+/// The command of a server that does not follow `--`.
+fn explain_server_command(error: &mut clap::Error) {
+    let argument = error.get(ContextKind::InvalidArg);
+    if matches!(argument, Some(ContextValue::String(word)) if !word.starts_with('-')) {
+        set_tip(error, SERVER_ADD_FORMS.to_owned());
+    }
 }
 
 /// An option that is an argument of a tool: `--path x`.
@@ -148,7 +182,7 @@ mod tests {
         let words = &all[1..];
         match error.get(ContextKind::InvalidSubcommand).cloned() {
             Some(ContextValue::String(word)) => {
-                explain_unknown_command(&mut error, parent_command(words, &word), &word);
+                explain_unknown_command(&mut error, words, &word);
             }
             _ => explain_tool_option(&mut error),
         }
@@ -164,16 +198,33 @@ mod tests {
                 "did you mean `mux runs cancel` or `mux stop`?",
             ),
             ("servers rm files", "did you mean `mux servers remove`?"),
+            (
+                "servers --color never rm x",
+                "did you mean `mux servers remove`?",
+            ),
             ("config --json ls", "did you mean `mux config show`?"),
             ("toools", "a similar subcommand exists: 'tools'"),
             ("update", "mux restart --upgrade"),
             ("call a.b --path x", "`path=VALUE`"),
             ("call a.b --timeuot 3", "'--timeout'"),
+            ("--color never call a.b --path x", "`path=VALUE`"),
+            ("servers add x npx -y pkg", SERVER_ADD_FORMS),
+            ("servers add x --share user npx", SERVER_ADD_FORMS),
+            ("--color never add x npx", SERVER_ADD_FORMS),
         ] {
             let answer_text = answer_text(line);
             assert!(answer_text.contains(tip), "{line}: {answer_text}");
         }
         assert!(!answer_text("update").contains("audit"));
+        for line in [
+            "servers add x --rplace",
+            "servers remove x y",
+            "runs --path x",
+        ] {
+            let answer_text = answer_text(line);
+            assert!(!answer_text.contains(SERVER_ADD_FORMS), "{answer_text}");
+            assert!(!answer_text.contains("`path=VALUE`"), "{answer_text}");
+        }
     }
 
     #[test]

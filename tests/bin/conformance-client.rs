@@ -182,6 +182,7 @@ async fn answer_all(client: MuxClient) -> Result<()> {
             after,
             wait_ms: 10_000,
             answers: vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots],
+            declined: false,
         };
         let page = client.notices(within_seconds(PATIENCE), request).await??;
         for notice in page.notices {

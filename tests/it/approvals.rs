@@ -71,7 +71,7 @@ impl Home {
     /// Begins a program and waits until one of its calls is held.
     fn held(&self, code: &str, approval: &str) -> Running {
         let mut run = self.env.begin(["run", "--no-check", "-e", code]);
-        run.hear(&format!("waiting for approval {approval}"));
+        run.wait_for(&format!("waiting for approval {approval}"));
         run
     }
 

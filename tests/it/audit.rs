@@ -152,7 +152,7 @@ fn approval_answers_and_granted_calls_are_audited() {
     let run = json!({ "name": "run", "arguments": { "code": code } });
     for word in ["deny", "always allow"] {
         let id = agent.begin("tools/call", run.clone());
-        let form = agent.hear("elicitation/create");
+        let form = agent.wait_for("elicitation/create");
         let answer = json!({ "action": "accept", "content": { "decision": word } });
         agent.reply(&form, answer);
         agent.result(id);
@@ -161,7 +161,7 @@ fn approval_answers_and_granted_calls_are_audited() {
     drop(agent);
     for (answer, name) in [("approve", "A3"), ("deny", "A4")] {
         let mut held = env.begin(["run", "--no-check", "-e", code]);
-        held.hear(&format!("waiting for approval {name}"));
+        held.wait_for(&format!("waiting for approval {name}"));
         env.mux([answer, name]).ok();
         held.wait();
     }

@@ -255,7 +255,7 @@ fn are_in_no_worker(planted: &Planted) {
         halves.0, halves.1
     );
     let mut holder = env.begin(["run", "-e", &program]);
-    holder.hear("it is held");
+    holder.wait_for("it is held");
     // Another worker runs out of memory meanwhile.
     let greedy = "const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()))";
     let dead = env.mux(["--json", "run", "-e", greedy]);

@@ -91,6 +91,7 @@ impl Client {
             after: self.after,
             wait_ms,
             answers: self.answers.clone(),
+            declined: false,
         };
         let page = self
             .session

@@ -72,7 +72,7 @@ impl Ear {
 
     /// Waits for this line; returns all lines received meanwhile.
     #[track_caller]
-    fn hear(&mut self, line: &str) -> Vec<String> {
+    fn wait_for(&mut self, line: &str) -> Vec<String> {
         let from = self.heard.len();
         let mut buffer = [0; 4096];
         while !self.heard[from..].iter().any(|heard| heard == line) {

@@ -184,7 +184,7 @@ impl Agent {
 
     /// Waits for the next request or notification of this method that was not taken yet.
     #[track_caller]
-    pub fn hear(&mut self, method: &str) -> Value {
+    pub fn wait_for(&mut self, method: &str) -> Value {
         loop {
             let heard = self.heard.iter().position(|m| m["method"] == method);
             if let Some(place) = heard {

@@ -51,4 +51,4 @@ pub use fake_daemon::{Answers, FakeDaemon};
 pub use graphql::GraphqlServer;
 pub use left_out::left_out;
 pub use running::Running;
-pub use terminal::TestTerminal;
+pub use terminal::{TerminalStreams, TestTerminal};

@@ -49,7 +49,7 @@ impl Running {
 
     /// Waits until standard error, where `mux run` prints what a program logs, contains a text.
     #[track_caller]
-    pub fn hear(&mut self, text: &str) {
+    pub fn wait_for(&mut self, text: &str) {
         while !self.heard.contains(text) {
             let stderr = self.stderr.as_mut().unwrap();
             let count = stderr.read_line(&mut self.heard).unwrap();
@@ -59,9 +59,9 @@ impl Running {
 
     /// Waits until the program prints a text again.
     #[track_caller]
-    pub fn hear_more(&mut self, text: &str) {
+    pub fn wait_for_more(&mut self, text: &str) {
         self.heard.clear();
-        self.hear(text);
+        self.wait_for(text);
     }
 
     /// The part of standard error that was read so far.

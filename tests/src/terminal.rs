@@ -1,4 +1,4 @@
-//! `mux` with a terminal as its standard input and error.
+//! A program at a pseudoterminal.
 //!
 //! Invariant: a test waits for what the terminal shows, never for a time.
 
@@ -11,7 +11,7 @@ use std::{
 
 use nix::{
     fcntl::{FcntlArg, FdFlag, fcntl},
-    pty::{Winsize, openpty},
+    pty::{OpenptyResult, Winsize, openpty},
     sys::{
         signal::Signal,
         termios::{LocalFlags, tcgetattr},
@@ -23,60 +23,96 @@ use crate::{TestEnv, process};
 const ROWS: u16 = 40;
 const COLUMNS: u16 = 120;
 
+/// Which standard streams of a program are the terminal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TerminalStreams {
+    /// Standard input and error. Standard output is a pipe.
+    InputAndError,
+    /// Standard output. Standard error is discarded.
+    Output,
+    All,
+}
+
 pub struct TestTerminal {
     child: Child,
     terminal: File,
+    columns: u16,
     /// Output that was not waited for yet.
     shown: String,
     /// The screen as it looks now.
     screen: vt100::Parser,
 }
 
+/// A pseudoterminal of this width.
+fn open_pty(columns: u16) -> OpenptyResult {
+    let size = Winsize {
+        ws_row: ROWS,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let pty = openpty(&size, None).unwrap();
+    // A daemon that is started would inherit them.
+    for end in [&pty.master, &pty.slave] {
+        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
+    }
+    pty
+}
+
 impl TestTerminal {
+    /// Starts `mux` with a terminal as its standard input and error.
     pub fn start(env: &TestEnv, args: &[&str]) -> Self {
         Self::start_command(env.command("mux").args(args))
     }
 
+    /// Starts a program with a terminal as its standard input and error.
     pub fn start_command(command: &mut Command) -> Self {
-        let size = Winsize {
-            ws_row: ROWS,
-            ws_col: COLUMNS,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
+        command.env("NO_COLOR", "1");
+        Self::start_with(command, TerminalStreams::InputAndError, COLUMNS)
+    }
+
+    pub fn start_with(command: &mut Command, streams: TerminalStreams, columns: u16) -> Self {
+        let pty = open_pty(columns);
+        let end = || Stdio::from(pty.slave.try_clone().unwrap());
+        command.env("TERM", "xterm");
+        match streams {
+            TerminalStreams::InputAndError => {
+                command.stdin(end()).stdout(Stdio::piped()).stderr(end())
+            }
+            TerminalStreams::Output => command.stdout(end()).stderr(Stdio::null()),
+            TerminalStreams::All => command.stdin(end()).stdout(end()).stderr(end()),
         };
-        let pty = openpty(&size, None).unwrap();
-        // A daemon that is started would inherit them.
-        for end in [&pty.master, &pty.slave] {
-            fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
-        }
-        command.env("TERM", "xterm").env("NO_COLOR", "1");
-        command.stdin(pty.slave.try_clone().unwrap());
-        command.stdout(Stdio::piped()).stderr(pty.slave);
         let child = command.spawn().unwrap();
         // Closes our copies of the other end, so that the terminal ends with the command.
-        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::null());
         Self {
             child,
             terminal: File::from(pty.master),
+            columns,
             shown: String::new(),
             screen: vt100::Parser::new(
                 NonZeroU16::new(ROWS).unwrap(),
-                NonZeroU16::new(COLUMNS).unwrap(),
+                NonZeroU16::new(columns).unwrap(),
                 0,
             ),
         }
     }
 
+    pub fn screen(&self) -> &vt100::Screen {
+        self.screen.screen()
+    }
+
     /// The non-empty lines on the screen.
     pub fn lines(&self) -> Vec<String> {
-        let rows = self.screen.screen().rows(0, COLUMNS);
+        let rows = self.screen().rows(0, self.columns);
         let rows = rows.map(|row| row.trim_end().to_owned());
         rows.filter(|row| !row.is_empty()).collect()
     }
 
     /// Waits until it shows a text after those that were waited for before.
     #[track_caller]
-    pub fn hear(&mut self, text: &str) {
+    pub fn wait_for(&mut self, text: &str) {
         while !self.shown.contains(text) {
             assert!(self.read(), "it ended without {text:?}: {}", self.shown);
         }
@@ -86,7 +122,7 @@ impl TestTerminal {
 
     /// Waits until it shows one of several texts, and returns the index of the first one shown.
     #[track_caller]
-    pub fn hear_one_of<const N: usize>(&mut self, texts: [&str; N]) -> usize {
+    pub fn wait_for_one_of<const N: usize>(&mut self, texts: [&str; N]) -> usize {
         loop {
             let found = texts.iter().enumerate();
             let found = found.filter_map(|(at, text)| Some((self.shown.find(text)?, at)));
@@ -96,6 +132,20 @@ impl TestTerminal {
             }
             assert!(self.read(), "it ended without {texts:?}: {}", self.shown);
         }
+    }
+
+    /// Waits until the screen meets a condition.
+    #[track_caller]
+    pub fn wait_until(&mut self, what: &str, is_met: impl Fn(&vt100::Screen) -> bool) {
+        while !is_met(self.screen()) {
+            assert!(self.read(), "{what}: {}", self.screen().contents());
+        }
+    }
+
+    /// Waits until a text is on the screen.
+    #[track_caller]
+    pub fn wait_for_on_screen(&mut self, text: &str) {
+        self.wait_until(text, |screen| screen.contents().contains(text));
     }
 
     pub fn type_line(&mut self, line: &str) {
@@ -108,15 +158,28 @@ impl TestTerminal {
 
     /// Whether the terminal shows what is typed.
     pub fn echoes(&self) -> bool {
-        let modes = tcgetattr(&self.terminal).unwrap();
-        modes.local_flags.contains(LocalFlags::ECHO)
+        self.has_modes(LocalFlags::ECHO)
+    }
+
+    pub fn has_modes(&self, modes: LocalFlags) -> bool {
+        let current = tcgetattr(&self.terminal).unwrap();
+        current.local_flags.contains(modes)
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        process::send(i32::try_from(self.child.id()).unwrap(), signal);
+    }
+
+    /// Waits for the end of the program, and returns its exit code.
+    pub fn exit_code(&mut self) -> Option<i32> {
+        while self.read() {}
+        self.child.wait().unwrap().code()
     }
 
     /// Waits for the end after Ctrl-C. Returns the exit code, and whether the terminal shows again what is typed.
     pub fn interrupt(mut self) -> (Option<i32>, bool) {
-        process::send(i32::try_from(self.child.id()).unwrap(), Signal::SIGINT);
-        while self.read() {}
-        (self.child.wait().unwrap().code(), self.echoes())
+        self.signal(Signal::SIGINT);
+        (self.exit_code(), self.echoes())
     }
 
     /// Reads more output. Returns false at its end.
@@ -139,12 +202,23 @@ impl TestTerminal {
         }
     }
 
-    /// Waits for the end, and returns the exit code, standard output and the output that was not waited for.
+    /// Waits for the end, and returns the exit code, standard output if it is a pipe, and the output that was not waited
+    /// for.
     pub fn end(mut self) -> (Option<i32>, String, String) {
         while self.read() {}
         let mut output = String::new();
-        let mut stdout = self.child.stdout.take().unwrap();
-        stdout.read_to_string(&mut output).unwrap();
-        (self.child.wait().unwrap().code(), output, self.shown)
+        if let Some(mut stdout) = self.child.stdout.take() {
+            stdout.read_to_string(&mut output).unwrap();
+        }
+        let code = self.child.wait().unwrap().code();
+        (code, output, std::mem::take(&mut self.shown))
+    }
+}
+
+impl Drop for TestTerminal {
+    fn drop(&mut self) {
+        // It has ended already, or the test has failed.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }

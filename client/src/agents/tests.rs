@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 
-/// Realistic files of agents; `installed/` has the expected result of each.
-const FILES: &[(Agent, &str)] = &[
+/// Realistic files of agents in `tests/data/agents`; `installed/` has the expected result of each.
+pub(crate) const AGENT_FILES: &[(Agent, &str)] = &[
     (Agent::Claude, "claude.json"),
     (Agent::ClaudeDesktop, "claude-desktop.json"),
     (Agent::Cursor, "cursor.json"),
@@ -49,7 +49,7 @@ fn undo(agent: Agent, text: &str) -> String {
 
 #[test]
 fn agents_install_adds_only_the_entry_and_undo_restores_the_file() {
-    for (agent, name) in FILES {
+    for (agent, name) in AGENT_FILES {
         let text = fs::read_to_string(data(name)).unwrap();
         let installed = install(*agent, &text, &door());
         let expected = fs::read_to_string(data(&format!("installed/{name}"))).unwrap();
@@ -234,8 +234,8 @@ fn agents_syntax_errors_have_line_and_column() {
         (Agent::Cursor, "// only this", "one JSON object"),
         (Agent::Codex, "a = 1\n[b\n", "line 2, column 3"),
     ] {
-        let told = failure(agent, text.as_bytes());
-        assert!(told.contains(place), "{text}: {told}");
+        let message = failure(agent, text.as_bytes());
+        assert!(message.contains(place), "{text}: {message}");
     }
     assert!(failure(Agent::Zed, b"{\"\xff\": 1}").contains("UTF-8"));
     let shape = ConfigDocument::parse(b"{\"mcpServers\": [1]}", ConfigFormat::Json).unwrap();
@@ -510,6 +510,20 @@ fn list_item_is_added_first_or_last() {
             "policy = [\n  { match = \"a\" },\n]\n",
             "policy = [\n  { match = \"b\", action = \"deny\" },\n  { match = \"a\" },\n]\n".into(),
             "policy = [\n  { match = \"a\" },\n  { match = \"b\", action = \"deny\" },\n]\n".into(),
+        ),
+        (
+            "policy = [ # head\n  # about a\n  { match = \"a\" }, # a\n  # about c\n  { match = \"c\" } # c\n]\n",
+            "policy = [ # head\n  { match = \"b\", action = \"deny\" },\n  # about a\n  { match = \"a\" }, # a\n  \
+             # about c\n  { match = \"c\" } # c\n]\n"
+                .into(),
+            "policy = [ # head\n  # about a\n  { match = \"a\" }, # a\n  # about c\n  { match = \"c\" }, # c\n  \
+             { match = \"b\", action = \"deny\" }\n]\n"
+                .into(),
+        ),
+        (
+            "policy = [{ match = \"a\" }]\n",
+            "policy = [{ match = \"b\", action = \"deny\" }, { match = \"a\" }]\n".into(),
+            "policy = [{ match = \"a\" }, { match = \"b\", action = \"deny\" }]\n".into(),
         ),
     ] {
         let document = toml_document(before);

@@ -101,12 +101,9 @@ pub(crate) struct PolicyAddArgs {
 }
 
 fn parse_action(word: &str) -> Result<PolicyAction, String> {
-    match word {
-        "allow" => Ok(PolicyAction::Allow),
-        "ask" => Ok(PolicyAction::Ask),
-        "deny" => Ok(PolicyAction::Deny),
-        _ => Err("it must be allow, ask or deny".into()),
-    }
+    let mut actions = PolicyAction::ALL.into_iter();
+    let action = actions.find(|action| action.as_str() == word);
+    action.ok_or_else(|| "it must be allow, ask or deny".into())
 }
 
 #[derive(Debug, ClapArgs)]

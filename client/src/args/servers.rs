@@ -2,11 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{
-    Args as ClapArgs, Subcommand,
-    builder::StyledStr,
-    error::{ContextKind, ContextValue, ErrorKind},
-};
+use clap::{Args as ClapArgs, Subcommand};
 
 use super::{AcceptArgs, LogLinesArgs, PinsArgs};
 
@@ -123,21 +119,6 @@ pub(crate) struct ServerAddArgs {
 pub(crate) const SERVER_ADD_FORMS: &str =
     "`mux servers add NAME -- COMMAND ARG…`, or `mux servers add NAME --url URL`";
 
-/// Adds the two forms of `mux servers add` to the error of one whose command does not follow `--`.
-pub(crate) fn with_server_add_forms(mut error: clap::Error) -> clap::Error {
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    let is_of_add = usage.is_some_and(|usage| usage.contains("mux servers add "));
-    let is_word = matches!(
-        error.get(ContextKind::InvalidArg),
-        Some(ContextValue::String(word)) if !word.starts_with('-')
-    );
-    if error.kind() == ErrorKind::UnknownArgument && is_of_add && is_word {
-        let tip = StyledStr::from(SERVER_ADD_FORMS);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
-    }
-    error
-}
-
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServerChangeArgs {
     pub(crate) name: String,
@@ -188,35 +169,5 @@ pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         // The text is not quoted in the message: it may be a secret.
         _ => Err("it must be NAME=VALUE".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-    use crate::args::MuxCli;
-
-    #[test]
-    fn command_without_dashes_is_refused_with_both_forms() {
-        let refusal = |line: &str| {
-            let words = line.split(' ');
-            let parsed = MuxCli::try_parse_from(words);
-            with_server_add_forms(parsed.unwrap_err()).to_string()
-        };
-        for line in [
-            "mux servers add x npx -y pkg",
-            "mux servers add x --share user npx",
-        ] {
-            let message = refusal(line);
-            assert!(message.contains(SERVER_ADD_FORMS), "{message}");
-        }
-        for line in ["mux servers add x --rplace", "mux servers remove x y"] {
-            let message = refusal(line);
-            assert!(!message.contains(SERVER_ADD_FORMS), "{message}");
-        }
-        let parsed = MuxCli::try_parse_from(["mux", "servers", "add", "x", "--", "npx", "-y"]);
-        assert!(parsed.is_ok());
     }
 }

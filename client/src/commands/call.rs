@@ -78,6 +78,7 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
             answer = session.client.call(context, request.clone()) => answer,
             never = questions.answer_all(session) => match never {},
         };
+        questions.print_declined(session).await;
         // A call that was sent may have happened although the connection was lost.
         let value = answer.map_err(mux_client::rpc_error)??;
         Ok((session.clone(), value))
@@ -193,12 +194,12 @@ mod tests {
             let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(typed(words), Ok((path.into(), arguments)), "{words:?}");
         }
-        for (words, told) in [
+        for (words, expected) in [
             (&["a.b(x: 1"][..], "does not end with )"),
             (&["a.b(x: 1)", "y=2"], "\"y=2\" follows a call"),
         ] {
             let error = typed(words).unwrap_err();
-            assert!(error.contains(told), "{words:?}: {error}");
+            assert!(error.contains(expected), "{words:?}: {error}");
         }
     }
 

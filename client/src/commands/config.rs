@@ -7,7 +7,6 @@ mod values;
 
 use std::{
     fs,
-    io::Read as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -16,7 +15,9 @@ use mux_client::within_seconds;
 use mux_proto::{CheckConfigRequest, ConfigReport, Error, Kind, SettingsReport, SettingsRequest};
 
 use self::config_key::CONFIG_SCHEMA;
-use super::{CommandFailure, CommandResult, request_with_retry, resolve_dirs};
+use super::{
+    CommandFailure, CommandResult, input::read_limited_text, request_with_retry, resolve_dirs,
+};
 use crate::{
     args::{self, ConfigCommand},
     render,
@@ -86,26 +87,16 @@ async fn check_text(text: String, file: &Path) -> Result<ConfigReport, CommandFa
 
 /// The text of a configuration file; `-` is standard input.
 pub(super) fn read_config_text(file: &Path) -> Result<String, CommandFailure> {
-    read_limited(file).map_err(|error| {
+    let read = match file.as_os_str() == "-" {
+        true => read_limited_text(std::io::stdin(), MAX_CONFIG_FILE_BYTES),
+        false => {
+            fs::File::open(file).and_then(|file| read_limited_text(file, MAX_CONFIG_FILE_BYTES))
+        }
+    };
+    read.map_err(|error| {
         let message = format!("cannot read {}: {error}", file.display());
         Error::new(Kind::NotFound, message)
             .hint("`mux config path` says where config.toml is")
             .into()
     })
-}
-
-fn read_limited(file: &Path) -> std::io::Result<String> {
-    let mut text = String::new();
-    match file.as_os_str() == "-" {
-        true => std::io::stdin()
-            .take(MAX_CONFIG_FILE_BYTES + 1)
-            .read_to_string(&mut text)?,
-        false => fs::File::open(file)?
-            .take(MAX_CONFIG_FILE_BYTES + 1)
-            .read_to_string(&mut text)?,
-    };
-    match text.len() as u64 > MAX_CONFIG_FILE_BYTES {
-        true => Err(std::io::Error::other("it is longer than 4 MiB")),
-        false => Ok(text),
-    }
 }

@@ -221,13 +221,13 @@ pub(super) fn file_failure(error: AgentFileError) -> CommandFailure {
 }
 
 pub(super) fn config_failure(error: &ConfigDocumentError, path: &Path) -> CommandFailure {
-    let mut told = Error::new(
+    let mut failure = Error::new(
         Kind::Validation,
         format!("{} was left alone: {error}", path.display()),
     )
     .hint("fix it, then try again");
     if let ConfigDocumentError::Syntax { line, column, .. } = error {
-        (told.line, told.column) = (Some(*line), Some(*column));
+        (failure.line, failure.column) = (Some(*line), Some(*column));
     }
-    told.into()
+    failure.into()
 }

@@ -6,16 +6,14 @@
 //! Invariant: nothing is written before the plan was shown and confirmed. A step that fails does not keep the others
 //! from being taken.
 
-use std::{
-    io::{IsTerminal as _, stderr, stdin},
-    time::Duration,
-};
+use std::time::Duration;
 
 use mux_proto::{Error, Event, Kind, Outcome, RunRequest, endpoint::Dirs};
 use serde_json::{Value, json};
 
 use super::{
     CommandFailure, CommandResult,
+    confirm::{DefaultAnswer, can_ask, confirm},
     import::{config_failure, file_failure, run_import},
     install::{agent_places, edit_agents, list_agents},
     request_with_retry, resolve_dirs,
@@ -46,15 +44,14 @@ pub(super) async fn init(args: &args::InitArgs, json: bool) -> CommandResult {
         return Ok(render::init_plan(&plan, json));
     }
     if !args.yes {
-        let is_terminal = stdin().is_terminal() && stderr().is_terminal();
-        if json || !is_terminal {
+        if json || !can_ask() {
             return Ok(render::init_unconfirmed(&plan, &unconfirmed(), json));
         }
     }
     if !json {
         render::init_plan(&plan, false);
     }
-    if !args.yes && !confirm_plan() {
+    if !args.yes && !confirm("Go on?", DefaultAnswer::Yes) {
         return Err(Error::new(Kind::Cancelled, "nothing was changed").into());
     }
     let mut done = steps.take(&config, false, json).await?;
@@ -297,15 +294,6 @@ fn nothing_found() -> Error {
 fn unconfirmed() -> Error {
     Error::new(Kind::Validation, "cannot ask for confirmation here")
         .hint("`mux init --yes` does what is shown, `mux init --dry-run` only shows it")
-}
-
-/// Asks the user at the terminal. The end of input means no.
-fn confirm_plan() -> bool {
-    render::question("Go on? [Y/n] ");
-    let mut answer = String::new();
-    let read = stdin().read_line(&mut answer);
-    let answer = answer.to_ascii_lowercase();
-    matches!(read, Ok(1..)) && matches!(answer.trim(), "" | "y" | "yes")
 }
 
 /// Runs a program that asks the servers for their tools, and calls none.

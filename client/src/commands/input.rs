@@ -70,8 +70,8 @@ pub(super) fn read_input(
         several => {
             let pair = |word: &String| {
                 let why = "several arguments are all pairs";
-                let told = || mistake(format!("{} is not key=value; {why}", quote(word)));
-                parse_pair(word).ok_or_else(told)
+                let error = || mistake(format!("{} is not key=value; {why}", quote(word)));
+                parse_pair(word).ok_or_else(error)
             };
             several.iter().map(pair).collect::<Result<_, _>>()
         }
@@ -82,12 +82,12 @@ pub(super) fn read_input(
 fn read_word(word: &str, wording: &InputWording) -> Result<GivenInput, InputMistake> {
     let mistake = |message: String| (message, wording.hint.to_owned());
     if word == STDIN_WORD {
-        let text = read_limited(io::stdin())
+        let text = read_limited_text(io::stdin(), MAX_INPUT_BYTES)
             .map_err(|why| mistake(format!("cannot read standard input: {why}")))?;
         return parse_json(&text, "on standard input", wording).map(GivenInput::Json);
     }
     if let Some(file) = word.strip_prefix(FILE_MARK) {
-        let text = File::open(file).and_then(read_limited);
+        let text = File::open(file).and_then(|file| read_limited_text(file, MAX_INPUT_BYTES));
         let text = text.map_err(|why| mistake(format!("cannot read {}: {why}", quote(file))))?;
         let origin = format!("in {}", quote(file));
         return parse_json(&text, &origin, wording).map(GivenInput::Json);
@@ -148,14 +148,21 @@ pub(super) fn guess_types(
     Ok(Value::Object(object))
 }
 
-fn read_limited(source: impl Read) -> io::Result<String> {
-    let mut text = String::new();
-    source.take(MAX_INPUT_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_INPUT_BYTES {
-        let limit = format!("it is over the limit of {} MiB", MAX_INPUT_BYTES >> 20);
-        return Err(io::Error::other(limit));
+/// All bytes of a source. The error is [`io::ErrorKind::FileTooLarge`] if there are more than `most`.
+pub(super) fn read_limited(source: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let limit = format!("it is over the limit of {} MiB", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, limit));
     }
-    Ok(text)
+    Ok(bytes)
+}
+
+/// Like [`read_limited`], for text.
+pub(super) fn read_limited_text(source: impl Read, most: u64) -> io::Result<String> {
+    let text = String::from_utf8(read_limited(source, most)?);
+    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
 }
 
 /// The beginning of a text in quotes.
@@ -219,7 +226,7 @@ mod tests {
     #[test]
     fn mistake_says_what_was_read() {
         let long = "x".repeat(100);
-        for (words, told) in [
+        for (words, expected) in [
             (
                 &["undefined"][..],
                 "\"undefined\" is not key=value, JSON, @FILE or -",
@@ -246,7 +253,7 @@ mod tests {
             (&[&long], "x\u{2026}\" is not"),
         ] {
             let error = read(words).unwrap_err();
-            assert!(error.contains(told), "{words:?}: {error}");
+            assert!(error.contains(expected), "{words:?}: {error}");
         }
     }
 

@@ -227,22 +227,22 @@ fn unusable_file_error(
     door: &MuxEntry,
 ) -> Error {
     let shown = path.display();
-    let mut told = Error::new(Kind::Validation, format!("{shown} was left alone: {error}"));
+    let mut failure = Error::new(Kind::Validation, format!("{shown} was left alone: {error}"));
     let Some(document) = error.document() else {
-        return told.hint(format!(
+        return failure.hint(format!(
             "choose another name: `mux install {} --name NAME`",
             agent.name()
         ));
     };
     if let ConfigDocumentError::Syntax { line, column, .. } = document {
-        (told.line, told.column) = (Some(*line), Some(*column));
+        (failure.line, failure.column) = (Some(*line), Some(*column));
     }
     if args.undo {
-        return told.hint(format!("remove the entry `{}` by hand", args.name));
+        return failure.hint(format!("remove the entry `{}` by hand", args.name));
     }
     let section = plan::default_section(agent);
     let entry = door.manual_text(agent, section, &args.name);
-    told.hint(format!(
+    failure.hint(format!(
         "fix the file and try again, or add this by hand:\n{entry}"
     ))
 }

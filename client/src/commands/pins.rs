@@ -2,15 +2,21 @@
 //!
 //! Invariant: only what was shown is accepted, identified by its digest.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
-
 use mux_client::Session;
 use mux_proto::{
     AcceptPinsRequest, Error, Kind, PinInfo, PinList, PinStanding, PinsRequest, SeenTool, transport,
 };
 
-use super::{CommandFailure, CommandResult, connect_or_start, show::SERVER_START_TIMEOUT};
-use crate::{args, render};
+use super::{
+    CommandFailure, CommandResult,
+    confirm::{DefaultAnswer, confirm},
+    connect_or_start,
+    show::SERVER_START_TIMEOUT,
+};
+use crate::{
+    args,
+    render::{self, count_text},
+};
 
 pub(super) async fn list_pins(args: args::PinsArgs, json: bool) -> CommandResult {
     let list = fetch_pins(&connect_or_start().await?, args.server, false, json).await?;
@@ -27,7 +33,10 @@ pub(super) async fn accept_pins(args: args::AcceptArgs, json: bool) -> CommandRe
     if !json {
         render::differences(&list, &wanted);
     }
-    let agreed = args.yes || (!json && confirm_accept(wanted.len()));
+    let agreed = args.yes || {
+        let question = format!("accept {} as shown?", count_text(wanted.len(), "tool"));
+        !json && confirm(&question, DefaultAnswer::No)
+    };
     if !agreed {
         let (server, count) = (&list.server, wanted.len());
         let message = format!("nothing was accepted: {count} tools of `{server}` are pending");
@@ -97,15 +106,4 @@ fn tools_to_accept(list: &PinList, names: &[String]) -> Result<Vec<PinInfo>, Com
     let meant = |tool: &PinInfo| names.is_empty() || names.iter().any(|name| is_named(tool, name));
     let wanted = list.tools.iter().filter(|tool| waits(tool) && meant(tool));
     Ok(wanted.cloned().collect())
-}
-
-/// Asks the user at the terminal; `false` without a terminal.
-fn confirm_accept(count: usize) -> bool {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return false;
-    }
-    render::ask_to_accept(count);
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }

@@ -2,15 +2,16 @@
 //!
 //! Invariant: an approval names the digest of what was shown.
 
-use std::{
-    io::{IsTerminal as _, Write as _, stdin},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use mux_client::within_seconds;
 use mux_proto::{ApproveProjectRequest, Error, Kind, ProjectInfo, ProjectsRequest};
 
-use super::{CommandFailure, CommandResult, request_with_retry};
+use super::{
+    CommandFailure, CommandResult,
+    confirm::{DefaultAnswer, can_ask, confirm},
+    request_with_retry,
+};
 use crate::{
     args::{self, ProjectCommand},
     render,
@@ -50,7 +51,7 @@ async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool)
                 .into());
         }
         Some(_) => {}
-        None if json || !stdin().is_terminal() => {
+        None if json || !can_ask() => {
             let message = "cannot ask for confirmation here";
             return Err(Error::new(Kind::Validation, message)
                 .hint("see `mux project show`, then pass the digest that it shows: --hash DIGEST")
@@ -58,7 +59,8 @@ async fn approve_project(dir: Option<PathBuf>, hash: Option<String>, json: bool)
         }
         None => {
             render::project(&project, false);
-            if !confirm_approval(&format!("approve what is in {root}? [y/N] ")) {
+            let question = format!("approve what is in {root}?");
+            if !confirm(&question, DefaultAnswer::No) {
                 let message = "nothing was approved";
                 return Err(Error::new(Kind::Cancelled, message).into());
             }
@@ -140,13 +142,4 @@ fn absolute_project_dir(dir: Option<PathBuf>) -> Result<PathBuf, CommandFailure>
         Error::new(Kind::NotFound, message)
     })?;
     Ok(here.join(dir.unwrap_or_default()))
-}
-
-fn confirm_approval(question: &str) -> bool {
-    render::question(question);
-    let mut answer = String::new();
-    // If the question is not shown, there is no answer.
-    drop(std::io::stderr().flush());
-    let read = stdin().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }

@@ -12,6 +12,8 @@ use mux_client::{Session, ValuePages};
 use mux_proto::{Error, Handle, Kind, Outcome};
 use serde_json::Value;
 
+use crate::render;
+
 /// How every recording begins.
 const RECORDING_PREFIX: &str = "{\"muxd_recording\":";
 /// How much of a value that differs from the recorded one is shown.
@@ -172,12 +174,7 @@ fn value_difference(path: &str, old: &Value, new: &Value) -> Option<String> {
 
 /// The beginning of a value as JSON.
 fn excerpt(value: &Value) -> String {
-    let text = value.to_string();
-    let mut short: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short
+    render::short_line(&value.to_string(), MAX_EXCERPT_CHARS)
 }
 
 /// Removes the durations in the summary of a program of steps.
@@ -218,7 +215,7 @@ mod tests {
         let of =
             |sums, name: &str| json!({ "sums": sums, "name": name, "steps": [{ "took_ms": 9 }] });
         assert_eq!(difference(of(json!([1, 2]), "x")), None);
-        for (result, told) in [
+        for (result, expected) in [
             (of(json!([1, 3]), "x"), "result.sums[1] was 2 and is 3"),
             (of(json!([1]), "x"), "result.sums had 2 items and has 1"),
             (of(json!([1, 2]), "y"), "result.name was \"x\" and is \"y\""),
@@ -229,7 +226,7 @@ mod tests {
             (json!(null), "and is null"),
         ] {
             let difference = difference(result).unwrap();
-            assert!(difference.ends_with(told), "{difference}");
+            assert!(difference.ends_with(expected), "{difference}");
         }
         assert!(excerpt(&json!("x".repeat(500))).chars().count() <= MAX_EXCERPT_CHARS + 1);
     }
@@ -239,7 +236,7 @@ mod tests {
         let failed = json!({ "error": { "kind": "tool", "message": "no", "line": 3 } });
         let error = |kind, message: &str| Error::new(kind, message);
         assert_eq!(error_difference(&failed, &error(Kind::Tool, "no")), None);
-        for (recorded, error, told) in [
+        for (recorded, error, expected) in [
             (
                 &failed,
                 error(Kind::Tool, "yes"),
@@ -256,11 +253,14 @@ mod tests {
                 "it fails with [tool] no, and was recorded with a result",
             ),
         ] {
-            assert_eq!(error_difference(recorded, &error).as_deref(), Some(told));
+            assert_eq!(
+                error_difference(recorded, &error).as_deref(),
+                Some(expected)
+            );
         }
-        let told = result_difference(&failed, json!(1)).unwrap();
+        let difference = result_difference(&failed, json!(1)).unwrap();
         assert_eq!(
-            told,
+            difference,
             "it returns a value, and was recorded with the error [tool] no"
         );
     }

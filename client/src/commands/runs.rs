@@ -133,7 +133,7 @@ async fn cancel_runs(session: &Session, runs: Vec<String>, json: bool) -> Comman
     for run in runs {
         found.push(fetch_run_info(session, run).await?);
     }
-    let mut told = Vec::new();
+    let mut results = Vec::new();
     for run in found {
         let request = session
             .client
@@ -145,9 +145,9 @@ async fn cancel_runs(session: &Session, runs: Vec<String>, json: bool) -> Comman
             &ended.outcome,
             RunOutcome::Error(error) if error.kind == Kind::Cancelled
         );
-        told.push((fetch_run_info(session, run.run).await?, open && cancelled));
+        results.push((fetch_run_info(session, run.run).await?, open && cancelled));
     }
-    Ok(render::cancelled(&told, json))
+    Ok(render::cancelled(&results, json))
 }
 
 async fn read_stored_value(session: &Session, args: args::ReadArgs, json: bool) -> CommandResult {

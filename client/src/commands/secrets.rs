@@ -3,7 +3,7 @@
 //! Invariant: a value is read from the terminal without echo, or from standard input, and only sent to the daemon.
 
 use std::{
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _},
     process::ExitCode,
     thread,
 };
@@ -13,8 +13,8 @@ use mux_proto::{Error, Kind, SecretText, SetSecretRequest};
 use tokio::sync::oneshot;
 
 use super::{
-    CommandFailure, CommandResult, connect_or_start, hidden_input, request_with_retry,
-    wait_for_ctrl_c,
+    CommandFailure, CommandResult, connect_or_start, hidden_input, input::read_limited_text,
+    request_with_retry, wait_for_ctrl_c,
 };
 use crate::{args, args::SecretsCommand, exit, render};
 
@@ -48,9 +48,9 @@ async fn set_secret(name: String, json: bool) -> CommandResult {
     let value = match io::stdin().is_terminal() {
         true => {
             let shown = name.clone();
-            let (told, typed) = oneshot::channel();
+            let (sender, typed) = oneshot::channel();
             // The thread is not joined: it may still read when the command ends.
-            thread::spawn(move || told.send(hidden_input::read_hidden_line(&shown)));
+            thread::spawn(move || sender.send(hidden_input::read_hidden_line(&shown)));
             tokio::select! {
                 typed = typed => typed.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
                 () = wait_for_ctrl_c() => {
@@ -94,11 +94,7 @@ async fn remove_secret(name: String, json: bool) -> CommandResult {
 
 /// All of standard input, without a line break at its end.
 fn read_piped_secret() -> io::Result<String> {
-    let mut text = String::new();
-    io::stdin()
-        .lock()
-        .take(MAX_SECRET_BYTES)
-        .read_to_string(&mut text)?;
+    let text = read_limited_text(io::stdin(), MAX_SECRET_BYTES)?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

@@ -1,13 +1,10 @@
 //! Reads a program from a file, standard input or the command line.
 
-use std::{
-    io::{self, Read},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use mux_proto::Error;
 
-use super::CommandFailure;
+use super::{CommandFailure, input::read_limited};
 use crate::{args, exit, render::ProgramListing};
 
 /// Maximum bytes read of a program. The daemon accepts 1 MiB; a much longer one would not fit into a message.
@@ -28,21 +25,24 @@ pub(super) fn read_source(
         }
         (None, Some(file)) if file != Path::new("-") => (
             file.display().to_string(),
-            std::fs::File::open(file).and_then(read_limited),
+            std::fs::File::open(file).and_then(|file| read_limited(file, MAX_SOURCE_BYTES)),
         ),
-        (None, Some(_)) => ("program".into(), read_limited(io::stdin())),
+        (None, Some(_)) => (
+            "program".into(),
+            read_limited(io::stdin(), MAX_SOURCE_BYTES),
+        ),
         (None, None) => return Ok(Err(("no program was given".into(), SOURCE_HINT.into()))),
     };
     let bytes = match read {
         Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            return Err(source_too_large(&name).into());
+        }
         Err(error) => {
             let message = format!("cannot read {name}: {error}");
             return Ok(Err((message, SOURCE_HINT.into())));
         }
     };
-    if bytes.len() as u64 > MAX_SOURCE_BYTES {
-        return Err(source_too_large(&name).into());
-    }
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(Ok(ProgramListing { name, text })),
         _ => Ok(Err((
@@ -59,12 +59,6 @@ pub(super) fn file_name(args: &args::SourceArgs) -> Option<String> {
         .as_deref()
         .filter(|file| *file != Path::new("-"))?;
     Some(file.file_name()?.to_string_lossy().into_owned())
-}
-
-fn read_limited(source: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    source.take(MAX_SOURCE_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn source_too_large(name: &str) -> Error {

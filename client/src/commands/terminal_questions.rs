@@ -12,6 +12,7 @@ mod elicitation_prompt;
 mod prompt_terminal;
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     io::{self, IsTerminal as _},
     time::Duration,
@@ -30,6 +31,8 @@ use crate::render::{self, RunView, SpinnerGuard, SpinnerHandle};
 
 /// Milliseconds that the daemon holds a request before it answers with nothing.
 const NOTICES_POLL_MS: u64 = 25_000;
+/// Why a server's question is declined if nothing can be asked.
+const NO_TERMINAL: &str = "standard input and standard error must be a terminal";
 /// How long questions are collected before they are shown together. Input typed before that is discarded.
 const QUESTION_BATCH_DELAY: Duration = Duration::from_millis(50);
 
@@ -42,6 +45,8 @@ pub(super) struct TerminalQuestions {
     /// With `--json`.
     is_mute: bool,
     spinner: Option<SpinnerHandle>,
+    /// The number of the last notice that was handled.
+    last_notice: Cell<u64>,
 }
 
 impl TerminalQuestions {
@@ -87,6 +92,7 @@ impl TerminalQuestions {
             call: None,
             is_mute: mute,
             spinner: None,
+            last_notice: Cell::new(0),
         }
     }
 
@@ -95,11 +101,13 @@ impl TerminalQuestions {
         if self.is_idle(session) {
             return;
         }
+        // Each connection counts its notices from 1.
+        self.last_notice.set(0);
         // If this fails nothing is asked here, and `mux approve` still works.
         drop(
             session
                 .client
-                .notices(within_seconds(5), self.request(0, 0))
+                .notices(within_seconds(5), self.request(0))
                 .await,
         );
     }
@@ -109,14 +117,14 @@ impl TerminalQuestions {
         if self.is_idle(session) {
             return std::future::pending().await;
         }
-        let (mut after, mut prompts) = (0, QuestionPrompts::new(self));
-        let poll = |after| {
+        let mut prompts = QuestionPrompts::new(self);
+        let poll = || {
             let context = transport::within(Duration::from_millis(2 * NOTICES_POLL_MS));
             session
                 .client
-                .notices(context, self.request(after, NOTICES_POLL_MS))
+                .notices(context, self.request(NOTICES_POLL_MS))
         };
-        let mut polling = Box::pin(poll(after));
+        let mut polling = Box::pin(poll());
         loop {
             tokio::select! {
                 page = &mut polling => {
@@ -125,10 +133,10 @@ impl TerminalQuestions {
                         return std::future::pending().await;
                     };
                     for notice in page.notices {
-                        after = notice.seq;
+                        self.last_notice.set(notice.seq);
                         self.handle_notice(session, notice.notice, &mut prompts).await;
                     }
-                    polling = Box::pin(poll(after));
+                    polling = Box::pin(poll());
                 }
                 () = wait_until_due(prompts.due) => prompts.show(session).await,
                 line = prompts.terminal.next_typed_line() => match line {
@@ -136,6 +144,34 @@ impl TerminalQuestions {
                     None => prompts.close(session).await,
                 },
             }
+        }
+    }
+
+    /// Prints which questions were declined during the call, once it has its answer: that may have overtaken notices.
+    pub(super) async fn print_declined(&self, session: &Session) {
+        if self.asks() || self.is_idle(session) {
+            return;
+        }
+        let page = session.client.notices(within_seconds(5), self.request(0));
+        let Ok(Ok(page)) = page.await else {
+            return;
+        };
+        for notice in page.notices {
+            if let NoticeKind::Declined {
+                server,
+                kind: AskKind::Elicitation,
+                ..
+            } = notice.notice
+            {
+                self.report_declined(server);
+            }
+        }
+    }
+
+    fn report_declined(&self, server: String) {
+        let print = move || render::elicitation_unanswered(&server, "declined", NO_TERMINAL);
+        if let Some(spinner) = &self.spinner {
+            spinner.aside(print);
         }
     }
 
@@ -148,11 +184,12 @@ impl TerminalQuestions {
         !self.answers.is_empty()
     }
 
-    fn request(&self, after: u64, wait_ms: u64) -> NoticesRequest {
+    fn request(&self, wait_ms: u64) -> NoticesRequest {
         NoticesRequest {
-            after,
+            after: self.last_notice.get(),
             wait_ms,
             answers: self.answers.to_vec(),
+            declined: !self.asks(),
         }
     }
 
@@ -189,6 +226,11 @@ impl TerminalQuestions {
                 }
             }
             NoticeKind::Withdrawn { ask } => prompts.remove(ask),
+            NoticeKind::Declined {
+                server,
+                kind: AskKind::Elicitation,
+                ..
+            } => self.report_declined(server),
             NoticeKind::ElicitationComplete { server, .. } => {
                 let print = move || render::page_completed(&server);
                 prompts.terminal.print_aside(print);

@@ -131,8 +131,8 @@ impl LiveView {
             return;
         };
         let errand = async move {
-            let told = session.client.cancel_run(within_seconds(10), run.clone());
-            match told.await {
+            let answer = session.client.cancel_run(within_seconds(10), run.clone());
+            match answer.await {
                 Ok(Ok(())) => format!("{run} is being stopped"),
                 Ok(Err(error)) => error.message,
                 Err(error) => format!("cannot reach muxd: {error}"),

@@ -63,7 +63,7 @@ fn bind_failure(port: Option<u16>, error: &std::io::Error) -> CommandFailure {
 #[cfg(unix)]
 fn termination_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{Signal, SignalKind, signal};
-    async fn heard(listening: std::io::Result<Signal>) {
+    async fn signal_received(listening: std::io::Result<Signal>) {
         match listening {
             Ok(mut signals) => _ = signals.recv().await,
             // Then the signal ends the process, as by default.
@@ -73,8 +73,8 @@ fn termination_signal() -> impl Future<Output = ()> {
     let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
     async {
         tokio::select! {
-            () = heard(interrupt) => {}
-            () = heard(terminate) => {}
+            () = signal_received(interrupt) => {}
+            () = signal_received(terminate) => {}
         }
     }
 }

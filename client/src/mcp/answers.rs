@@ -31,13 +31,13 @@ pub(super) fn error_result(error: &Error) -> CallToolResult {
 
 /// Renders an error in a few lines: kind and message, position, hint, data.
 pub(super) fn render_error(error: &Error) -> String {
-    let mut told = format!("{}: {}", error.kind, error.message);
+    let mut text = format!("{}: {}", error.kind, error.message);
     if let Some(line) = error.line {
         let column = error.column.unwrap_or(1);
-        told.push_str(&format!("\n  at line {line}, column {column}"));
+        text.push_str(&format!("\n  at line {line}, column {column}"));
     }
     if let Some(hint) = error.agent_hint.as_ref().or(error.hint.as_ref()) {
-        told.push_str(&format!("\n  hint: {}", hint.replace('\n', "\n  ")));
+        text.push_str(&format!("\n  hint: {}", hint.replace('\n', "\n  ")));
     }
     let data = error.details.as_ref().map(|details| &details["data"]);
     if let Some(data) = data.filter(|data| !data.is_null()) {
@@ -46,16 +46,16 @@ pub(super) fn render_error(error: &Error) -> String {
             .chars()
             .take(MAX_ERROR_DATA_CHARS)
             .collect();
-        told.push_str(&format!("\n  data: {data}"));
+        text.push_str(&format!("\n  data: {data}"));
     }
     let others = error.details.as_ref().and_then(|d| d["others"].as_array());
     for other in others.into_iter().flatten() {
         let line = other["line"].as_u64();
         let place = line.map_or_else(String::new, |line| format!(", at line {line}"));
         let message = other["message"].as_str().unwrap_or_default();
-        told.push_str(&format!("\n  also{place}: {message}"));
+        text.push_str(&format!("\n  also{place}: {message}"));
     }
-    told
+    text
 }
 
 /// Explains how to read a value that is too long for a message.

@@ -149,8 +149,8 @@ impl NotificationReceivers {
     pub(super) async fn send_log_message(&self, level: &str, logger: &str, data: Value) {
         let agent = {
             let inner = self.inner();
-            let heard = level_rank(level) >= inner.level;
-            inner.agent.clone().filter(|_| heard)
+            let is_wanted = level_rank(level) >= inner.level;
+            inner.agent.clone().filter(|_| is_wanted)
         };
         if let Some(agent) = agent {
             notify_log(&agent, level, logger, data).await;

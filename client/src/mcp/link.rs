@@ -62,8 +62,8 @@ impl DaemonConnection {
 
     /// Resolves when all notices that the daemon sent so far were received: a response may overtake notices.
     pub(super) async fn wait_for_notices(&self) {
-        let (heard, all) = oneshot::channel();
-        if self.waiting.send(heard).is_ok() {
+        let (sender, all) = oneshot::channel();
+        if self.waiting.send(sender).is_ok() {
             // Without a follower, or after a timeout, late notices are acceptable.
             _ = timeout(NOTICE_FLUSH_TIMEOUT, all).await;
         }
@@ -285,6 +285,7 @@ impl DaemonLink {
             after,
             wait_ms,
             answers,
+            declined: false,
         }
     }
 

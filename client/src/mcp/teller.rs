@@ -21,7 +21,7 @@ pub(super) struct ProgressSender(Arc<Mutex<ProgressState>>);
 struct ProgressState {
     listener: Option<(Peer<RoleServer>, ProgressToken)>,
     /// The last progress sent: MCP requires it to increase.
-    told: f64,
+    reported: f64,
     /// The minimum log level, which each request sets in the modern era.
     logs: Option<(Peer<RoleServer>, String)>,
 }
@@ -31,7 +31,7 @@ impl ProgressSender {
         let token = context.meta.get_progress_token();
         let mut state = self.0.lock();
         state.listener = token.map(|token| (context.peer.clone(), token));
-        state.told = 0.0;
+        state.reported = 0.0;
         let level = context.meta.0.get("io.modelcontextprotocol/logLevel");
         let level = level.and_then(|level| level.as_str());
         state.logs = level.map(|level| (context.peer.clone(), level.to_owned()));
@@ -73,7 +73,7 @@ impl ProgressSender {
     ) {
         let (peer, token) = {
             let mut state = self.0.lock();
-            state.told = state.told.max(progress);
+            state.reported = state.reported.max(progress);
             let Some(listener) = state.listener.clone() else {
                 return;
             };
@@ -87,6 +87,6 @@ impl ProgressSender {
     }
 
     fn last_progress(&self) -> f64 {
-        self.0.lock().told
+        self.0.lock().reported
     }
 }

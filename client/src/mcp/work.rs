@@ -191,12 +191,12 @@ async fn follow_run(
         .desk
         .register_request(cause, ear.questions, ear.teller.clone());
     let mut transcript = RunTranscript::new(ear.unchecked_told);
-    let (tell, mut told) = mpsc::unbounded_channel();
-    let is_heard = ear.teller.wants_progress();
+    let (tell, mut progress) = mpsc::unbounded_channel();
+    let wants_progress = ear.teller.wants_progress();
     let watching = async {
         let finished = mux_client::watch(&line.session, run, 0, |event| {
             transcript.add(event);
-            if is_heard && let Some(words) = progress_message(event) {
+            if wants_progress && let Some(words) = progress_message(event) {
                 // The receiver lives as long as this future.
                 drop(tell.send(words));
             }
@@ -209,7 +209,7 @@ async fn follow_run(
         finished
     };
     let telling = async {
-        while let Some(words) = told.recv().await {
+        while let Some(words) = progress.recv().await {
             ear.teller.advance_with_message(words).await;
         }
     };
@@ -361,9 +361,9 @@ async fn execute_describe(
         client.describe(within_seconds(120), request).await
     };
     let described = link.request("describe", request, send).await?;
-    let told = described.instructions.iter();
-    let mut texts: Vec<String> = told
-        .map(|told| guide::quote_instructions(&told.server, &told.text))
+    let instructions = described.instructions.iter();
+    let mut texts: Vec<String> = instructions
+        .map(|instructions| guide::quote_instructions(&instructions.server, &instructions.text))
         .collect();
     let tools = described.tools.iter();
     texts.extend(tools.map(|tool| tool.declaration.trim_end().to_owned()));

@@ -302,8 +302,8 @@ pub(crate) fn ask_to_approve(asked: &ApprovalAsked, place: (usize, usize), in_ru
     let because = rule_with_reason(&asked.rule, asked.reason.as_deref());
     eprintln!("{}", question(asked, place));
     if let Some(own) = servers_own_path(&asked.path) {
-        let told = format!("its server calls it {}", quoted_path(own));
-        eprintln!("  {}", paint(DIM, told));
+        let text = format!("its server calls it {}", quoted_path(own));
+        eprintln!("  {}", paint(DIM, text));
     }
     eprintln!(
         "  {}",
@@ -340,8 +340,8 @@ pub(crate) fn ask_again(in_run: bool) {
 
 /// Prints that more calls are waiting, and the prompt again.
 pub(crate) fn more_calls_wait(count: usize, in_run: bool) {
-    let told = format!("{count} calls are waiting for approval now, this one first");
-    eprintln!("\n  {}", paint(DIM, told));
+    let text = format!("{count} calls are waiting for approval now, this one first");
+    eprintln!("\n  {}", paint(DIM, text));
     ask_again(in_run);
 }
 

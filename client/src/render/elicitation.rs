@@ -3,10 +3,7 @@
 //! Invariant: text of the server stands behind a bar on each line, is escaped and bounded, and never begins a line or a
 //! prompt of ours.
 
-use std::io;
-
 use mux_proto::Error;
-use rustix::termios::tcgetwinsize;
 use serde_json::Value;
 use unicode_width::UnicodeWidthChar as _;
 use url::Url;
@@ -14,6 +11,7 @@ use url::Url;
 use super::{
     approvals::shown_path,
     style::{DIM, NAME, STRONG, WARN, escape_text, one_line, paint},
+    table::{STANDARD_COLUMNS, columns_of},
     terminal::{eprint, eprintln},
 };
 use crate::elicitation::{
@@ -31,7 +29,6 @@ const MAX_CHOICE_CHARS: usize = 200;
 const MAX_DEFAULT_CHARS: usize = 60;
 const MAX_NAME_CHARS: usize = 100;
 /// The width of a terminal that does not say how wide it is, and the least that is used.
-const DEFAULT_COLUMNS: usize = 80;
 const MIN_COLUMNS: usize = 20;
 
 /// Prints who asks, for which call, and the server's message.
@@ -368,11 +365,8 @@ fn wrapped(line: &str, room: usize) -> Vec<&str> {
 }
 
 fn columns() -> usize {
-    let size = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-    match size {
-        0 => DEFAULT_COLUMNS,
-        size => size.max(MIN_COLUMNS),
-    }
+    let columns = columns_of(&console::Term::stderr()).unwrap_or(STANDARD_COLUMNS);
+    usize::from(columns).max(MIN_COLUMNS)
 }
 
 #[cfg(test)]

@@ -391,21 +391,25 @@ mod tests {
     #[test]
     fn file_that_cannot_be_read_is_one_error_and_no_change() {
         let file = PathBuf::from("/h/mcp.json");
-        let told = |message: &str, kind| Error::new(kind, message);
+        let error = |message: &str, kind| Error::new(kind, message);
         let mut import = ImportReport::new(true, "/h/config.toml".into(), "/h/env".into());
         import.read(
             Agent::Cursor,
             file.clone(),
-            Err(told("read", Kind::Validation)),
+            Err(error("read", Kind::Validation)),
         );
-        import.read(Agent::Zed, file.clone(), Err(told("zed", Kind::Validation)));
-        let edit = told("edit", Kind::Validation);
+        import.read(
+            Agent::Zed,
+            file.clone(),
+            Err(error("zed", Kind::Validation)),
+        );
+        let edit = error("edit", Kind::Validation);
         let mut report = InitReport {
             dry_run: true,
             agents: vec![Agent::Cursor, Agent::Zed],
             import: Some(Ok(import)),
             installs: vec![InstallEdit::failed(Agent::Cursor, file, true, edit)],
-            compiler: Err(told("download", Kind::Unavailable)),
+            compiler: Err(error("download", Kind::Unavailable)),
             service: None,
             program: None,
             next: Vec::new(),

@@ -30,9 +30,12 @@ pub(crate) fn tools(list: &ToolList, no_servers: bool, json: bool) -> ExitCode {
             }
             server = &tool.server;
             println!("{}", paint(STRONG, server));
-            let told = list.instructions.iter().find(|told| told.server == server);
-            if let Some(told) = told {
-                print_instructions(&told.text);
+            let instructions = list
+                .instructions
+                .iter()
+                .find(|instructions| instructions.server == server);
+            if let Some(instructions) = instructions {
+                print_instructions(&instructions.text);
             }
         }
         print_tool(tool, "  ");
@@ -92,17 +95,13 @@ pub(crate) fn search_results(
     ExitCode::SUCCESS
 }
 
-/// The remarks of a list that concern the servers of its tools, or the one that was asked for.
+/// The remarks of a list, and of the servers that failed or were remembered only those of its tools, or the one that was
+/// asked for.
 fn remarks_on_results(list: &ToolList, asked: Option<&str>) -> ToolList {
     let concerns =
         |server: &str| asked == Some(server) || list.tools.iter().any(|tool| tool.server == server);
-    let names_one = |text: &String| {
-        let mut words = text.split(|c: char| !(c.is_alphanumeric() || "-_".contains(c)));
-        words.any(concerns)
-    };
     let mut remarks = list.clone();
     remarks.missing.retain(|missing| concerns(&missing.server));
-    remarks.warnings.retain(names_one);
     remarks.remembered.retain(|server| concerns(server));
     remarks
 }

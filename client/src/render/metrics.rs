@@ -68,11 +68,11 @@ fn histograms_json(samples: &[MetricSample]) -> Vec<Value> {
             (None, _) => {}
         }
     }
-    let told = histograms.into_iter().map(|(labels, mut histogram)| {
+    let entries = histograms.into_iter().map(|(labels, mut histogram)| {
         histogram.insert("labels".into(), labels);
         Value::Object(histogram)
     });
-    told.collect()
+    entries.collect()
 }
 
 fn labels(sample: &MetricSample) -> Value {

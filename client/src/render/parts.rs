@@ -62,8 +62,8 @@ pub(super) fn part_summary(part: &Held) -> String {
                 .uri
                 .as_deref()
                 .map(|uri| one_line(uri, MAX_PART_NAME_CHARS));
-            let told = [Some(one_line(what, MAX_PART_NAME_CHARS)), size, uri];
-            told.into_iter().flatten().collect::<Vec<_>>().join(", ")
+            let facts = [Some(one_line(what, MAX_PART_NAME_CHARS)), size, uri];
+            facts.into_iter().flatten().collect::<Vec<_>>().join(", ")
         }
         Held::Stored(handle) => format!(
             "{} of JSON; `{}` reads it",

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, process::ExitCode, time::Duration};
 
-use super::terminal::{eprint, println};
+use super::terminal::println;
 use comfy_table::{Cell, Color};
 use mux_proto::{PinInfo, PinList, PinStanding};
 use mux_typegen::names::spell;
@@ -13,7 +13,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::{
     amounts, print_document,
-    style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
+    style::{DIM, ERROR, GOOD, NAME, STRONG, one_line, paint},
     table::ListTable,
 };
 
@@ -120,12 +120,6 @@ fn difference(tool: &PinInfo) -> String {
         }
     }
     shown
-}
-
-/// Prints the prompt for acceptance.
-pub(crate) fn ask_to_accept(count: usize) {
-    let what = amounts::count_text(count, "tool");
-    eprint!("{} {what} as shown? [y/N] ", paint(WARN, "accept"));
 }
 
 /// Prints which tools were accepted.

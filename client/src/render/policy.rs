@@ -126,10 +126,14 @@ pub(crate) fn policy_cases(cases: &[PolicyCaseOutcome], file: &str, json: bool) 
         for (index, case) in failed() {
             let call = limited_text(&format!("{} {}", case.call, case.arguments));
             let is = match &case.explained {
-                Ok(told) => format!("{} {}", painted_action(told.action), decider(told)),
+                Ok(explanation) => format!(
+                    "{} {}",
+                    painted_action(explanation.action),
+                    decider(explanation)
+                ),
                 Err(error) => limited_text(&error.message),
             };
-            let expected = action_name(case.expected);
+            let expected = case.expected.as_str();
             println!("case {}: {call}: expected {expected}, but {is}", index + 1);
         }
         let (all, failed) = (cases.len(), failed().count());
@@ -146,41 +150,48 @@ pub(crate) fn policy_cases(cases: &[PolicyCaseOutcome], file: &str, json: bool) 
 }
 
 /// What decides a call, as in `by rule 3`.
-fn decider(told: &PolicyExplanation) -> String {
-    match &told.rule {
+fn decider(explanation: &PolicyExplanation) -> String {
+    match &explanation.rule {
         Some(rule) => format!("by rule {}", rule_name(rule)),
-        None if told.action == PolicyAction::Ask => {
+        None if explanation.action == PolicyAction::Ask => {
             "by default: the tool is marked as destructive; allowed if no user can answer".into()
         }
         // Nothing else is denied without a rule.
-        None if told.action == PolicyAction::Deny => {
+        None if explanation.action == PolicyAction::Deny => {
             "by default: a server uses your model only if a rule allows it".into()
         }
         None => "by default: no rule matches".into(),
     }
 }
 
-pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCode {
+pub(crate) fn policy_explanation(explanation: &PolicyExplanation, json: bool) -> ExitCode {
     if json {
-        print_document(told);
+        print_document(explanation);
         return ExitCode::SUCCESS;
     }
-    let decided = decider(told);
-    let unless = if told.depends {
+    let decided = decider(explanation);
+    let unless = if explanation.depends {
         ", unless a rule before it applies to the arguments"
     } else {
         ""
     };
-    let path = paint(NAME, limited_text(&program_path(&told.path)));
-    println!("{path}  {}  {decided}{unless}", painted_action(told.action));
-    if let Some(reason) = told.rule.as_ref().and_then(|rule| rule.reason.as_deref()) {
+    let path = paint(NAME, limited_text(&program_path(&explanation.path)));
+    println!(
+        "{path}  {}  {decided}{unless}",
+        painted_action(explanation.action)
+    );
+    if let Some(reason) = explanation
+        .rule
+        .as_ref()
+        .and_then(|rule| rule.reason.as_deref())
+    {
         println!("  {}", limited_text(reason));
     }
-    let said = told
+    let said = explanation
         .hints
         .iter()
         .map(|(name, said)| format!("{name} = {said}"));
-    let verb = told.verb.iter().map(|verb| format!("verb = {verb}"));
+    let verb = explanation.verb.iter().map(|verb| format!("verb = {verb}"));
     let said: Vec<String> = said.chain(verb).collect();
     if !said.is_empty() {
         println!(
@@ -189,8 +200,8 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
         );
     }
     let elsewhere = |step: &&PolicyStep| step.outcome == PolicyOutcome::Elsewhere;
-    let others = told.steps.iter().filter(elsewhere).count();
-    for step in &told.steps {
+    let others = explanation.steps.iter().filter(elsewhere).count();
+    for step in &explanation.steps {
         if elsewhere(&step) && others > MAX_UNRELATED_RULES {
             continue;
         }
@@ -202,7 +213,7 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
         let rule = &step.rule;
         let wants = limited_text(&rule.conditions.join(", "));
         let about = format!("{} {wants}", limited_text(&rule.matches.join(" ")));
-        let (number, action) = (rule_name(rule), action_name(rule.action));
+        let (number, action) = (rule_name(rule), rule.action.as_str());
         println!("  {mark}  rule {number}  {action} {}", about.trim_end());
         println!("           {}", paint(DIM, limited_text(&step.because)));
     }
@@ -215,8 +226,8 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
             )
         );
     }
-    for told in &told.notes {
-        eprintln!("{}: {}", paint(WARN, "note"), limited_text(told));
+    for text in &explanation.notes {
+        eprintln!("{}: {}", paint(WARN, "note"), limited_text(text));
     }
     ExitCode::SUCCESS
 }
@@ -237,25 +248,17 @@ fn rule_name(rule: &PolicyRule) -> String {
     }
 }
 
-fn action_name(action: PolicyAction) -> &'static str {
-    match action {
-        PolicyAction::Allow => "allow",
-        PolicyAction::Ask => "ask",
-        PolicyAction::Deny => "deny",
-    }
-}
-
 fn painted_action(action: PolicyAction) -> String {
     let style = match action {
         PolicyAction::Allow => GOOD,
         PolicyAction::Ask => WARN,
         PolicyAction::Deny => ERROR,
     };
-    paint(style, action_name(action))
+    paint(style, action.as_str())
 }
 
 fn action_cell(action: PolicyAction) -> Cell {
-    Cell::new(action_name(action)).fg(match action {
+    Cell::new(action.as_str()).fg(match action {
         PolicyAction::Allow => Color::Green,
         PolicyAction::Ask => Color::Yellow,
         PolicyAction::Deny => Color::Red,

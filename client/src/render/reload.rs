@@ -33,14 +33,13 @@ pub(crate) fn reloaded(report: &ReloadReport, json: bool) -> ExitCode {
 fn report_lines(report: &ReloadReport) -> Vec<String> {
     let mut lines = change_lines(report);
     let configured = report.unchanged.len();
-    let is_about_servers =
-        |line: &String| line.starts_with("servers: ") || line.starts_with("sources: ");
+    let changed_servers = [&report.added, &report.changed, &report.removed];
     if lines.is_empty() {
         lines.push(match configured {
             0 => "nothing changed; no server is configured".into(),
             count => format!("nothing changed ({})", count_text(count, "server")),
         });
-    } else if configured > 0 && !lines.iter().any(is_about_servers) {
+    } else if configured > 0 && changed_servers.iter().all(|names| names.is_empty()) {
         lines.push("servers: nothing changed".into());
     }
     if let Some(earlier) = &report.earlier {

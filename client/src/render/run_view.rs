@@ -256,8 +256,8 @@ impl RunView {
             Ok(_) if self.json => self.record.recorded = Some(json!(file)),
             Ok(bytes) => {
                 let size = amounts::size_text(bytes);
-                let told = format!("recorded in {} ({size})", file.display());
-                self.waiting.aside(move || super::note(&told));
+                let text = format!("recorded in {} ({size})", file.display());
+                self.waiting.aside(move || super::note(&text));
             }
             // An earlier failure takes precedence.
             Err(error) => drop(self.failure.get_or_insert(error)),

@@ -57,8 +57,8 @@ fn line_count(server: &ServerInfo) -> usize {
 
 /// What needs the user's attention, one line each.
 fn remarks(server: &ServerInfo) -> impl Iterator<Item = String> {
-    let told = !is_healthy(server) || server.source.is_some();
-    let remarks = told
+    let is_shown = !is_healthy(server) || server.source.is_some();
+    let remarks = is_shown
         .then(|| lists::server_remarks(server))
         .into_iter()
         .flatten();

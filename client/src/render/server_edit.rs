@@ -95,7 +95,7 @@ impl ServerEdit {
 
 pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
     if json {
-        let mut told = json!({
+        let mut document = json!({
             "ok": edit.failure().is_none(),
             edit.kind: edit.server,
             "change": edit.change,
@@ -111,22 +111,22 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
         });
         match &edit.offered {
             Some(Ok(offered)) => {
-                told["functions"] = offered.functions.into();
-                told["missing"] = json!(offered.missing);
-                told["notes"] = json!(offered.notes);
+                document["functions"] = offered.functions.into();
+                document["missing"] = json!(offered.missing);
+                document["notes"] = json!(offered.notes);
             }
-            Some(Err(error)) => told["problem"] = error.message.as_str().into(),
+            Some(Err(error)) => document["problem"] = error.message.as_str().into(),
             None => {}
         }
         match &edit.connected {
-            Some(Ok(info)) => told["connected"] = json!(info),
+            Some(Ok(info)) => document["connected"] = json!(info),
             Some(Err(error)) if error.kind == Kind::AuthRequired => {
-                told["auth"] = json!(AuthState::Required);
+                document["auth"] = json!(AuthState::Required);
             }
-            Some(Err(error)) => told["error"] = json!(error),
+            Some(Err(error)) => document["error"] = json!(error),
             None => {}
         }
-        print_document(&told);
+        print_document(&document);
         return edit.code();
     }
     let (server, config) = (&edit.server, display_path(&edit.config));
@@ -206,11 +206,11 @@ fn print_functions(source: &str, offered: &OfferedFunctions) {
     let functions = amounts::count_text(count, "function");
     println!("{functions}: {}{more}", some.join(", "));
     for SourceNote { text, fix } in &offered.notes {
-        let told = match fix {
+        let text = match fix {
             Some(fix) => format!("{text}; {fix}"),
             None => text.clone(),
         };
-        warn(escape_text(&told));
+        warn(escape_text(&text));
     }
     for scheme in &offered.missing {
         let scheme = escape_text(scheme);

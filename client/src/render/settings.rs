@@ -26,8 +26,8 @@ pub(crate) fn settings(report: &SettingsReport, json: bool) -> ExitCode {
     }
     let code = output_exit_code(print_toml(&report.text));
     note(&format!("the file is {}", display_path(&report.file)));
-    for told in &report.notes {
-        note(&one_line(told, MAX_NOTE_CHARS));
+    for text in &report.notes {
+        note(&one_line(text, MAX_NOTE_CHARS));
     }
     code
 }

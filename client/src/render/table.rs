@@ -156,7 +156,11 @@ pub(super) fn text_columns(text: &str) -> u16 {
 
 /// The width of the terminal that is standard output; `None` if that is no terminal.
 pub(super) fn terminal_columns() -> Option<u16> {
-    let terminal = console::Term::stdout();
+    columns_of(&console::Term::stdout())
+}
+
+/// The width of a terminal; `None` if it is none.
+pub(super) fn columns_of(terminal: &console::Term) -> Option<u16> {
     let size = || terminal.size_checked().map(|(_, columns)| columns);
     terminal.is_term().then(|| match size() {
         None | Some(0) => STANDARD_COLUMNS,

@@ -159,10 +159,10 @@ mod tests {
         assert!(!latencies.count_events("r", &events));
         let all = latencies.all_summaries();
         assert_eq!(all.len(), 1);
-        let told = &all[0];
-        assert_eq!((told.calls, told.failed), (100, 10));
+        let summary = &all[0];
+        assert_eq!((summary.calls, summary.failed), (100, 10));
         assert_eq!(
-            (told.fastest, told.p50, told.p95, told.slowest),
+            (summary.fastest, summary.p50, summary.p95, summary.slowest),
             (1.0, 50.0, 95.0, 100.0)
         );
     }
@@ -176,8 +176,11 @@ mod tests {
             .map(|n| ended(n + 2, "a.b", 2.0, false))
             .collect();
         latencies.count_events("r", &last);
-        let told = &latencies.all_summaries()[0];
-        assert_eq!((told.p50, told.p95, told.slowest), (2.0, 2.0, 900.0));
+        let summary = &latencies.all_summaries()[0];
+        assert_eq!(
+            (summary.p50, summary.p95, summary.slowest),
+            (2.0, 2.0, 900.0)
+        );
     }
 
     #[test]

@@ -62,13 +62,13 @@ pub(super) async fn stream_to_tab(
     shown: Option<ShownRun>,
     tab: mpsc::Sender<String>,
 ) {
-    let told = async {
+    let sending = async {
         let pool = stream_daemon_state(&desk, &tab);
         let run = stream_run_events(&desk.line, shown, &tab);
         tokio::join!(pool, run);
     };
     tokio::select! {
-        () = told => {}
+        () = sending => {}
         () = tab.closed() => {}
         () = desk.over.cancelled() => {}
     }
@@ -76,13 +76,13 @@ pub(super) async fn stream_to_tab(
 
 async fn stream_daemon_state(desk: &UiState, tab: &mpsc::Sender<String>) {
     let (mut standing, mut feed) = (desk.line.watch_state(), desk.feed.watch_feed());
-    let mut told = FeedSnapshot::default();
+    let mut sent = FeedSnapshot::default();
     let mut link = None;
     let mut build = Some(version::BUILD);
     loop {
         let now = standing.borrow_and_update().link_info();
         let next = feed.borrow_and_update().clone();
-        let mut message = message_between(&told, &next);
+        let mut message = message_between(&sent, &next);
         message.build = build.take();
         if link.as_ref() != Some(&now) {
             message.link = Some(now.clone());
@@ -91,7 +91,7 @@ async fn stream_daemon_state(desk: &UiState, tab: &mpsc::Sender<String>) {
         if !send_to_tab(tab, &message).await {
             return;
         }
-        told = next;
+        sent = next;
         let changed = tokio::select! {
             changed = standing.changed() => changed,
             changed = feed.changed() => changed,
@@ -103,13 +103,13 @@ async fn stream_daemon_state(desk: &UiState, tab: &mpsc::Sender<String>) {
 }
 
 /// A message with the differences between two snapshots.
-fn message_between<'a>(told: &'a FeedSnapshot, next: &'a FeedSnapshot) -> TabMessage<'a> {
+fn message_between<'a>(sent: &'a FeedSnapshot, next: &'a FeedSnapshot) -> TabMessage<'a> {
     let status = next.status.as_deref();
     let approvals = next.approvals.as_deref();
-    let runs = run_changes(&told.runs, &next.runs);
+    let runs = run_changes(&sent.runs, &next.runs);
     let latencies = &next.latencies;
     TabMessage {
-        status: status.filter(|_| !is_same_snapshot(&told.status, &next.status)),
+        status: status.filter(|_| !is_same_snapshot(&sent.status, &next.status)),
         runs: (runs
             != RunChanges {
                 changed: vec![],
@@ -117,9 +117,9 @@ fn message_between<'a>(told: &'a FeedSnapshot, next: &'a FeedSnapshot) -> TabMes
             })
         .then_some(runs),
         approvals: approvals
-            .filter(|_| !is_same_snapshot(&told.approvals, &next.approvals))
+            .filter(|_| !is_same_snapshot(&sent.approvals, &next.approvals))
             .map(TimedApprovals::now),
-        latencies: (!Arc::ptr_eq(&told.latencies, latencies)).then_some(latencies),
+        latencies: (!Arc::ptr_eq(&sent.latencies, latencies)).then_some(latencies),
         ..TabMessage::default()
     }
 }
@@ -131,9 +131,9 @@ fn is_same_snapshot<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
     }
 }
 
-fn run_changes<'a>(told: &'a [RunInfo], next: &'a [RunInfo]) -> RunChanges<'a> {
+fn run_changes<'a>(sent: &'a [RunInfo], next: &'a [RunInfo]) -> RunChanges<'a> {
     let mut before: HashMap<&str, &RunInfo> =
-        told.iter().map(|run| (run.run.as_str(), run)).collect();
+        sent.iter().map(|run| (run.run.as_str(), run)).collect();
     let mut changed = Vec::new();
     for run in next {
         if before.remove(run.run.as_str()) != Some(run) {
@@ -233,9 +233,9 @@ mod tests {
 
     #[test]
     fn only_changed_and_removed_runs_are_sent() {
-        let told = [run("a", 0), run("b", 0), run("c", 0)];
+        let sent = [run("a", 0), run("b", 0), run("c", 0)];
         let next = [run("d", 0), run("b", 1), run("c", 0)];
-        let runs = run_changes(&told, &next);
+        let runs = run_changes(&sent, &next);
         assert_eq!(runs.changed, [&next[0], &next[1]]);
         assert_eq!(runs.gone, ["a"]);
     }

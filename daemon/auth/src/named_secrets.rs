@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::join_all;
 
 use mux_secrets::Secret;
+use mux_settings::EntryError;
 
 use super::{Auth, AuthError, credential_store::SecretUnavailable};
 
@@ -30,13 +31,13 @@ impl Auth {
         &self,
         wanted: BTreeSet<String>,
         anew: bool,
-    ) -> BTreeMap<String, Result<Secret, String>> {
+    ) -> BTreeMap<String, Result<Secret, EntryError>> {
         if anew {
             self.store.ask_again();
         }
         let asked = wanted.into_iter().map(|name| async move {
             let answer = self.store.named(&name).await;
-            (name.clone(), answer.map_err(|why| told(&name, why)))
+            (name.clone(), answer.map_err(|why| entry_error(&name, why)))
         });
         join_all(asked).await.into_iter().collect()
     }
@@ -63,11 +64,9 @@ impl Auth {
     }
 }
 
-fn told(name: &str, why: SecretUnavailable) -> String {
-    match why {
-        SecretUnavailable::Unset => {
-            format!("the secret {name} is not set; set it with `mux secrets set {name}`")
-        }
+fn entry_error(name: &str, why: SecretUnavailable) -> EntryError {
+    let problem = match why {
+        SecretUnavailable::Unset => return EntryError::UnsetSecret(name.to_owned()),
         SecretUnavailable::Silent(why) => format!(
             "the keyring did not return the secret {name}: {why}; unlock it and run `mux reload`, or set it again \
              with `mux secrets set {name}`"
@@ -75,5 +74,9 @@ fn told(name: &str, why: SecretUnavailable) -> String {
         SecretUnavailable::Unread(problem) => {
             format!("the secret {name} cannot be read: {problem}")
         }
+    };
+    EntryError::UnreadableSecret {
+        name: name.to_owned(),
+        problem,
     }
 }

@@ -84,6 +84,12 @@ pub enum ClientNotice {
     Withdrawn {
         ask: u64,
     },
+    /// A server's question that the client does not answer.
+    Declined {
+        server: String,
+        kind: QuestionKind,
+        cause: CallCause,
+    },
     /// Another daemon has taken over from this one.
     Leaving,
     /// A call of this connection waits for approval.

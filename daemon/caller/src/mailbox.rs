@@ -42,6 +42,8 @@ pub struct Mailbox {
 struct MailboxState {
     /// The kinds of questions that the client answers; `None` before it first read its notices.
     answers: Option<Vec<QuestionKind>>,
+    /// Whether the client reads notices of questions that it does not answer.
+    reads_declined: bool,
     /// The versions of the lists that the client was told of.
     seen: ListVersions,
     line: NoticeQueue,
@@ -131,6 +133,23 @@ impl Mailbox {
         }
         if notice_queue::notice_bytes(&notice) <= MAX_NOTICE_BYTES {
             self.enqueue(&mut self.state(), notice);
+        }
+    }
+
+    /// Sets whether the client reads notices of questions that it does not answer.
+    pub fn set_reads_declined(&self, reads: bool) {
+        self.state().reads_declined = reads;
+    }
+
+    /// Notifies the client of a server's question that it does not answer.
+    pub fn push_declined(&self, server: &str, kind: QuestionKind, cause: CallCause) {
+        if self.state().reads_declined {
+            let server = server.to_owned();
+            self.push_notice(ClientNotice::Declined {
+                server,
+                kind,
+                cause,
+            });
         }
     }
 

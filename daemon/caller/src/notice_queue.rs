@@ -155,6 +155,7 @@ pub(super) fn notice_bytes(notice: &ClientNotice) -> usize {
                     + key.as_ref().map_or(0, String::len)
                     + tool.as_ref().map_or(0, |tool| tool.len())
             }
+            ClientNotice::Declined { server, .. } => server.len(),
             ClientNotice::ElicitationComplete { server, id, .. } => server.len() + id.len(),
         }
 }

@@ -25,6 +25,7 @@ pub use self::{
     command_values::{COMMAND_TIMEOUT, MAX_COMMAND_OUTPUT_BYTES},
     text_references::is_secret_name,
 };
+use crate::EntryError;
 use mux_keeper::SpawnSpec;
 
 /// The variables that every server gets.
@@ -66,7 +67,7 @@ pub struct Environment {
     /// The values of the commands in the configuration.
     commands: BTreeMap<String, CommandValue>,
     /// The named secrets of the user.
-    secrets: BTreeMap<String, CommandValue>,
+    secrets: BTreeMap<String, Result<Secret, EntryError>>,
     /// Why the environment of the login shell could not be read.
     untold: Option<String>,
 }
@@ -85,7 +86,7 @@ impl Environment {
     }
 
     /// Sets the values of `${keyring:NAME}`: each a secret, or why there is none.
-    pub fn set_secrets(&mut self, secrets: BTreeMap<String, Result<Secret, String>>) {
+    pub fn set_secrets(&mut self, secrets: BTreeMap<String, Result<Secret, EntryError>>) {
         self.secrets = secrets;
     }
 
@@ -198,7 +199,7 @@ impl Environment {
     }
 
     /// Like [`Self::expand`], but `${workspace}` is an error.
-    pub fn expand_without_workspace(&self, text: &str) -> Result<String, String> {
+    pub fn expand_without_workspace(&self, text: &str) -> Result<String, EntryError> {
         match self.expand(text)? {
             text if text.contains(WORKSPACE_PLACEHOLDER) => {
                 Err("`${workspace}` has no meaning here".into())
@@ -209,7 +210,7 @@ impl Environment {
 
     /// Expands references: `${NAME}` to its value, `${cmd:…}` to the command's output, `${keyring:NAME}` to the secret,
     /// `${workspace}` to [`WORKSPACE_PLACEHOLDER`], `$$` to a dollar sign.
-    pub fn expand(&self, text: &str) -> Result<String, String> {
+    pub fn expand(&self, text: &str) -> Result<String, EntryError> {
         let mut out = String::with_capacity(text.len());
         for part in parts(text)? {
             match part {
@@ -235,7 +236,7 @@ impl Environment {
             .collect()
     }
 
-    fn reference_value<'a>(&'a self, reference: TextPart<'a>) -> Result<&'a str, String> {
+    fn reference_value<'a>(&'a self, reference: TextPart<'a>) -> Result<&'a str, EntryError> {
         let (answer, what) = match reference {
             TextPart::Plain(plain) => return Ok(plain),
             TextPart::Variable { name, default } => return self.variable_value(name, default),
@@ -244,10 +245,10 @@ impl Environment {
         };
         match answer {
             Some(answer) => answer.as_ref().map(Secret::expose).map_err(Clone::clone),
-            None => Err(format!(
+            None => Err(EntryError::Invalid(format!(
                 "{what} is only allowed in args, env, url, headers, the client id and secret of oauth, and the \
                  values of a source"
-            )),
+            ))),
         }
     }
 
@@ -255,18 +256,14 @@ impl Environment {
         &'a self,
         name: &str,
         default: Option<&'a str>,
-    ) -> Result<&'a str, String> {
+    ) -> Result<&'a str, EntryError> {
         let found = self.variables.get(name).map(Secret::expose);
         // In a project's file `workspace` is a variable, the root; otherwise each session has its own.
         let found = found.or((name == "workspace").then_some(WORKSPACE_PLACEHOLDER));
         match default {
             // As in a shell, an empty value counts as unset.
             Some(default) => Ok(found.filter(|value| !value.is_empty()).unwrap_or(default)),
-            None => found.ok_or_else(|| {
-                format!(
-                    "the variable {name} is not set; set it in the `env` file next to config.toml"
-                )
-            }),
+            None => found.ok_or_else(|| EntryError::UnsetVariable(name.to_owned())),
         }
     }
 }
@@ -378,23 +375,30 @@ mod tests {
         let env = env(&[("A", "1"), ("B_2", "two")]);
         assert_eq!(env.expand("x${A}y${B_2}").unwrap(), "x1ytwo");
         assert_eq!(env.expand("$$HOME $5 $").unwrap(), "$HOME $5 $");
-        assert!(env.expand("${C}").unwrap_err().contains("variable C"));
-        assert!(env.expand("${A").unwrap_err().contains("without"));
+        assert_eq!(
+            env.expand("${C}"),
+            Err(EntryError::UnsetVariable("C".into()))
+        );
+        let problem = |text: &str| env.expand(text).unwrap_err().to_string();
+        assert!(problem("${A").contains("without"));
         assert_eq!(env.expand("${A:-x}${C:-y}${C:-}").unwrap(), "1y");
-        assert!(env.expand("${cmd:x}").unwrap_err().contains("headers"));
+        assert!(problem("${cmd:x}").contains("headers"));
     }
 
     #[test]
     fn secrets_expand_and_are_never_shown() {
         let mut env = env(&[("HOME", "/home/me"), ("TOKEN", "t0ken")]);
-        assert!(env.expand("${keyring:K}").unwrap_err().contains("headers"));
+        let unknown = env.expand("${keyring:K}").unwrap_err().to_string();
+        assert!(unknown.contains("headers"), "{unknown}");
         env.set_secrets(BTreeMap::from([
             ("K".into(), Ok("k3y".into())),
-            ("GONE".into(), Err("the secret GONE is not set".into())),
+            ("GONE".into(), Err(EntryError::UnsetSecret("GONE".into()))),
         ]));
         assert_eq!(env.expand("Bearer ${keyring:K}").unwrap(), "Bearer k3y");
-        let missing = env.expand("${keyring:GONE}").unwrap_err();
-        assert!(missing.contains("GONE is not set"), "{missing}");
+        assert_eq!(
+            env.expand("${keyring:GONE}"),
+            Err(EntryError::UnsetSecret("GONE".into()))
+        );
         assert_eq!(
             env.secrets_of_text("${HOME}/x ${TOKEN} ${keyring:K} ${keyring:GONE} ${NO:-d}"),
             ["t0ken", "k3y", "d"]

@@ -6,7 +6,8 @@
 //! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `sources` and `telemetry` are the sections
 //!   as written, `tool_overrides` the overrides of tools; the top level and servers are here. `line_index`: the lines of keys in the file. `expanded_texts`:
 //!   the values that are expanded, and their references. `written_config`: all values as written. `parse_errors`:
-//!   messages about mistakes in a file, `config_problem`: one mistake with the key that it is about. `schema`: the JSON
+//!   messages about mistakes in a file, `config_problem`: one mistake with the key that it is about. `entry_error`: why an entry cannot
+//!   be used. `schema`: the JSON
 //!   Schema of the file, made from these types.
 //! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
 //!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
@@ -24,6 +25,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod config_problem;
+mod entry_error;
 pub mod environment;
 mod expanded_texts;
 mod limits;
@@ -52,6 +54,7 @@ pub use self::{
     agents::AgentEntry,
     audit::AuditEntry,
     config_problem::ConfigProblem,
+    entry_error::EntryError,
     limits::{LimitsEntry, SizeEntry},
     line_index::LineIndex,
     metrics::MetricsEntry,

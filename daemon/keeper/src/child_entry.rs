@@ -104,10 +104,7 @@ impl ChildEntry {
         let (program, cwd) = (self.program, self.cwd);
         let error = match kind {
             // The file itself was found before the request was sent.
-            SpawnFailure::NotFound => SpawnError::NotFound {
-                program,
-                reason: "the interpreter that it names does not exist".to_owned(),
-            },
+            SpawnFailure::NotFound => SpawnError::NoInterpreter { program },
             SpawnFailure::NotExecutable => SpawnError::NotExecutable { program },
             SpawnFailure::BadCwd => SpawnError::BadCwd { cwd, reason },
             SpawnFailure::Other => SpawnError::Other {

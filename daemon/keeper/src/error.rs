@@ -38,8 +38,10 @@ pub enum SpawnError {
         program: PathBuf,
         searched: Vec<PathBuf>,
     },
-    #[error("{}: {reason}", program.display())]
-    NotFound { program: PathBuf, reason: String },
+    #[error("{}: there is no such file", program.display())]
+    NotFound { program: PathBuf },
+    #[error("{}: the interpreter that it names does not exist", program.display())]
+    NoInterpreter { program: PathBuf },
     #[error("execute {}: it is not an executable file", program.display())]
     NotExecutable { program: PathBuf },
     #[error("enter the working directory {}: {reason}", cwd.display())]

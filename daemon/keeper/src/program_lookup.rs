@@ -51,7 +51,6 @@ pub(super) fn resolve(
         },
         (None, None) => SpawnError::NotFound {
             program: cwd.join(program),
-            reason: "there is no such file".to_owned(),
         },
     })
 }

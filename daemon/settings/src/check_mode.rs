@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use mux_config::{AgentEntry, CheckEntry, ConfigProblem};
+use mux_config::{AgentEntry, CheckEntry, ConfigProblem, EntryError};
 
 /// What happens to a program with type errors.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -44,7 +44,7 @@ impl CheckModes {
     pub(super) fn resolve(
         entry: &CheckEntry,
         agents: &BTreeMap<String, AgentEntry>,
-        expand: impl Fn(&str) -> Result<String, String>,
+        expand: impl Fn(&str) -> Result<String, EntryError>,
         problems: &mut Vec<ConfigProblem>,
     ) -> Self {
         let mut checks = Self {

@@ -76,6 +76,7 @@ pub use self::{
     tool_overrides::{ToolOverride, ToolOverrides},
 };
 
+pub use mux_config::EntryError;
 use mux_config::{
     Config, ConfigProblem, LineIndex, ServerEntry, WrittenConfig, environment::Environment,
 };
@@ -126,7 +127,7 @@ pub struct ServerSettings {
     /// The directory whose file defines it, for a server that is not the user's own.
     pub project: Option<Arc<Path>>,
     /// How to start it, or why it cannot be used.
-    pub definition: Result<ServerDefinition, String>,
+    pub definition: Result<ServerDefinition, EntryError>,
 }
 
 impl ServerSettings {
@@ -222,6 +223,7 @@ impl Settings {
             }
             let definition = check_name(&name, &names)
                 .and(entry)
+                .map_err(EntryError::from)
                 .and_then(|entry| ServerDefinition::resolve(entry, environment, home, terms));
             let server = ServerSettings {
                 name: name.clone(),
@@ -249,6 +251,7 @@ impl Settings {
             }
             let definition = check_name(&name, &names)
                 .and(entry)
+                .map_err(EntryError::from)
                 .and_then(|entry| ServerDefinition::of_source(entry, environment, home, terms));
             let source = ServerSettings {
                 name: name.clone(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mux_secrets::Secret;
 
 use super::{ProcessServer, ServerEndpoint};
-use mux_config::{RootsEntry, environment::Environment};
+use mux_config::{EntryError, RootsEntry, environment::Environment};
 
 /// Servers that ignore the directories in their arguments if the client supports roots.
 const SERVERS_PREFERRING_ROOTS: &[&str] = &[
@@ -31,7 +31,7 @@ impl RootsSetting {
         link: &ServerEndpoint,
         environment: &Environment,
         home: &Path,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, EntryError> {
         match entry {
             None => Ok(Self::infer_roots(link)),
             Some(RootsEntry::Word(word)) => match word.as_str() {
@@ -39,12 +39,13 @@ impl RootsSetting {
                 "none" => Ok(Self::Off),
                 _ => Err(format!(
                     "roots = {word:?} must be workspace, none, or a list of directories"
-                )),
+                )
+                .into()),
             },
             Some(RootsEntry::Directories(directories)) => {
                 let expand =
                     |text: &String| Ok(home.join(environment.expand_without_workspace(text)?));
-                let these: Result<_, String> = directories.iter().map(expand).collect();
+                let these: Result<_, EntryError> = directories.iter().map(expand).collect();
                 Ok(Self::These(these?))
             }
         }
@@ -85,7 +86,9 @@ mod tests {
         let environment = Environment::of([("D".into(), "/d".into())]);
         let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
         let definition = settings.servers["a"].definition.clone();
-        definition.map(|definition| definition.roots)
+        definition
+            .map(|definition| definition.roots)
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::{
     workspace::resolve_path,
 };
 use mux_config::{
-    OauthEntry, ServerEntry,
+    EntryError, OauthEntry, ServerEntry,
     environment::{Environment, WORKSPACE_PLACEHOLDER},
 };
 
@@ -251,7 +251,7 @@ impl ServerDefinition {
         environment: &Environment,
         home: &Path,
         (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, EntryError> {
         let calls_at_once = resolve_calls_at_once(entry.calls_at_once, calls_at_once)?;
         let link = resolve_link(entry.clone(), environment, home)?;
         let this = Self {
@@ -333,7 +333,7 @@ fn resolve_link(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,
-) -> Result<ServerEndpoint, String> {
+) -> Result<ServerEndpoint, EntryError> {
     let remote = [
         ("headers", !entry.headers.is_empty()),
         ("transport", entry.transport.is_some()),
@@ -346,7 +346,7 @@ fn resolve_link(
         ("cwd", entry.cwd.is_some()),
     ];
     let misplaced = |keys: &[(&str, bool)], with: &str| match keys.iter().find(|(_, set)| *set) {
-        Some((key, _)) => Err(format!("`{key}` requires `{with}`")),
+        Some((key, _)) => Err(EntryError::Invalid(format!("`{key}` requires `{with}`"))),
         None => Ok(()),
     };
     match (&entry.command, &entry.url) {
@@ -390,7 +390,7 @@ fn resolve_process(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,
-) -> Result<ProcessServer, String> {
+) -> Result<ProcessServer, EntryError> {
     let expand = |text: &String| environment.expand(text);
     let command = entry.command.unwrap_or_default();
     let written = std::iter::once(&command)
@@ -422,7 +422,7 @@ fn resolve_remote(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,
-) -> Result<RemoteServer, String> {
+) -> Result<RemoteServer, EntryError> {
     let written = entry.url.unwrap_or_default();
     let url = environment.expand(&written)?;
     // The workspace is a path, which is valid in any URL.
@@ -453,7 +453,7 @@ fn resolve_remote(
 fn resolve_oauth(
     entry: Option<OauthEntry>,
     environment: &Environment,
-) -> Result<OauthSetting, String> {
+) -> Result<OauthSetting, EntryError> {
     let own = match entry {
         Some(OauthEntry::Switch(false)) => return Ok(OauthSetting::Off),
         None | Some(OauthEntry::Switch(true)) => Default::default(),
@@ -489,7 +489,7 @@ fn parse_issuer(text: String) -> Result<String, String> {
 fn expand_values(
     pairs: &BTreeMap<String, String>,
     environment: &Environment,
-) -> Result<BTreeMap<String, Secret>, String> {
+) -> Result<BTreeMap<String, Secret>, EntryError> {
     let pairs = pairs.iter();
     pairs
         .map(|(name, value)| Ok((name.clone(), environment.expand(value)?.into())))

@@ -24,7 +24,7 @@ use super::{
     remote::NetworkSettings,
     server::{parse_choice, parse_time, resolve_calls_at_once},
 };
-use mux_config::{CredentialEntry, SourceEntry, environment::Environment};
+use mux_config::{CredentialEntry, EntryError, SourceEntry, environment::Environment};
 
 const DEFAULT_SOURCE_START_TIMEOUT: Duration = Duration::from_secs(120);
 const DEFAULT_SOURCE_CALL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -121,7 +121,7 @@ impl ServerDefinition {
         environment: &Environment,
         home: &Path,
         (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
-    ) -> Result<Self, String> {
+    ) -> Result<Self, EntryError> {
         let calls_at_once = resolve_calls_at_once(entry.calls_at_once, calls_at_once)?;
         Ok(Self {
             written: EntryFingerprint::of_source(&entry),
@@ -165,7 +165,7 @@ fn resolve_source(
     entry: SourceEntry,
     environment: &Environment,
     home: &Path,
-) -> Result<SourceDefinition, String> {
+) -> Result<SourceDefinition, EntryError> {
     let expand = |text: &String| environment.expand_without_workspace(text);
     let (kind, written) = match (&entry.openapi, &entry.graphql) {
         (Some(_), Some(_)) => {
@@ -192,7 +192,7 @@ fn resolve_source(
             SourceKind::OpenApi => "graphql",
             SourceKind::Graphql => "openapi",
         };
-        return Err(format!("`{key}` requires `{with}`"));
+        return Err(format!("`{key}` requires `{with}`").into());
     }
     let base = match kind {
         SourceKind::OpenApi => entry.base_url.as_ref(),
@@ -207,7 +207,7 @@ fn resolve_source(
             SourceKind::OpenApi => "base_url",
             SourceKind::Graphql => "graphql",
         };
-        return Err(format!("`{key}` must be http:// or https:// and a host"));
+        return Err(format!("`{key}` must be http:// or https:// and a host").into());
     }
     let described = match kind {
         SourceKind::OpenApi => entry.openapi.as_ref(),
@@ -222,11 +222,11 @@ fn resolve_source(
         let pairs = pairs.iter();
         pairs
             .map(|(name, value)| Ok((name.clone(), expand(value)?)))
-            .collect::<Result<BTreeMap<_, _>, String>>()
+            .collect::<Result<BTreeMap<_, _>, EntryError>>()
     };
     let credential = |entry: &CredentialEntry| match entry {
         CredentialEntry::Text(text) => {
-            Ok::<_, String>(SourceCredential::Text(expand(text)?.into()))
+            Ok::<_, EntryError>(SourceCredential::Text(expand(text)?.into()))
         }
         CredentialEntry::Basic(basic) => Ok(SourceCredential::Basic {
             username: expand(&basic.username)?,
@@ -248,7 +248,7 @@ fn resolve_source(
         secret_headers: secret_headers(&entry.headers, environment)?,
         credentials: credentials
             .map(|(scheme, entry)| Ok((scheme.clone(), credential(entry)?)))
-            .collect::<Result<_, String>>()?,
+            .collect::<Result<_, EntryError>>()?,
         scopes: entry.scopes.as_deref().map(scopes).transpose()?,
         rate: entry.rate.as_deref().map(rate).transpose()?,
         refresh: match &entry.refresh {
@@ -274,7 +274,8 @@ mod tests {
         let config = Config::parse(text, "c").unwrap();
         let environment = Environment::of([("TOKEN".into(), "hidden".into())]);
         let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
-        settings.servers["a"].definition.clone()
+        let definition = settings.servers["a"].definition.clone();
+        definition.map_err(|error| error.to_string())
     }
 
     #[test]
@@ -357,7 +358,8 @@ mod tests {
             "{:?}",
             settings.problems
         );
-        let spelled = settings.servers["b-c"].definition.as_ref().unwrap_err();
+        let spelled = settings.servers["b-c"].definition.as_ref();
+        let spelled = spelled.unwrap_err().to_string();
         assert!(spelled.contains("mux.b_c"), "{spelled}");
     }
 }

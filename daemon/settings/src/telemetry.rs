@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::NetworkSettings;
-use mux_config::{TelemetryEntry, environment::Environment};
+use mux_config::{EntryError, TelemetryEntry, environment::Environment};
 
 /// The path of traces below an endpoint.
 const TRACES_PATH: &str = "v1/traces";
@@ -57,12 +57,14 @@ fn telemetry_of_entry(
     let wrong = |key: &str| {
         let shown = shown.clone();
         let key = key.to_owned();
-        move |problem: String| (shown, format!("telemetry.{key}: {problem}"))
+        move |problem: EntryError| (shown, format!("telemetry.{key}: {problem}"))
     };
     let base = environment
         .expand_without_workspace(written)
         .map_err(wrong("endpoint"))?;
-    let url = traces_url(&base).map_err(wrong("endpoint"))?;
+    let url = traces_url(&base)
+        .map_err(EntryError::from)
+        .map_err(wrong("endpoint"))?;
     let headers = entry.headers.iter().map(|(name, value)| {
         let value = environment.expand_without_workspace(value);
         Ok((

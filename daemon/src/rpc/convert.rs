@@ -19,7 +19,7 @@ use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
 use mux_settings::{ConfigChanges, ServerDefinition, ShareMode};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
-use mux_upstream::{Server, UpstreamState, Upstreams};
+use mux_upstream::{Server, UnavailableCause, UpstreamState, Upstreams};
 
 pub(super) fn welcome() -> wire::Welcome {
     let features = wire::version::FEATURES.iter();
@@ -266,6 +266,7 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
         state: server_state(view.state),
         reason: view.reason,
         detail: view.detail,
+        cause: view.cause.map(server_cause),
         has_log: view.has_log,
         command: match server.definition() {
             Ok(definition) => definition.link.shown(),
@@ -319,6 +320,7 @@ pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::S
         state: wire::ServerState::Disabled,
         reason: None,
         detail: None,
+        cause: None,
         has_log: false,
         command,
         pid: None,
@@ -338,6 +340,15 @@ pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::S
         warnings: Vec::new(),
         project: None,
         source: None,
+    }
+}
+
+fn server_cause(cause: UnavailableCause) -> wire::ServerCause {
+    match cause {
+        UnavailableCause::MissingProgram => wire::ServerCause::MissingProgram,
+        UnavailableCause::UnsetVariable(name) => wire::ServerCause::UnsetVariable { name },
+        UnavailableCause::UnsetSecret(name) => wire::ServerCause::UnsetSecret { name },
+        UnavailableCause::UnreadableSecret(name) => wire::ServerCause::UnreadableSecret { name },
     }
 }
 

@@ -13,10 +13,9 @@ pub(super) async fn read(
 ) -> wire::NoticePage {
     let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
     let answers = request.answers.into_iter().map(ask_kind).collect();
-    let notices = door
-        .mailbox()
-        .read_after(request.after, wait, answers)
-        .await;
+    let mailbox = door.mailbox();
+    mailbox.set_reads_declined(request.declined);
+    let notices = mailbox.read_after(request.after, wait, answers).await;
     let notices = notices.into_iter().map(|(seq, notice)| wire::Notice {
         seq,
         notice: notice_kind(notice),
@@ -46,6 +45,15 @@ fn ask_kind(kind: wire::AskKind) -> QuestionKind {
         wire::AskKind::Sampling => QuestionKind::Sampling,
         wire::AskKind::Roots => QuestionKind::Roots,
         wire::AskKind::Approval => QuestionKind::Approval,
+    }
+}
+
+fn wire_ask_kind(kind: QuestionKind) -> wire::AskKind {
+    match kind {
+        QuestionKind::Elicitation => wire::AskKind::Elicitation,
+        QuestionKind::Sampling => wire::AskKind::Sampling,
+        QuestionKind::Roots => wire::AskKind::Roots,
+        QuestionKind::Approval => wire::AskKind::Approval,
     }
 }
 
@@ -95,12 +103,7 @@ fn notice_kind(notice: ClientNotice) -> wire::NoticeKind {
             server: server.unwrap_or_else(|| "mux".into()),
             cause: cause(of),
             tool: tool.map(|tool| tool.to_string()),
-            kind: match kind {
-                QuestionKind::Elicitation => wire::AskKind::Elicitation,
-                QuestionKind::Sampling => wire::AskKind::Sampling,
-                QuestionKind::Roots => wire::AskKind::Roots,
-                QuestionKind::Approval => wire::AskKind::Approval,
-            },
+            kind: wire_ask_kind(kind),
             key,
             params,
         },
@@ -127,6 +130,15 @@ fn notice_kind(notice: ClientNotice) -> wire::NoticeKind {
             over: approvals::approval_over(approval, path, ending),
         },
         ClientNotice::Withdrawn { ask } => wire::NoticeKind::Withdrawn { ask },
+        ClientNotice::Declined {
+            server,
+            kind,
+            cause: of,
+        } => wire::NoticeKind::Declined {
+            server,
+            kind: wire_ask_kind(kind),
+            cause: cause(of),
+        },
         ClientNotice::Leaving => wire::NoticeKind::Leaving {},
     }
 }

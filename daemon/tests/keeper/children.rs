@@ -79,7 +79,7 @@ async fn spawn_failure_has_a_reason_and_the_next_spawn_succeeds() {
         "{searched:?}"
     );
     let error = refusal(&|spec| spec.program = script.clone()).await;
-    assert!(matches!(error, SpawnError::NotFound { .. }), "{error}");
+    assert!(matches!(error, SpawnError::NoInterpreter { .. }), "{error}");
     let error = refusal(&|spec| spec.program = notes.clone()).await;
     assert!(matches!(error, SpawnError::NotExecutable { .. }), "{error}");
     for cwd in [

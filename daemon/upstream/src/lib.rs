@@ -143,7 +143,7 @@ pub use self::{
     listing::ListKind,
     server::{
         CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,
-        SlotView, StartLimiter, UpstreamState,
+        SlotView, StartLimiter, UnavailableCause, UpstreamState,
     },
     server_messages::{RequestPolicy, ServerRequest, ServerRequestError, ServerRequestPolicy},
     session::{

@@ -24,7 +24,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 pub use self::{
     server_context::ServerContext,
-    server_view::ServerView,
+    server_view::{ServerView, UnavailableCause},
     slot::{CallInFlight, OutgoingSession, Slot, SlotView, UpstreamState},
     start_limiter::StartLimiter,
 };
@@ -35,7 +35,7 @@ use crate::{
     sharing::{CallerIdentity, RootsObserver, SessionKey, SessionScope, SlotClientState},
 };
 use mux_catalog::{KnownServer, ToolSet, pins::PinKey};
-use mux_settings::{ServerDefinition, ServerSettings, ShareMode};
+use mux_settings::{EntryError, ServerDefinition, ServerSettings, ShareMode};
 use mux_telemetry::metrics::ServerMeters;
 
 /// The maximum number of slots of one server. An unused slot makes room for a new one.
@@ -49,7 +49,7 @@ pub struct Server {
     me: Weak<Self>,
     name: String,
     project: Option<Arc<Path>>,
-    definition: Result<ServerDefinition, String>,
+    definition: Result<ServerDefinition, EntryError>,
     meters: Arc<ServerMeters>,
     /// `None` if the definition is invalid.
     server_shared: Option<Arc<ServerShared>>,
@@ -127,7 +127,7 @@ impl Server {
         self.project.as_deref()
     }
 
-    pub fn definition(&self) -> &Result<ServerDefinition, String> {
+    pub fn definition(&self) -> &Result<ServerDefinition, EntryError> {
         &self.definition
     }
 
@@ -183,8 +183,8 @@ impl Server {
 
     fn require_shared(&self) -> Result<&Arc<ServerShared>, Fault> {
         self.server_shared.as_ref().ok_or_else(|| {
-            let problem = self.definition.as_ref().err().map_or("", String::as_str);
-            unavailable::broken_definition_fault(&self.name, problem)
+            let problem = self.definition.as_ref().err().map(ToString::to_string);
+            unavailable::broken_definition_fault(&self.name, &problem.unwrap_or_default())
         })
     }
 

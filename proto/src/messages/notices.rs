@@ -15,6 +15,9 @@ pub struct NoticesRequest {
     /// approval is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AskKind>,
+    /// Whether to send the notice `declined`, which earlier clients cannot read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub declined: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -91,6 +94,13 @@ pub enum NoticeKind {
     },
     /// The question is no longer open.
     Withdrawn { ask: u64 },
+    /// A server's question was declined, because the client does not answer this kind. Sent only to a client whose
+    /// request says `declined`.
+    Declined {
+        server: String,
+        kind: AskKind,
+        cause: Cause,
+    },
     /// The user has completed the page of a URL elicitation.
     ElicitationComplete {
         server: String,

@@ -17,6 +17,9 @@ pub struct ServerInfo {
     /// More about the reason, for those who ask for it: the directories in which a missing program was searched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// What the reason is about, where the remedy depends on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<ServerCause>,
     /// Whether it has written a log: `mux servers logs NAME`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_log: bool,
@@ -82,6 +85,23 @@ pub struct SessionInfo {
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+}
+
+/// Why a server cannot be used.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ServerCause {
+    /// The program of its command does not exist.
+    MissingProgram,
+    /// Its entry refers to a variable that is not set.
+    UnsetVariable { name: String },
+    /// Its entry refers to a secret that is not set.
+    UnsetSecret { name: String },
+    /// Its entry refers to a secret that is set, but that its store did not return.
+    UnreadableSecret { name: String },
+    /// A value that only newer builds know.
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -1,14 +1,10 @@
 //! `mux init`.
 
-use std::{fs, fs::File, io, io::Write as _, process::Stdio, thread};
+use std::fs;
 
 use mux_tests::{
-    TestEnv,
+    TestEnv, TestTerminal,
     env::{binary, output},
-};
-use nix::{
-    fcntl::{FcntlArg, FdFlag, fcntl},
-    pty::openpty,
 };
 use serde_json::{Value, json};
 
@@ -174,36 +170,18 @@ fn init_at_a_terminal_asks_once_before_it_writes() {
     let env = unchecked();
     let before = contents(&env);
     let answer = |line: &str| {
-        let pty = openpty(None, None).unwrap();
-        // A daemon that is started would inherit them.
-        for end in [&pty.master, &pty.slave] {
-            fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
-        }
-        let mut command = env.command("mux");
-        command.arg("init").stdin(pty.slave.try_clone().unwrap());
-        command.stdout(Stdio::null()).stderr(pty.slave);
-        let mut terminal = File::from(pty.master);
-        writeln!(terminal, "{line}").unwrap();
-        let mut child = command.spawn().unwrap();
-        drop(command);
-        let reader = thread::spawn(move || {
-            let mut shown = Vec::new();
-            // It ends with an error once the other end is closed.
-            drop(io::copy(&mut terminal, &mut shown));
-            String::from_utf8_lossy(&shown).into_owned()
-        });
-        let code = child.wait().unwrap().code();
-        (code, reader.join().unwrap())
+        let mut terminal = TestTerminal::start(&env, &["init"]);
+        terminal.wait_for("Go on? [Y/n]");
+        terminal.type_line(line);
+        let (code, _, shown) = terminal.end();
+        assert!(!shown.contains("Go on?"), "{shown}");
+        (code, shown)
     };
     let (code, shown) = answer("n");
     assert_eq!(code, Some(130), "{shown}");
-    assert!(
-        shown.contains("Go on? [Y/n]") && shown.contains("nothing was changed"),
-        "{shown}"
-    );
+    assert!(shown.contains("nothing was changed"), "{shown}");
     assert_eq!((contents(&env), env.daemon()), (before, None));
     let (code, shown) = answer("");
     assert_eq!(code, Some(0), "{shown}");
-    assert_eq!(shown.matches("Go on?").count(), 1, "{shown}");
     assert_eq!(cursor_servers(&env), ["fix", "mux"]);
 }

@@ -15,7 +15,7 @@ pub(super) fn asks() -> Value {
 fn asked(agent: &mut Agent, code: &str) -> (u64, Value) {
     let run = json!({ "name": "run", "arguments": { "code": code } });
     let id = agent.begin("tools/call", run);
-    let asked = agent.hear("elicitation/create");
+    let asked = agent.wait_for("elicitation/create");
     (id, asked)
 }
 
@@ -55,7 +55,7 @@ fn agent_asks_its_user_with_a_form() {
     // An answer from elsewhere cancels the question.
     let (id, _) = asked(&mut agent, ONE);
     home.env.mux(["deny", "A4"]).ok();
-    agent.hear("notifications/cancelled");
+    agent.wait_for("notifications/cancelled");
     assert!(text(&agent.result(id)).contains("denied"));
     // An approval for this session covers this agent's session only.
     let (id, form) = asked(&mut agent, ONE);

@@ -19,7 +19,7 @@ fn marking(home: &Home, line: &str) -> String {
 fn run(agent: &mut Agent, code: &str) -> (u64, Value) {
     let run = json!({ "name": "run", "arguments": { "code": code, "check": false } });
     let id = agent.begin("tools/call", run);
-    (id, agent.hear("elicitation/create"))
+    (id, agent.wait_for("elicitation/create"))
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn denied_call_outside_runs_is_not_sent_on_resume() {
     let file = home.marks.to_str().unwrap();
     let call = json!({ "path": "fix.side_effect", "arguments": { "file": file, "line": "x" } });
     let id = agent.begin("tools/call", json!({ "name": "call", "arguments": call }));
-    agent.hear("elicitation/create");
+    agent.wait_for("elicitation/create");
     let ended = agent.result(id);
     assert!(text(&ended).contains("pending"), "{ended}");
     home.env.mux(["deny", "A1"]).ok();

@@ -13,7 +13,7 @@ fn held_call_is_listed_and_sent_when_approved_from_another_terminal() {
     let home = Home::new();
     let env = &home.env;
     let mut run = env.begin(["run", "--timeout", "1s", "-e", ONE]);
-    run.hear("waiting for approval A1: fix.counter {\"key\":\"a\",\"by\":2}; mux approve A1");
+    run.wait_for("waiting for approval A1: fix.counter {\"key\":\"a\",\"by\":2}; mux approve A1");
     let listed = home.approvals();
     assert_eq!(listed.len(), 1);
     let one = &listed[0];
@@ -102,9 +102,9 @@ fn two_held_calls_of_one_run_are_answered_in_any_order() {
     let home = Home::new();
     let code = "return await Promise.all([mux.fix.counter({ key: 'a' }), mux.fix.counter({ key: 'b', by: 5 })])";
     let mut run = home.held(code, "A1");
-    run.hear("waiting for approval A2");
+    run.wait_for("waiting for approval A2");
     home.env.mux(["approve", "A2"]).ok();
-    run.hear("A2: fix.counter approved");
+    run.wait_for("A2: fix.counter approved");
     assert_eq!(home.approvals().len(), 1);
     home.env.mux(["approve", "A1"]).ok();
     let result = run.wait().ok().stdout;
@@ -131,13 +131,13 @@ fn approval_ends_when_its_run_is_cancelled_or_its_client_disconnects() {
 fn call_outside_runs_is_held() {
     let home = Home::new();
     let mut call = home.env.begin(["call", "fix.counter", "key=a", "by=7"]);
-    call.hear("waiting for approval A1: fix.counter {\"key\":\"a\",\"by\":7}");
+    call.wait_for("waiting for approval A1: fix.counter {\"key\":\"a\",\"by\":7}");
     assert_eq!(home.approvals()[0]["run"], json!(null));
     home.env.mux(["approve", "A1"]).ok();
     assert_eq!(call.wait().ok().stdout, "7\n");
     // The approval ends with its client.
     let mut call = home.env.begin(["call", "fix.counter", "key=a"]);
-    call.hear("waiting for approval A2");
+    call.wait_for("waiting for approval A2");
     call.signal(nix::sys::signal::Signal::SIGINT);
     call.end();
     while !home.approvals().is_empty() || home.records() > 0 {}

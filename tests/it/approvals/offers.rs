@@ -17,7 +17,7 @@ fn home(more: &str) -> TestEnv {
 
 fn held(env: &TestEnv, code: &str, approval: &str) -> Running {
     let mut run = env.begin(["run", "--no-check", "-e", code]);
-    run.hear(&format!("waiting for approval {approval}"));
+    run.wait_for(&format!("waiting for approval {approval}"));
     run
 }
 

@@ -101,7 +101,7 @@ fn held_run_and_its_answer_survive_the_daemon() {
     assert_eq!((home.called("counter"), home.called("side_effect")), (1, 2));
     // Approval ids are not reused.
     let mut call = env.begin(["call", "fix.counter", "key=a"]);
-    call.hear("waiting for approval A");
+    call.wait_for("waiting for approval A");
     let next = home.approvals()[0]["approval"].as_str().unwrap()[1..]
         .parse::<u64>()
         .unwrap();
@@ -197,7 +197,7 @@ fn resuming_a_held_run_only_follows_it() {
     let run = started.stdout.trim().to_owned();
     while home.approvals().is_empty() {}
     let mut resumed = home.env.begin(["resume", &run]);
-    resumed.hear("waiting for approval A1");
+    resumed.wait_for("waiting for approval A1");
     home.env.mux(["approve", "A1"]).ok();
     assert_eq!(resumed.wait().ok().stdout, "1\n");
     assert_eq!(home.called("counter"), 1);

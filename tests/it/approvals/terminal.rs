@@ -12,14 +12,14 @@ const CONFIRM: &str = "allow all of this?";
 
 /// Waits until the question says that two calls wait: from its beginning, or since the second call came.
 #[track_caller]
-fn hear_both_wait(terminal: &mut TestTerminal) {
+fn wait_until_both_wait(terminal: &mut TestTerminal) {
     let lines = terminal.lines();
     if !lines
         .iter()
         .any(|line| line.contains("(1 of 2) fix.counter"))
     {
-        terminal.hear("2 calls are waiting for approval now");
-        terminal.hear(QUESTION);
+        terminal.wait_for("2 calls are waiting for approval now");
+        terminal.wait_for(QUESTION);
     }
 }
 
@@ -27,26 +27,26 @@ fn hear_both_wait(terminal: &mut TestTerminal) {
 fn question_is_repeated_until_a_valid_answer() {
     let home = Home::new();
     let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
-    terminal.hear("fix.counter {\"key\":\"a\",\"by\":2}");
-    terminal.hear("asked because of");
+    terminal.wait_for("fix.counter {\"key\":\"a\",\"by\":2}");
+    terminal.wait_for("asked because of");
     // `s` is not offered, because the session ends with the command.
     for rubbish in ["", "maybe", "yes please", "s", "session", "?"] {
-        terminal.hear(QUESTION);
+        terminal.wait_for(QUESTION);
         terminal.type_line(rubbish);
-        terminal.hear("answer with one of these letters");
-        terminal.hear("y  allow this call, with these arguments");
-        terminal.hear("`mux approve A1`");
+        terminal.wait_for("answer with one of these letters");
+        terminal.wait_for("y  allow this call, with these arguments");
+        terminal.wait_for("`mux approve A1`");
     }
-    terminal.hear(QUESTION);
+    terminal.wait_for(QUESTION);
     assert_eq!(home.called("counter"), 0);
     terminal.type_line("Y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
     assert!(!shown.contains(QUESTION), "{shown}");
     let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
-    terminal.hear(QUESTION);
+    terminal.wait_for(QUESTION);
     terminal.type_line("n");
-    terminal.hear("denied by the user");
+    terminal.wait_for("denied by the user");
     assert_eq!(terminal.end().0, Some(5));
     assert_eq!((home.called("counter"), home.records()), (1, 0));
 }
@@ -57,26 +57,26 @@ fn answer_for_this_run_is_confirmed_and_questions_are_asked_one_by_one() {
     let three =
         "let n; for (const by of [1, 2, 3]) n = await mux.fix.counter({ key: 'a', by }); return n";
     let mut terminal = TestTerminal::start(&home.env, &["run", "-e", three]);
-    terminal.hear(QUESTION);
+    terminal.wait_for(QUESTION);
     terminal.type_line("run");
-    terminal.hear("this allows now:");
-    terminal.hear("A1 fix.counter {\"key\":\"a\",\"by\":1}");
-    terminal.hear("and later, without asking:");
-    terminal.hear("until this run ends");
-    terminal.hear(CONFIRM);
+    terminal.wait_for("this allows now:");
+    terminal.wait_for("A1 fix.counter {\"key\":\"a\",\"by\":1}");
+    terminal.wait_for("and later, without asking:");
+    terminal.wait_for("until this run ends");
+    terminal.wait_for(CONFIRM);
     terminal.type_line("r");
-    terminal.hear(CONFIRM);
+    terminal.wait_for(CONFIRM);
     assert_eq!(home.called("counter"), 0);
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "6\n"), "{shown}");
     assert!(!shown.contains(QUESTION), "{shown}");
     let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
-    terminal.hear(QUESTION);
-    hear_both_wait(&mut terminal);
+    terminal.wait_for(QUESTION);
+    wait_until_both_wait(&mut terminal);
     terminal.type_line("n");
-    terminal.hear("(2 of 2) fix.counter");
-    terminal.hear(QUESTION);
+    terminal.wait_for("(2 of 2) fix.counter");
+    terminal.wait_for(QUESTION);
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
@@ -92,21 +92,21 @@ fn broad_answer_releases_listed_calls_after_confirmation() {
     for (letter, later) in [("r", "until this run ends"), ("a", "mux approvals revoke")] {
         let home = Home::new();
         let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", TWO]);
-        terminal.hear(QUESTION);
-        hear_both_wait(&mut terminal);
+        terminal.wait_for(QUESTION);
+        wait_until_both_wait(&mut terminal);
         terminal.type_line(letter);
-        terminal.hear("this allows now:");
-        let first = terminal.hear_one_of(["{\"key\":\"x\"}", "{\"key\":\"y\"}"]);
-        let second = terminal.hear_one_of(["{\"key\":\"x\"}", "{\"key\":\"y\"}"]);
+        terminal.wait_for("this allows now:");
+        let first = terminal.wait_for_one_of(["{\"key\":\"x\"}", "{\"key\":\"y\"}"]);
+        let second = terminal.wait_for_one_of(["{\"key\":\"x\"}", "{\"key\":\"y\"}"]);
         assert_ne!(first, second);
-        terminal.hear(later);
-        terminal.hear(CONFIRM);
+        terminal.wait_for(later);
+        terminal.wait_for(CONFIRM);
         // Not confirming returns to the question about the one call.
         terminal.type_line("n");
-        terminal.hear(QUESTION);
+        terminal.wait_for(QUESTION);
         assert_eq!(home.approvals().len(), 2);
         terminal.type_line(letter);
-        terminal.hear(CONFIRM);
+        terminal.wait_for(CONFIRM);
         terminal.type_line("yes");
         let (code, output, shown) = terminal.end();
         assert_eq!(code, Some(0), "{shown}");
@@ -123,14 +123,14 @@ fn output_does_not_overwrite_a_question() {
                 for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
                 return await a";
     let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", code]);
-    terminal.hear("allow it? [y]es once, for this [r]un, [a]lways, [n]o, [?]: ");
+    terminal.wait_for("allow it? [y]es once, for this [r]un, [a]lways, [n]o, [?]: ");
     // Time for the spinner to start, and for the output of the program to arrive.
     while home.called("echo") < 20 {}
     for _ in 0..5 {
         assert_eq!(home.approvals().len(), 1);
     }
     terminal.type_line("?");
-    terminal.hear("answer with one of these letters");
+    terminal.wait_for("answer with one of these letters");
     let lines = terminal.lines();
     let asked = "allow it? [y]es once, for this [r]un, [a]lways, [n]o, [?]: ?";
     let asked = lines.iter().position(|line| line == asked);
@@ -139,10 +139,14 @@ fn output_does_not_overwrite_a_question() {
         lines[asked + 1].contains("answer with one of these letters"),
         "{lines:#?}"
     );
-    terminal.hear(QUESTION);
+    assert!(
+        !lines[asked..].iter().any(|line| line.contains("tick")),
+        "{lines:#?}"
+    );
+    terminal.wait_for(QUESTION);
     terminal.type_line("y");
     // Output that arrived meanwhile follows the answer.
-    terminal.hear("tick 19");
+    terminal.wait_for("tick 19");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "1\n"), "{shown}");
 }
@@ -151,10 +155,10 @@ fn output_does_not_overwrite_a_question() {
 fn end_of_input_leaves_the_approval_open() {
     let home = Home::new();
     let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
-    terminal.hear(QUESTION);
+    terminal.wait_for(QUESTION);
     terminal.press("\u{4}");
-    terminal.hear("the approval stays open");
-    terminal.hear("mux approve A1");
+    terminal.wait_for("the approval stays open");
+    terminal.wait_for("mux approve A1");
     assert_eq!(home.approvals()[0]["state"], "waiting");
     home.env.mux(["approve", "A1"]).ok();
     let (code, output, shown) = terminal.end();
@@ -185,7 +189,7 @@ fn detached_run_started_at_a_terminal_is_held() {
 fn question_answered_elsewhere_is_withdrawn() {
     let home = Home::new();
     let mut terminal = TestTerminal::start(&home.env, &["run", "-e", ONE]);
-    terminal.hear(QUESTION);
+    terminal.wait_for(QUESTION);
     home.env.mux(["approve", "A1"]).ok();
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
@@ -211,21 +215,21 @@ fn call_and_resumed_run_ask_at_the_terminal() {
     home.configure("[approvals]\nwait = \"4m\"\n");
     home.env.mux(["reload"]).ok();
     let mut terminal = TestTerminal::start(&home.env, &["resume", "A1"]);
-    terminal.hear("A1");
-    terminal.hear(QUESTION);
+    terminal.wait_for("A1");
+    terminal.wait_for(QUESTION);
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "2\n"), "{shown}");
     let mut terminal = TestTerminal::start(&home.env, &["call", "fix.counter", "key=a"]);
-    terminal.hear(QUESTION);
+    terminal.wait_for(QUESTION);
     terminal.type_line("y");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "3\n"), "{shown}");
     // A destructive tool needs approval here without a rule.
     let mark = home.mark("x");
     let mut terminal = TestTerminal::start(&home.env, &["run", "--no-check", "-e", &mark]);
-    terminal.hear("calls itself destructive");
-    terminal.hear(QUESTION);
+    terminal.wait_for("calls itself destructive");
+    terminal.wait_for(QUESTION);
     terminal.type_line("n");
     assert_eq!(terminal.end().0, Some(5));
     assert!(home.marks().is_empty());

@@ -18,7 +18,7 @@ fn suspension_expires_due_timeouts_but_keeps_calls_and_sessions() {
         "-e",
         "console.log('here'); await mux.fix.hang({})",
     ]);
-    run.hear("here");
+    run.wait_for("here");
     let call = env.begin(["call", "fix.sleep", "ms=1000"]);
     env.until_logged("fix.sleep");
 

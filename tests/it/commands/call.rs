@@ -211,8 +211,8 @@ fn commands_call_shows_progress_on_a_terminal() {
     let env = TestEnv::with_fixtures(&[("fix", &["--offers"])]);
     let args = ["call", "fix.progress", "steps=3", "ms=400"];
     let mut terminal = TestTerminal::start(&env, &args);
-    terminal.hear("fix.progress  ");
-    terminal.hear(" %  step ");
+    terminal.wait_for("fix.progress  ");
+    terminal.wait_for(" %  step ");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "done\n"), "{shown}");
 }

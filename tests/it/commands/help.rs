@@ -58,7 +58,7 @@ fn completion_offers_servers_tools_arguments_runs_and_approvals() {
         "-e",
         "await mux.my_fix.counter({ key: 'a' })",
     ]);
-    held.hear("waiting for approval A1");
+    held.wait_for("waiting for approval A1");
     for (words, expected) in [
         (&["call", "my_fix.get_"][..], &["my_fix.get_thing"][..]),
         (&["call", "my_fix.add", ""], &["a=", "b="]),

@@ -79,7 +79,7 @@ fn commands_reload_keeps_the_old_session_for_calls_in_flight() {
                  const met = mux.fix.barrier({ name: 'b', parties: 2 });\n\
                  await mux.fix.echo({ text: 'sent' }); console.log('waiting'); return await met";
     let mut run = env.begin(["run", "-e", first]);
-    run.hear("waiting");
+    run.wait_for("waiting");
     let old = env.starts("fix")[0];
     env.write_config(&env.fixture("fix", &["--name", "new"]));
     let told = env.mux(["reload"]).ok();

@@ -75,7 +75,7 @@ fn commands_runs_watch_interrupted_does_not_cancel_the_run() {
             // It prints nothing before the end: wait until it handles signals.
             until_it_listens(watching.pid());
         } else {
-            watching.hear("begun");
+            watching.wait_for("begun");
         }
         watching.signal(Signal::SIGINT);
         let output = watching

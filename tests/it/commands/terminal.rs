@@ -1,81 +1,21 @@
 //! Output that is only shown if standard error is a terminal.
 
-use std::{
-    fs::File,
-    io::{ErrorKind, Read},
-    process::Stdio,
-};
-
-use mux_tests::TestEnv;
-use nix::{
-    fcntl::{FcntlArg, FdFlag, fcntl},
-    pty::{Winsize, openpty},
-};
+use mux_tests::{TerminalStreams, TestEnv, TestTerminal};
 
 /// Runs a command with a terminal as its standard error. Returns its standard output and what the terminal showed.
 fn on_a_terminal(env: &TestEnv, args: &[&str]) -> (String, String) {
-    let size = Winsize {
-        ws_row: 50,
-        ws_col: 120,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    let pty = openpty(&size, None).unwrap();
-    // A daemon that is started would inherit them.
-    for end in [&pty.master, &pty.slave] {
-        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
-    }
-    let mut command = env.command("mux");
-    command.env("TERM", "xterm").args(args);
-    command.stdout(Stdio::piped()).stderr(pty.slave);
-    let mut child = command.spawn().unwrap();
-    // Closes our copy of the slave, so that the terminal ends with the command.
-    drop(command);
-    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
-    let mut terminal = File::from(pty.master);
-    loop {
-        match terminal.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => shown.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // The error on Linux once the other end is closed everywhere.
-            Err(error) if error.raw_os_error() == Some(nix::libc::EIO) => break,
-            Err(error) => panic!("{error}"),
-        }
-    }
-    let mut output = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut output)
-        .unwrap();
-    assert!(child.wait().unwrap().success(), "{output}");
-    (output, String::from_utf8_lossy(&shown).into_owned())
+    let (code, output, shown) = TestTerminal::start(env, args).end();
+    assert_eq!(code, Some(0), "{output}");
+    (output, shown)
 }
 
 /// What a command prints to a terminal of this width, in lines without colors.
 fn lines_on_a_terminal(env: &TestEnv, columns: u16, args: &[&str]) -> Vec<String> {
-    let size = Winsize {
-        ws_row: 50,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    let pty = openpty(&size, None).unwrap();
-    for end in [&pty.master, &pty.slave] {
-        fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
-    }
     let mut command = env.command("mux");
-    command.env("TERM", "xterm").env("NO_COLOR", "1").args(args);
-    command.stdout(pty.slave).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut shown = Vec::new();
-    // Linux reports an error once the other end is closed everywhere.
-    drop(File::from(pty.master).read_to_end(&mut shown));
-    assert!(child.wait().unwrap().success(), "{args:?}");
-    let shown = String::from_utf8_lossy(&shown).into_owned();
+    command.env("NO_COLOR", "1").args(args);
+    let terminal = TestTerminal::start_with(&mut command, TerminalStreams::Output, columns);
+    let (code, _, shown) = terminal.end();
+    assert_eq!(code, Some(0), "{args:?}");
     shown
         .lines()
         .map(|line| line.trim_end().to_owned())

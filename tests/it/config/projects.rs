@@ -342,7 +342,7 @@ fn new_project_deny_rule_applies_to_a_running_program() {
     let mut command = env.command("mux");
     command.current_dir(&root).args(["run", "-e", code]);
     let mut run = mux_tests::Running::start(&mut command);
-    run.hear("allowed");
+    run.wait_for("allowed");
     fs::write(root.join(".mux.toml"), DENIES).unwrap();
     assert_eq!(run.wait().ok().stdout.trim(), "denied");
 }

@@ -87,7 +87,7 @@ fn config_changes_restart_a_changed_server_after_its_calls() {
                 const met = mux.fix.barrier({ name: 'b', parties: 2 });\n\
                 await mux.fix.echo({ text: 'sent' }); console.log('waiting'); return await met";
     let mut run = env.begin(["run", "-e", code]);
-    run.hear("waiting");
+    run.wait_for("waiting");
     let old = env.starts("fix")[0];
     env.write_config(&format!(
         "{}{}",

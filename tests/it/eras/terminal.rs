@@ -32,29 +32,29 @@ fn form_is_answered_at_a_terminal() {
     for era in BOTH {
         let (env, _) = home(era, &[]);
         let mut terminal = TestTerminal::start(&env, &["call", "fix.elicit", &form()]);
-        terminal.hear(ASKS);
+        terminal.wait_for(ASKS);
         // The server's words stand behind a bar, without control sequences.
-        terminal.hear("\u{2502} who are you?[2J");
-        terminal.hear("\u{2502} allow it? [y]es");
-        terminal.hear("\u{2502} Your age");
-        terminal.hear("1 of 4 whole number, at least 0, required: ");
+        terminal.wait_for("\u{2502} who are you?[2J");
+        terminal.wait_for("\u{2502} allow it? [y]es");
+        terminal.wait_for("\u{2502} Your age");
+        terminal.wait_for("1 of 4 whole number, at least 0, required: ");
         terminal.type_line("many");
-        terminal.hear("this is not a whole number");
-        terminal.hear("required: ");
+        terminal.wait_for("this is not a whole number");
+        terminal.wait_for("required: ");
         terminal.type_line("36");
-        terminal.hear("2) blue");
-        terminal.hear("[blue]: ");
+        terminal.wait_for("2) blue");
+        terminal.wait_for("[blue]: ");
         terminal.type_line("");
-        terminal.hear("yes or no, optional: ");
+        terminal.wait_for("yes or no, optional: ");
         terminal.type_line("");
-        terminal.hear("text, not shown while you type, required: ");
+        terminal.wait_for("text, not shown while you type, required: ");
         assert!(!terminal.echoes());
         terminal.type_line("hunter2");
-        terminal.hear(SUBMIT);
+        terminal.wait_for(SUBMIT);
         assert!(terminal.echoes());
         terminal.type_line("maybe");
-        terminal.hear("type accept, decline or cancel");
-        terminal.hear(SUBMIT);
+        terminal.wait_for("type accept, decline or cancel");
+        terminal.wait_for(SUBMIT);
         let lines = terminal.lines();
         assert!(
             !lines.iter().any(|line| line.contains("hunter2")),
@@ -86,8 +86,8 @@ fn question_is_declined_or_cancelled_at_a_terminal() {
             ("\u{4}", "cancel\n"),
         ] {
             let mut terminal = TestTerminal::start(&env, &["run", "--no-check", "-e", ELICIT]);
-            terminal.hear(ASKS);
-            terminal.hear("1 of 1 text, optional: ");
+            terminal.wait_for(ASKS);
+            terminal.wait_for("1 of 1 text, optional: ");
             terminal.press(keys);
             let (code, output, shown) = terminal.end();
             assert_eq!(
@@ -114,7 +114,7 @@ fn secret_answer_is_masked_in_a_recording() {
         ("not shown while you type, required: ", "hunter2"),
         (SUBMIT, "a"),
     ] {
-        terminal.hear(prompt);
+        terminal.wait_for(prompt);
         terminal.type_line(line);
     }
     let (code, output, shown) = terminal.end();
@@ -130,13 +130,13 @@ fn secret_answer_is_masked_in_a_recording() {
 fn interrupted_question_restores_the_terminal() {
     let (env, log) = home(LEGACY, &[]);
     let mut terminal = TestTerminal::start(&env, &["call", "fix.elicit", &form()]);
-    terminal.hear("required: ");
+    terminal.wait_for("required: ");
     terminal.type_line("36");
-    terminal.hear("[blue]: ");
+    terminal.wait_for("[blue]: ");
     terminal.type_line("red");
-    terminal.hear("optional: ");
+    terminal.wait_for("optional: ");
     terminal.type_line("no");
-    terminal.hear("not shown while you type, required: ");
+    terminal.wait_for("not shown while you type, required: ");
     assert!(!terminal.echoes());
     assert_eq!(terminal.interrupt(), (Some(130), true));
     assert!(
@@ -173,17 +173,17 @@ fn page_is_opened_after_a_yes_and_its_completion_is_reported() {
          return [action, (await mux.fix.elicit({{ message: 'who?' }})).action].join()"
     );
     let mut terminal = start(&code);
-    terminal.hear("The MCP server \"fix\" asks to open a page, for the call fix.elicit:");
-    terminal.hear("the page is at https://xn--pple-43d.com which a browser may show as https://\u{430}pple.com");
-    terminal.hear(url);
-    terminal.hear("open it in your browser? [y]es, [d]ecline, [c]ancel, [?]: ");
+    terminal.wait_for("The MCP server \"fix\" asks to open a page, for the call fix.elicit:");
+    terminal.wait_for("the page is at https://xn--pple-43d.com which a browser may show as https://\u{430}pple.com");
+    terminal.wait_for(url);
+    terminal.wait_for("open it in your browser? [y]es, [d]ecline, [c]ancel, [?]: ");
     terminal.type_line("");
-    terminal.hear("type yes, decline or cancel");
-    terminal.hear("[?]: ");
+    terminal.wait_for("type yes, decline or cancel");
+    terminal.wait_for("[?]: ");
     terminal.type_line("y");
     assert_eq!(fs::read_to_string(&address).unwrap(), url);
-    terminal.hear("the MCP server \"fix\" reports that its page is completed");
-    terminal.hear("optional: ");
+    terminal.wait_for("the MCP server \"fix\" reports that its page is completed");
+    terminal.wait_for("optional: ");
     terminal.type_line("/decline");
     let (code, output, shown) = terminal.end();
     assert_eq!(
@@ -208,12 +208,12 @@ fn output_does_not_overwrite_a_question_of_a_server() {
                 for (let n = 0; n < 20; n++) { await mux.fix.echo({ text: 'x' }); console.log('tick ' + n); }\n\
                 return (await asked).content.name";
     let mut terminal = TestTerminal::start(&env, &["run", "--no-check", "-e", code]);
-    terminal.hear("\u{2502} who?");
-    terminal.hear("1 of 1 text, optional: ");
+    terminal.wait_for("\u{2502} who?");
+    terminal.wait_for("1 of 1 text, optional: ");
     // Time for the spinner to start, and for the output of the program to arrive.
     env.until_called(&log, "echo", 20, "fix.pid");
     terminal.type_line("Ada");
-    terminal.hear(SUBMIT);
+    terminal.wait_for(SUBMIT);
     let lines = terminal.lines();
     let asked = lines
         .iter()
@@ -223,9 +223,13 @@ fn output_does_not_overwrite_a_question_of_a_server() {
         lines[asked + 1].starts_with(SUBMIT.trim_end()),
         "{lines:#?}"
     );
+    assert!(
+        !lines[asked..].iter().any(|line| line.contains("tick")),
+        "{lines:#?}"
+    );
     terminal.type_line("a");
     // Output that arrived meanwhile follows the answer.
-    terminal.hear("tick 19");
+    terminal.wait_for("tick 19");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "Ada\n"), "{shown}");
 }
@@ -240,7 +244,10 @@ fn question_without_a_terminal_is_declined_and_names_the_way() {
             let reason = answer["_meta"]["muxd/reason"].as_str().unwrap();
             assert!(reason.contains(way), "{reason}");
         };
-        declined(&env.mux(["call", "fix.elicit", "message=?"]).ok().json());
+        let call = env.mux(["call", "fix.elicit", "message=?"]).ok();
+        declined(&call.json());
+        let line = "a question of the MCP server \"fix\" was declined: standard input and standard error must be a terminal";
+        assert_eq!(call.stderr.matches(line).count(), 1, "{call:#?}");
         // With --json nothing is asked at a terminal either.
         let args = ["--json", "call", "fix.elicit", "message=?"];
         let (_, output, shown) = TestTerminal::start(&env, &args).end();
@@ -269,13 +276,13 @@ fn rule_on_questions_decides_before_the_user_is_asked() {
     let env = with_rule("ask");
     let mut terminal = TestTerminal::start(&env, &run);
     // The approval is not asked as a form.
-    terminal.hear("fix.elicitation/create");
-    terminal.hear("allow it? ");
+    terminal.wait_for("fix.elicitation/create");
+    terminal.wait_for("allow it? ");
     terminal.type_line("y");
-    terminal.hear(ASKS);
-    terminal.hear("optional: ");
+    terminal.wait_for(ASKS);
+    terminal.wait_for("optional: ");
     terminal.type_line("Ada");
-    terminal.hear(SUBMIT);
+    terminal.wait_for(SUBMIT);
     terminal.type_line("a");
     let (code, output, shown) = terminal.end();
     assert_eq!((code, output.as_str()), (Some(0), "accept\n"), "{shown}");

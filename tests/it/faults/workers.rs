@@ -21,7 +21,7 @@ fn killed_worker_fails_only_its_own_run() {
     for _ in 0..5 {
         let code = "const hung = mux.fix.hang({}); await mux.fix.echo({ text: '' }); console.log('in'); await hung";
         let mut run = env.begin(["--json", "run", "-e", code]);
-        run.hear("in");
+        run.wait_for("in");
         let daemon = env.daemon();
         workers(&env).into_iter().for_each(process::kill);
         let error = run.wait().fails(3, &["signal: 9"]).json()["error"].take();

@@ -85,14 +85,14 @@ fn approval_of_a_raw_query_covers_only_the_fields_it_reaches() {
     let (env, server) = home(&[], rules);
     let rename = "mutation { rename(input: { id: 1, name: \\\"Eve\\\" }) { user { name } } }";
     let mut run = env.begin(["run", "--no-check", "-e", &query(rename)]);
-    run.hear("waiting for approval A1");
+    run.wait_for("waiting for approval A1");
     env.mux(["approve", "A1", "--always"]).ok();
     run.wait().ok();
     env.mux(["run", "--no-check", "-e", &query(rename)]).ok();
     env.mux(["run", "--no-check", "-e", &query("{ version }")])
         .ok();
     let mut run = env.begin(["run", "--no-check", "-e", &query(DROP)]);
-    run.hear("waiting for approval A2");
+    run.wait_for("waiting for approval A2");
     env.mux(["deny", "A2"]).ok();
     run.wait().fails(5, &["denied by the user"]);
     assert_eq!(server.heard("deletePost"), 0);

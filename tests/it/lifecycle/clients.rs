@@ -17,7 +17,7 @@ fn hanging(env: &TestEnv) -> Running {
         "-e",
         "const hung = mux.fix.hang({}); await mux.fix.echo({ text: '' }); console.log('sent'); await hung",
     ]);
-    run.hear("sent");
+    run.wait_for("sent");
     run
 }
 
@@ -73,7 +73,7 @@ fn call_of_killed_client_is_cancelled_at_the_server() {
 fn endless_loop_of_killed_client_frees_its_worker() {
     let env = TestEnv::new();
     let mut run = env.begin(["run", "-e", "console.log('looping'); for (;;);"]);
-    run.hear("looping");
+    run.wait_for("looping");
     let daemon = env.daemon().unwrap();
     // No other worker uses half a second of CPU time.
     let looping = loop {

@@ -186,7 +186,7 @@ fn daemon_has_its_own_session_and_survives_hangup_of_the_clients_terminal() {
             .filter_map(|(name, value)| Some((name, value?))),
     );
     let mut client = Running::start(&mut command);
-    client.hear("here");
+    client.wait_for("here");
     let daemon = env.daemon().unwrap();
     assert_eq!(process::session(daemon), daemon);
     for descriptor in 0..3 {
@@ -211,7 +211,7 @@ fn client_of_another_contract_is_answered_and_can_retire_the_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let code = "console.log('in flight'); await mux.fix.sleep({ ms: 700 }); return 'finished'";
     let mut run = env.begin(["run", "-e", code]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     let old = env.daemon().unwrap();
 
     // Two such clients: the second request does not cut the drain of the first short.

@@ -23,7 +23,7 @@ fn sigterm_lets_a_run_finish_and_new_clients_start_the_next_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &["--grandchild", "--setsid"])]);
     let old = env.serve();
     let mut run = env.begin(["run", "-e", SLOW_RUN]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     let tree = Tree::of(old.pid());
     old.signal(Signal::SIGTERM);
     let newcomer = env.begin(["run", "-e", "return 'new'"]);
@@ -68,7 +68,7 @@ async fn second_sigterm_cancels_runs_and_clients_get_their_outcome() {
     let daemon = env.serve();
     let session = mux_client::connect(&env.dirs, &identity()).await.unwrap();
     let mut run = env.begin(["--json", "run", "-e", ENDLESS_RUN]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     let tree = Tree::of(daemon.pid());
     daemon.signal(Signal::SIGTERM);
     // After the signal, open connections cannot start new runs.
@@ -94,7 +94,7 @@ async fn second_sigterm_cancels_runs_and_clients_get_their_outcome() {
 fn stop_waits_for_runs_and_stop_now_does_not() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut run = env.begin(["run", "-e", SLOW_RUN]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     let old = env.daemon().unwrap();
     // Two requests to stop have the effect of one: the run still finishes.
     let stops = [env.begin(["stop"]), env.begin(["stop"])];
@@ -105,7 +105,7 @@ fn stop_waits_for_runs_and_stop_now_does_not() {
     assert!(process::wait_for_end(old, PROMISE));
 
     let mut run = env.begin(["run", "-e", ENDLESS_RUN]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     let stopped = env.mux(["--json", "stop", "--now"]).ok().json();
     assert_eq!(stopped["stopped"], true);
     run.wait().fails(130, &["cancelled"]);
@@ -117,7 +117,7 @@ fn stop_waits_for_a_drain_and_stop_now_cuts_it_short() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let daemon = env.serve();
     let mut run = env.begin(["run", "-e", ENDLESS_RUN]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     // The daemon answers when the drain has begun; the command then waits for its end.
     let first = env.begin(["stop"]);
     while std::os::unix::net::UnixStream::connect(env.dirs.socket()).is_ok() {}

@@ -100,7 +100,7 @@ fn daemon_killed_during_server_start_leaves_no_process() {
         "-e",
         "console.log('starting'); await mux.slow.echo({ text: '' })",
     ]);
-    run.hear("starting");
+    run.wait_for("starting");
     let daemon = env.daemon().unwrap();
     // The keeper may start the server before the kill, during it, or never.
     process::kill(daemon);

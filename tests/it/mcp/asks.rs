@@ -28,7 +28,7 @@ fn legacy_agent_gets_elicitation_while_its_program_runs() {
         "tools/call",
         json!({ "name": "run", "arguments": { "code": ASKS } }),
     );
-    let asked = agent.hear("elicitation/create");
+    let asked = agent.wait_for("elicitation/create");
     assert_eq!(
         asked["params"]["message"],
         "The MCP server \"conf\" asks:\nWho are you?"
@@ -62,7 +62,7 @@ fn elicitation_names_its_server_and_is_sanitized() {
             "tools/call",
             json!({ "name": "run", "arguments": { "code": code } }),
         );
-        let asked = agent.hear("elicitation/create");
+        let asked = agent.wait_for("elicitation/create");
         let message = asked["params"]["message"].as_str().unwrap();
         assert_eq!(message, format!("The MCP server \"evil\" asks:\n{shown}"));
         assert_eq!(asked["params"]["_meta"]["muxd/server"], "evil");
@@ -187,7 +187,7 @@ fn legacy_server_request_with_ambiguous_caller_is_declined() {
         "tools/call",
         json!({ "name": "run", "arguments": { "code": asks } }),
     );
-    let asked = one.hear("elicitation/create");
+    let asked = one.wait_for("elicitation/create");
     // Both agents have a call in flight now, and the question names neither.
     let result = other.call("run", json!({ "code": asks }));
     assert!(text(&result).contains("decline"), "{result}");
@@ -205,7 +205,7 @@ fn modern_server_asks_several_agents_at_once() {
             "tools/call",
             json!({ "name": "run", "arguments": { "code": ASKS } }),
         );
-        let asked = agent.hear("elicitation/create");
+        let asked = agent.wait_for("elicitation/create");
         (agent, id, asked, name)
     });
     for (mut agent, id, asked, name) in begun {

@@ -96,7 +96,7 @@ fn list_changed_is_sent_when_the_pool_changes() {
     env.write_config(&config);
     env.mux(["reload"]).ok();
     env.mux(["call", "more.pid"]).ok();
-    agent.hear("notifications/tools/list_changed");
+    agent.wait_for("notifications/tools/list_changed");
     loop {
         let after = agent.ask("tools/list", json!({}));
         let description = after["tools"][0]["description"].as_str().unwrap();
@@ -104,7 +104,7 @@ fn list_changed_is_sent_when_the_pool_changes() {
             assert_ne!(after, before);
             break;
         }
-        agent.hear("notifications/tools/list_changed");
+        agent.wait_for("notifications/tools/list_changed");
     }
 }
 
@@ -130,7 +130,7 @@ fn runs_are_attributed_to_client_agent_and_workspace() {
 fn workspace_is_taken_from_the_agents_roots() {
     let env = TestEnv::new();
     let mut agent = Agent::legacy(&env, &[], json!({ "roots": {} }));
-    let asked = agent.hear("roots/list");
+    let asked = agent.wait_for("roots/list");
     agent.reply(&asked, json!({ "roots": [{ "uri": "file:///srv/a%20b" }] }));
     agent.ask("ping", json!({}));
     let mut workspace = json!(null);

@@ -61,7 +61,7 @@ fn resource_subscription_survives_a_restart_and_can_be_ended() {
     agent.ask("resources/subscribe", json!({ "uri": uri }));
     let touch = |uri: &str| json!({ "path": "fix.touch", "arguments": { "uri": uri } });
     agent.call("call", touch("fix://text"));
-    let told = agent.hear("notifications/resources/updated");
+    let told = agent.wait_for("notifications/resources/updated");
     assert_eq!(told["params"]["uri"], uri);
     env.mux(["restart"]).ok();
     agent.run("return 1");
@@ -76,7 +76,7 @@ fn resource_subscription_survives_a_restart_and_can_be_ended() {
             break;
         }
     }
-    agent.hear("notifications/resources/updated");
+    agent.wait_for("notifications/resources/updated");
     agent.ask("resources/unsubscribe", json!({ "uri": uri }));
     agent.heard.clear();
     agent.call("call", touch("fix://text"));
@@ -94,9 +94,9 @@ fn modern_subscriptions_to_one_resource_end_independently() {
     let uri = "mux://fix/fix://text/hello";
     let wanted = json!({ "notifications": { "resourceSubscriptions": [uri] } });
     let first = agent.begin("subscriptions/listen", wanted.clone());
-    agent.hear("notifications/subscriptions/acknowledged");
+    agent.wait_for("notifications/subscriptions/acknowledged");
     agent.begin("subscriptions/listen", wanted);
-    agent.hear("notifications/subscriptions/acknowledged");
+    agent.wait_for("notifications/subscriptions/acknowledged");
     let touch = json!({ "path": "fix.touch", "arguments": { "uri": "fix://text/hello" } });
     let mut told = 0;
     // Both subscriptions are notified once the server knows both.
@@ -135,7 +135,7 @@ fn list_changed_is_sent_only_for_different_lists() {
         "call",
         json!({ "path": "fix.announce", "arguments": { "what": "prompts" } }),
     );
-    agent.hear("notifications/prompts/list_changed");
+    agent.wait_for("notifications/prompts/list_changed");
     let heard: Vec<_> = agent.heard.iter().map(|m| m["method"].clone()).collect();
     assert!(
         !heard.contains(&json!("notifications/resources/list_changed")),
@@ -160,7 +160,7 @@ fn agent_sets_the_level_of_server_log_messages() {
     );
     agent.ask("logging/setLevel", json!({ "level": "warning" }));
     agent.call("call", log.clone());
-    let told = agent.hear("notifications/message");
+    let told = agent.wait_for("notifications/message");
     assert_eq!(told["params"]["level"], "warning");
     assert!(
         told["params"]["logger"]
@@ -183,7 +183,7 @@ fn agent_sets_the_level_of_server_log_messages() {
         "tools/call",
         json!({ "name": "call", "arguments": log, "_meta": meta }),
     );
-    modern.hear("notifications/message");
+    modern.wait_for("notifications/message");
 }
 
 #[test]

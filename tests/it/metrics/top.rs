@@ -1,105 +1,29 @@
 //! `mux top`, printed once and on a terminal.
 
-use std::{
-    fs::File,
-    io::{ErrorKind, Read as _, Write as _},
-    num::NonZeroU16,
-    os::fd::{AsFd as _, OwnedFd},
-    process::{Child, Command, Stdio},
-};
-
-use mux_tests::{TestEnv, process};
-use nix::{
-    fcntl::{FcntlArg, FdFlag, fcntl},
-    pty::{Winsize, openpty},
-    sys::{
-        signal::Signal,
-        termios::{LocalFlags, tcgetattr},
-    },
-};
+use mux_tests::{TerminalStreams, TestEnv, TestTerminal};
+use nix::sys::{signal::Signal, termios::LocalFlags};
 use serde_json::json;
 
-const ROWS: NonZeroU16 = NonZeroU16::new(30).unwrap();
-const COLUMNS: NonZeroU16 = NonZeroU16::new(120).unwrap();
+const COLUMNS: u16 = 120;
 
-/// A program in a pseudoterminal.
-struct Terminal {
-    child: Child,
-    master: File,
-    /// Kept open, so that its settings can be read after the end of the program.
-    slave: OwnedFd,
-    shown: vt100::Parser,
+fn start_top(env: &TestEnv) -> TestTerminal {
+    let mut command = env.command("mux");
+    TestTerminal::start_with(command.arg("top"), TerminalStreams::All, COLUMNS)
 }
 
-impl Terminal {
-    fn start(command: &mut Command) -> Self {
-        let size = Winsize {
-            ws_row: ROWS.get(),
-            ws_col: COLUMNS.get(),
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let pty = openpty(&size, None).unwrap();
-        for end in [&pty.master, &pty.slave] {
-            fcntl(end, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
-        }
-        let end = || Stdio::from(pty.slave.try_clone().unwrap());
-        command.env("TERM", "xterm");
-        command.stdin(end()).stdout(end()).stderr(end());
-        Self {
-            child: command.spawn().unwrap(),
-            master: File::from(pty.master),
-            slave: pty.slave,
-            shown: vt100::Parser::new(ROWS, COLUMNS, 0),
-        }
-    }
-
-    /// Reads output until the screen meets the condition.
-    #[track_caller]
-    fn until(&mut self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
-        let mut buffer = [0; 4096];
-        while !is(self.shown.screen()) {
-            match self.master.read(&mut buffer) {
-                Ok(0) => panic!("{what}: {}", self.shown.screen().contents()),
-                Ok(count) => self.shown.process(&buffer[..count]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => panic!("{what}: {error}: {}", self.shown.screen().contents()),
-            }
-        }
-    }
-
-    #[track_caller]
-    fn until_shown(&mut self, text: &str) {
-        self.until(text, |screen| screen.contents().contains(text));
-    }
-
-    /// Waits for the end, checks that the terminal is restored, and returns the exit code.
-    #[track_caller]
-    fn end(&mut self) -> Option<i32> {
-        self.until("the first screen", |screen| !screen.alternate_screen());
-        assert!(!self.shown.screen().hide_cursor());
-        let status = self.child.wait().unwrap();
-        assert!(self.is_as_before());
-        status.code()
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Whether line editing, echo and signals of the terminal are enabled.
-    fn is_as_before(&self) -> bool {
-        let flags = tcgetattr(self.slave.as_fd()).unwrap().local_flags;
-        flags.contains(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG)
-    }
+/// Whether line editing, echo and signals of the terminal are enabled.
+fn is_as_before(terminal: &TestTerminal) -> bool {
+    terminal.has_modes(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ISIG)
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // It has ended already, or the test has failed.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+/// Waits for the end, checks that the terminal is restored, and returns the exit code.
+#[track_caller]
+fn end(mut top: TestTerminal) -> Option<i32> {
+    let code = top.exit_code();
+    let screen = top.screen();
+    assert!(!screen.alternate_screen() && !screen.hide_cursor());
+    assert!(is_as_before(&top));
+    code
 }
 
 fn busy() -> (TestEnv, String) {
@@ -162,48 +86,48 @@ fn top_prints_current_figures_once() {
 #[test]
 fn top_runs_on_a_terminal_and_restores_it() {
     let (env, run) = busy();
-    let mut top = Terminal::start(env.command("mux").arg("top"));
-    top.until_shown(&run);
-    assert!(top.shown.screen().alternate_screen() && !top.is_as_before());
-    top.until_shown("SERVER");
+    let mut top = start_top(&env);
+    top.wait_for_on_screen(&run);
+    assert!(top.screen().alternate_screen() && !is_as_before(&top));
+    top.wait_for_on_screen("SERVER");
     // Without a selection no run is stopped.
     top.press("x");
-    top.until_shown("arrows");
+    top.wait_for_on_screen("arrows");
     let question = format!("stop run {run}?");
     top.press("jx");
-    top.until_shown(&question);
+    top.wait_for_on_screen(&question);
     top.press("n");
-    top.until("no question", |screen| {
+    top.wait_until("no question", |screen| {
         !screen.contents().contains(&question)
     });
     top.press("x");
-    top.until_shown(&question);
+    top.wait_for_on_screen(&question);
     top.press("y");
-    top.until_shown("being stopped");
+    top.wait_for_on_screen("being stopped");
     env.mux(["runs", "watch", &run]).fails(130, &["cancelled"]);
-    top.until("no run", |screen| {
+    top.wait_until("no run", |screen| {
         !screen.contents().contains("console.log")
     });
     top.press("q");
-    assert_eq!(top.end(), Some(0));
+    assert_eq!(end(top), Some(0));
 }
 
 #[test]
 fn top_restores_the_terminal_on_signals_and_survives_the_daemon() {
     let (env, run) = busy();
     for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130)] {
-        let mut top = Terminal::start(env.command("mux").arg("top"));
-        top.until_shown(&run);
-        process::send(i32::try_from(top.child.id()).unwrap(), signal);
-        assert_eq!(top.end(), Some(code));
+        let mut top = start_top(&env);
+        top.wait_for_on_screen(&run);
+        top.signal(signal);
+        assert_eq!(end(top), Some(code));
     }
-    let mut top = Terminal::start(env.command("mux").arg("top"));
-    top.until_shown(&run);
+    let mut top = start_top(&env);
+    top.wait_for_on_screen(&run);
     env.stop();
-    top.until_shown("no muxd is running");
+    top.wait_for_on_screen("no muxd is running");
     env.result("return 1");
-    top.until_shown(&format!("pid {}", env.daemon().unwrap()));
+    top.wait_for_on_screen(&format!("pid {}", env.daemon().unwrap()));
     // Ctrl-C, which is read as a key in raw mode.
     top.press("\u{3}");
-    assert_eq!(top.end(), Some(130));
+    assert_eq!(end(top), Some(130));
 }

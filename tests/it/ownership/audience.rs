@@ -91,7 +91,7 @@ fn audit_log_names_the_client_that_approved() {
     // A user who does not answer in time is asked again.
     let answer = loop {
         let id = again.begin("tools/call", resume.clone());
-        let form = again.hear("elicitation/create");
+        let form = again.wait_for("elicitation/create");
         let content = json!({ "decision": "allow once" });
         again.reply(&form, json!({ "action": "accept", "content": content }));
         let answer = again.result(id);

@@ -176,7 +176,7 @@ fn program_of_steps_needs_no_worker() {
     let fix = env.fixture("fix", &[]);
     env.write_config(&format!("{fix}[limits]\nworkers = 1\n"));
     let mut busy = env.begin(["run", "-e", "console.error('busy'); await mux.fix.hang({})"]);
-    busy.hear("busy");
+    busy.wait_for("busy");
     let program =
         json!({ "steps": [{ "id": "a", "tool": "fix.echo", "args": { "text": "free" } }] });
     assert_eq!(

@@ -15,9 +15,10 @@ mod upgrade;
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, EarlierLoad, Error, Event, EventKind, EventPage,
     Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome, ProblemDetail, ReadPage,
-    ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, SectionChange, ServerInfo,
-    ServerState, SessionInfo, SourceInfo, SourceNote, Started, StartedBy, Status, TelemetryStatus,
-    TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus, service::MuxResponse,
+    ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, SectionChange, ServerCause,
+    ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote, Started, StartedBy, Status,
+    TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus,
+    service::MuxResponse,
 };
 use serde_json::json;
 
@@ -311,6 +312,9 @@ fn server() -> ServerInfo {
         state: ServerState::Ready,
         reason: Some("why".into()),
         detail: Some("searched /usr/bin, /bin".into()),
+        cause: Some(ServerCause::UnsetVariable {
+            name: "TOKEN".into(),
+        }),
         has_log: true,
         command: "fixture --flag".into(),
         pid: Some(4712),

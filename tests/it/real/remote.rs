@@ -32,7 +32,7 @@ fn everything(env: &TestEnv, mode: &str) -> (Running, String) {
         real
     };
     let mut running = Running::start(&mut command);
-    running.hear(&format!("port {port}"));
+    running.wait_for(&format!("port {port}"));
     (running, format!("http://127.0.0.1:{port}"))
 }
 
@@ -84,7 +84,7 @@ fn real_python_server_answers_in_every_http_mode_of_its_sdk() {
         let mut command = std::process::Command::new(pypi("python3"));
         command.arg(&program).args([mode, &port.to_string(), flag]);
         let mut running = Running::start(&mut command);
-        running.hear("Uvicorn running");
+        running.wait_for("Uvicorn running");
         env.write_config(&format!(
             "[servers.py]\nurl = \"http://127.0.0.1:{port}{path}\"\n"
         ));

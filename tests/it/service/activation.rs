@@ -70,7 +70,7 @@ fn client_during_shutdown_is_refused_and_starts_no_daemon() {
         "-e",
         "console.log('begun'); await new Promise(r => setTimeout(r, 4000)); return 5",
     ]);
-    run.hear("begun");
+    run.wait_for("begun");
     let stop = env.begin(["stop"]);
     // From now on the daemon refuses new clients, while the run continues.
     let mut refused = 0;

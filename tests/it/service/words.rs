@@ -23,9 +23,9 @@ fn daemon_notifies_ready_status_and_stopping() {
     let path = env.path("ear");
     let mut ear = Ear::at(&path);
     let daemon = activate(&env, socket, &variables(path.to_str().unwrap()));
-    let first = ear.hear("READY=1");
+    let first = ear.wait_for("READY=1");
     // A waiting client would be counted in the status.
-    ear.hear("WATCHDOG=1");
+    ear.wait_for("WATCHDOG=1");
     assert!(
         first
             .iter()
@@ -39,14 +39,14 @@ fn daemon_notifies_ready_status_and_stopping() {
         "-e",
         "console.log('begun'); await new Promise(r => setTimeout(r, 60_000))",
     ]);
-    run.hear("begun");
-    ear.hear("STATUS=1 client, 1 run");
+    run.wait_for("begun");
+    ear.wait_for("STATUS=1 client, 1 run");
     let status = env.mux(["--json", "status"]).ok().json();
     assert_eq!(status["started"]["watchdog_ms"], 2000);
     run.signal(Signal::SIGINT);
     run.wait();
     env.mux(["stop", "--now"]).ok();
-    let last = ear.hear("STOPPING=1");
+    let last = ear.wait_for("STOPPING=1");
     assert!(!last.contains(&"READY=1".to_owned()), "{last:?}");
     assert!(daemon.end().success());
 }
@@ -59,18 +59,18 @@ fn successor_notifies_in_place_of_the_old_daemon() {
     let mut ear = Ear::at(&path);
     let kept = socket.try_clone().unwrap();
     let first = activate(&env, socket, &variables(path.to_str().unwrap()));
-    ear.hear("READY=1");
+    ear.wait_for("READY=1");
     let mut run = env.begin([
         "run",
         "-e",
         "console.log('begun'); await new Promise(r => setTimeout(r, 3000)); return 7",
     ]);
-    run.hear("begun");
+    run.wait_for("begun");
     let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
-    let mut heard = ear.hear(&format!("MAINPID={}", told["pid"]));
-    heard.extend(ear.hear("WATCHDOG=1"));
+    let mut heard = ear.wait_for(&format!("MAINPID={}", told["pid"]));
+    heard.extend(ear.wait_for("WATCHDOG=1"));
     // The successor does not count the run of the old daemon.
-    heard.extend(ear.hear("STATUS=0 clients, 0 runs"));
+    heard.extend(ear.wait_for("STATUS=0 clients, 0 runs"));
     let status = env.mux(["--json", "status"]).ok().json();
     assert_eq!(status["pid"], told["pid"]);
     assert_eq!(status["started"]["by"], "systemd");
@@ -78,11 +78,11 @@ fn successor_notifies_in_place_of_the_old_daemon() {
     assert_eq!(status["started"]["watchdog_ms"], 2000);
     assert_eq!(run.wait().ok().stdout.trim(), "7");
     assert!(first.end().success());
-    heard.extend(ear.hear("WATCHDOG=1"));
+    heard.extend(ear.wait_for("WATCHDOG=1"));
     assert!(!heard.contains(&"STOPPING=1".to_owned()), "{heard:?}");
     assert_eq!(env.result("return 8"), 8);
     env.mux(["stop"]).ok();
-    ear.hear("STOPPING=1");
+    ear.wait_for("STOPPING=1");
     let second = i32::try_from(told["pid"].as_i64().unwrap()).unwrap();
     assert!(process::wait_for_end(second, HANG));
     assert!(env.dirs.socket().exists(), "it is not ours to remove");
@@ -99,12 +99,12 @@ fn watchdog_probe_is_not_counted_as_a_client() {
     let mut ear = Ear::at(&path);
     let daemon = activate(&env, socket, &variables(path.to_str().unwrap()));
     for _ in 0..3 {
-        ear.hear("WATCHDOG=1");
+        ear.wait_for("WATCHDOG=1");
     }
     let status = env.mux(["--json", "status"]).ok().json();
     assert_eq!(status["clients"], 1, "only the one that asks");
     // The daemon's own connections do not prevent its idle exit.
-    ear.hear("STOPPING=1");
+    ear.wait_for("STOPPING=1");
     assert!(daemon.end().success());
 }
 
@@ -115,7 +115,7 @@ fn watchdog_continues_at_the_client_limit_while_notifications_are_unread() {
     let path = env.path("ear");
     let mut ear = Ear::at(&path);
     let daemon = activate(&env, socket, &variables(path.to_str().unwrap()));
-    ear.hear("READY=1");
+    ear.wait_for("READY=1");
     raise_descriptors();
     let mut crowd = Vec::new();
     loop {
@@ -128,14 +128,14 @@ fn watchdog_continues_at_the_client_limit_while_notifications_are_unread() {
     }
     assert!(crowd.len() > 4_000, "{} were let in", crowd.len());
     // No notification was read meanwhile, and that did not block the daemon.
-    ear.hear(&format!("STATUS={} clients, 0 runs", crowd.len()));
+    ear.wait_for(&format!("STATUS={} clients, 0 runs", crowd.len()));
     for _ in 0..3 {
-        ear.hear("WATCHDOG=1");
+        ear.wait_for("WATCHDOG=1");
     }
     drop(crowd);
-    ear.hear("STATUS=0 clients, 0 runs");
+    ear.wait_for("STATUS=0 clients, 0 runs");
     daemon.signal(Signal::SIGTERM);
-    ear.hear("STOPPING=1");
+    ear.wait_for("STOPPING=1");
     assert!(daemon.end().success());
 }
 

@@ -11,7 +11,7 @@ fn types_for_editors_are_updated_across_reloads_and_restarts() {
     let folder = env.path("scripts");
     let declarations = || fs::read_to_string(folder.join("mux.d.ts")).unwrap();
     let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
-    watch.hear("mux.d.ts is up to date");
+    watch.wait_for("mux.d.ts is up to date");
     assert!(declarations().contains("readonly fix: Mux.Fix;"));
     let project = fs::read_to_string(folder.join("tsconfig.json")).unwrap();
     assert!(project.contains("es2024"), "{project}");
@@ -32,7 +32,7 @@ fn types_for_editors_are_updated_across_reloads_and_restarts() {
     // A project file of the user is not overwritten.
     fs::write(folder.join("tsconfig.json"), "{}").unwrap();
     let mut watch = env.begin(["types", "--watch", folder.to_str().unwrap()]);
-    watch.hear("mux.d.ts is up to date");
+    watch.wait_for("mux.d.ts is up to date");
     watch.signal(Signal::SIGINT);
     watch.wait();
     let project = fs::read_to_string(folder.join("tsconfig.json")).unwrap();
@@ -42,7 +42,7 @@ fn types_for_editors_are_updated_across_reloads_and_restarts() {
 /// Reads the output of the command until the file contains `part`.
 fn until_has(watch: &mut mux_tests::Running, file: &impl Fn() -> String, part: &str) {
     while !file().contains(part) {
-        watch.hear_more("is up to date");
+        watch.wait_for_more("is up to date");
     }
 }
 

@@ -24,9 +24,9 @@ fn begin(env: &TestEnv, dir: &Path, call: &str) -> (Running, i32) {
     let mut command = env.command("mux");
     command.current_dir(dir).args(["run", "-e", &code]);
     let mut run = Running::start(&mut command);
-    run.hear("allowed");
+    run.wait_for("allowed");
     let (old, _) = upgrade(env);
-    run.hear_more("allowed");
+    run.wait_for_more("allowed");
     (run, old)
 }
 

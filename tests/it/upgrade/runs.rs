@@ -14,7 +14,7 @@ const SLOW: &str = "await mux.fix.counter({ key: 'k' }); console.log('in flight'
 fn run_ends_in_the_old_daemon_with_its_session() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut run = env.begin(["run", "-e", SLOW]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     let (old, _) = upgrade(&env);
     // The new daemon serves other clients meanwhile.
     assert_eq!(
@@ -32,7 +32,7 @@ fn run_ends_in_the_old_daemon_with_its_session() {
 fn call_during_a_busy_session_gets_another_session() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let mut run = env.begin(["run", "-e", SLOW]);
-    run.hear("in flight");
+    run.wait_for("in flight");
     let (old, _) = upgrade(&env);
     assert_eq!(count(&env, "fix"), 1);
     assert_eq!(run.wait().ok().stdout.trim(), "2");
@@ -135,7 +135,7 @@ fn held_run_can_be_approved_and_resumed_in_the_next_daemon() {
         "-e",
         "console.log('busy'); await mux.fix.sleep({ ms: 8000 }); return 1",
     ]);
-    busy.hear("busy");
+    busy.wait_for("busy");
     let held = detach(&env, "return await mux.fix.counter({ key: 'k' })");
     let waits = || env.mux(["--json", "approvals"]).ok().json()["approvals"].clone();
     while waits().as_array().unwrap().is_empty() {}

@@ -3,7 +3,10 @@
 //! Invariant: a comment after a value stays with the key, and a comment above a removed value stays in the file.
 
 use serde_json::Value;
-use toml_edit::{ArrayOfTables, Document, DocumentMut, InlineTable, Item, TableLike};
+use toml_edit::{
+    Array, ArrayOfTables, Document, DocumentMut, InlineTable, Item, RawString, TableLike,
+    Value as TomlValue,
+};
 
 use super::{
     super::document::ConfigDocumentError,
@@ -117,12 +120,11 @@ pub(in crate::agents) fn add_toml_item(
         let array = value
             .as_array_mut()
             .ok_or_else(|| ConfigDocumentError::NoTable(list.into()))?;
-        let index = if is_last { array.len() } else { 0 };
-        let mut new = to_inline_value(item);
-        if let Some(other) = array.get(if is_last { index.saturating_sub(1) } else { 0 }) {
-            *new.decor_mut() = other.decor().clone();
+        let new = to_inline_value(item);
+        match is_last {
+            true => push_last(array, new),
+            false => insert_first(array, new),
         }
-        array.insert_formatted(index, new);
         return Ok(document.to_string());
     }
     let mut items = ArrayOfTables::new();
@@ -136,4 +138,64 @@ pub(in crate::agents) fn add_toml_item(
         true => blocks::with_table(text, &[list], &piece),
         false => blocks::with_first_table(text, list, &piece),
     })
+}
+
+/// Inserts a value before the others, indented as they are. A comment above the first one stays with it.
+fn insert_first(array: &mut Array, mut new: TomlValue) {
+    if let Some(first) = array.get_mut(0) {
+        let before = raw_text(first.decor().prefix());
+        let (prefix, rest) = match before.split_once('\n') {
+            Some((same_line, rest)) => (
+                format!("{same_line}\n{}", indent(&before).unwrap_or_default()),
+                format!("\n{rest}"),
+            ),
+            None => (before, " ".into()),
+        };
+        first.decor_mut().set_prefix(rest);
+        new.decor_mut().set_prefix(prefix);
+    }
+    array.insert_formatted(0, new);
+}
+
+/// Inserts a value after the others, indented as they are. A comment behind the last one stays with it.
+fn push_last(array: &mut Array, mut new: TomlValue) {
+    let has_comma = array.trailing_comma();
+    let trailing = raw_text(Some(array.trailing()));
+    if let Some(last) = array.iter_mut().last() {
+        let before = raw_text(last.decor().prefix());
+        let after = match has_comma {
+            true => trailing,
+            false => raw_text(last.decor().suffix()),
+        };
+        let indent = indent(&before);
+        let (prefix, rest) = match after.rsplit_once('\n') {
+            Some((comments, rest)) => (
+                format!("{comments}\n{}", indent.unwrap_or_default()),
+                format!("\n{rest}"),
+            ),
+            None => (
+                indent.map_or_else(|| " ".into(), |indent| format!("\n{indent}")),
+                after,
+            ),
+        };
+        new.decor_mut().set_prefix(prefix);
+        match has_comma {
+            true => array.set_trailing(rest),
+            false => {
+                last.decor_mut().set_suffix("");
+                new.decor_mut().set_suffix(rest);
+            }
+        }
+    }
+    array.push_formatted(new);
+}
+
+/// The indentation of a value that is on a line of its own.
+fn indent(before: &str) -> Option<&str> {
+    before.rsplit_once('\n').map(|(_, indent)| indent)
+}
+
+fn raw_text(raw: Option<&RawString>) -> String {
+    let text = raw.and_then(RawString::as_str);
+    text.unwrap_or_default().to_owned()
 }

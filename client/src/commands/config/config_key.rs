@@ -230,14 +230,17 @@ fn unknown_key(above: &[String], key: &str, known: &[String]) -> Error {
         Kind::Validation,
         format!("there is no key `{}`", spelled(key)),
     );
-    match nearest(key, known) {
+    match most_similar_name(key, known) {
         Some(near) => error.hint(format!("did you mean `{}`?", spelled(near))),
         None => error.hint(format!("known: {}", known.join(", "))),
     }
 }
 
 /// The most similar name, if it is similar enough.
-pub(in crate::commands) fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
+pub(in crate::commands) fn most_similar_name<'a>(
+    name: &str,
+    known: &'a [String],
+) -> Option<&'a str> {
     let similarity = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
     let scored = known
         .iter()

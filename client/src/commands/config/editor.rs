@@ -4,8 +4,7 @@
 //! changed the file meanwhile; otherwise the copy stays, and its path is named.
 
 use std::{
-    fs,
-    io::{self, BufRead as _, IsTerminal as _},
+    fs, io,
     path::{Path, PathBuf},
     process::ExitStatus,
 };
@@ -19,7 +18,13 @@ use tokio::{
 
 use super::{change::ConfigSource, read_config_text};
 use crate::{
-    commands::{CommandFailure, CommandResult, env_path, import::prepare_dirs, wait_for_ctrl_c},
+    commands::{
+        CommandFailure, CommandResult,
+        confirm::{DefaultAnswer, confirm},
+        env_path,
+        import::prepare_dirs,
+        wait_for_ctrl_c,
+    },
     exit, render,
 };
 
@@ -138,18 +143,9 @@ fn editor_failure(error: io::Error) -> CommandFailure {
         .into()
 }
 
-/// Asks whether to open the editor again; no without a terminal.
+/// Asks whether to open the editor again.
 async fn edits_again() -> bool {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return false;
-    }
-    render::question("edit again? [Y]es, [n]o: ");
-    let answer = spawn_blocking(|| {
-        let mut answer = String::new();
-        let read = io::stdin().lock().read_line(&mut answer);
-        read.is_ok_and(|length| length > 0)
-            && matches!(answer.trim().to_lowercase().as_str(), "" | "y" | "yes")
-    });
+    let answer = spawn_blocking(|| confirm("edit again?", DefaultAnswer::Yes));
     tokio::select! {
         again = answer => again.unwrap_or(false),
         () = wait_for_ctrl_c() => false,

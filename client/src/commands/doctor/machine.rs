@@ -187,11 +187,11 @@ mod tests {
         let file = File::open(dirs.config_file()).unwrap();
         file.set_modified(now + Duration::from_secs(24 * 60 * 60))
             .unwrap();
-        let told = look();
-        assert_eq!(told[0].verdict, CheckVerdict::Warning);
+        let checks = look();
+        assert_eq!(checks[0].verdict, CheckVerdict::Warning);
         assert!(
-            told[0].message.contains("written 1day from now"),
-            "{told:?}"
+            checks[0].message.contains("written 1day from now"),
+            "{checks:?}"
         );
     }
 
@@ -211,13 +211,13 @@ mod tests {
             "degraded": [mode("disk_full"), mode("of_tomorrow")],
         });
         let status: Status = serde_json::from_value(status).unwrap();
-        let told = check_machine(&dirs, Some(&status)).checks;
+        let checks = check_machine(&dirs, Some(&status)).checks;
         assert_eq!(
-            (told[0].verdict, told[0].message.as_str()),
+            (checks[0].verdict, checks[0].message.as_str()),
             (CheckVerdict::Failure, "it is disk_full")
         );
         assert_eq!(
-            (told[1].verdict, told[1].fix.as_deref()),
+            (checks[1].verdict, checks[1].fix.as_deref()),
             (CheckVerdict::Warning, Some("mend it"))
         );
     }

@@ -110,17 +110,19 @@ mod tests {
             "SSL_CERT_DIR" => Some(dir.path().to_owned()),
             _ => None,
         });
-        let told: Vec<_> = group
+        let checks: Vec<_> = group
             .checks
             .iter()
             .map(|c| (c.verdict, c.message.as_str()))
             .collect();
-        let verdicts: Vec<_> = told.iter().map(|(verdict, _)| *verdict).collect();
+        let verdicts: Vec<_> = checks.iter().map(|(verdict, _)| *verdict).collect();
         use CheckVerdict::{Failure, Ok};
-        assert_eq!(verdicts, [Failure, Ok, Failure, Failure, Ok], "{told:#?}");
+        assert_eq!(verdicts, [Failure, Ok, Failure, Failure, Ok], "{checks:#?}");
         assert!(
-            told.iter().all(|(_, message)| !message.contains("s3cret")),
-            "{told:#?}"
+            checks
+                .iter()
+                .all(|(_, message)| !message.contains("s3cret")),
+            "{checks:#?}"
         );
     }
 }

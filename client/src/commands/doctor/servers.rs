@@ -1,15 +1,11 @@
 //! What the daemon found wrong with the configuration, and servers that cannot be used.
 
-use std::path::Path;
-
-use mux_proto::{AuthState, ServerState, SourceNote, Status};
+use mux_proto::{AuthState, ServerCause, ServerState, SourceNote, Status};
 
 use super::CheckGroup;
 use crate::render::SECRET_IN_ARGS;
 
 const SERVERS_GROUP: &str = "servers";
-/// The ends of the reason of a server whose program is missing.
-const MISSING_PROGRAM_ENDS: [&str; 2] = [" is not in PATH", ": there is no such file"];
 
 pub(super) fn check_servers(status: &Status) -> CheckGroup {
     let mut group = CheckGroup::new(SERVERS_GROUP);
@@ -42,14 +38,20 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
             ),
             ServerState::Broken => group.fail(
                 format!("{name}: {reason}"),
-                secret_fix(reason)
-                    .or_else(|| variable_fix(reason, &status.config))
-                    .unwrap_or_else(|| {
-                        format!("change [{section}.{name}] in {config} and run `mux reload`")
-                    }),
+                match &server.cause {
+                    Some(ServerCause::UnsetSecret { name }) => format!("`mux secrets set {name}`"),
+                    Some(ServerCause::UnreadableSecret { name }) => format!(
+                        "run `mux reload` once it can be read, or set it again with `mux secrets set {name}`"
+                    ),
+                    Some(ServerCause::UnsetVariable { name }) => {
+                        let env = status.config.with_file_name("env");
+                        format!("write {name}=… into {}", env.display())
+                    }
+                    _ => format!("change [{section}.{name}] in {config} and run `mux reload`"),
+                },
             ),
             ServerState::Failed | ServerState::BackingOff
-                if MISSING_PROGRAM_ENDS.iter().any(|end| reason.ends_with(end)) =>
+                if server.cause == Some(ServerCause::MissingProgram) =>
             {
                 group.fail(
                     format!("{name}: {reason}"),
@@ -58,7 +60,7 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
                     ),
                 );
             }
-            // The message of git and ssh if they find no key.
+            // The message of ssh if it finds no key; the daemon has only what the server's program printed.
             ServerState::Failed | ServerState::BackingOff
                 if reason.contains("Permission denied (publickey") =>
             {
@@ -183,22 +185,6 @@ fn is_warning_of_note(note: &SourceNote, warning: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("; "))
 }
 
-/// Where to set the variable that a reason is about: the entry itself is correct.
-fn variable_fix(reason: &str, config: &Path) -> Option<String> {
-    let (before, _) = reason.split_once(" is not set; set it in the `env` file")?;
-    let (_, name) = before.rsplit_once("the variable ")?;
-    let env = config.with_file_name("env");
-    Some(format!("write {name}=… into {}", env.display()))
-}
-
-/// The `mux secrets set` command in a reason that is about a secret: the entry itself is correct.
-fn secret_fix(reason: &str) -> Option<String> {
-    let from = reason.find("`mux secrets set ")?;
-    let command = &reason[from..];
-    let end = command[1..].find('`')? + 2;
-    Some(command[..end].to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -244,7 +230,8 @@ mod tests {
     #[test]
     fn missing_program_is_one_line_with_its_directories_as_detail() {
         let check = check_of(json!({
-            "reason": "`nosuch` is not in PATH", "detail": "searched /usr/bin, /bin"
+            "reason": "`nosuch` is not in PATH", "detail": "searched /usr/bin, /bin",
+            "cause": { "kind": "missing_program" }
         }));
         assert_eq!(check.message, "s: `nosuch` is not in PATH");
         assert_eq!(
@@ -258,17 +245,21 @@ mod tests {
 
     #[test]
     fn fix_of_an_unset_value_names_where_it_is_set() {
-        let fix = |reason: &str| {
-            let check = check_of(json!({ "state": "broken", "reason": reason }));
+        let fix = |cause: Value| {
+            let check = check_of(json!({ "state": "broken", "reason": "why", "cause": cause }));
             check.fix.unwrap()
         };
-        let unset = "the variable TOKEN is not set; set it in the `env` file next to config.toml";
+        let unset = json!({ "kind": "unset_variable", "name": "TOKEN" });
         assert_eq!(fix(unset), "write TOKEN=… into /c/env");
-        let unset = "the secret GH is not set; set it with `mux secrets set GH`";
+        let unset = json!({ "kind": "unset_secret", "name": "GH" });
         assert_eq!(fix(unset), "`mux secrets set GH`");
-        assert_eq!(
-            fix("no `command` and no `url`"),
-            "change [servers.s] in /c/config.toml and run `mux reload`"
-        );
+        let unread = json!({ "kind": "unreadable_secret", "name": "GH" });
+        assert!(fix(unread).contains("`mux secrets set GH`"));
+        for unknown in [Value::Null, json!({ "kind": "newer", "name": "x" })] {
+            assert_eq!(
+                fix(unknown),
+                "change [servers.s] in /c/config.toml and run `mux reload`"
+            );
+        }
     }
 }

@@ -162,7 +162,7 @@ mod tests {
     fn unit_that_starts_a_missing_program_is_a_failure() {
         let dir = tempfile::tempdir().unwrap();
         let unit = dir.path().join("muxd.service");
-        let told = |line: &str| {
+        let checks = |line: &str| {
             std::fs::write(&unit, format!("[Service]\n{line}\n")).unwrap();
             found(&ServiceReport {
                 files: vec![unit.clone()],
@@ -170,14 +170,14 @@ mod tests {
             })
         };
         assert_eq!(
-            told("ExecStart=/bin/sh"),
+            checks("ExecStart=/bin/sh"),
             [(CheckVerdict::Ok, String::new())]
         );
         assert_eq!(
-            told("ExecStart=\"/no such/muxd\"")[0].0,
+            checks("ExecStart=\"/no such/muxd\"")[0].0,
             CheckVerdict::Failure
         );
-        assert_eq!(told("ExecStart=/no/muxd --x")[0].0, CheckVerdict::Failure);
+        assert_eq!(checks("ExecStart=/no/muxd --x")[0].0, CheckVerdict::Failure);
     }
 
     #[test]
@@ -188,9 +188,9 @@ mod tests {
             stale: vec!["/x/muxd.service".into()],
             ..report()
         };
-        let told = found(&silent);
-        assert_eq!(told.len(), 2, "{told:?}");
-        for (verdict, fix) in told {
+        let checks = found(&silent);
+        assert_eq!(checks.len(), 2, "{checks:?}");
+        for (verdict, fix) in checks {
             assert_eq!(verdict, CheckVerdict::Warning);
             assert!(fix.contains("mux service install"), "{fix}");
         }

@@ -165,9 +165,9 @@ mod tests {
         }
         let mut group = CheckGroup::new(WORKERS_GROUP);
         check_linux_layers(&mut group, &some);
-        let told: Vec<_> = group.checks.iter().map(|c| &c.message).collect();
+        let messages: Vec<_> = group.checks.iter().map(|c| &c.message).collect();
         assert_eq!(
-            told,
+            messages,
             [
                 "the sandbox layer `landlock` is active only in part; it refuses files and TCP",
                 "the sandbox layer `seccomp` is not active; it refuses every system call that a worker does \

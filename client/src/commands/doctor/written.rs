@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn toml_error_names_the_line_without_its_content() {
-        let told = checks_of("[servers.a]\ncommand = \"sh\"\nenv = { TOKEN = \"s3cret\n");
-        let [(CheckVerdict::Failure, message)] = &told[..] else {
-            panic!("{told:?}");
+        let checks = checks_of("[servers.a]\ncommand = \"sh\"\nenv = { TOKEN = \"s3cret\n");
+        let [(CheckVerdict::Failure, message)] = &checks[..] else {
+            panic!("{checks:?}");
         };
         assert!(
             message.contains("line 3: ") && !message.contains("s3cret"),
@@ -157,15 +157,15 @@ mod tests {
 
     #[test]
     fn missing_programs_are_reported() {
-        let told = checks_of(
+        let checks = checks_of(
             "[servers]\ninline = { command = \"sh\" }\n[servers.here]\ncommand = \"/bin/sh\"\n\
              [servers.gone]\ncommand = \"/no/such\"\n[servers.lost]\ncommand = \"no-such-program\"\n\
              [servers.off]\ncommand = \"no-such-program\"\nenabled = false\n\
              [servers.later]\ncommand = \"${TOOLS}/x\"\n[servers.far]\nurl = \"https://example.com\"\n",
         );
-        let told: Vec<&str> = told.iter().map(|(_, message)| message.as_str()).collect();
+        let checks: Vec<&str> = checks.iter().map(|(_, message)| message.as_str()).collect();
         assert_eq!(
-            told,
+            checks,
             [
                 "[servers.gone]: there is no /no/such",
                 "[servers.lost]: `no-such-program` is not in PATH"

@@ -72,11 +72,11 @@ pub(super) fn read_agent_servers(
     }
     let document = ConfigDocument::parse(file.bytes(), agent.format()).map_err(|error| {
         let message = format!("{}: {error}", path.display());
-        let mut told = Error::new(Kind::Validation, message);
+        let mut failure = Error::new(Kind::Validation, message);
         if let ConfigDocumentError::Syntax { line, column, .. } = error {
-            (told.line, told.column) = (Some(line), Some(column));
+            (failure.line, failure.column) = (Some(line), Some(column));
         }
-        told
+        failure
     })?;
     let (servers, notes) = convert_document(agent, &document, project);
     Ok(AgentSource {

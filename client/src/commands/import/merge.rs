@@ -157,9 +157,9 @@ impl ConfigMerger {
             return ExistingEntry::Nothing;
         };
         let (open, secrets) = withhold_secrets(definition, known);
-        let told =
+        let is_stored =
             |secret: &WithheldSecret| self.env.get(&secret.variable) == Some(secret.value.expose());
-        if is_same_definition(entry, &open.to_entry()) && secrets.iter().all(told) {
+        if is_same_definition(entry, &open.to_entry()) && secrets.iter().all(is_stored) {
             ExistingEntry::Same(known.into())
         } else {
             ExistingEntry::Other(known.into())

@@ -293,12 +293,12 @@ mod tests {
             ..ServerDefinition::default()
         };
         let (open, secrets) = withhold_secrets(&definition, "my-srv");
-        let told: Vec<(&str, &str)> = secrets
+        let withheld: Vec<(&str, &str)> = secrets
             .iter()
             .map(|secret| (secret.variable.as_str(), secret.value.expose()))
             .collect();
         assert_eq!(
-            told,
+            withheld,
             [
                 ("MUX_MY_SRV_DATABASE_URL", "mysql://u:p@h/d"),
                 ("MUX_MY_SRV_GITHUB_TOKEN", "t$1"),

@@ -1,7 +1,7 @@
 //! `mux policy add`: writes a `[[policy]]` rule into config.toml.
 
 use mux_client::within_seconds;
-use mux_proto::{Error, Kind, PolicyAction};
+use mux_proto::{Error, Kind};
 use mux_typegen::names::spell;
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::{
         CommandResult,
         config::{
             change::ConfigSource,
-            config_key::{ConfigKey, nearest},
+            config_key::{ConfigKey, most_similar_name},
         },
         connect_if_running,
     },
@@ -51,7 +51,8 @@ pub(super) async fn add_rule(args: &args::PolicyAddArgs, json: bool) -> CommandR
     edit.notes.extend(own.map(|(name, _)| {
         format!("[agents.{name}] has rules of its own, which replace [[policy]]")
     }));
-    if let Some(session) = connect_if_running().await?
+    // The rule is written: without a daemon that answers, only the remark on unknown servers is left out.
+    if let Ok(Some(session)) = connect_if_running().await
         && let Ok(Ok(servers)) = session.client.servers(within_seconds(10)).await
     {
         let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
@@ -89,19 +90,11 @@ fn build_rule(args: &args::PolicyAddArgs) -> Result<Map<String, Value>, Error> {
             path => rule.insert(path.concat(), value),
         };
     }
-    rule.insert("action".into(), action_word(args.action).into());
+    rule.insert("action".into(), args.action.as_str().into());
     if let Some(reason) = &args.reason {
         rule.insert("reason".into(), reason.as_str().into());
     }
     Ok(rule)
-}
-
-fn action_word(action: PolicyAction) -> &'static str {
-    match action {
-        PolicyAction::Allow => "allow",
-        PolicyAction::Ask => "ask",
-        PolicyAction::Deny => "deny",
-    }
 }
 
 fn describe(rule: &Value) -> String {
@@ -138,7 +131,8 @@ fn unmatched(rule: &Value, names: &[String]) -> Option<String> {
         .iter()
         .any(|name| is_match(name) || is_match(&spell(name)));
     (!is_known).then(|| {
-        let near = nearest(server, names).map(|near| format!(" (did you mean `{near}`?)"));
+        let near =
+            most_similar_name(server, names).map(|near| format!(" (did you mean `{near}`?)"));
         format!(
             "no server or source matches `{server}` now{}",
             near.unwrap_or_default()
@@ -149,6 +143,8 @@ fn unmatched(rule: &Value, names: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use mux_proto::PolicyAction;
 
     use super::*;
 
@@ -186,20 +182,20 @@ mod tests {
             "reason": "why",
         });
         assert_eq!(Value::Object(rule.unwrap()), expected);
-        for (wrong, told) in [
+        for (wrong, expected) in [
             ("agnet", "no key"),
             ("match", "no condition"),
             ("annotations.x", "no key"),
         ] {
             let error = build_rule(&arguments(&[(wrong, "x")])).unwrap_err();
-            assert!(error.message.contains(told), "{wrong}: {error:?}");
+            assert!(error.message.contains(expected), "{wrong}: {error:?}");
         }
     }
 
     #[test]
     fn rule_for_no_server_is_recognized() {
         let names = ["files", "my-notes"].map(str::to_owned);
-        for (path, told) in [
+        for (path, expected) in [
             ("files.*", None),
             ("*", None),
             ("*.delete_*", None),
@@ -211,9 +207,9 @@ mod tests {
             ("files", Some("as in `files.*`")),
         ] {
             let warning = unmatched(&json!({ "match": path }), &names);
-            match (&warning, told) {
+            match (&warning, expected) {
                 (None, None) => {}
-                (Some(warning), Some(told)) if warning.contains(told) => {}
+                (Some(warning), Some(expected)) if warning.contains(expected) => {}
                 _ => panic!("{path}: {warning:?}"),
             }
         }

@@ -58,7 +58,7 @@ mod tests {
             (PolicyAction::Deny, Some("small"))
         );
         assert_eq!(cases[1].arguments["n"], 3);
-        for (text, told) in [
+        for (text, expected) in [
             ("[[case]\n", "cases.toml: line 1"),
             ("[[case]]\ncall = \"a.b\"\n", "missing field `expect`"),
             (
@@ -72,7 +72,7 @@ mod tests {
             ("", "missing field `case`"),
         ] {
             let error = parse_cases(text, "cases.toml").unwrap_err();
-            assert!(error.message.contains(told), "{text}: {error:?}");
+            assert!(error.message.contains(expected), "{text}: {error:?}");
         }
     }
 }

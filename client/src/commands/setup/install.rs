@@ -174,13 +174,13 @@ fn compiler_version(tsc: &Path) -> Option<String> {
     let mut command = Command::new(tsc);
     command.arg("--version").env_clear().stdin(Stdio::null());
     // A process that another thread forks holds the file that we have just written open until it calls exec.
-    let told = (0..MAX_BUSY_RETRIES).find_map(|_| match command.output() {
+    let output = (0..MAX_BUSY_RETRIES).find_map(|_| match command.output() {
         Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {
             thread::yield_now();
             None
         }
-        told => Some(told),
+        output => Some(output),
     })?;
-    let told = String::from_utf8(told.ok()?.stdout).ok()?;
-    Some(told.trim().strip_prefix("Version ")?.to_owned())
+    let output = String::from_utf8(output.ok()?.stdout).ok()?;
+    Some(output.trim().strip_prefix("Version ")?.to_owned())
 }

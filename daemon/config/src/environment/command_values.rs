@@ -14,6 +14,7 @@ use futures::{StreamExt as _, stream};
 use mux_secrets::Secret;
 
 use super::Environment;
+use crate::EntryError;
 use mux_keeper::{ChildExit, SpawnSpec};
 
 /// The time limit of a command.
@@ -31,7 +32,7 @@ pub struct CommandOutput {
 }
 
 /// The value of a command, or why there is none.
-pub(super) type CommandValue = Result<Secret, String>;
+pub(super) type CommandValue = Result<Secret, EntryError>;
 
 /// The values of all commands in the configuration.
 #[derive(Debug, Default)]
@@ -90,7 +91,7 @@ fn question(command: &str, environment: &Environment, home: &Path) -> SpawnSpec 
 
 fn value(command: &str, told: Result<CommandOutput, String>) -> CommandValue {
     let first = command.split_whitespace().next().unwrap_or_default();
-    let failed = |why: String| format!("`${{cmd:{first} …}}` failed: {why}");
+    let failed = |why: String| EntryError::Invalid(format!("`${{cmd:{first} …}}` failed: {why}"));
     let told = told.map_err(failed)?;
     if told.exit.code != Some(0) {
         return Err(failed(told.exit.to_string()));
@@ -145,7 +146,10 @@ mod tests {
             .answer(both(), &mut environment, (home, false), run)
             .await;
         assert_eq!(environment.expand("<${cmd:good}>").unwrap(), "<good!>");
-        let problem = environment.expand("${cmd:bad key}").unwrap_err();
+        let problem = environment
+            .expand("${cmd:bad key}")
+            .unwrap_err()
+            .to_string();
         assert!(
             problem.contains("`${cmd:bad …}`") && problem.contains("exit code 4"),
             "{problem}"

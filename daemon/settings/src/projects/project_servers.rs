@@ -10,7 +10,7 @@ use std::{
 
 use super::{Project, ProjectView};
 use crate::{AskLimits, OnChange, ServerDefinition, ServerSettings, check_name};
-use mux_config::{ServerEntry, environment::Environment};
+use mux_config::{EntryError, ServerEntry, environment::Environment};
 use mux_policy::{Policy, ProjectText, RuleList};
 
 /// The maximum size of unapproved files whose denials apply.
@@ -115,9 +115,12 @@ impl Project {
                 let direct = direct.map(|glob| format!("{name}.{glob}"));
                 outlook.direct.extend(direct);
             }
-            let definition = check_name(name, &names).and(entry).and_then(|entry| {
-                ServerDefinition::resolve(entry, &environment, &self.root, terms)
-            });
+            let definition = check_name(name, &names)
+                .and(entry)
+                .map_err(EntryError::from)
+                .and_then(|entry| {
+                    ServerDefinition::resolve(entry, &environment, &self.root, terms)
+                });
             if let Err(problem) = &definition {
                 let root = self.root.display();
                 notes.push(format!(

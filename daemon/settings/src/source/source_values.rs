@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 use mux_secrets::{Secret, may_be_generated};
 
 use super::RequestRate;
-use mux_config::environment::Environment;
+use mux_config::{EntryError, environment::Environment};
 
 /// Words in the names of headers whose values look generated but are not secrets.
 const PLAIN_HEADER_WORDS: [&str; 5] = ["accept", "agent", "content", "version", "trace"];
@@ -16,7 +16,7 @@ const PLAIN_HEADER_WORDS: [&str; 5] = ["accept", "agent", "content", "version", 
 pub(super) fn secret_headers(
     headers: &BTreeMap<String, String>,
     environment: &Environment,
-) -> Result<Vec<Secret>, String> {
+) -> Result<Vec<Secret>, EntryError> {
     let mut secret = Vec::new();
     for (name, written) in headers {
         let (name, value) = (
@@ -37,7 +37,7 @@ pub(super) fn secret_headers(
 pub(super) fn origins(
     written: &[String],
     environment: &Environment,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, EntryError> {
     let origin = |written: &String| {
         let text = environment.expand_without_workspace(written)?;
         let url = url::Url::parse(&text).ok().filter(|_| is_http(&text));
@@ -49,10 +49,10 @@ pub(super) fn origins(
         match bare && url.username().is_empty() && url.password().is_none() {
             true => Ok(url.origin().ascii_serialization()),
             // The error does not repeat the rest, which may contain a secret.
-            false => Err(format!(
+            false => Err(EntryError::Invalid(format!(
                 "`origins` must have neither a path nor a user: credentials go to all of {}",
                 url.host_str().unwrap_or_default()
-            )),
+            ))),
         }
     };
     written.iter().map(origin).collect()

@@ -67,11 +67,18 @@ pub(crate) enum OpenError {
         program: String,
         searched: Vec<PathBuf>,
     },
+    /// The file of its command does not exist.
+    #[error("{0}")]
+    NoProgramFile(String),
     #[error("{0}")]
     Failed(String),
 }
 
 impl OpenError {
+    pub(crate) fn is_missing_program(&self) -> bool {
+        matches!(self, Self::NotInPath { .. } | Self::NoProgramFile(_))
+    }
+
     /// What a user who asks for more detail is shown.
     pub(crate) fn detail(&self) -> Option<String> {
         let Self::NotInPath { searched, .. } = self else {

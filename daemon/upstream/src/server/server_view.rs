@@ -14,7 +14,7 @@ use super::{
 use crate::sharing::share_name;
 
 use mux_catalog::ToolSet;
-use mux_settings::ShareMode;
+use mux_settings::{EntryError, ShareMode};
 
 /// A snapshot of a server over all its sessions.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,7 @@ pub struct ServerView {
     pub reason: Option<String>,
     /// What a user who asks for more detail is shown with the reason.
     pub detail: Option<String>,
+    pub cause: Option<UnavailableCause>,
     pub pid: Option<u32>,
     /// The transport of the latest session.
     pub transport: Option<&'static str>,
@@ -48,6 +49,26 @@ pub struct ServerView {
     pub has_log: bool,
 }
 
+/// Why a server cannot be used, where the remedy depends on it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum UnavailableCause {
+    MissingProgram,
+    UnsetVariable(String),
+    UnsetSecret(String),
+    UnreadableSecret(String),
+}
+
+impl UnavailableCause {
+    fn of_entry_error(error: &EntryError) -> Option<Self> {
+        match error {
+            EntryError::UnsetVariable(name) => Some(Self::UnsetVariable(name.clone())),
+            EntryError::UnsetSecret(name) => Some(Self::UnsetSecret(name.clone())),
+            EntryError::UnreadableSecret { name, .. } => Some(Self::UnreadableSecret(name.clone())),
+            EntryError::Invalid(_) => None,
+        }
+    }
+}
+
 impl Server {
     /// A snapshot of each slot.
     pub fn slot_views(&self) -> Vec<SlotView> {
@@ -56,9 +77,11 @@ impl Server {
 
     pub fn view(&self) -> ServerView {
         let Some(server_shared) = &self.server_shared else {
+            let error = self.definition().as_ref().err();
             return ServerView {
                 state: UpstreamState::Broken,
-                reason: self.definition().as_ref().err().cloned(),
+                reason: error.map(ToString::to_string),
+                cause: error.and_then(UnavailableCause::of_entry_error),
                 ..ServerView::default()
             };
         };
@@ -83,6 +106,7 @@ impl Server {
             state: best.state,
             reason: best.reason,
             detail: best.detail,
+            cause: best.cause,
             pid: best.pid,
             retry_in: best.retry_in,
             has_log: server_shared.existing_log().is_some(),

@@ -263,6 +263,7 @@ impl Slot {
             state: status.state,
             reason: status.reason,
             detail: status.detail,
+            cause: status.cause,
             pid: status.pid,
             retry_in: status
                 .retry_at

@@ -34,15 +34,15 @@ pub(super) fn start_failed_fault(
                 "install it, or write its full path as `command` in [servers.{name}]"
             ))
         },
-        (OpenError::Failed(_), ServerEndpoint::Remote(remote)) => {
+        (OpenError::Failed(_) | OpenError::NoProgramFile(_), ServerEndpoint::Remote(remote)) => {
             let address = remote.redacted_url();
             fault(FaultKind::Unavailable).hint(format!("its address: {address}"))
         }
-        (OpenError::Failed(_), ServerEndpoint::Source(source)) => {
+        (OpenError::Failed(_) | OpenError::NoProgramFile(_), ServerEndpoint::Source(source)) => {
             let description = source.shown();
             fault(FaultKind::Unavailable).hint(format!("its description: {description}"))
         }
-        (OpenError::Failed(why), ServerEndpoint::Process(_)) => {
+        (OpenError::Failed(why) | OpenError::NoProgramFile(why), ServerEndpoint::Process(_)) => {
             let usual = || {
                 let log = server_shared
                     .existing_log()

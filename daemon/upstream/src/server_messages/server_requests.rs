@@ -283,6 +283,10 @@ impl ServerRequests {
         let RequestRecipient { client, key, .. } = recipient;
         let can = |client: &CallingClient| client.mailbox.can_answer(kind);
         if own.is_none() && !client.as_ref().is_some_and(can) {
+            if let Some(client) = &client {
+                let cause = client.caller.cause.clone();
+                client.mailbox.push_declined(&self.server, kind, cause);
+            }
             return Err(ServerRequestError::Nobody);
         }
         let policy = self.requests.policy.get().and_then(Weak::upgrade);

@@ -454,7 +454,7 @@ impl From<OpenError> for ServerConnectError {
         let problem = error.to_string();
         let (link, unopened) = match error {
             OpenError::SignIn(challenge) => (Some(LinkError::SignIn(challenge)), None),
-            OpenError::NotInPath { .. } => (None, Some(error)),
+            OpenError::NotInPath { .. } | OpenError::NoProgramFile(_) => (None, Some(error)),
             OpenError::Failed(_) => (None, None),
         };
         Self {

@@ -72,6 +72,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxRequest)> {
                     after: 0,
                     wait_ms: 0,
                     answers: vec![AskKind::Elicitation, AskKind::Sampling, AskKind::Roots],
+                    declined: true,
                 },
             },
         ),

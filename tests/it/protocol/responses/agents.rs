@@ -161,6 +161,11 @@ fn notices() -> NoticePage {
             id: "e-1".into(),
             cause: run(),
         },
+        NoticeKind::Declined {
+            server: "fix".into(),
+            kind: AskKind::Elicitation,
+            cause: Cause::Call("t-1".into()),
+        },
         NoticeKind::Leaving {},
     ];
     let notices = (1..).zip(kinds);

@@ -103,16 +103,17 @@ fn import_reports_keys_that_it_cannot_convert() {
             &["command:pick"],
         ),
     ] {
-        let (server, told) = read_one(agent, theirs.clone());
-        assert_eq!(told.len(), notes.len(), "{theirs}: {told:?}");
+        let (server, found) = read_one(agent, theirs.clone());
+        assert_eq!(found.len(), notes.len(), "{theirs}: {found:?}");
         assert!(
-            told.iter()
+            found
+                .iter()
                 .zip(notes)
-                .all(|(told, part)| told.contains(part)),
-            "{told:?}"
+                .all(|(found, part)| found.contains(part)),
+            "{found:?}"
         );
         let off = server.unwrap().get("enabled").is_some();
-        let broken = told[0].contains("switched off");
+        let broken = found[0].contains("switched off");
         assert_eq!(off, broken, "{theirs}");
     }
 }

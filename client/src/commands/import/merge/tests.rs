@@ -148,8 +148,8 @@ fn import_overwrites_an_entry_only_with_replace() {
 
     // A different secret alone makes it a different server.
     let other = [source(Agent::Claude, "a", "theirs", "two")];
-    let told = merged(&other, &replaced.config.text(), &replaced.env.text(), false);
-    assert_eq!(fates(&told), [("a", ImportOutcome::Kept)]);
+    let outcome = merged(&other, &replaced.config.text(), &replaced.env.text(), false);
+    assert_eq!(fates(&outcome), [("a", ImportOutcome::Kept)]);
     let changed = merged(&other, &replaced.config.text(), &replaced.env.text(), true);
     assert_eq!(changed.env.get("MUX_A_API_TOKEN"), Some("two"));
     assert!(changed.env.overwrote_value());
@@ -158,11 +158,11 @@ fn import_overwrites_an_entry_only_with_replace() {
 #[test]
 fn import_reports_a_secret_with_line_breaks() {
     let sources = [source(Agent::Claude, "a", "x", "-----BEGIN KEY\nabc\n")];
-    let told = merged(&sources, "", "", false);
+    let outcome = merged(&sources, "", "", false);
     assert!(
-        told.carried[0].notes[0].contains("MUX_A_API_TOKEN"),
+        outcome.carried[0].notes[0].contains("MUX_A_API_TOKEN"),
         "{:?}",
-        told.carried
+        outcome.carried
     );
-    assert!(!format!("{told:?}").contains("abc"));
+    assert!(!format!("{outcome:?}").contains("abc"));
 }

@@ -11,7 +11,7 @@ use super::{
     },
     *,
 };
-use crate::agents::{ConfigFormat, OperatingSystem};
+use crate::agents::{ConfigFormat, OperatingSystem, tests::AGENT_FILES};
 
 struct AgentHome {
     dir: TempDir,
@@ -72,18 +72,7 @@ impl AgentHome {
 #[test]
 fn moved_servers_of_each_agent_are_put_back_to_the_same_bytes() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/agents");
-    for (agent, name) in [
-        (Agent::Claude, "claude.json"),
-        (Agent::ClaudeDesktop, "claude-desktop.json"),
-        (Agent::Cursor, "cursor.json"),
-        (Agent::Vscode, "vscode.json"),
-        (Agent::Codex, "codex.toml"),
-        (Agent::Codex, "codex-crlf.toml"),
-        (Agent::Windsurf, "windsurf.json"),
-        (Agent::Opencode, "opencode.jsonc"),
-        (Agent::Opencode, "opencode-2.json"),
-        (Agent::Zed, "zed.json"),
-    ] {
+    for (agent, name) in AGENT_FILES.iter().copied() {
         let home = AgentHome::new();
         let before = fs::read(data.join(name)).unwrap();
         let path = home.write(&before);

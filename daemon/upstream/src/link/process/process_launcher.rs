@@ -123,6 +123,7 @@ impl ProcessLauncher {
                 program: program.display().to_string(),
                 searched,
             },
+            error @ SpawnError::NotFound { .. } => OpenError::NoProgramFile(error.to_string()),
             error => OpenError::Failed(full_error_text(error)),
         })
     }

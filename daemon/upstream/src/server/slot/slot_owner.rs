@@ -29,6 +29,7 @@ use crate::{
     server::{
         circuit_breaker::{BreakerDecision, CircuitBreaker},
         server_shared::ServerShared,
+        server_view::UnavailableCause,
         unavailable::{self, breaker_open_text},
     },
     session::{Session, watch_liveness},
@@ -259,7 +260,7 @@ impl SlotOwner {
                     answer_waiters(waiters, &fault);
                     return;
                 }
-                let until = self.record_start_failure(&problem, error.detail());
+                let until = self.record_start_failure(&problem, Some(&error));
                 answer_waiters(waiters, &fault);
                 self.back_off_until(until);
             }
@@ -313,13 +314,13 @@ impl SlotOwner {
         self.phase = SlotPhase::Open(Arc::clone(session), Instant::now());
     }
 
-    /// Records a failed start; returns the end of the backoff.
-    fn record_start_failure(&self, cause: &str, detail: Option<String>) -> Instant {
+    /// Records a failed start, or a session that ended too early; returns the end of the backoff.
+    fn record_start_failure(&self, problem: &str, error: Option<&OpenError>) -> Instant {
         self.server_shared.meters.failed();
-        let (until, open) = self.breaker.record_failure(Instant::now(), cause);
+        let (until, open) = self.breaker.record_failure(Instant::now(), problem);
         if open {
             info!(
-                cause,
+                problem,
                 "the circuit breaker is open after repeated server failures"
             );
         }
@@ -329,8 +330,11 @@ impl SlotOwner {
                     true => UpstreamState::BackingOff,
                     false => UpstreamState::Failed,
                 },
-                reason: Some(cause.to_owned()),
-                detail,
+                reason: Some(problem.to_owned()),
+                detail: error.and_then(OpenError::detail),
+                cause: error
+                    .filter(|error| error.is_missing_program())
+                    .map(|_| UnavailableCause::MissingProgram),
                 pid: None,
                 retry_at: Some(until),
             };

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::super::server_view::UnavailableCause;
+
 /// The state that the task publishes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlotStatus {
     pub(super) state: UpstreamState,
     pub(crate) reason: Option<String>,
     pub(super) detail: Option<String>,
+    pub(super) cause: Option<UnavailableCause>,
     pub(super) pid: Option<u32>,
     pub(super) retry_at: Option<Instant>,
 }
@@ -21,6 +24,7 @@ pub struct SlotView {
     pub state: UpstreamState,
     pub reason: Option<String>,
     pub detail: Option<String>,
+    pub cause: Option<UnavailableCause>,
     pub pid: Option<u32>,
     pub retry_in: Option<Duration>,
 }
