@@ -190,7 +190,7 @@ fn explain_graphql(
         for hints in [Some(hints), destructive].into_iter().flatten() {
             let asked = PolicyQuestion {
                 path: &path,
-                program_path: None,
+                program_path: question.program_path.filter(|_| path == question.path),
                 spellings: &other,
                 hints,
                 verb: None,

@@ -103,8 +103,12 @@ impl ToolDiscovery<'_> {
     }
 
     /// Shortens descriptions, and then the page, until its signatures and descriptions take at most `budget` tokens.
-    /// One result stays in any case. Returns the description of each result.
-    pub fn fit_page(&self, page: &mut SearchResults, budget: usize) -> Vec<Option<String>> {
+    /// One result stays in any case. Returns the signature and the description of each result.
+    pub fn fit_page(
+        &self,
+        page: &mut SearchResults,
+        budget: usize,
+    ) -> Vec<(String, Option<String>)> {
         let signatures: Vec<String> = page
             .hits
             .iter()
@@ -135,8 +139,8 @@ impl ToolDiscovery<'_> {
             }
         }
         page.truncate(fitting.max(1));
-        descriptions.truncate(page.hits.len());
-        descriptions
+        let shown = signatures.into_iter().zip(descriptions);
+        shown.take(page.hits.len()).collect()
     }
 
     /// Builds the search index ahead of the first search.
@@ -328,7 +332,7 @@ fn strip_mux_prefix(path: &str) -> &str {
 }
 
 /// The beginning of a tool's description, for a list.
-pub fn description_summary(tool: &Tool) -> Option<String> {
+pub(super) fn description_summary(tool: &Tool) -> Option<String> {
     shortened_description(tool, MAX_SUMMARY_CHARS)
 }
 

@@ -350,6 +350,7 @@ mod tests {
         assert_eq!(found.changed["e"], ["it is no longer valid"]);
         assert_eq!(ConfigChanges::between(&new, &new).unchanged.len(), 5);
     }
+
     #[test]
     fn rules_settings_agents_and_secrets_are_named_by_section() {
         let old = loaded(

@@ -91,11 +91,11 @@ fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
             state: UpstreamState::Broken,
             ..SlotView::default()
         };
-        let paths = match server.definition() {
+        let slots = match server.definition() {
             Ok(_) => server.slot_views(),
             Err(_) => vec![broken],
         };
-        (server.meters().label().to_owned(), paths)
+        (server.meters().label().to_owned(), slots)
     });
     slots.collect()
 }

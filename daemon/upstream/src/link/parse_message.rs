@@ -52,10 +52,8 @@ pub(super) fn check_json_weight(text: &[u8]) -> Result<(), String> {
 pub(super) async fn parse_incoming_off_thread(
     text: String,
 ) -> Option<RxJsonRpcMessage<RoleClient>> {
-    match text.len() > MIN_OFFLOAD_BYTES {
-        true => blocking_pool::run(move || parse_incoming(text.as_bytes())).await,
-        false => parse_incoming(text.as_bytes()),
-    }
+    let is_long = text.len() > MIN_OFFLOAD_BYTES;
+    blocking_pool::run_if(is_long, move || parse_incoming(text.as_bytes())).await
 }
 
 /// The error in place of an answer that cannot be parsed; without it the caller would wait forever.
