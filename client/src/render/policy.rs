@@ -8,7 +8,7 @@ use mux_proto::{
     Error, PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep,
     ProjectText,
 };
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 
 use serde_json::{Value, json};
 
@@ -171,7 +171,7 @@ pub(crate) fn policy_explanation(told: &PolicyExplanation, json: bool) -> ExitCo
     } else {
         ""
     };
-    let path = paint(NAME, limited_text(&program_path(&told.path)));
+    let path = paint(NAME, limited_text(&display_path(&told.path)));
     println!("{path}  {}  {decided}{unless}", painted_action(told.action));
     if let Some(reason) = told.rule.as_ref().and_then(|rule| rule.reason.as_deref()) {
         println!("  {}", limited_text(reason));
