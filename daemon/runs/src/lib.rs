@@ -66,7 +66,7 @@ use tracing::{Instrument, info_span};
 
 pub use self::{
     events::{EventLog, RunEvent, SequencedEvent},
-    registry::RunTotals,
+    registry::{MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, RunTotals, find_run},
     run::{CallCounts, Run, RunSnapshot, RunStatus},
     steps::{ProgramLanguage, StepEvent, StepProgress},
 };
