@@ -36,7 +36,10 @@ impl Auth {
         }
         let asked = wanted.into_iter().map(|name| async move {
             let answer = self.store.named(&name).await;
-            (name.clone(), answer.map_err(|why| told(&name, why)))
+            (
+                name.clone(),
+                answer.map_err(|why| unavailable_text(&name, why)),
+            )
         });
         join_all(asked).await.into_iter().collect()
     }
@@ -63,7 +66,7 @@ impl Auth {
     }
 }
 
-fn told(name: &str, why: SecretUnavailable) -> String {
+fn unavailable_text(name: &str, why: SecretUnavailable) -> String {
     match why {
         SecretUnavailable::Unset => {
             format!("the secret {name} is not set; set it with `mux secrets set {name}`")

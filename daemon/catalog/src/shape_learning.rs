@@ -67,10 +67,10 @@ impl ShapeLearner {
 
     /// Resolves when everything queued before was learned.
     pub(super) async fn settled(&self) {
-        let (done, told) = oneshot::channel();
+        let (done, settled) = oneshot::channel();
         if self.sender.send(LearnerMessage::Settle(done)).await.is_ok() {
             // An error means that the task has ended.
-            _ = told.await;
+            _ = settled.await;
         }
     }
 }

@@ -353,15 +353,15 @@ fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
         ),
         _ => format!("{path} is denied by the policy \"{text}\"{because}"),
     };
-    let whence = verdict.whence().unwrap_or_default();
+    let origin = verdict.origin().unwrap_or_default();
     let fault = Fault::new(FaultKind::Denied, message).path(path);
     match rule.mistake() {
         Some(mistake) => fault.hint(format!(
-            "{whence} cannot be understood and therefore denies: {mistake}"
+            "{origin} cannot be understood and therefore denies: {mistake}"
         )),
         None => fault.hints(
-            format!("it is {whence}; see `mux policy explain {path}`"),
-            format!("it is {whence}, the user's decision: do not look for a way around it"),
+            format!("it is {origin}; see `mux policy explain {path}`"),
+            format!("it is {origin}, the user's decision: do not look for a way around it"),
         ),
     }
 }

@@ -160,15 +160,16 @@ impl ToolDiscovery<'_> {
                 found.collect()
             }
         };
-        let mut told = std::collections::HashSet::new();
-        let told = servers
+        let mut seen = std::collections::HashSet::new();
+        let distinct = servers
             .iter()
-            .filter(|server| told.insert(server.name().to_owned()));
-        told.filter_map(|server| {
-            let tools = server.tools()?;
-            Some((server.name().to_owned(), Arc::clone(tools.instructions()?)))
-        })
-        .collect()
+            .filter(|server| seen.insert(server.name().to_owned()));
+        distinct
+            .filter_map(|server| {
+                let tools = server.tools()?;
+                Some((server.name().to_owned(), Arc::clone(tools.instructions()?)))
+            })
+            .collect()
     }
 
     /// The tools at the paths (`server.tool`, `server.group` or `server`), and a fault for each path without a tool.
@@ -192,8 +193,8 @@ impl ToolDiscovery<'_> {
                 Err(fault) => missing.push(fault),
             }
         }
-        let mut told = std::collections::HashSet::new();
-        described.retain(|found| told.insert(Arc::as_ptr(&found.tool)));
+        let mut seen = std::collections::HashSet::new();
+        described.retain(|found| seen.insert(Arc::as_ptr(&found.tool)));
         if described.len() > MAX_DESCRIBED_PATHS {
             let message = format!(
                 "these are {} tools, over the limit of {MAX_DESCRIBED_PATHS}",

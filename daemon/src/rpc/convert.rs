@@ -337,30 +337,10 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
 /// A disabled server.
 pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::ServerInfo {
     wire::ServerInfo {
-        secret_in_args: false,
         name,
         state: wire::ServerState::Disabled,
-        reason: None,
-        detail: None,
-        has_log: false,
         command,
-        pid: None,
-        tools: None,
-        identity: None,
-        protocol: None,
-        start_ms: None,
-        starts: 0,
-        calls: 0,
-        in_flight: 0,
-        transport: None,
-        share: None,
-        share_reason: None,
-        sessions: Vec::new(),
-        auth: None,
-        retry_in_ms: None,
-        warnings: Vec::new(),
-        project: None,
-        source: None,
+        ..wire::ServerInfo::default()
     }
 }
 

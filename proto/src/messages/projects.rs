@@ -65,7 +65,7 @@ pub struct ProjectFile {
 }
 
 /// A server as its file defines it: with the names of variables and without their values.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ProjectServer {
     pub name: String,
     /// The file that defines it.

@@ -32,7 +32,7 @@ pub struct ToolsRequest {
     pub wait_ms: Option<u64>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ToolList {
     pub tools: Vec<ToolInfo>,
     /// The number of matching tools, whatever the limit.

@@ -87,8 +87,8 @@ mod tests {
         assert_eq!(refused.id, Some(RequestId::Number(7)));
         assert!(refused.error.message.contains("1000000"), "{refused:?}");
         // A notification has no waiter.
-        let told =
+        let text =
             format!("{{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{{\"a\":{objects}}}}}");
-        assert!(parse_incoming(told.as_bytes()).is_none());
+        assert!(parse_incoming(text.as_bytes()).is_none());
     }
 }
