@@ -230,10 +230,12 @@ fn retire_other_daemon(dirs: &Dirs, ours: &Path) -> anyhow::Result<()> {
 
 fn build_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     runtime::build_runtime(env_variable(variables::WATCH_POLLS).is_some())
-        .map_err(|error| match mux_sandbox::resource_remedies::remedy(&error) {
-            Some(remedy) => anyhow::anyhow!("{error}; {remedy}"),
-            None => error.into(),
-        })
+        .map_err(
+            |error| match mux_sandbox::resource_remedies::remedy(&error) {
+                Some(remedy) => anyhow::anyhow!("{error}; {remedy}"),
+                None => error.into(),
+            },
+        )
         .context("cannot start its threads")
 }
 

@@ -1,4 +1,4 @@
-//! JSON text that is carried to whoever reads it, without being parsed on the way.
+//! JSON text that is passed on without being parsed.
 
 use std::fmt;
 
@@ -17,11 +17,6 @@ impl JsonText {
     /// Fails if the text is not well-formed JSON.
     pub fn new(text: String) -> serde_json::Result<Self> {
         RawValue::from_string(text).map(Self)
-    }
-
-    /// The text of a value. Fails as serialization does: for a map whose keys are not text, for example.
-    pub fn of(value: &impl Serialize) -> serde_json::Result<Self> {
-        serde_json::value::to_raw_value(value).map(Self)
     }
 
     pub fn as_str(&self) -> &str {
@@ -50,7 +45,8 @@ impl JsonText {
 
 impl From<Value> for JsonText {
     fn from(value: Value) -> Self {
-        Self::of(&value).unwrap_or_default()
+        // A value always has a text.
+        serde_json::value::to_raw_value(&value).map_or_else(|_| Self::default(), Self)
     }
 }
 

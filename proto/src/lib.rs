@@ -3,7 +3,8 @@
 //! It depends on no other crate of this workspace. Of the daemon's crates, `mux-daemon` alone depends on it.
 //!
 //! - [`service`] has the methods; [`messages`] their requests and answers, one module for each subject; [`error`] the
-//!   error type; [`JsonText`] a value that is not parsed on the way; [`version`] the contract's number and features; [`variables`] the names of environment variables.
+//!   error type; [`JsonText`] a value that is not parsed on the way; [`version`] the contract's number and features;
+//!   [`variables`] the names of environment variables.
 //! - [`endpoint`] has the paths of configuration, state, cache, socket, locks and logs; [`lock_file`] opens a lock;
 //!   [`startup`] describes how a client starts a daemon; [`transport`] sends frames over the socket.
 //! - `typescript`, a test, generates the messages of `client/typescript` from these types.

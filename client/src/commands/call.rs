@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use mux_proto::{CallRequest, Error, JsonText, Kind, transport};
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 use serde_json::Value;
 
 use super::{
@@ -68,7 +68,7 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         tracestate,
     };
     let started = Instant::now();
-    let shown = program_path(&request.path);
+    let shown = display_path(&request.path);
     let waiting = render::SpinnerGuard::begin(&format!("calling {shown}"), json);
     let questions = TerminalQuestions::for_call(json, takes_stdin, &request.path, &waiting);
     let answer = request_with_retry(async |session| {

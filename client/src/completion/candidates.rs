@@ -6,7 +6,7 @@ use mux_client::Session;
 use mux_proto::{
     ApprovalsRequest, RunState, RunsRequest, SearchRequest, ServerInfo, endpoint::Dirs, transport,
 };
-use mux_typegen::names::{program_path, spell};
+use mux_typegen::names::{display_path, spell};
 use tokio::time::timeout;
 use toml_edit::DocumentMut;
 
@@ -176,7 +176,7 @@ impl CandidateFinder {
     }
 
     fn tool(&self, path: &str) -> Option<CachedTool> {
-        let wanted = program_path(path);
+        let wanted = display_path(path);
         if let Some(tool) = self.cached().remove(&*wanted) {
             return Some(tool);
         }
@@ -231,7 +231,7 @@ impl CandidateFinder {
         let list = self.list_approvals(ApprovalsRequest::default());
         let approvals = list.into_iter().flat_map(|list| list.approvals);
         let named = approvals.map(|approval| {
-            let path = program_path(&approval.path).into_owned();
+            let path = display_path(&approval.path).into_owned();
             candidate(approval.approval, Some(path))
         });
         named.collect()
@@ -244,7 +244,7 @@ impl CandidateFinder {
         });
         let grants = list.into_iter().flat_map(|list| list.granted);
         let named = grants.map(|grant| {
-            let path = program_path(&grant.path).into_owned();
+            let path = display_path(&grant.path).into_owned();
             candidate(grant.grant, Some(path))
         });
         named.collect()

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use mux_client::within_seconds;
 use mux_proto::{Cause, Notice, NoticeKind};
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -200,7 +200,7 @@ impl NoticeFollower {
                 asked,
             } => {
                 if let Some(teller) = self.desk.progress_of(&cause) {
-                    let (path, id) = (program_path(&asked.path), asked.approval);
+                    let (path, id) = (display_path(&asked.path), asked.approval);
                     let words = format!(
                         "{path} is waiting for approval: the user can run `mux approve {id}`"
                     );

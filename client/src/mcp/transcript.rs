@@ -8,7 +8,7 @@ use std::sync::{
 };
 
 use mux_proto::{ApprovalEnding, Error, Event, EventKind, Held, Kind, Level, Outcome};
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
@@ -188,7 +188,7 @@ impl RunTranscript {
             let error = call.error.as_ref()?;
             Some(format!(
                 "{}: {}: {}",
-                program_path(&call.path),
+                display_path(&call.path),
                 error.kind,
                 first_line(error)
             ))
@@ -227,7 +227,7 @@ pub(super) fn progress_message(event: &Event) -> Option<String> {
         EventKind::Started {} => Some("running".into()),
         EventKind::ServerStarting { server } => Some(format!("starting {server}")),
         EventKind::ServerReady { server, ms } => Some(format!("{server} is ready ({ms} ms)")),
-        EventKind::CallStarted { path, .. } => Some(program_path(path).into_owned()),
+        EventKind::CallStarted { path, .. } => Some(display_path(path).into_owned()),
         EventKind::CallProgress {
             path,
             progress,
@@ -237,7 +237,7 @@ pub(super) fn progress_message(event: &Event) -> Option<String> {
         } => {
             let of = total.map_or_else(String::new, |total| format!("/{total}"));
             let words = message.iter().map(|m| format!(" {m}")).collect::<String>();
-            Some(format!("{} {progress}{of}{words}", program_path(path)))
+            Some(format!("{} {progress}{of}{words}", display_path(path)))
         }
         EventKind::StepStarted { step, .. } => Some(format!("step {step}")),
         EventKind::StepSkipped { step, reason, .. } => {
@@ -245,17 +245,17 @@ pub(super) fn progress_message(event: &Event) -> Option<String> {
         }
         EventKind::CallEnded {
             path, ms, error, ..
-        } => Some(match (error, program_path(path)) {
+        } => Some(match (error, display_path(path)) {
             (None, path) => format!("{path} ended ({ms:.0} ms)"),
             (Some(error), path) => format!("{path} failed: {}: {}", error.kind, first_line(error)),
         }),
         EventKind::Console { level, text } => Some(console_line(*level, text)),
         EventKind::ApprovalAsked(asked) => Some(format!(
             "{} is waiting for approval: the user can run `mux approve {}`",
-            program_path(&asked.path),
+            display_path(&asked.path),
             asked.approval
         )),
-        EventKind::ApprovalOver(over) => Some(match (over.ending, program_path(&over.path)) {
+        EventKind::ApprovalOver(over) => Some(match (over.ending, display_path(&over.path)) {
             (ApprovalEnding::Approved, path) => format!("{path} was approved"),
             (ApprovalEnding::Denied, path) => format!("{path} was denied"),
             (_, path) => format!("the approval of {path} was not answered"),

@@ -9,7 +9,7 @@ use mux_proto::{
     ApprovalAsked, ApprovalEnding, ApprovalInfo, ApprovalList, ApprovalOver, ApprovalState,
     Decided, Decision, Error, GrantInfo,
 };
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 
 use super::{
     amounts, print_document, print_json_line,
@@ -432,12 +432,12 @@ pub(crate) fn answered_elsewhere() {
 
 /// A tool as programs spell it.
 pub(super) fn shown_path(path: &str) -> String {
-    quoted_path(&program_path(path))
+    quoted_path(&display_path(path))
 }
 
 /// The path with the server's own name of the tool, if programs spell it in another way: two tools may have one spelling.
 fn servers_own_path(path: &str) -> Option<&str> {
-    (program_path(path) != path).then_some(path)
+    (display_path(path) != path).then_some(path)
 }
 
 /// A path as one word, quoted if needed: a server could name a tool so that it looks like a path with arguments.

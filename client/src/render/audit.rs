@@ -3,7 +3,7 @@
 //! Invariant: names of clients and servers are escaped for the terminal.
 
 use super::terminal::println;
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 use serde_json::{Value, json};
 
 use super::{
@@ -87,6 +87,6 @@ fn entry_line(entry: &Value) -> String {
     }
     let more = paint(DIM, more.join(", "));
     let path = text("path");
-    let path = program_path(&path);
+    let path = display_path(&path);
     format!("{at}  {who}  {path}  {outcome}  {more}")
 }

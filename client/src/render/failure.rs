@@ -4,7 +4,7 @@ use std::{borrow::Cow, process::ExitCode};
 
 use super::terminal::eprintln;
 use mux_proto::{Diagnostics, Error};
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 use serde_json::{Value, json};
 
 use super::{
@@ -93,7 +93,7 @@ pub(super) fn print_warning(warning: &Error, listing: Option<&ProgramListing>) {
 }
 
 fn print_diagnostic(kind: &str, error: &Error, listing: Option<&ProgramListing>) {
-    let message = with_program_path(error, &error.message);
+    let message = with_display_path(error, &error.message);
     let mut message = message.lines();
     let first = message.next().unwrap_or_default();
     eprintln!("{kind}: {}", paint(STRONG, escape_text(first)));
@@ -122,7 +122,7 @@ fn print_diagnostic(kind: &str, error: &Error, listing: Option<&ProgramListing>)
 
 fn show_hint(error: &Error) {
     if let Some(hint) = &error.hint {
-        let hint = with_program_path(error, hint);
+        let hint = with_display_path(error, hint);
         for (index, line) in hint.lines().enumerate() {
             let label = if index == 0 { "hint:" } else { "     " };
             eprintln!("  {} {}", paint(DIM, label), escape_text(line));
@@ -131,8 +131,8 @@ fn show_hint(error: &Error) {
 }
 
 /// A text of an error, in which its tool is spelled as in programs.
-pub(super) fn with_program_path<'a>(error: &Error, text: &'a str) -> Cow<'a, str> {
-    match error.path.as_deref().map(|path| (path, program_path(path))) {
+pub(super) fn with_display_path<'a>(error: &Error, text: &'a str) -> Cow<'a, str> {
+    match error.path.as_deref().map(|path| (path, display_path(path))) {
         Some((path, Cow::Owned(spelled))) => text.replace(path, &spelled).into(),
         _ => text.into(),
     }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn tool_of_an_error_is_spelled_as_in_programs() {
         let mut error = Error::new(mux_proto::Kind::Denied, "all.get-it is denied");
-        let shown = |error: &Error| with_program_path(error, &error.message).into_owned();
+        let shown = |error: &Error| with_display_path(error, &error.message).into_owned();
         assert_eq!(shown(&error), "all.get-it is denied");
         error.path = Some("all.get-it".into());
         assert_eq!(shown(&error), "all.get_it is denied");

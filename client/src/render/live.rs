@@ -3,11 +3,11 @@
 //! Invariant: the number of lines is bounded; further calls are counted.
 
 use mux_proto::Error;
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 
 use super::{
     amounts,
-    failure::with_program_path,
+    failure::with_display_path,
     style::{DIM, ERROR, one_line, paint},
 };
 
@@ -82,7 +82,7 @@ impl CallLines {
 
 /// The name of a call's tool, as programs spell it.
 pub(super) fn tool_name(path: &str) -> String {
-    one_line(&program_path(path), MAX_CALL_NAME_CHARS)
+    one_line(&display_path(path), MAX_CALL_NAME_CHARS)
 }
 
 /// The line for a call or step that has ended.
@@ -95,7 +95,7 @@ pub(super) fn call_line(name: &str, ms: f64, bytes: usize, error: Option<&Error>
             paint(DIM, format!("  \u{2713} {name}  {took}  {size}"))
         }
         Some(error) => {
-            let message = with_program_path(error, &error.message);
+            let message = with_display_path(error, &error.message);
             let message = one_line(&message, MAX_CALL_MESSAGE_CHARS);
             let rest = format!("{name}  {took}  {}: {message}", error.kind);
             format!("  {} {}", paint(ERROR, '\u{2717}'), paint(DIM, rest))

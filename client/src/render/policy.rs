@@ -8,7 +8,7 @@ use mux_proto::{
     Error, PolicyAction, PolicyExplanation, PolicyList, PolicyOutcome, PolicyRule, PolicyStep,
     ProjectText,
 };
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 
 use serde_json::{Value, json};
 
@@ -175,7 +175,7 @@ pub(crate) fn policy_explanation(explanation: &PolicyExplanation, json: bool) ->
     } else {
         ""
     };
-    let path = paint(NAME, limited_text(&program_path(&explanation.path)));
+    let path = paint(NAME, limited_text(&display_path(&explanation.path)));
     println!(
         "{path}  {}  {decided}{unless}",
         painted_action(explanation.action)

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use mux_proto::{Event, EventKind, RunInfo};
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 use serde::Serialize;
 
 /// The number of last calls that are kept of each tool.
@@ -110,7 +110,7 @@ impl ToolSamples {
         sorted.sort_by(f64::total_cmp);
         LatencySummary {
             server: path.split('.').next().unwrap_or(path).to_owned(),
-            path: program_path(path).into_owned(),
+            path: display_path(path).into_owned(),
             calls: self.calls,
             failed: self.failed,
             fastest: sorted.first().copied().unwrap_or(0.0),

@@ -1,6 +1,9 @@
 //! Recognizes a call when its program runs again.
 //!
-//! Invariant: two calls are the same if they spell the tool the same and their arguments are equal as JSON values.
+//! Invariant: two calls are the same if they spell the tool the same and their arguments are equal as JSON values. Of
+//! calls that are the same, the first one made is the first one taken.
+
+use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use mux_wire::CallTarget;
 use serde_json::Value;
@@ -24,5 +27,43 @@ pub fn call_key(tool: &str, raw: bool, arguments: &str) -> DigestKey {
     match serde_json::from_str::<Value>(arguments) {
         Ok(value) => digest.bytes(&canonical_json::digest(&value)).key(),
         Err(_) => digest.text(arguments).key(),
+    }
+}
+
+/// Calls that a program has made before, and not yet again.
+#[derive(Debug)]
+pub struct PastCalls<T>(HashMap<DigestKey, VecDeque<T>>);
+
+impl<T> FromIterator<(DigestKey, T)> for PastCalls<T> {
+    fn from_iter<I: IntoIterator<Item = (DigestKey, T)>>(calls: I) -> Self {
+        let mut by_key: HashMap<_, VecDeque<T>> = HashMap::new();
+        for (key, call) in calls {
+            by_key.entry(key).or_default().push_back(call);
+        }
+        Self(by_key)
+    }
+}
+
+impl<T> PastCalls<T> {
+    pub fn take(&mut self, tool: &str, raw: bool, arguments: &str) -> Option<T> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let Entry::Occupied(mut calls) = self.0.entry(call_key(tool, raw, arguments)) else {
+            return None;
+        };
+        let call = calls.get_mut().pop_front();
+        if calls.get().is_empty() {
+            calls.remove();
+        }
+        call
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.values().flatten()
     }
 }

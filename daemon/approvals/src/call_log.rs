@@ -4,16 +4,13 @@
 //! Invariant: a call that ended is never made again, and one that may have been sent when its run ended has an unknown
 //! outcome. A call is identified by its tool as spelled, its arguments, and the number of equal calls before it.
 
-use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use mux_wire::{CallTarget, Fault, FaultKind};
 use serde::{Deserialize, Serialize};
 
 use super::call_journal::JournalLine;
-use crate::call_fingerprint::{call_key, spelled_tool};
+use crate::call_fingerprint::{PastCalls, call_key, spelled_tool};
 use mux_text::digest::DigestKey;
 
 /// The memory of a call besides its texts.
@@ -42,12 +39,12 @@ pub(super) enum LoggedCallState {
 
 impl LoggedCall {
     fn bytes(&self) -> usize {
-        let told = match &self.step {
+        let outcome_bytes = match &self.step {
             LoggedCallState::Ended(Ok(text)) => text.len(),
             LoggedCallState::Ended(Err(fault)) => fault_bytes(fault),
             LoggedCallState::Open | LoggedCallState::Asked => 0,
         };
-        call_bytes(&self.tool, &self.arguments) + told
+        call_bytes(&self.tool, &self.arguments) + outcome_bytes
     }
 
     fn fingerprint(&self) -> DigestKey {
@@ -71,8 +68,8 @@ pub(super) struct CallLog {
     most: usize,
     /// Whether `bytes` exceeded `most`. From then on only the entries in `past` are kept.
     full: bool,
-    /// The calls of the resumed run that were not made again yet: their places by fingerprint.
-    past: HashMap<DigestKey, VecDeque<usize>>,
+    /// The places of the calls of the resumed run that were not made again yet.
+    past: PastCalls<usize>,
     /// Whether a call had to be made that the resumed run had not completed.
     has_news: bool,
     /// How much of it the journal contains, if there is a journal.
@@ -100,12 +97,9 @@ pub enum BegunCall {
 
 impl CallLog {
     pub(super) fn new(most: usize, before: Vec<LoggedCall>) -> Self {
-        let mut past: HashMap<DigestKey, VecDeque<usize>> = HashMap::new();
-        for (place, entry) in before.iter().enumerate() {
-            past.entry(entry.fingerprint())
-                .or_default()
-                .push_back(place);
-        }
+        let places = before.iter().enumerate();
+        let past = places.map(|(place, entry)| (entry.fingerprint(), place));
+        let past = past.collect();
         let bytes = before.iter().map(LoggedCall::bytes).sum();
         Self {
             bytes,
@@ -126,7 +120,7 @@ impl CallLog {
             return BegunCall::New(None);
         }
         let (tool, raw) = spelled_tool(target);
-        if let Some(place) = self.recall(&tool, raw, arguments) {
+        if let Some(place) = self.past.take(&tool, raw, arguments) {
             return self.replay_call(place);
         }
         self.has_news = true;
@@ -141,19 +135,6 @@ impl CallLog {
             step: LoggedCallState::Open,
         }));
         BegunCall::New(Some(self.entries.len() - 1))
-    }
-
-    fn recall(&mut self, tool: &str, raw: bool, arguments: &str) -> Option<usize> {
-        if self.past.is_empty() {
-            return None;
-        }
-        let key = call_key(tool, raw, arguments);
-        let such = self.past.get_mut(&key)?;
-        let place = such.pop_front();
-        if such.is_empty() {
-            self.past.remove(&key);
-        }
-        place
     }
 
     /// Answers a call that the resumed run had begun.
@@ -198,7 +179,7 @@ impl CallLog {
         }
         self.full = true;
         // Calls that had ended in the resumed run stay, whatever else this run logs.
-        let past: BTreeSet<usize> = self.past.values().flatten().copied().collect();
+        let past: BTreeSet<usize> = self.past.iter().copied().collect();
         for (place, entry) in self.entries.iter_mut().enumerate() {
             if !past.contains(&place) {
                 *entry = None;
@@ -266,9 +247,12 @@ impl CallLog {
             return Vec::new();
         };
         if self.full {
-            let told = std::mem::replace(&mut written.full, true);
+            let was_full = std::mem::replace(&mut written.full, true);
             written.changed.clear();
-            return (!told).then_some(JournalLine::Full).into_iter().collect();
+            return (!was_full)
+                .then_some(JournalLine::Full)
+                .into_iter()
+                .collect();
         }
         let at = |place: usize| Some((place, self.entries.get(place)?.as_ref()?));
         let changed = std::mem::take(&mut written.changed).into_iter();

@@ -34,7 +34,7 @@ use mux_settings::ApprovalTerms;
 pub struct ApprovalRequester<'a> {
     pub caller: &'a Arc<Caller>,
     /// The run that makes the call, if any.
-    pub dossier: Option<&'a Arc<ResumableRun>>,
+    pub resumable: Option<&'a Arc<ResumableRun>>,
     /// The call's place in the log of its run.
     pub place: Option<usize>,
     /// For a call outside of runs: whether it wants the raw result.
@@ -64,8 +64,9 @@ impl Approvals {
         }
         let path = subject.path.clone();
         let (this, raw) = (Arc::clone(self), asker.raw);
-        let (caller, dossier) = (Arc::clone(asker.caller), asker.dossier.cloned());
-        let entered = spawn_blocking(move || this.enter(subject, session, (&caller, dossier, raw)));
+        let (caller, resumable) = (Arc::clone(asker.caller), asker.resumable.cloned());
+        let entered =
+            spawn_blocking(move || this.enter(subject, session, (&caller, resumable, raw)));
         let entered = entered
             .await
             .unwrap_or_else(|lost| Err(io::Error::other(lost)));
@@ -95,16 +96,19 @@ impl Approvals {
         self: &Arc<Self>,
         subject: ApprovalSubject,
         session: Option<GrantSession>,
-        (caller, dossier, raw): (&Caller, Option<Arc<ResumableRun>>, bool),
+        (caller, resumable, raw): (&Caller, Option<Arc<ResumableRun>>, bool),
     ) -> io::Result<(AskOutcome, Vec<ApprovalSnapshot>)> {
         // Usually avoids disk I/O under the lock of `book`.
         self.numbers.ensure_reserved()?;
         let terms = self.terms();
-        let owner = dossier.as_ref().map(|dossier| dossier.owner.clone());
+        let owner = resumable.as_ref().map(|resumable| resumable.owner.clone());
         let keep = self.configured_terms().map(|terms| terms.keep);
         let mut book = self.book();
         let gone = book.expire(keep);
-        if dossier.as_ref().is_some_and(|dossier| dossier.has_ended()) {
+        if resumable
+            .as_ref()
+            .is_some_and(|resumable| resumable.has_ended())
+        {
             return Ok((AskOutcome::Over, gone));
         }
         // A closed mailbox is visible here before `connection_ended` removes the session.
@@ -125,7 +129,7 @@ impl Approvals {
                 // From here on the waiting future may be dropped.
                 let held = HeldCall {
                     approvals: Arc::clone(self),
-                    dossier: dossier.unwrap_or_else(of_call),
+                    resumable: resumable.unwrap_or_else(of_call),
                     view,
                     waits: true,
                 };
@@ -144,12 +148,12 @@ impl Approvals {
     ) -> Result<(), Fault> {
         let _standing = asker.caller.clock.pause();
         let terms = self.terms();
-        let (view, dossier) = (held.view.clone(), Arc::clone(&held.dossier));
-        dossier.set_asked(asker.place, true);
+        let (view, resumable) = (held.view.clone(), Arc::clone(&held.resumable));
+        resumable.set_asked(asker.place, true);
         // A server's request ends with the call that it serves, so it cannot be resumed.
         let keeps = !view.subject.is_server_request;
         if keeps {
-            self.write_durably(&dossier).await;
+            self.write_durably(&resumable).await;
         }
         self.notify_changed();
         let request = view.subject.request(view.id(), terms.wait);
@@ -172,13 +176,13 @@ impl Approvals {
         };
         let outcome = match verdict {
             Some(verdict) => {
-                dossier.set_asked(asker.place, false);
-                let known = !keeps || self.write_durably(&dossier).await;
+                resumable.set_asked(asker.place, false);
+                let known = !keeps || self.write_durably(&resumable).await;
                 verdict_result(verdict, known, &view.subject.path)
             }
             None if !keeps => Err(unanswered_fault(&view, terms.wait)),
             None => {
-                self.write_durably(&dossier).await;
+                self.write_durably(&resumable).await;
                 Err(pending_fault(&view, terms.wait))
             }
         };
@@ -255,8 +259,8 @@ impl Approvals {
         asker: &ApprovalRequester<'_>,
         owner: &ApprovalOwner,
     ) -> bool {
-        match asker.dossier {
-            Some(dossier) => self.write_durably(dossier).await,
+        match asker.resumable {
+            Some(resumable) => self.write_durably(resumable).await,
             None => self.amend_owner(owner).await,
         }
     }
@@ -316,7 +320,7 @@ enum AskOutcome {
 /// pending until the end of the run decides.
 struct HeldCall {
     approvals: Arc<Approvals>,
-    dossier: Arc<ResumableRun>,
+    resumable: Arc<ResumableRun>,
     view: ApprovalSnapshot,
     waits: bool,
 }
@@ -327,7 +331,7 @@ impl Drop for HeldCall {
             return;
         }
         let number = self.view.number;
-        let is_call = self.dossier.owner.run().is_none();
+        let is_call = self.resumable.owner.run().is_none();
         {
             let mut book = self.approvals.book();
             match is_call {
@@ -347,10 +351,10 @@ impl Drop for HeldCall {
         if !is_call || self.view.subject.is_server_request {
             return;
         }
-        let (approvals, dossier) = (Arc::clone(&self.approvals), Arc::clone(&self.dossier));
+        let (approvals, resumable) = (Arc::clone(&self.approvals), Arc::clone(&self.resumable));
         // Without a runtime the process is exiting.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { approvals.write_durably(&dossier).await });
+            runtime.spawn(async move { approvals.write_durably(&resumable).await });
         }
     }
 }

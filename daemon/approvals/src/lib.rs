@@ -114,22 +114,22 @@ pub struct Approvals {
 impl Approvals {
     /// Restores what the previous daemon process saved if this daemon is `alone`, which means that no predecessor still
     /// writes it. Expired approvals are removed once the configuration says how long they are kept.
-    pub fn open(places: ApprovalPaths, alone: bool) -> Arc<Self> {
+    pub fn open(paths: ApprovalPaths, alone: bool) -> Arc<Self> {
         let mut left = RestoredApprovals::default();
         if alone {
-            left = Self::read_left(&places.records, alone);
+            left = Self::read_left(&paths.records, alone);
         }
         let mut book = PendingApprovals::default();
         let known = left.views.iter().map(|view| view.number).max().unwrap_or(0);
         left.views.into_iter().for_each(|view| book.restore(view));
         Arc::new(Self {
             book: Mutex::new(book),
-            grants: Mutex::new(Grants::open(places.grants)),
-            numbers: ApprovalNumbers::open(places.records.join("numbers"), known),
-            sheets: OwnerFilesTable::new(places.records),
+            grants: Mutex::new(Grants::open(paths.grants)),
+            numbers: ApprovalNumbers::open(paths.records.join("numbers"), known),
+            sheets: OwnerFilesTable::new(paths.records),
             terms: Mutex::default(),
             desktop: DesktopNotifier::default(),
-            has_desktop: places.desktop,
+            has_desktop: paths.desktop,
             audit: OnceLock::new(),
             problems: Mutex::new(left.problems),
             edition: watch::Sender::new(1),

@@ -106,47 +106,47 @@ impl OwnerFiles {
     /// syncs the journal.
     pub(super) fn write(
         &self,
-        dossier: &ResumableRun,
+        resumable: &ResumableRun,
         approvals: impl FnOnce() -> Vec<ApprovalSnapshot>,
         durable: bool,
     ) -> io::Result<()> {
         let mut on_disk = self.state.lock();
         let approvals = approvals();
         if approvals.is_empty() {
-            dossier.log().reset_journal_position();
+            resumable.log().reset_journal_position();
             self.remove_both(&mut on_disk)?;
-            return self.remove_former(&mut on_disk, dossier.resumes.as_deref());
+            return self.remove_former(&mut on_disk, resumable.resumes.as_deref());
         }
         self.written.store(true, Ordering::Release);
-        let kept = self.append_journal(&mut on_disk, dossier, durable);
+        let kept = self.append_journal(&mut on_disk, resumable, durable);
         if kept.is_err() {
             // The content is unknown now: the next write creates a new journal.
             on_disk.journal = None;
         }
         kept?;
-        self.save_approvals(&mut on_disk, &approvals, dossier.resumes.as_deref())?;
+        self.save_approvals(&mut on_disk, &approvals, resumable.resumes.as_deref())?;
         self.awaited.store(false, Ordering::Release);
-        self.remove_former(&mut on_disk, dossier.resumes.as_deref())
+        self.remove_former(&mut on_disk, resumable.resumes.as_deref())
     }
 
     fn append_journal(
         &self,
         on_disk: &mut OnDiskState,
-        dossier: &ResumableRun,
+        resumable: &ResumableRun,
         durable: bool,
     ) -> io::Result<()> {
         let Some(journal) = &mut on_disk.journal else {
             let calls = match self.owner {
-                ApprovalOwner::Run(_) => dossier.log().all_lines(),
+                ApprovalOwner::Run(_) => resumable.log().all_lines(),
                 // No call precedes the held one.
                 ApprovalOwner::Call(_) => Vec::new(),
             };
             let created =
-                CallJournal::create(&self.journal, dossier.began.to_journal_program(), &calls)?;
+                CallJournal::create(&self.journal, resumable.began.to_journal_program(), &calls)?;
             on_disk.journal = Some(created);
             return Ok(());
         };
-        let changes = dossier.log().unwritten_lines();
+        let changes = resumable.log().unwritten_lines();
         journal.append(&changes)?;
         match durable {
             true => journal.sync(),

@@ -135,10 +135,10 @@ impl Approvals {
     /// Replaces the record of the former run by that of this one. On failure the former state is restored.
     pub async fn take_over_record(
         self: &Arc<Self>,
-        dossier: &Arc<ResumableRun>,
+        resumable: &Arc<ResumableRun>,
         former: &str,
     ) -> Result<(), Fault> {
-        if self.write_durably(dossier).await {
+        if self.write_durably(resumable).await {
             return Ok(());
         }
         let number = former
@@ -148,9 +148,9 @@ impl Approvals {
             || ApprovalOwner::Run(former.to_owned()),
             ApprovalOwner::Call,
         );
-        self.book().give_back(&back, &dossier.owner);
+        self.book().give_back(&back, &resumable.owner);
         // Removes the files of the new name, and saves answers given meanwhile under the old name.
-        self.amend_owner(&dossier.owner).await;
+        self.amend_owner(&resumable.owner).await;
         self.amend_owner(&back).await;
         self.notify_changed();
         let message = "cannot resume the run: its record could not be saved";

@@ -21,17 +21,17 @@ const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 impl Approvals {
     /// Ends a run. If it ended as pending, its waiting approvals become pending, and its files are on disk when this
     /// returns; otherwise both are removed.
-    pub async fn end_run(self: &Arc<Self>, dossier: &Arc<ResumableRun>, is_pending: bool) {
+    pub async fn end_run(self: &Arc<Self>, resumable: &Arc<ResumableRun>, is_pending: bool) {
         {
             let mut book = self.book();
-            dossier.set_ended();
-            book.end_owner(&dossier.owner, is_pending);
-            if let Some(run) = dossier.owner.run() {
+            resumable.set_ended();
+            book.end_owner(&resumable.owner, is_pending);
+            if let Some(run) = resumable.owner.run() {
                 book.end_session(&GrantSession::Run(run.to_owned()));
             }
         }
-        if dossier.has_files() {
-            self.write_durably(dossier).await;
+        if resumable.has_files() {
+            self.write_durably(resumable).await;
             self.notify_changed();
         }
         self.expire_old().await;
@@ -40,9 +40,9 @@ impl Approvals {
     /// Records a call in the run's journal, if there is one. To be called before the call is sent.
     pub async fn record_begun_call(
         self: &Arc<Self>,
-        dossier: &Arc<ResumableRun>,
+        resumable: &Arc<ResumableRun>,
     ) -> Result<(), Fault> {
-        if !dossier.has_files() || self.write_durably(dossier).await {
+        if !resumable.has_files() || self.write_durably(resumable).await {
             return Ok(());
         }
         let message = "the call was not sent: another call of this run waits for approval, and the run's journal could \
@@ -51,19 +51,19 @@ impl Approvals {
     }
 
     /// Records the outcome of a call without a sync. If it is lost in a crash, the outcome counts as unknown.
-    pub async fn record_ended_call(self: &Arc<Self>, dossier: &Arc<ResumableRun>) {
-        if dossier.has_files() {
-            self.write_files(dossier, false).await;
+    pub async fn record_ended_call(self: &Arc<Self>, resumable: &Arc<ResumableRun>) {
+        if resumable.has_files() {
+            self.write_files(resumable, false).await;
         }
     }
 
     /// Writes the current state of a run and syncs it. Returns false on failure.
-    pub(super) async fn write_durably(self: &Arc<Self>, dossier: &Arc<ResumableRun>) -> bool {
-        self.write_files(dossier, true).await
+    pub(super) async fn write_durably(self: &Arc<Self>, resumable: &Arc<ResumableRun>) -> bool {
+        self.write_files(resumable, true).await
     }
 
-    async fn write_files(self: &Arc<Self>, dossier: &Arc<ResumableRun>, durable: bool) -> bool {
-        let (this, of) = (Arc::clone(self), Arc::clone(dossier));
+    async fn write_files(self: &Arc<Self>, resumable: &Arc<ResumableRun>, durable: bool) -> bool {
+        let (this, of) = (Arc::clone(self), Arc::clone(resumable));
         let written = spawn_blocking(move || {
             let sheet = of.files_or_insert(|| this.sheets.owner_files_of(&of.owner));
             sheet.write(&of, || this.book().views_of(&of.owner), durable)
@@ -72,7 +72,7 @@ impl Approvals {
             .await
             .unwrap_or_else(|lost| Err(io::Error::other(lost)));
         if let Err(error) = &written {
-            warn!(%error, owner = ?dossier.owner, "failed to save a run that waits for approval");
+            warn!(%error, owner = ?resumable.owner, "failed to save a run that waits for approval");
         }
         written.is_ok()
     }

@@ -21,12 +21,12 @@ fn open(home: &TempDir) -> Arc<Approvals> {
 }
 
 fn open_beside(home: &TempDir, alone: bool) -> Arc<Approvals> {
-    let places = ApprovalPaths {
+    let paths = ApprovalPaths {
         grants: home.path().join("approvals.json"),
         records: home.path().join("approvals"),
         desktop: false,
     };
-    Approvals::open(places, alone)
+    Approvals::open(paths, alone)
 }
 
 fn subject(n: u32) -> ApprovalSubject {
@@ -54,11 +54,11 @@ async fn ask(
     approvals: &Arc<Approvals>,
     n: u32,
     caller: &Arc<Caller>,
-    dossier: Option<&Arc<ResumableRun>>,
+    resumable: Option<&Arc<ResumableRun>>,
 ) -> Result<(), FaultKind> {
     let asker = ApprovalRequester {
         caller,
-        dossier,
+        resumable,
         place: None,
         raw: false,
     };
@@ -66,7 +66,7 @@ async fn ask(
     asked.await.map_err(|fault| fault.kind)
 }
 
-fn dossier(run: &str, past: Option<FormerRun>) -> Arc<ResumableRun> {
+fn resumable(run: &str, past: Option<FormerRun>) -> Arc<ResumableRun> {
     let began = ProgramStart {
         source: "return 1".into(),
         name: Some("report.ts".into()),
@@ -323,7 +323,7 @@ async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
     let approvals = open(&home);
     let caller = caller(None);
     for is_pending in [false, true] {
-        let run = dossier("r-1", None);
+        let run = resumable("r-1", None);
         let BegunCall::New(place) =
             run.begin_logged_call(&CallTarget::Own { name: "x".into() }, &"{}".into())
         else {
@@ -357,7 +357,7 @@ async fn ended_run_keeps_files_only_if_pending_and_can_be_resumed_once() {
         approvals.adopt(&resumed, "r-3").unwrap_err().kind,
         FaultKind::Busy
     );
-    let again = dossier("r-2", Some(resumed.past));
+    let again = resumable("r-2", Some(resumed.past));
     approvals.take_over_record(&again, "r-1").await.unwrap();
     assert_eq!(records(&home), 1);
     let name = approvals.list().await[0].id();
@@ -384,7 +384,7 @@ async fn held_calls_are_limited_in_total_and_per_run() {
         ..ApprovalTerms::default()
     });
     let caller = caller(None);
-    let run = dossier("r-1", None);
+    let run = resumable("r-1", None);
     let refused = async {
         until(&approvals, 1).await;
         assert_eq!(

@@ -33,7 +33,7 @@ pub(super) struct AuditWriter {
     hasher: Option<ArgumentHasher>,
     shared: Arc<AuditShared>,
     /// The number of lost lines that the log has reported.
-    told: u64,
+    reported: u64,
 }
 
 impl AuditWriter {
@@ -42,7 +42,7 @@ impl AuditWriter {
             files: AuditFiles::new(folder),
             hasher: None,
             shared,
-            told: 0,
+            reported: 0,
         }
     }
 
@@ -111,7 +111,7 @@ impl AuditWriter {
 
     /// Whether lines were lost that the log has not reported.
     fn has_unreported_losses(&self) -> bool {
-        self.shared.lost.load(Ordering::Relaxed) > self.told
+        self.shared.lost.load(Ordering::Relaxed) > self.reported
     }
 
     fn append_record(&mut self, record: &AuditRecord, text: &mut Vec<u8>) {
@@ -129,16 +129,16 @@ impl AuditWriter {
 
     fn write(&mut self, mut text: Vec<u8>, lines: u64) {
         let lost = self.shared.lost.load(Ordering::Relaxed);
-        if lost > self.told {
+        if lost > self.reported {
             // Goes first, since the lost lines are missing before these.
-            let mut whole = self.lost_lines_record(lost - self.told);
+            let mut whole = self.lost_lines_record(lost - self.reported);
             whole.append(&mut text);
             text = whole;
         }
         let terms = *self.shared.terms();
         match self.files.append(&text, terms, SystemTime::now()) {
             Ok(()) => {
-                self.told = lost;
+                self.reported = lost;
                 if self.shared.problem().take().is_some() {
                     info!(lost, "the audit log is written again");
                 }

@@ -202,16 +202,16 @@ async fn lost_lines_are_reported_without_a_following_record() {
     // The first flush makes room in the queue for the second.
     audit.flush(PATIENCE).await;
     audit.flush(PATIENCE).await;
-    let told: Vec<(Value, Value)> = lines(&folder)
+    let records: Vec<(Value, Value)> = lines(&folder)
         .iter()
         .map(|line| (line["kind"].clone(), line["subject"].clone()))
         .collect();
-    let lost: Vec<_> = told
+    let lost: Vec<_> = records
         .iter()
         .filter(|(kind, _)| kind == "lines_lost")
         .collect();
-    assert_eq!(lost.len(), 1, "{told:?}");
-    assert_eq!((lost[0].1.as_str(), told.len()), (Some("2"), 2));
+    assert_eq!(lost.len(), 1, "{records:?}");
+    assert_eq!((lost[0].1.as_str(), records.len()), (Some("2"), 2));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) const CALLBACK_PATH: &str = "/callback";
 pub(super) struct CallbackRequest {
     /// The query of the URL, after the `?`.
     pub(super) query: String,
-    pub(super) told: oneshot::Sender<Result<String, String>>,
+    pub(super) answer: oneshot::Sender<Result<String, String>>,
 }
 
 pub(super) struct CallbackServer {
@@ -68,10 +68,10 @@ async fn handle_connection(
     let (status, text) = match query(&head, port) {
         Err(status) => (status, "This is not a response to a login.".to_owned()),
         Ok(query) => {
-            let (told, outcome) = oneshot::channel();
+            let (answer, outcome) = oneshot::channel();
             let query = query.to_owned();
             // The login may have ended.
-            drop(redirects.send(CallbackRequest { query, told }).await);
+            drop(redirects.send(CallbackRequest { query, answer }).await);
             match outcome.await {
                 Ok(Ok(text)) => ("200 OK", text),
                 Ok(Err(text)) => ("400 Bad Request", text),

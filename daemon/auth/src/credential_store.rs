@@ -49,7 +49,7 @@ struct CredentialBackend {
     /// The contents of the file.
     contents: ArcSwap<CredentialContents>,
     /// Named secrets that were read from the keyring.
-    told: Mutex<HashMap<String, Secret>>,
+    remembered: Mutex<HashMap<String, Secret>>,
     /// Why the file is not used.
     problem: Mutex<Option<String>>,
     /// The version of the file that was read last.
@@ -78,7 +78,7 @@ impl CredentialStore {
             keyring: Keyring::new(&scope),
             uses_keyring: AtomicBool::new(uses_keyring),
             contents: ArcSwap::default(),
-            told: Mutex::default(),
+            remembered: Mutex::default(),
             problem: Mutex::default(),
             read: Mutex::default(),
         });

@@ -126,9 +126,9 @@ impl LoginAttempt {
             .query()
             .ok_or_else(|| no_answer("this URL has no query"))?
             .to_owned();
-        let (told, outcome) = oneshot::channel();
+        let (answer, outcome) = oneshot::channel();
         let over = || AuthError::Unknown(self.id.clone());
-        let brought = CallbackRequest { query, told };
+        let brought = CallbackRequest { query, answer };
         self.redirects.send(brought).await.map_err(|_| over())?;
         match outcome.await {
             // The result is in `outcome`.
@@ -171,7 +171,7 @@ async fn answer(
     let late = |_| AuthError::TimedOut(LOGIN_TIMEOUT);
     loop {
         let next = timeout_at(deadline, brought.recv()).await.map_err(late)?;
-        let CallbackRequest { query, told } = next.ok_or(AuthError::Superseded)?;
+        let CallbackRequest { query, answer } = next.ok_or(AuthError::Superseded)?;
         let Some(found) = read(&query, &question.state) else {
             // Not from this login, or from an abandoned page: the right one may still come. Dropping `told` reports
             // that.
@@ -185,7 +185,7 @@ async fn answer(
             Err(error) => Err(format!("You are not signed in to {server}: {error}.")),
         };
         // The browser may have disconnected.
-        drop(told.send(page));
+        drop(answer.send(page));
         return outcome;
     }
 }

@@ -37,7 +37,10 @@ impl Auth {
         }
         let asked = wanted.into_iter().map(|name| async move {
             let answer = self.store.named(&name).await;
-            (name.clone(), answer.map_err(|why| entry_error(&name, why)))
+            (
+                name.clone(),
+                answer.map_err(|why| unavailable_error(&name, why)),
+            )
         });
         join_all(asked).await.into_iter().collect()
     }
@@ -64,7 +67,7 @@ impl Auth {
     }
 }
 
-fn entry_error(name: &str, why: SecretUnavailable) -> EntryError {
+fn unavailable_error(name: &str, why: SecretUnavailable) -> EntryError {
     let problem = match why {
         SecretUnavailable::Unset => return EntryError::UnsetSecret(name.to_owned()),
         SecretUnavailable::Silent(why) => format!(

@@ -41,7 +41,7 @@ pub(super) struct CacheState {
     /// Whether the cache was closed.
     pub(super) closed: bool,
     /// Whether dropped writes were logged.
-    told: bool,
+    is_reported: bool,
 }
 
 pub(super) enum CachePhase {
@@ -76,7 +76,7 @@ impl SharedCache {
                 broken: None,
                 status: CacheStatus::default(),
                 closed: false,
-                told: false,
+                is_reported: false,
             }),
             reads: Condvar::new(),
             writes: Condvar::new(),
@@ -124,8 +124,8 @@ impl SharedCache {
         }
         if state.queue.enter(space, key, value) {
             self.writes.notify_one();
-        } else if !state.told {
-            state.told = true;
+        } else if !state.is_reported {
+            state.is_reported = true;
             warn!("cache writes are dropped: the queue is full");
         }
     }

@@ -14,7 +14,7 @@ const NOTICE_OVERHEAD_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
 pub(super) struct NoticeQueue {
-    told: VecDeque<(u64, QueuedNotice)>,
+    delivered: VecDeque<(u64, QueuedNotice)>,
     waiting: VecDeque<QueuedNotice>,
     /// The last assigned number.
     last: u64,
@@ -38,7 +38,7 @@ impl NoticeQueue {
         let bytes = notice_bytes(&notice);
         self.bytes += bytes;
         self.waiting.push_back(QueuedNotice { notice, bytes });
-        while (self.told.len() + self.waiting.len() > MAX_QUEUED_NOTICES
+        while (self.delivered.len() + self.waiting.len() > MAX_QUEUED_NOTICES
             || self.bytes > MAX_QUEUED_NOTICE_BYTES)
             && self.drop_oldest(&is_open)
         {}
@@ -59,8 +59,8 @@ impl NoticeQueue {
     /// Removes the notices up to `after`, which the client has, and returns the next ones: at least one, and about
     /// `most` bytes.
     pub(super) fn take_page(&mut self, after: u64, most: usize) -> Vec<(u64, ClientNotice)> {
-        while self.told.front().is_some_and(|(seq, _)| *seq <= after)
-            && let Some((_, kept)) = self.told.pop_front()
+        while self.delivered.front().is_some_and(|(seq, _)| *seq <= after)
+            && let Some((_, kept)) = self.delivered.pop_front()
         {
             self.bytes -= kept.bytes;
         }
@@ -71,7 +71,7 @@ impl NoticeQueue {
             room = room.saturating_sub(kept.bytes);
             fits
         };
-        for (seq, kept) in &self.told {
+        for (seq, kept) in &self.delivered {
             if !fits(kept, &page) {
                 return page;
             }
@@ -84,7 +84,7 @@ impl NoticeQueue {
             // A client that passes a later number than it was sent continues from that number.
             self.last = self.last.max(after) + 1 + std::mem::take(&mut self.skipped);
             page.push((self.last, kept.notice.clone()));
-            self.told.push_back((self.last, kept));
+            self.delivered.push_back((self.last, kept));
         }
         page
     }
@@ -118,9 +118,12 @@ impl NoticeQueue {
     }
 
     fn drop_first(&mut self, may_go: impl Fn(&ClientNotice) -> bool) -> bool {
-        let told = self.told.iter().position(|(_, kept)| may_go(&kept.notice));
-        let dropped = match told {
-            Some(place) => self.told.remove(place).map(|(_, kept)| kept),
+        let delivered = self
+            .delivered
+            .iter()
+            .position(|(_, kept)| may_go(&kept.notice));
+        let dropped = match delivered {
+            Some(place) => self.delivered.remove(place).map(|(_, kept)| kept),
             None => {
                 let place = self.waiting.iter().position(|kept| may_go(&kept.notice));
                 let dropped = place.and_then(|place| self.waiting.remove(place));

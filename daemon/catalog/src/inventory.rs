@@ -133,14 +133,14 @@ fn complete_text(
         }
     }
     let mut text = head;
-    let told: Vec<String> = lines.iter().map(InventoryLine::line_text).collect();
+    let texts: Vec<String> = lines.iter().map(InventoryLine::line_text).collect();
     let with_sentences = tokens(&text) + tokens(last_lines);
-    let with_sentences = told
+    let with_sentences = texts
         .iter()
         .fold(with_sentences, |sum, line| sum + tokens(line) + 1);
-    for (line, told) in lines.iter().zip(&told) {
+    for (line, with_sentence) in lines.iter().zip(&texts) {
         let shown = if with_sentences <= budget {
-            told
+            with_sentence
         } else {
             &line.signature
         };

@@ -21,17 +21,17 @@ const MAX_LOOKALIKES_PER_SERVER: usize = 20;
 pub fn imitations(servers: &[KnownServer]) -> Vec<(String, Vec<String>)> {
     let pool = LookalikeIndex::of(servers);
     let found = servers.iter().map(|server| {
-        let mut told = pool.of_server(&server.name);
+        let mut warnings = pool.of_server(&server.name);
         let tools = server.tools.iter().flat_map(|tools| tools.looks());
         for look in tools {
-            if told.len() == MAX_LOOKALIKES_PER_SERVER {
+            if warnings.len() == MAX_LOOKALIKES_PER_SERVER {
                 break;
             }
-            told.extend(pool.of_tool(&server.name, look));
+            warnings.extend(pool.of_tool(&server.name, look));
         }
-        (server.name.clone(), told)
+        (server.name.clone(), warnings)
     });
-    found.filter(|(_, told)| !told.is_empty()).collect()
+    found.filter(|(_, warnings)| !warnings.is_empty()).collect()
 }
 
 /// A tool's name, prepared for comparison.
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn imitated_tool_names_are_reported() {
-        for (name, told) in [
+        for (name, warned) in [
             // Another server's tool, with a letter that looks the same.
             ("cre\u{430}te_issue", true),
             ("сreate_issue", true),
@@ -216,7 +216,7 @@ mod tests {
             ];
             let found = imitations(&servers);
             let of_evil = found.iter().find(|(server, _)| server == "evil");
-            assert_eq!(of_evil.is_some(), told, "{name}: {found:?}");
+            assert_eq!(of_evil.is_some(), warned, "{name}: {found:?}");
             assert!(
                 found
                     .iter()

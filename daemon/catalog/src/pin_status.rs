@@ -36,7 +36,7 @@ pub struct DefinitionChange {
     /// There was no room for a pin, and the tool was never trusted.
     pub unpinned: bool,
     /// Where the two differ, in terms of the trusted definition.
-    pub places: Vec<String>,
+    pub changed_paths: Vec<String>,
 }
 
 impl Tool {
@@ -72,7 +72,7 @@ impl Tool {
                 "`mux servers accept {server}` shows the difference, and accepts it if you confirm"
             ))
             .path(path);
-        fault.details = Some(json!({ "changed": change.places }).to_string());
+        fault.details = Some(json!({ "changed": change.changed_paths }).to_string());
         Err(fault)
     }
 }

@@ -213,8 +213,8 @@ impl Pins {
     /// Problems that persist until the user acts.
     pub fn problems(&self) -> Vec<String> {
         let books: Vec<_> = self.books().values().cloned().collect();
-        let told = books.iter().filter_map(|kept| lock(kept).problem.clone());
-        let mut problems: Vec<String> = told.collect();
+        let found = books.iter().filter_map(|kept| lock(kept).problem.clone());
+        let mut problems: Vec<String> = found.collect();
         problems.sort_unstable();
         problems.extend(self.writer.problems());
         problems

@@ -67,10 +67,10 @@ impl ShapeLearner {
 
     /// Resolves when everything queued before was learned.
     pub(super) async fn settled(&self) {
-        let (done, told) = oneshot::channel();
+        let (done, settled) = oneshot::channel();
         if self.sender.send(LearnerMessage::Settle(done)).await.is_ok() {
             // An error means that the task has ended.
-            _ = told.await;
+            _ = settled.await;
         }
     }
 }
@@ -97,14 +97,9 @@ async fn learn(
         match step {
             Some(LearnerMessage::Learn { tool, value, bytes }) => {
                 save_at.get_or_insert_with(|| Instant::now() + SAVE_DELAY);
-                let light = json_weight::is_light(&value);
+                let is_long = !json_weight::is_light(&value);
                 let to = Arc::clone(&learned);
-                let add = move || to.add(&tool, &value);
-                let news_of_it = match light {
-                    true => add(),
-                    false => blocking_pool::run(add).await,
-                };
-                if news_of_it {
+                if blocking_pool::run_if(is_long, move || to.add(&tool, &value)).await {
                     news.send_replace(());
                 }
                 waiting.fetch_sub(bytes, Ordering::Relaxed);

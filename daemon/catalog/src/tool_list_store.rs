@@ -303,8 +303,8 @@ mod tests {
 
         let later = ToolListStore::new(&shelf);
         later.load(&cache).await;
-        let told = later.recall_instructions(&new);
-        assert_eq!(told.as_deref(), Some("Read the manual."));
+        let instructions = later.recall_instructions(&new);
+        assert_eq!(instructions.as_deref(), Some("Read the manual."));
         assert!(later.keep_instructions(&new, None));
         assert_eq!(later.recall_instructions(&new), None);
         let recalled = later.recall(&new).unwrap();

@@ -67,16 +67,16 @@ fn former_spellings<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<(St
     if !names.clone().any(is_path) {
         return Vec::new();
     }
-    let mut places: HashMap<Cow<'a, str>, Option<usize>> = HashMap::new();
+    let mut indices: HashMap<Cow<'a, str>, Option<usize>> = HashMap::new();
     for (place, name) in names.clone().enumerate() {
-        let known = places.entry(spell_flat(name)).or_insert(Some(place));
+        let known = indices.entry(spell_flat(name)).or_insert(Some(place));
         if *known != Some(place) {
             *known = None;
         }
     }
     let of_paths = names.filter(|name| is_path(name)).map(spell_flat);
     of_paths
-        .filter_map(|spelling| Some((spelling.to_string(), places[&spelling]?)))
+        .filter_map(|spelling| Some((spelling.to_string(), indices[&spelling]?)))
         .collect()
 }
 

@@ -34,8 +34,8 @@ pub(super) struct ResultSchema {
 pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Result<Value, Fault> {
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
         let path = tool.path();
-        let light = is_light(&result);
-        return Err(beside(light, move || failure(&path, &result)).await);
+        let is_long = !is_light(&result);
+        return Err(blocking_pool::run_if(is_long, move || failure(&path, &result)).await);
     }
     if tool.has_output_schema() {
         let structured = result.get_mut("structuredContent").map(Value::take);
@@ -47,16 +47,8 @@ pub async fn value_of(tool: &Tool, mut result: Value, check: ResultCheck) -> Res
             });
         }
     }
-    let light = is_light(&result);
-    beside(light, move || value_without_schema(result)).await
-}
-
-/// Runs `work` here if it is short, otherwise on the blocking pool.
-async fn beside<T: Send + 'static>(moment: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
-    match moment {
-        true => work(),
-        false => blocking_pool::run(work).await,
-    }
+    let is_long = !is_light(&result);
+    blocking_pool::run_if(is_long, move || value_without_schema(result)).await
 }
 
 fn value_without_schema(mut result: Value) -> Result<Value, Fault> {
@@ -157,8 +149,8 @@ impl Tool {
 /// The value that a program gets for a resource, from a complete `ReadResourceResult`: the only text, parsed if it is a
 /// JSON object or array; the only blob as it is; otherwise an array of all contents.
 pub async fn contents_of(result: Value) -> Result<Value, Fault> {
-    let light = is_light(&result);
-    beside(light, move || contents(result)).await
+    let is_long = !is_light(&result);
+    blocking_pool::run_if(is_long, move || contents(result)).await
 }
 
 fn contents(mut result: Value) -> Result<Value, Fault> {

@@ -77,8 +77,8 @@ impl ServerEntry {
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> {
-        let places = [&self.command, &self.cwd, &self.socket].into_iter();
-        places.flatten().map(String::as_str).chain(self.values())
+        let fields = [&self.command, &self.cwd, &self.socket].into_iter();
+        fields.flatten().map(String::as_str).chain(self.values())
     }
 
     /// The values that may contain `${cmd:…}` and `${keyring:…}`.

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn errors_contain_no_values() {
-        for (text, told) in [
+        for (text, expected) in [
             (
                 "[servers.a]\nurl = \"x\"\nTOKEN sk-live-7\n",
                 "line 3, column ",
@@ -84,11 +84,11 @@ mod tests {
         ] {
             let error = Config::parse(text, "c.toml").unwrap_err().to_string();
             assert!(
-                error.contains(told) && !error.contains("sk-live"),
+                error.contains(expected) && !error.contains("sk-live"),
                 "{error}"
             );
         }
-        for (entry, told) in [
+        for (entry, expected) in [
             (
                 "args = \"sk-live-7, expected sk-live-8\"",
                 "must be a sequence in `args`",
@@ -102,7 +102,7 @@ mod tests {
             let config = Config::parse(&format!("[servers.a]\n{entry}\n"), "c.toml").unwrap();
             let error = config.servers["a"].as_ref().unwrap_err();
             assert!(
-                error.contains(told) && !error.contains("sk-live"),
+                error.contains(expected) && !error.contains("sk-live"),
                 "{error}"
             );
         }

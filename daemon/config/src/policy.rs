@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn rule_with_a_mistake_keeps_its_valid_parts() {
-        for (rule, told) in [
+        for (rule, expected) in [
             ("mach = \"a.*\"\naction = \"deny\"", "did you mean `match`"),
             ("match = \"a.*\"", "`action` is missing"),
             ("match = 3\naction = \"deny\"", "`match` must be a text"),
@@ -220,7 +220,7 @@ mod tests {
         ] {
             let rules = rules(&format!("[[policy]]\n{rule}\n"));
             let told_of = rules[0].mistakes.join("; ");
-            assert!(told_of.contains(told), "{rule}: {told_of}");
+            assert!(told_of.contains(expected), "{rule}: {told_of}");
         }
         let kept = rules("[[policy]]\nmatch = \"a.*\"\naction = \"allow\"\nserver = 3\n");
         assert_eq!(kept[0].paths, ["a.*"]);

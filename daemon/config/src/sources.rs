@@ -110,9 +110,9 @@ impl SourceEntry {
             CredentialEntry::Text(text) => [Some(text), None],
             CredentialEntry::Basic(basic) => [Some(&basic.username), Some(&basic.password)],
         });
-        let places = [&self.openapi, &self.graphql, &self.schema, &self.base_url];
+        let fields = [&self.openapi, &self.graphql, &self.schema, &self.base_url];
         let tables = self.variables.values().chain(self.headers.values());
-        let all = places
+        let all = fields
             .into_iter()
             .flatten()
             .chain(&self.origins)

@@ -232,7 +232,7 @@ mod tests {
     }
 
     /// Waits for a wake-up.
-    async fn told(watching: &FileWatcher) {
+    async fn wait_for_signal(watching: &FileWatcher) {
         timeout(HANG, watching.wait_for_change())
             .await
             .expect("a wake");
@@ -246,17 +246,17 @@ mod tests {
         let mut watching = FileWatcher::start();
         assert!(watching.set_files(&set(&[&file])).is_empty());
         fs::write(&file, "1").unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         fs::write(&file, "2").unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         fs::write(&other, "3").unwrap();
         fs::rename(&other, &file).unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         fs::remove_file(&file).unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         // Neither a read nor another file in the directory is a change.
         fs::write(&file, "4").unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         fs::write(&other, "5").unwrap();
         fs::read(&file).unwrap();
         assert!(
@@ -275,24 +275,24 @@ mod tests {
         let files = set(&[&file]);
         watching.set_files(&files);
         fs::create_dir_all(&home).unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         watching.set_files(&files);
         fs::create_dir(&store).unwrap();
         fs::write(store.join("mine.toml"), "1").unwrap();
         std::os::unix::fs::symlink("../../store/mine.toml", &file).unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         watching.set_files(&files);
         fs::write(store.join("mine.toml"), "2").unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         // The directory is replaced by another one.
         fs::rename(&home, dir.path().join("config/old")).unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         watching.set_files(&files);
         fs::create_dir(&home).unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         watching.set_files(&files);
         fs::write(&file, "3").unwrap();
-        told(&watching).await;
+        wait_for_signal(&watching).await;
     }
 
     #[tokio::test]
@@ -304,7 +304,7 @@ mod tests {
         for n in 0..100 {
             fs::write(&file, n.to_string()).unwrap();
         }
-        told(&watching).await;
+        wait_for_signal(&watching).await;
         assert!(
             timeout(BURST_QUIET_PERIOD, watching.wait_for_change())
                 .await

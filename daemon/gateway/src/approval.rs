@@ -148,7 +148,7 @@ impl Gateway {
     ) -> Result<(), Fault> {
         let asker = ApprovalRequester {
             caller: &asking.caller,
-            dossier: asking.dossier.as_ref(),
+            resumable: asking.resumable.as_ref(),
             place: asking.place,
             raw,
         };

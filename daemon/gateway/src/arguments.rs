@@ -48,13 +48,8 @@ impl CallArguments {
     }
 
     pub(super) async fn check_depth_off_thread(&self) -> Result<(), Fault> {
-        match self.are_long() {
-            true => {
-                let arguments = self.clone();
-                blocking_pool::run(move || arguments.check_depth()).await
-            }
-            false => self.check_depth(),
-        }
+        let arguments = self.clone();
+        blocking_pool::run_if(self.are_long(), move || arguments.check_depth()).await
     }
 
     fn check_depth(&self) -> Result<(), Fault> {

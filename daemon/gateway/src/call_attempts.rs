@@ -31,7 +31,7 @@ pub(super) struct CallAttempts {
     /// The first attempt that may have happened and has no result. It is the outcome unless a later attempt is
     /// answered.
     first: Option<DispatchedCall>,
-    told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 impl CallAttempts {
@@ -45,7 +45,7 @@ impl CallAttempts {
             retry,
             unsent: UnsentRetry::default(),
             first: None,
-            told: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
         }
     }
 
@@ -61,7 +61,7 @@ impl CallAttempts {
             Err(CallError::NoBackChannel(it)) => &it.message,
             _ => return None,
         };
-        (!self.told.swap(true, Ordering::Relaxed)).then_some(cause)
+        (!self.is_reported.swap(true, Ordering::Relaxed)).then_some(cause)
     }
 
     /// Whether to try again after this attempt.
@@ -234,8 +234,8 @@ mod tests {
             sent(true, CallError::Declined("no".into())),
             Err(fault),
         ] {
-            let told = first().into_outcome(last).unwrap().answer;
-            assert!(matches!(told, Err(CallError::Unknown(why)) if why == "first"));
+            let answer = first().into_outcome(last).unwrap().answer;
+            assert!(matches!(answer, Err(CallError::Unknown(why)) if why == "first"));
         }
         let answered = Ok(DispatchedCall {
             tool: tool(true),

@@ -53,30 +53,34 @@ pub(super) fn fault_kind(error: &CallError) -> FaultKind {
 
 pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
     let kind = fault_kind(&error);
-    let told = |message: String| Fault::new(kind, message);
+    let new_fault = |message: String| Fault::new(kind, message);
     let mut fault = match error {
-        CallError::NotSent => told(format!("{path} was not called: {error}")).hint("try again"),
-        CallError::Unknown(cause) => told(format!("{path} was sent, and no answer came: {cause}"))
-            .hint("it may or may not have happened; look before you call it again"),
-        CallError::TimedOut(within) => told(format!(
+        CallError::NotSent => {
+            new_fault(format!("{path} was not called: {error}")).hint("try again")
+        }
+        CallError::Unknown(cause) => {
+            new_fault(format!("{path} was sent, and no answer came: {cause}"))
+                .hint("it may or may not have happened; look before you call it again")
+        }
+        CallError::TimedOut(within) => new_fault(format!(
             "{path} did not answer within {within:?} and was cancelled"
         ))
         .hint("call_timeout in the server's entry allows more"),
         CallError::SignIn(challenge) => {
             let server = path.split('.').next().unwrap_or(path);
-            told(format!("{path} was not called: {challenge}")).user_hint(format!(
+            new_fault(format!("{path} was not called: {challenge}")).user_hint(format!(
                 "`mux servers login {server}`, or give a token in its `headers`; then call it again"
             ))
         }
         CallError::Credential { why, fix } => {
-            told(format!("{path} was not called: {why}")).user_hint(fix)
+            new_fault(format!("{path} was not called: {why}")).user_hint(fix)
         }
         CallError::Forbidden { why, fix } => {
-            told(format!("{path} was not called: {why}")).hint(fix)
+            new_fault(format!("{path} was not called: {why}")).hint(fix)
         }
-        CallError::Unfit(why) => told(format!("{path} was not called: {why}")),
-        CallError::Declined(why) => told(format!("the server declined {path}: {why}")),
-        CallError::TooLong(whole) => told(format!(
+        CallError::Unfit(why) => new_fault(format!("{path} was not called: {why}")),
+        CallError::Declined(why) => new_fault(format!("the server declined {path}: {why}")),
+        CallError::TooLong(whole) => new_fault(format!(
             "{path} took longer than {whole:?} in all and was cancelled"
         ))
         .hint("it may have reported progress; total_timeout in the server's entry allows more"),
@@ -89,18 +93,18 @@ pub(super) async fn fault_of_call_error(path: &str, error: CallError) -> Fault {
             if message.len() > MAX_ERROR_MESSAGE_BYTES {
                 details["message"] = Value::String(message.clone());
             }
-            let mut fault = told(message);
+            let mut fault = new_fault(message);
             fault.details = Some(bounded_details(code, details).await);
             fault
         }
         CallError::NoBackChannel(it) => {
-            let mut fault = told(it.message).hint(era_remedy_hint(path, it.remedy));
+            let mut fault = new_fault(it.message).hint(era_remedy_hint(path, it.remedy));
             fault.details = Some(bounded_details(0, it.details).await);
             fault
         }
-        CallError::TooMuch(message) => told(format!("{path}: {message}")),
+        CallError::TooMuch(message) => new_fault(format!("{path}: {message}")),
         CallError::Protocol(message) => {
-            told(format!("{path}: {message}")).user_hint("see `mux logs`")
+            new_fault(format!("{path}: {message}")).user_hint("see `mux logs`")
         }
     };
     truncate_message(&mut fault.message);

@@ -158,8 +158,8 @@ fn explain_graphql(
             values
         }
         GivenArguments::Unread if function.takes_any_document() => {
-            let told = "rules apply to the functions that its query reaches, too: give `query=…`";
-            notes.push(told.into());
+            let note = "rules apply to the functions that its query reaches, too: give `query=…`";
+            notes.push(note.into());
             return None;
         }
         GivenArguments::Unread | GivenArguments::Unreadable | GivenArguments::Values(_) => {
@@ -190,7 +190,7 @@ fn explain_graphql(
         for hints in [Some(hints), destructive].into_iter().flatten() {
             let asked = PolicyQuestion {
                 path: &path,
-                program_path: None,
+                program_path: question.program_path.filter(|_| path == question.path),
                 spellings: &other,
                 hints,
                 verb: None,

@@ -203,7 +203,6 @@ impl Gateway {
     /// The scope of the caller's agent in its workspace.
     fn scope_of(&self, origin: &ClientOrigin) -> Arc<Scope> {
         let scopes = self.scopes.read();
-        let scopes = scopes;
         let place = origin.workspace.as_deref();
         let place = place.map(|workspace| scopes.workplace_of(workspace));
         scopes.scope_within(&place.unwrap_or_default(), origin.agent.as_deref())

@@ -294,14 +294,10 @@ impl CallerQuestion {
 /// The path of a tool, or of another method, as programs write it, if that differs. No two servers have one spelling;
 /// of two tools that have one, neither is called by it.
 pub(super) fn program_path(path: &str, listed: Option<(&Tool, &ToolSet)>) -> Option<String> {
-    let spelled = match listed {
-        Some((tool, tools)) => tools.path(tool),
-        None => {
-            let (server, method) = path.split_once('.')?;
-            format!("{}.{method}", spell(server))
-        }
-    };
-    (spelled != path).then_some(spelled)
+    let (server, method) = path.split_once('.')?;
+    let spelled_server = spell(server);
+    let spelled = listed.map_or(method.into(), |(tool, tools)| tools.spelled(tool));
+    (spelled_server != server || spelled != method).then(|| format!("{spelled_server}.{spelled}"))
 }
 
 /// The other spellings of the path of a tool or another method.
@@ -364,15 +360,15 @@ fn denied_by_rule_fault(path: &str, verdict: &PolicyVerdict) -> Fault {
         ),
         _ => format!("{path} is denied by the policy \"{text}\"{because}"),
     };
-    let whence = verdict.whence().unwrap_or_default();
+    let origin = verdict.origin().unwrap_or_default();
     let fault = Fault::new(FaultKind::Denied, message).path(path);
     match rule.mistake() {
         Some(mistake) => fault.hint(format!(
-            "{whence} cannot be understood and therefore denies: {mistake}"
+            "{origin} cannot be understood and therefore denies: {mistake}"
         )),
         None => fault.hints(
-            format!("it is {whence}; see `mux policy explain {path}`"),
-            format!("it is {whence}, the user's decision: do not look for a way around it"),
+            format!("it is {origin}; see `mux policy explain {path}`"),
+            format!("it is {origin}, the user's decision: do not look for a way around it"),
         ),
     }
 }

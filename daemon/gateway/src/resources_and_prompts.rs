@@ -46,7 +46,7 @@ pub struct CallContext {
     /// Who may get questions and notifications meanwhile.
     pub caller: Arc<Caller>,
     /// The resumable record of the run that makes the request.
-    pub dossier: Option<Arc<ResumableRun>>,
+    pub resumable: Option<Arc<ResumableRun>>,
     /// The index of the call in its run.
     pub place: Option<usize>,
     /// The default asks even if no user can answer at this moment: a run that began where its user could be asked is
@@ -255,8 +255,8 @@ impl Gateway {
             }
             Err(error) => Err(fault_of_offer_error(&path, error).await),
         };
-        let told = outcome.as_ref().map(|(_, bytes)| *bytes);
-        observer.call_ended(number, &path, took, told);
+        let result = outcome.as_ref().map(|(_, bytes)| *bytes);
+        observer.call_ended(number, &path, took, result);
         outcome
     }
 

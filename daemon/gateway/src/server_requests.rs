@@ -75,7 +75,7 @@ impl Gateway {
             },
             scope: self.scope_of(&caller.origin),
             caller,
-            dossier: None,
+            resumable: None,
             place: None,
             asks: false,
         };

@@ -82,7 +82,7 @@ struct StoredValuesInner {
     store: ValueStore,
     /// Whether the existing files have been loaded.
     opened: watch::Receiver<bool>,
-    places: Arc<Semaphore>,
+    disk_permits: Arc<Semaphore>,
     refusal: Mutex<KeepFailureState>,
 }
 
@@ -90,7 +90,7 @@ struct StoredValuesInner {
 #[derive(Default)]
 struct KeepFailureState {
     /// Whether the last value could not be stored, which was logged.
-    told: bool,
+    is_reported: bool,
     /// The disk did not respond: it is not used before this time.
     rest: Option<Instant>,
 }
@@ -102,7 +102,7 @@ impl StoredValues {
         let inner = Arc::new(StoredValuesInner {
             store: ValueStore::new(folder, terms),
             opened,
-            places: Arc::new(Semaphore::new(MAX_CONCURRENT_DISK_TASKS)),
+            disk_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_DISK_TASKS)),
             refusal: Mutex::default(),
         });
         let handles = Self {
@@ -209,11 +209,11 @@ impl StoredValues {
         let kept = kept.await.and_then(|kept| kept);
         let mut refusal = self.refusal();
         refusal.rest = matches!(kept, Err(KeepError::Slow)).then(|| Instant::now() + DISK_BACKOFF);
-        let told = refusal.told;
-        refusal.told = matches!(kept, Err(KeepError::Disk(_) | KeepError::Slow));
+        let was_reported = refusal.is_reported;
+        refusal.is_reported = matches!(kept, Err(KeepError::Disk(_) | KeepError::Slow));
         if let Err(error) = &kept
-            && refusal.told
-            && !told
+            && refusal.is_reported
+            && !was_reported
         {
             warn!(%error, folder = %self.inner.store.folder().display(), "cannot keep a long value");
         }
@@ -234,7 +234,7 @@ impl StoredValues {
             let mut opened = inner.opened.clone();
             // An error means that loading has panicked. New values can still be stored.
             drop(opened.wait_for(|opened| *opened).await);
-            let place = Arc::clone(&inner.places).acquire_owned().await;
+            let place = Arc::clone(&inner.disk_permits).acquire_owned().await;
             tokio::task::spawn_blocking(move || {
                 // Held until the work is done, even after the timeout.
                 let _place = place;

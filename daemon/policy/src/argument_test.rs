@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn malformed_test_is_reported() {
-        for (written, told) in [
+        for (written, expected) in [
             ("{ ovr = 3 }", "did you mean `over`"),
             ("{ over = \"3\" }", "`over` must be a number"),
             ("{ over = nan }", "`over` must be a number"),
@@ -484,7 +484,7 @@ mod tests {
             ("1979-05-27", "a test is"),
         ] {
             let error = test(written).unwrap_err();
-            assert!(error.contains(told), "{written}: {error}");
+            assert!(error.contains(expected), "{written}: {error}");
         }
     }
 }

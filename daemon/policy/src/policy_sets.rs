@@ -247,7 +247,7 @@ impl PolicyVerdict {
     }
 
     /// The deciding rule and its file, for errors.
-    pub fn whence(&self) -> Option<String> {
+    pub fn origin(&self) -> Option<String> {
         let rule = self.rule.as_ref()?;
         let number = rule.number;
         Some(match &*rule.list {

@@ -71,12 +71,12 @@ fn first_matching_rule_decides_and_invalid_rule_denies() {
         assert_eq!(decided(&policies, &call(path)), expected, "{path}");
     }
     assert_eq!(problems.len(), 3, "{problems:?}");
-    for (problem, told) in problems.iter().zip([
+    for (problem, expected) in problems.iter().zip([
         "[[policy]] rule 3 (match \"b.*\"): action \"dney\" is none of allow, ask, deny; denied",
         "unknown key `agnet` (did you mean `agent`?)",
         "arguments: n: unknown test `ovr` (did you mean `over`?)",
     ]) {
-        assert!(problem.contains(told), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
     }
 }
 
@@ -321,7 +321,7 @@ fn agent_rules_replace_the_default_rules() {
     };
     assert_eq!(verdict.action, RuleAction::Deny);
     assert_eq!(
-        verdict.whence().unwrap(),
+        verdict.origin().unwrap(),
         "rule 1 of [[policy]] of /p/.mux.toml as you approved it"
     );
 }
@@ -356,7 +356,7 @@ fn explanation_names_the_unmet_condition() {
          [[policy]]\nmatch = \"*\"\naction = \"deny\"\n",
     );
     let arguments = json!({ "n": 2 });
-    let told = |given| {
+    let explained = |given| {
         let question = PolicyQuestion {
             given,
             ..call("a.x")
@@ -368,7 +368,7 @@ fn explanation_names_the_unmet_condition() {
             .collect();
         (explanation.verdict.action, explanation.depends, words)
     };
-    let (action, depends, words) = told(GivenArguments::Values(&arguments));
+    let (action, depends, words) = explained(GivenArguments::Values(&arguments));
     assert_eq!(
         (action, depends, words.len()),
         (RuleAction::Allow, false, 5)
@@ -382,7 +382,7 @@ fn explanation_names_the_unmet_condition() {
     ]) {
         assert_eq!(word, part);
     }
-    let (action, depends, words) = told(GivenArguments::Unread);
+    let (action, depends, words) = explained(GivenArguments::Unread);
     assert_eq!((action, depends), (RuleAction::Allow, true));
     assert!(words[2].starts_with("Depends"), "{words:?}");
     // Nothing was counted.

@@ -6,6 +6,7 @@ use std::{future::pending, panic::resume_unwind};
 
 use tokio::task::spawn_blocking;
 
+/// Runs work on the blocking pool.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(done) => done,
@@ -14,6 +15,17 @@ pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
             // The runtime is shutting down, so this future will be dropped.
             Err(_) => pending().await,
         },
+    }
+}
+
+/// Runs long work on the blocking pool, and short work here: switching threads would take longer.
+pub async fn run_if<T: Send + 'static>(
+    is_long: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    match is_long {
+        true => run(work).await,
+        false => work(),
     }
 }
 

@@ -7,7 +7,8 @@
 //!   hostile tests hold it below 250 ms of processor time, and the daemon's growth below 64 MiB.
 //! - `blocking_pool` runs long computations outside the runtime's threads.
 //! - `descriptor_limits` raises the limit of open files, for the daemon only; `core_dumps` makes muxd, the keeper and
-//!   its guard not dumpable; `malloc_trim` returns freed memory to the system; `monotonic_age` measures ages.
+//!   its guard not dumpable; `malloc_trim` returns freed memory to the system; `monotonic_age` measures ages;
+//!   `process_stats` reads what a process and its tree take.
 //!
 //! Invariants:
 //!
@@ -21,4 +22,5 @@ pub mod core_dumps;
 pub mod descriptor_limits;
 pub mod malloc_trim;
 pub mod monotonic_age;
+pub mod process_stats;
 pub mod runtime;

@@ -8,6 +8,7 @@ use mux_wire::{Fault, FaultKind};
 use serde::{Deserialize, de::IgnoredAny};
 
 use mux_handles::{InlineOrStored, StoredValues};
+use mux_process::blocking_pool;
 use mux_text::json_depth;
 
 /// The one field that every MCP content block has.
@@ -47,7 +48,7 @@ pub(super) async fn store_content_block(
     text: String,
     handles: &StoredValues,
 ) -> Result<(InlineOrStored, Option<String>), Fault> {
-    let text = check_off_thread(text, check_content_block).await?;
+    let text = blocking_pool::run(move || check_content_block(&text).map(|()| text)).await?;
     handles.inline_or_keep(text, "it").await
 }
 
@@ -57,28 +58,11 @@ pub(super) async fn store_result(
     text: String,
     handles: &StoredValues,
 ) -> Result<(InlineOrStored, Option<String>), Fault> {
-    let text = if text.len() <= handles.max_inline_bytes() {
-        check_result_json(&text)?;
-        text
-    } else {
-        check_off_thread(text, check_result_json).await?
-    };
+    let is_long = text.len() > handles.max_inline_bytes();
+    let checked =
+        blocking_pool::run_if(is_long, move || check_result_json(&text).map(|()| text)).await;
+    let text = checked?;
     handles.inline_or_keep(text, "the result").await
-}
-
-/// Runs `check` on a blocking thread: parsing a long text takes too long for a runtime thread.
-async fn check_off_thread(
-    text: String,
-    check: fn(&str) -> Result<(), Fault>,
-) -> Result<String, Fault> {
-    let task = tokio::task::spawn_blocking(move || check(&text).map(|()| text));
-    let lost = |_| {
-        Fault::new(
-            FaultKind::Internal,
-            "the check of a value was lost in the daemon",
-        )
-    };
-    task.await.map_err(lost)?
 }
 
 #[cfg(test)]

@@ -174,7 +174,7 @@ mod tests {
     }
 
     /// The events in short: texts of console lines, lengths of parts.
-    async fn told(recorder: &EventWriter) -> Vec<String> {
+    async fn texts(recorder: &EventWriter) -> Vec<String> {
         recorder.wait_until_written().await;
         let events = recorder
             .run
@@ -209,7 +209,7 @@ mod tests {
         say("c");
         recorder.push(RunEvent::Ended(Ok(InlineOrStored::Inline("1".into()))));
         say("late");
-        let told = told(&recorder).await;
+        let texts = texts(&recorder).await;
         let shape = part(0).len();
         let expected = [
             "a".to_owned(),
@@ -219,9 +219,9 @@ mod tests {
             format!("inline {}", shape + 10),
             format!("stored {}", shape + 6000),
         ];
-        assert_eq!(told[..6], expected);
-        assert!(told[6].contains("part is dropped"), "{told:?}");
-        assert_eq!(told[7..], ["c", "ended"]);
+        assert_eq!(texts[..6], expected);
+        assert!(texts[6].contains("part is dropped"), "{texts:?}");
+        assert_eq!(texts[7..], ["c", "ended"]);
     }
 
     #[tokio::test]
@@ -231,8 +231,8 @@ mod tests {
         std::fs::write(&folder, "in the way").unwrap();
         let recorder = recorder(&folder);
         recorder.push_content_block(part(5000));
-        let told = told(&recorder).await;
-        assert!(told[0].contains("could not be kept"), "{told:?}");
-        assert!(told[1].starts_with("inline 50"), "{told:?}");
+        let texts = texts(&recorder).await;
+        assert!(texts[0].contains("could not be kept"), "{texts:?}");
+        assert!(texts[1].starts_with("inline 50"), "{texts:?}");
     }
 }

@@ -168,11 +168,11 @@ impl EventLog {
             let (what, left_out) = match what {
                 RunEvent::CallProgress { .. } if full => {
                     events.left_out += 1;
-                    let told = match events.left_out {
+                    let note = match events.left_out {
                         1 => "further events are only counted".into(),
                         _ => return,
                     };
-                    (None, Some(told))
+                    (None, Some(note))
                 }
                 RunEvent::CallEnded {
                     outcome,
@@ -190,19 +190,19 @@ impl EventLog {
                     (Some(ended), None)
                 }
                 RunEvent::Ended(_) if events.left_out > 0 => {
-                    let told = format!("{} events were dropped", events.left_out);
-                    (Some(what), Some(told))
+                    let note = format!("{} events were dropped", events.left_out);
+                    (Some(what), Some(note))
                 }
                 what => (Some(what), None),
             };
-            let told = left_out.map(|told| RunEvent::Console {
+            let note = left_out.map(|note| RunEvent::Console {
                 level: ConsoleLevel::Warn,
                 text: format!(
-                    "[mux] progress events of calls exceed {} MiB: {told}",
+                    "[mux] progress events of calls exceed {} MiB: {note}",
                     MAX_EVENT_LOG_BYTES >> 20
                 ),
             });
-            for what in told.into_iter().chain(what) {
+            for what in note.into_iter().chain(what) {
                 self.bytes.fetch_add(what.bytes(), Ordering::Relaxed);
                 let seq = events.kept.len() as u64 + 1;
                 let at = self.started.elapsed();
@@ -297,13 +297,13 @@ mod tests {
         assert_eq!(events.iter().filter(ended).count(), 1_000);
         let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
         assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
-        let told = events.iter().filter_map(|event| match &event.what {
+        let notes = events.iter().filter_map(|event| match &event.what {
             RunEvent::Console { text, .. } => Some(text.as_str()),
             _ => None,
         });
-        let told: Vec<&str> = told.collect();
-        assert!(told[0].contains("16 MiB") && told.len() == 2, "{told:?}");
-        assert!(told[1].contains("events were dropped"), "{told:?}");
+        let notes: Vec<&str> = notes.collect();
+        assert!(notes[0].contains("16 MiB") && notes.len() == 2, "{notes:?}");
+        assert!(notes[1].contains("events were dropped"), "{notes:?}");
     }
 
     const ALL: usize = 1 << 20;

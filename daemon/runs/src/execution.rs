@@ -1,6 +1,6 @@
 //! Executes one run, from its acceptance to its outcome.
 //!
-//! Invariant: on every path [`OutcomeGuard`] writes the last event, after the run's dossier is closed.
+//! Invariant: on every path [`OutcomeGuard`] writes the last event, after the run's resumable state is closed.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) struct ExecutionOptions {
     /// The run that this one resumes, and how many calls of that had ended.
     pub(super) again: Option<(String, usize)>,
     /// Set if the run is recorded, or replayed from a recording.
-    pub(super) deck: Option<RecordingMode>,
+    pub(super) recording_mode: Option<RecordingMode>,
 }
 
 impl Runs {
@@ -46,7 +46,7 @@ impl Runs {
         ExecutionOptions {
             checked_for,
             again,
-            deck,
+            recording_mode,
         }: ExecutionOptions,
     ) -> Option<FaultKind> {
         info!("run accepted");
@@ -59,10 +59,10 @@ impl Runs {
             outcome: None,
         };
         let gateway = Arc::clone(&self.gateway);
-        let (approvals, dossier) = (self.gateway.approvals(), asking.dossier.clone());
+        let (approvals, resumable) = (self.gateway.approvals(), asking.resumable.clone());
         let is_again = again.is_some();
-        if let (Some((former, calls)), Some(dossier)) = (again, &dossier) {
-            if let Err(fault) = approvals.take_over_record(dossier, &former).await {
+        if let (Some((former, calls)), Some(resumable)) = (again, &resumable) {
+            if let Err(fault) = approvals.take_over_record(resumable, &former).await {
                 let kind = fault.kind;
                 finish.set_outcome(Err(fault));
                 return Some(kind);
@@ -70,13 +70,13 @@ impl Runs {
             let run = former;
             recorder.push(RunEvent::Resumed { run, calls });
         }
-        let deck = deck.map(Arc::new);
+        let recording_mode = recording_mode.map(Arc::new);
         let reach = RunContext::new(
             gateway,
             handles.clone(),
             asking,
             Arc::clone(&recorder),
-            deck.clone(),
+            recording_mode.clone(),
         );
         let checks = checked_for.map(|agent| (&self.inspector, agent));
         let outcome = match plan {
@@ -90,7 +90,8 @@ impl Runs {
             }
         };
         let upstreams = self.gateway.upstreams();
-        let recording = deck.and_then(|deck| deck.finish_recording(&outcome, upstreams));
+        let recording = recording_mode
+            .and_then(|recording_mode| recording_mode.finish_recording(&outcome, upstreams));
         let outcome = match outcome {
             Ok(text) => content_block::store_result(text, &handles).await,
             Err(fault) => Err(fault),
@@ -118,11 +119,11 @@ impl Runs {
             });
         }
         let failed = outcome.as_ref().err().map(|fault| fault.kind);
-        if let Some(dossier) = &dossier {
+        if let Some(resumable) = &resumable {
             let keeps = failed.is_some_and(|kind| {
-                keeps_pending_approvals(kind, is_again, dossier.has_new_calls())
+                keeps_pending_approvals(kind, is_again, resumable.has_new_calls())
             });
-            approvals.end_run(dossier, keeps).await;
+            approvals.end_run(resumable, keeps).await;
         }
         finish.set_outcome(outcome);
         failed

@@ -66,7 +66,7 @@ use tracing::{Instrument, info_span};
 
 pub use self::{
     events::{EventLog, RunEvent, SequencedEvent},
-    registry::RunTotals,
+    registry::{MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, RunTotals, find_run},
     run::{CallCounts, Run, RunSnapshot, RunStatus},
     steps::{ProgramLanguage, StepEvent, StepProgress},
 };
@@ -211,8 +211,8 @@ impl Runs {
             Some(recording) => recording.program.names.clone(),
             None => self.global_names_json(&program.scope),
         };
-        let deck = match program.replay {
-            Some(recording) => Some(RecordingMode::Player(CallReplayer::new(recording.calls))),
+        let recording_mode = match program.replay {
+            Some(recording) => Some(RecordingMode::Replay(CallReplayer::new(recording.calls))),
             None => program.record.then(|| {
                 let script = RecordedProgram {
                     source: program.source.clone(),
@@ -224,7 +224,7 @@ impl Runs {
                     agent: program.origin.agent.clone(),
                     names: names.clone(),
                 };
-                RecordingMode::Tape(CallRecorder::default(), script)
+                RecordingMode::Record(CallRecorder::default(), script)
             }),
         };
         // A drain does not wait for readers of a detached run.
@@ -260,7 +260,7 @@ impl Runs {
         let again = past
             .as_ref()
             .map(|past| (past.run().to_owned(), past.ended_call_count()));
-        let dossier = ResumableRun::new(&run.id, began, approvals.terms().log, past);
+        let resumable = ResumableRun::new(&run.id, began, approvals.terms().log, past);
         let request = RunRequest {
             source: program.source,
             input: program.input,
@@ -285,10 +285,10 @@ impl Runs {
             tool: None,
             trace: traced.trace().clone(),
         });
-        let manner = ExecutionOptions {
+        let options = ExecutionOptions {
             checked_for: agent,
             again,
-            deck,
+            recording_mode,
         };
         // A root span: the run outlives the request that started it.
         let span = info_span!(parent: None, "run", id = run.id);
@@ -298,12 +298,12 @@ impl Runs {
                 turn: request.turn.clone(),
                 scope: program.scope,
                 caller,
-                dossier: Some(dossier),
+                resumable: Some(resumable),
                 place: None,
                 asks,
             };
             let kind = this
-                .execute_run(asked, (request, plan), asking, manner)
+                .execute_run(asked, (request, plan), asking, options)
                 .await;
             traced.end_with(|| kind.map(|kind| kind.to_string()));
             drop((admitted, program.detached));

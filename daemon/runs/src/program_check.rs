@@ -234,12 +234,12 @@ impl CheckFindings {
 
     /// Adds the parser's findings. At a location with a finding of the compiler, the parser's warning is dropped.
     fn add_parser_findings(&mut self, parsed: mux_sandbox::ProgramFindings) {
-        let told = |fault: &Fault| {
+        let is_reported = |fault: &Fault| {
             let mut known = self.errors.iter().chain(&self.warnings);
             known.any(|other| (other.line, other.column) == (fault.line, fault.column))
         };
         let mut warnings = parsed.warnings;
-        warnings.retain(|warning| !told(warning));
+        warnings.retain(|warning| !is_reported(warning));
         self.warnings.extend(warnings);
         self.warnings
             .sort_by_key(|warning| (warning.line, warning.column));

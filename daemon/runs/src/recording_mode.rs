@@ -18,8 +18,8 @@ use mux_upstream::Upstreams;
 /// Whether a run is recorded or replayed.
 #[derive(Debug)]
 pub(super) enum RecordingMode {
-    Tape(CallRecorder, RecordedProgram),
-    Player(CallReplayer),
+    Record(CallRecorder, RecordedProgram),
+    Replay(CallReplayer),
 }
 
 type CallFuture = BoxFuture<'static, Result<String, Fault>>;
@@ -27,7 +27,10 @@ type CallFuture = BoxFuture<'static, Result<String, Fault>>;
 impl RunContext {
     /// Whether a recording answers the calls of this run.
     pub(super) fn is_replay(&self) -> bool {
-        matches!(self.deck.as_deref(), Some(RecordingMode::Player(_)))
+        matches!(
+            self.recording_mode.as_deref(),
+            Some(RecordingMode::Replay(_))
+        )
     }
 
     /// Makes the call and records it, or replays it.
@@ -37,32 +40,35 @@ impl RunContext {
         arguments: Arc<str>,
         make: impl FnOnce(CallTarget, Arc<str>) -> CallFuture,
     ) -> CallFuture {
-        let Some(deck) = &self.deck else {
+        let Some(recording_mode) = &self.recording_mode else {
             return make(target, arguments);
         };
-        match &**deck {
-            RecordingMode::Tape(tape, _) => {
-                let place = tape.begin_call(&target, &arguments);
-                let (made, deck) = (make(target, arguments), Arc::clone(deck));
+        match &**recording_mode {
+            RecordingMode::Record(recorder, _) => {
+                let place = recorder.begin_call(&target, &arguments);
+                let (made, recording_mode) = (make(target, arguments), Arc::clone(recording_mode));
                 async move {
                     let outcome = made.await;
-                    if let RecordingMode::Tape(tape, _) = &*deck {
-                        tape.end_call(place, &outcome);
+                    if let RecordingMode::Record(recorder, _) = &*recording_mode {
+                        recorder.end_call(place, &outcome);
                     }
                     outcome
                 }
                 .boxed()
             }
-            RecordingMode::Player(player) => {
-                let (answer, path) = (player.replay_call(&target, &arguments), tool_path(&target));
+            RecordingMode::Replay(replayer) => {
+                let (answer, path) = (
+                    replayer.replay_call(&target, &arguments),
+                    tool_path(&target),
+                );
                 let call = path.as_ref().map(|path| self.observer.call_started(path));
                 // As recorded, the call does not end before its run does.
                 let Some((outcome, took)) = answer else {
                     return pending().boxed();
                 };
                 if let (Some(path), Some(call)) = (path, call) {
-                    let told = outcome.as_ref().map(String::len);
-                    self.observer.call_ended(call, &path, took, told);
+                    let bytes = outcome.as_ref().map(String::len);
+                    self.observer.call_ended(call, &path, took, bytes);
                 }
                 ready(outcome).boxed()
             }
@@ -78,12 +84,12 @@ impl RecordingMode {
         upstreams: &Upstreams,
     ) -> Option<Result<String, Fault>> {
         match self {
-            Self::Tape(tape, script) => Some(tape.into_recording_text(
+            Self::Record(recorder, script) => Some(recorder.into_recording_text(
                 script.clone(),
                 outcome,
                 collect_known_secrets(upstreams),
             )),
-            Self::Player(_) => None,
+            Self::Replay(_) => None,
         }
     }
 }

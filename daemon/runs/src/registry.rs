@@ -4,7 +4,7 @@
 //! number, bytes and time.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::Duration,
 };
@@ -17,10 +17,10 @@ use mux_caller::{RunAccess, one_line};
 use mux_text::did_you_mean::nearest_few;
 
 /// The maximum number of ended runs that are kept, and of bytes of their events.
-const MAX_KEPT_RUNS: usize = 200;
-const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
+pub const MAX_KEPT_RUNS: usize = 200;
+pub const MAX_KEPT_EVENT_BYTES: usize = 32 << 20;
 /// How long a run is kept after its end.
-const RUN_RETENTION: Duration = Duration::from_secs(60 * 60);
+pub const RUN_RETENTION: Duration = Duration::from_secs(60 * 60);
 
 /// Counts of runs since the daemon started.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +32,7 @@ pub struct RunTotals {
 
 #[derive(Default)]
 pub(super) struct RunRegistry {
-    runs: HashMap<String, Arc<Run>>,
+    runs: BTreeMap<String, Arc<Run>>,
     /// Ended runs in the order of their ends.
     ended: VecDeque<EndedRun>,
     ended_bytes: usize,
@@ -63,21 +63,10 @@ impl RunRegistry {
         self.runs.values().cloned().collect()
     }
 
-    /// Finds a run by its id. The user may also name it by its number, which is what follows the last dash.
     pub(super) fn find(&mut self, id: &str, access: &RunAccess) -> Result<Arc<Run>, Fault> {
         self.forget_old();
-        if let Some(run) = self.runs.get(id).filter(|run| access.allows(run.origin())) {
-            return Ok(Arc::clone(run));
-        }
-        let is_meant = |run: &&Arc<Run>| {
-            let last = run.id.rsplit_once('-').map(|(_, last)| last);
-            access.is_user() && !id.is_empty() && last == Some(id)
-        };
-        let mut meant = self.runs.values().filter(is_meant);
-        match (meant.next(), meant.next()) {
-            (Some(run), None) => Ok(Arc::clone(run)),
-            _ => Err(self.run_not_found(id, access)),
-        }
+        let found = find_run(&self.runs, id, access, |run| access.allows(run.origin()));
+        found.ok_or_else(|| self.run_not_found(id, access))
     }
 
     /// The fault for an unknown id. Suggests only runs that `access` allows.
@@ -142,6 +131,26 @@ impl RunRegistry {
             self.ended_bytes -= ended.bytes;
             self.runs.remove(&ended.run.id);
         }
+    }
+}
+
+/// Finds a run by its id. The user may also name it by its number, which is what follows the last dash.
+pub fn find_run<R>(
+    runs: &BTreeMap<String, Arc<R>>,
+    id: &str,
+    access: &RunAccess,
+    is_allowed: impl Fn(&R) -> bool,
+) -> Option<Arc<R>> {
+    if let Some(run) = runs.get(id).filter(|run| is_allowed(run)) {
+        return Some(Arc::clone(run));
+    }
+    let mut meant = runs.iter().filter(|(known, _)| {
+        let last = known.rsplit_once('-').map(|(_, last)| last);
+        access.is_user() && !id.is_empty() && last == Some(id)
+    });
+    match (meant.next(), meant.next()) {
+        (Some((_, run)), None) => Some(Arc::clone(run)),
+        _ => None,
     }
 }
 

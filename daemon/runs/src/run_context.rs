@@ -30,7 +30,7 @@ pub(super) struct RunContext {
     pub(super) whose: CallerIdentity,
     pub(super) observer: Arc<RunCallObserver>,
     /// Set if the run is recorded, or replayed from a recording.
-    pub(super) deck: Option<Arc<RecordingMode>>,
+    pub(super) recording_mode: Option<Arc<RecordingMode>>,
 }
 
 impl RunContext {
@@ -39,10 +39,10 @@ impl RunContext {
         handles: StoredValues,
         asking: CallContext,
         recorder: Arc<EventWriter>,
-        deck: Option<Arc<RecordingMode>>,
+        recording_mode: Option<Arc<RecordingMode>>,
     ) -> Self {
         Self {
-            deck,
+            recording_mode,
             gateway,
             handles,
             whose: CallerIdentity::of(&asking.caller),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use futures::{StreamExt, stream::FuturesUnordered};
 use mux_sandbox::{ProgramLimits, RunRequest, limits};
 use mux_wire::{Fault, FaultKind};
-use tokio::{task::spawn_blocking, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info};
 
@@ -31,6 +31,7 @@ use self::{
 };
 use super::{RunEvent, run_context::RunContext};
 use crate::program_check::ProgramChecker;
+use mux_process::blocking_pool;
 pub use mux_program::ProgramLanguage;
 use mux_program::{FillError, StepOrder, StepPlan};
 use mux_telemetry::trace::SpanKind;
@@ -123,9 +124,7 @@ pub(super) async fn run_steps(
         Some(returns) => {
             let (values, plan) = (kept.inputs_of(returns), Arc::clone(&plan));
             let most = request.limits.result as usize;
-            let made = spawn_blocking(move || fill_result(&plan, &values, most));
-            let lost = |_| Fault::new(FaultKind::Internal, "the result was lost in the daemon");
-            let made = made.await.map_err(lost).and_then(|made| made);
+            let made = blocking_pool::run(move || fill_result(&plan, &values, most)).await;
             made.map_err(|fault| course.with_step_details(fault))?
         }
         None => kept

@@ -34,10 +34,10 @@ impl RunContext {
         arguments: Arc<str>,
     ) -> BoxFuture<'static, Result<String, Fault>> {
         let reach = self.clone();
-        let dossier = reach.asking.dossier.clone();
-        let begun = dossier
+        let resumable = reach.asking.resumable.clone();
+        let begun = resumable
             .as_ref()
-            .map(|dossier| dossier.begin_logged_call(&target, &arguments));
+            .map(|resumable| resumable.begin_logged_call(&target, &arguments));
         let place = match begun {
             Some(BegunCall::Known(outcome)) => {
                 return ready(outcome.map(|text| text.as_ref().to_owned())).boxed();
@@ -57,16 +57,16 @@ impl RunContext {
         };
         async move {
             let approvals = reach.gateway.approvals();
-            if let Some(dossier) = &dossier {
-                approvals.record_begun_call(dossier).await?;
+            if let Some(resumable) = &resumable {
+                approvals.record_begun_call(resumable).await?;
             }
             let outcome = match reach.gateway.call(call, reach.observer.as_ref()).await {
                 Ok(value) => store_if_too_long(value, &reach.handles).await,
                 Err(fault) => Err(fault),
             };
-            if let Some(dossier) = &dossier {
-                dossier.end_logged_call(place, &outcome);
-                approvals.record_ended_call(dossier).await;
+            if let Some(resumable) = &resumable {
+                resumable.end_logged_call(place, &outcome);
+                approvals.record_ended_call(resumable).await;
             }
             outcome
         }

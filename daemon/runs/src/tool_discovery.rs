@@ -103,8 +103,12 @@ impl ToolDiscovery<'_> {
     }
 
     /// Shortens descriptions, and then the page, until its signatures and descriptions take at most `budget` tokens.
-    /// One result stays in any case. Returns the description of each result.
-    pub fn fit_page(&self, page: &mut SearchResults, budget: usize) -> Vec<Option<String>> {
+    /// One result stays in any case. Returns the signature and the description of each result.
+    pub fn fit_page(
+        &self,
+        page: &mut SearchResults,
+        budget: usize,
+    ) -> Vec<(String, Option<String>)> {
         let signatures: Vec<String> = page
             .hits
             .iter()
@@ -135,8 +139,8 @@ impl ToolDiscovery<'_> {
             }
         }
         page.truncate(fitting.max(1));
-        descriptions.truncate(page.hits.len());
-        descriptions
+        let shown = signatures.into_iter().zip(descriptions);
+        shown.take(page.hits.len()).collect()
     }
 
     /// Builds the search index ahead of the first search.
@@ -156,15 +160,16 @@ impl ToolDiscovery<'_> {
                 found.collect()
             }
         };
-        let mut told = std::collections::HashSet::new();
-        let told = servers
+        let mut seen = std::collections::HashSet::new();
+        let distinct = servers
             .iter()
-            .filter(|server| told.insert(server.name().to_owned()));
-        told.filter_map(|server| {
-            let tools = server.tools()?;
-            Some((server.name().to_owned(), Arc::clone(tools.instructions()?)))
-        })
-        .collect()
+            .filter(|server| seen.insert(server.name().to_owned()));
+        distinct
+            .filter_map(|server| {
+                let tools = server.tools()?;
+                Some((server.name().to_owned(), Arc::clone(tools.instructions()?)))
+            })
+            .collect()
     }
 
     /// The tools at the paths (`server.tool`, `server.group` or `server`), and a fault for each path without a tool.
@@ -188,8 +193,8 @@ impl ToolDiscovery<'_> {
                 Err(fault) => missing.push(fault),
             }
         }
-        let mut told = std::collections::HashSet::new();
-        described.retain(|found| told.insert(Arc::as_ptr(&found.tool)));
+        let mut seen = std::collections::HashSet::new();
+        described.retain(|found| seen.insert(Arc::as_ptr(&found.tool)));
         if described.len() > MAX_DESCRIBED_PATHS {
             let message = format!(
                 "these are {} tools, over the limit of {MAX_DESCRIBED_PATHS}",
@@ -328,7 +333,7 @@ fn strip_mux_prefix(path: &str) -> &str {
 }
 
 /// The beginning of a tool's description, for a list.
-pub fn description_summary(tool: &Tool) -> Option<String> {
+pub(super) fn description_summary(tool: &Tool) -> Option<String> {
     shortened_description(tool, MAX_SUMMARY_CHARS)
 }
 

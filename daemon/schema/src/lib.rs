@@ -143,13 +143,13 @@ impl CompiledSchema {
                 "one of their {count} values does not match; with more than {MAX_SEARCHED_VALUES} it is not located"
             )]));
         }
-        let told = |error: ValidationError<'_>| match words {
+        let describe = |error: ValidationError<'_>| match words {
             MistakeWording::Author => mistake_with_value(&error),
             MistakeWording::Stranger => mistake_without_value(&error),
         };
         let found = self.run_within_budget(steps, || {
             let errors = self.validator.iter_errors(MeteredNode(value));
-            errors.take(MAX_SHOWN_MISTAKES).map(told).collect()
+            errors.take(MAX_SHOWN_MISTAKES).map(describe).collect()
         });
         match found {
             // The caller tries again with more steps.
@@ -309,11 +309,11 @@ mod tests {
             ),
             (json!(["secret"]), "/: expected object, got array"),
         ] {
-            let SchemaVerdict::Fails(told) = verdict(schema.clone(), value.clone()) else {
+            let SchemaVerdict::Fails(mistakes) = verdict(schema.clone(), value.clone()) else {
                 panic!("{value}");
             };
-            assert!(told[0].starts_with(expected), "{value}: {told:?}");
-            assert!(!told[0].contains("secret"), "{told:?}");
+            assert!(mistakes[0].starts_with(expected), "{value}: {mistakes:?}");
+            assert!(!mistakes[0].contains("secret"), "{mistakes:?}");
         }
         assert_eq!(
             verdict(schema, json!({ "id": 1, "tags": ["x", null] })),

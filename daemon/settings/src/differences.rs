@@ -169,7 +169,7 @@ fn agent_changes(old: &Settings, new: &Settings) -> SectionChange {
     for name in old.agent_names.intersection(&new.agent_names) {
         let own = |settings: &Settings| {
             let mut rows = settings.report(Some(name), HostDefaults::default());
-            rows.retain(|row| row.whence == SettingOrigin::Agent && row.name != "policy");
+            rows.retain(|row| row.origin == SettingOrigin::Agent && row.name != "policy");
             rows
         };
         let keys = differing_rows(&own(old), &own(new)).into_iter();
@@ -351,6 +351,7 @@ mod tests {
         assert_eq!(found.changed["e"], ["it is no longer valid"]);
         assert_eq!(ConfigChanges::between(&new, &new).unchanged.len(), 5);
     }
+
     #[test]
     fn rules_settings_agents_and_secrets_are_named_by_section() {
         let old = loaded(

@@ -18,7 +18,7 @@ pub struct SettingRow {
     /// The key as written in the configuration file.
     pub name: String,
     pub value: Value,
-    pub whence: SettingOrigin,
+    pub origin: SettingOrigin,
     /// The line of the configuration file.
     pub line: Option<usize>,
     /// The value is a number of bytes.
@@ -156,10 +156,10 @@ impl ReportBuilder<'_> {
         self.overridable("policy", "", &["policy"], json!(rules));
         // `direct` may also come from the entries of servers.
         if let Some(row) = self.rows.iter_mut().find(|row| row.name == "direct")
-            && row.whence == SettingOrigin::Default
+            && row.origin == SettingOrigin::Default
             && !view.direct.is_empty()
         {
-            row.whence = SettingOrigin::Config;
+            row.origin = SettingOrigin::Config;
         }
     }
 
@@ -176,7 +176,7 @@ impl ReportBuilder<'_> {
         let line = self.agent.and_then(|_| self.holds(&own));
         let row = self.row(keys, value);
         if line.is_some() {
-            (row.whence, row.line) = (SettingOrigin::Agent, line);
+            (row.origin, row.line) = (SettingOrigin::Agent, line);
         }
         row.is_per_agent = true;
         row
@@ -191,7 +191,7 @@ impl ReportBuilder<'_> {
         self.rows.push_mut(SettingRow {
             name: keys.join("."),
             value,
-            whence: match line {
+            origin: match line {
                 Some(_) => SettingOrigin::Config,
                 None => SettingOrigin::Default,
             },
@@ -239,10 +239,10 @@ mod tests {
         let of = |agent, name: &str| {
             let rows = settings.report(agent, HostDefaults::default());
             let row = rows.into_iter().find(|row| row.name == name).unwrap();
-            (row.value, row.whence, row.line)
+            (row.value, row.origin, row.line)
         };
         use SettingOrigin::{Agent, Config as File, Default as Nobody};
-        for (agent, name, value, whence, line) in [
+        for (agent, name, value, origin, line) in [
             (None, "limits.wall", json!("20s"), File, Some(2)),
             (Some("small"), "limits.wall", json!("5s"), Agent, Some(16)),
             (None, "limits.cpu", json!("10s"), Nobody, None),
@@ -259,7 +259,7 @@ mod tests {
             (None, "audit.enabled", json!(true), Nobody, None),
             (None, "audit.size", json!(64 << 20), Nobody, None),
         ] {
-            assert_eq!(of(agent, name), (value, whence, line), "{agent:?} {name}");
+            assert_eq!(of(agent, name), (value, origin, line), "{agent:?} {name}");
         }
     }
 }

@@ -165,7 +165,7 @@ impl SettingsText<'_> {
 }
 
 fn origin(row: &SettingRow) -> String {
-    match row.whence {
+    match row.origin {
         SettingOrigin::Default => "default".into(),
         SettingOrigin::Config | SettingOrigin::Agent => config_line(row.line),
     }

@@ -160,9 +160,9 @@ mod tests {
         let addresses = FirstSeenOrigins::new(folder.path().join("sources.json"));
         let given = named(None, &["https://login"]);
         assert_eq!(addresses.first("s", "x", &given).unwrap(), given);
-        let told = named(Some("https://a"), &[]);
+        let origins = named(Some("https://a"), &[]);
         let both = named(Some("https://a"), &["https://login"]);
-        assert_eq!(addresses.first("s", "x", &told).unwrap(), both);
+        assert_eq!(addresses.first("s", "x", &origins).unwrap(), both);
         let moved = named(Some("https://b"), &[]);
         assert_eq!(addresses.first("s", "x", &moved).unwrap(), both);
     }

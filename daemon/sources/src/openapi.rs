@@ -134,10 +134,10 @@ fn trusted_origins(
         .collect();
     let operations = description.operations.values();
     let called = operations.filter_map(|operation| {
-        let told = operation.origin.as_ref().or(named.calls.as_ref())?;
+        let origin = operation.origin.as_ref().or(named.calls.as_ref())?;
         let base = operation.base.as_deref().unwrap_or(description.base());
         known
-            .contains(told)
+            .contains(origin)
             .then(|| allowed_origins::of(base))
             .flatten()
     });
@@ -248,8 +248,8 @@ impl Source for OpenApiSource {
 
     fn report(&self) -> SourceReport {
         let left_out = self.description.left_out();
-        let told = left_out.iter().take(MAX_LISTED_LEFT_OUT);
-        let told = told
+        let listed = left_out.iter().take(MAX_LISTED_LEFT_OUT);
+        let listed = listed
             .map(|SkippedOperation { operation, why }| format!("{operation} is left out: {why}"));
         let more = left_out.len().saturating_sub(MAX_LISTED_LEFT_OUT);
         let more = (more > 0).then(|| format!("{more} more operations are left out"));
@@ -266,7 +266,7 @@ impl Source for OpenApiSource {
                 .chain(self.notes.iter().cloned())
                 .chain(stopped)
                 .chain(self.api.notes())
-                .chain(told.chain(more).map(SourceNote::from))
+                .chain(listed.chain(more).map(SourceNote::from))
                 .collect(),
             missing: self
                 .api

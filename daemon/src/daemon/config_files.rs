@@ -133,7 +133,7 @@ mod tests {
             assert_eq!(servers.as_deref(), server);
             match (&files.trouble, trouble) {
                 (None, None) => {}
-                (Some(told), Some(part)) => assert!(told.contains(part), "{told}"),
+                (Some(problem), Some(part)) => assert!(problem.contains(part), "{problem}"),
                 other => panic!("{config:?}: {other:?}"),
             }
         };

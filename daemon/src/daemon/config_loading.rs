@@ -271,9 +271,9 @@ impl Daemon {
         let audit = self.gateway.audit();
         // Daemon-initiated events have no client.
         let by = ClientOrigin::default();
-        let policy = |config: &LoadedConfig| config.settings.as_ref().map(|it| it.policy.clone());
-        let (known, policy) = (policy(before), policy(now));
-        if let Some(policy) = policy.filter(|policy| known.as_ref() != Some(policy)) {
+        let before = before.settings.as_ref().map(|settings| &settings.policy);
+        let now = now.settings.as_ref().map(|settings| &settings.policy);
+        if let Some(policy) = now.filter(|policy| before != Some(policy)) {
             let count = match policy.count() {
                 1 => "1 rule".to_owned(),
                 count => format!("{count} rules"),

@@ -102,20 +102,20 @@ mod tests {
         };
         let mut at = |seconds: u64, forward: Duration, back: Duration| {
             let passed = Duration::from_secs(seconds);
-            let told = clock.look_at(ClockSample {
+            let reported = clock.look_at(ClockSample {
                 steady: start.steady + passed,
                 clock: start.clock + passed + forward - back,
             });
-            told.map(|condition| condition.message)
+            reported.map(|condition| condition.message)
         };
         let none = Duration::ZERO;
         assert_eq!(at(10, none, none), None);
         assert_eq!(at(20, Duration::from_secs(5), none), None);
-        let told = at(30, DAY, none).unwrap();
-        assert!(told.contains("forward by 1day "), "{told}");
+        let reported = at(30, DAY, none).unwrap();
+        assert!(reported.contains("forward by 1day "), "{reported}");
         assert_eq!(at(40, none, none), None, "it is back");
-        let told = at(50, none, DAY).unwrap();
-        assert!(told.contains("back by 1day "), "{told}");
+        let reported = at(50, none, DAY).unwrap();
+        assert!(reported.contains("back by 1day "), "{reported}");
         assert!(at(60, none, DAY).is_some());
         assert_eq!(at(4000, none, DAY), None, "it is believed");
         assert_eq!(at(4010, none, DAY), None);

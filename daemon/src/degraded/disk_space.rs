@@ -118,10 +118,10 @@ mod tests {
             cache: at("cache"),
             runtime: at("run"),
         };
-        let told = disks.look();
-        let modes: Vec<_> = told.iter().map(|condition| condition.mode).collect();
-        assert_eq!(modes, ["missing"], "{told:?}");
-        assert!(told[0].message.contains("types"), "{told:?}");
+        let conditions = disks.look();
+        let modes: Vec<_> = conditions.iter().map(|condition| condition.mode).collect();
+        assert_eq!(modes, ["missing"], "{conditions:?}");
+        assert!(conditions[0].message.contains("types"), "{conditions:?}");
         std::fs::create_dir(at("cache")).unwrap();
         assert_eq!(disks.look(), []);
     }

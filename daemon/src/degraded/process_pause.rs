@@ -87,9 +87,12 @@ mod tests {
         assert_eq!(pauses.look(), None);
         tokio::time::advance(Duration::from_secs(60)).await;
         pass(1).await;
-        let told = pauses.look().unwrap();
-        assert_eq!(told.mode, "paused");
-        assert!(told.message.contains("suspended for about "), "{told:?}");
+        let condition = pauses.look().unwrap();
+        assert_eq!(condition.mode, "paused");
+        assert!(
+            condition.message.contains("suspended for about "),
+            "{condition:?}"
+        );
         pass(121).await;
         assert_eq!(pauses.look(), None);
     }

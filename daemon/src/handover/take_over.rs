@@ -109,9 +109,9 @@ impl Predecessor {
     pub(crate) async fn ready(&mut self, awaited: &IncomingSessions) -> Result<(), HandoverError> {
         self.channel.send(&SuccessorFrame::Ready {}, &[]).await?;
         match hear(&mut self.channel).await? {
-            PredecessorFrame::Go { awaited: places } => {
+            PredecessorFrame::Go { awaited: sessions } => {
                 if self.keeper.is_some() {
-                    awaited.expect_sessions(places);
+                    awaited.expect_sessions(sessions);
                 }
                 Ok(())
             }

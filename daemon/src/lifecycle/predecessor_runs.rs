@@ -25,6 +25,7 @@ use tracing::{debug, info};
 
 use super::retire_request::hello;
 use mux_caller::RunAccess;
+use mux_runs::{MAX_KEPT_EVENT_BYTES, MAX_KEPT_RUNS, RUN_RETENTION, find_run};
 
 /// How long the predecessor may take to answer a request.
 const PREDECESSOR_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,11 +37,6 @@ const EVENT_POLL_TIMEOUT: Duration = Duration::from_secs(20);
 const RUNS_ARRIVAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum number of running runs that are copied.
 const MAX_RUNNING_RUNS: usize = 10_000;
-/// The maximum number of ended runs that are copied, and of bytes of all copied events. The oldest are dropped first.
-const MAX_COPIED_ENDED_RUNS: usize = 200;
-const MAX_COPIED_EVENT_BYTES: usize = 32 << 20;
-/// How long a copy is kept after the run's end.
-const COPIED_RUN_RETENTION: Duration = Duration::from_secs(60 * 60);
 
 /// The runs of the predecessor; empty in a daemon without one.
 #[derive(Debug, Default)]
@@ -108,7 +104,7 @@ impl PredecessorRuns {
         }
         let mut all = BTreeMap::new();
         // Running runs first, however many have ended since they began.
-        for (running, limit) in [(true, MAX_RUNNING_RUNS), (false, MAX_COPIED_ENDED_RUNS)] {
+        for (running, limit) in [(true, MAX_RUNNING_RUNS), (false, MAX_KEPT_RUNS)] {
             let limit = Some(limit);
             let request = RunsRequest { running, limit };
             let listed = client
@@ -337,37 +333,23 @@ impl PredecessorRuns {
         }
     }
 
-    /// Finds a run by its id, or by its number where `access` permits that.
     fn find(&self, run: &str, access: &RunAccess) -> Option<Arc<FollowedRun>> {
         self.forget();
-        let runs = self.runs();
-        if let Some(found) = runs.get(run) {
-            let is_found = allows(access, &found.copy.borrow().info);
-            return is_found.then(|| Arc::clone(found));
-        }
-        let mut meant = runs.iter().filter(|(id, _)| {
-            let last = id.rsplit_once('-').map(|(_, last)| last);
-            access.is_user() && !run.is_empty() && last == Some(run)
-        });
-        match (meant.next(), meant.next()) {
-            (Some((_, found)), None) => Some(Arc::clone(found)),
-            _ => None,
-        }
+        let is_allowed = |run: &FollowedRun| allows(access, &run.copy.borrow().info);
+        find_run(&self.runs(), run, access, is_allowed)
     }
 
     /// Drops copies past their retention, and the oldest ones beyond the limit.
     fn forget(&self) {
         let mut runs = self.runs();
         let ended = |followed: &FollowedRun| followed.copy.borrow().ended;
-        runs.retain(|_, followed| {
-            ended(followed).is_none_or(|at| at.elapsed() < COPIED_RUN_RETENTION)
-        });
+        runs.retain(|_, followed| ended(followed).is_none_or(|at| at.elapsed() < RUN_RETENTION));
         loop {
             let bytes: usize = runs.values().map(|run| run.copy.borrow().bytes).sum();
             let oldest = runs.iter().filter_map(|(id, run)| Some((ended(run)?, id)));
             let oldest = oldest.min().map(|(_, id)| id.clone());
             match oldest {
-                Some(oldest) if bytes > MAX_COPIED_EVENT_BYTES => drop(runs.remove(&oldest)),
+                Some(oldest) if bytes > MAX_KEPT_EVENT_BYTES => drop(runs.remove(&oldest)),
                 _ => return,
             }
         }

@@ -127,9 +127,9 @@ impl BatchSender {
             let given_up = attempt >= MAX_SEND_ATTEMPTS || self.closing.is_cancelled();
             let wait = refusal.later.filter(|_| !given_up);
             self.refused(refusal.why, wait.map_or(batch.len(), |_| 0));
-            let Some(told) = wait else { return };
+            let Some(retry_after) = wait else { return };
             tokio::select! {
-                () = sleep(told.unwrap_or(pause).min(MAX_RETRY_DELAY)) => {}
+                () = sleep(retry_after.unwrap_or(pause).min(MAX_RETRY_DELAY)) => {}
                 // There is time for one more attempt.
                 () = self.closing.cancelled() => {}
             }
@@ -184,8 +184,8 @@ impl BatchSender {
 }
 
 fn seconds(response: &Response) -> Option<Duration> {
-    let told = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    told.parse().ok().map(Duration::from_secs)
+    let retry_after = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    retry_after.parse().ok().map(Duration::from_secs)
 }
 
 /// The response body; empty if it is longer than [`MAX_RESPONSE_BYTES`].

@@ -67,14 +67,7 @@ pub(super) async fn tools(
         .flat_map(|q| q.split_whitespace())
         .map(str::to_lowercase)
         .collect();
-    let mut list = wire::ToolList {
-        tools: Vec::new(),
-        total: 0,
-        missing: Vec::new(),
-        warnings: Vec::new(),
-        remembered: Vec::new(),
-        instructions: Vec::new(),
-    };
+    let mut list = wire::ToolList::default();
     let catalog = upstreams.catalog();
     let wait = request.wait_ms.map(Duration::from_millis);
     let detail = ToolDetail {
@@ -88,8 +81,9 @@ pub(super) async fn tools(
         if let (Some(_), Ok(tools)) = (&request.server, &tools)
             && let Some(text) = tools.instructions()
         {
-            let told = (server.name().to_owned(), Arc::clone(text));
-            list.instructions.push(convert::server_instructions(told));
+            let instructions = (server.name().to_owned(), Arc::clone(text));
+            list.instructions
+                .push(convert::server_instructions(instructions));
         }
         let tools = match tools {
             Ok(tools) if request.for_apps || request.definitions => scope.view(&tools),
@@ -120,7 +114,7 @@ pub(super) async fn tools(
             ));
         }
         let imitated = imitated.iter().filter(|(name, _)| name == server.name());
-        warnings.extend(imitated.flat_map(|(_, told)| told.iter().cloned()));
+        warnings.extend(imitated.flat_map(|(_, lookalikes)| lookalikes.iter().cloned()));
         match tool_infos(shown, &warnings, &mut budget) {
             Ok(shown) => {
                 list.tools.extend(shown);
@@ -355,19 +349,8 @@ mod tests {
             path: "a.b".into(),
             server: "a".into(),
             name: "b".into(),
-            title: None,
             description: Some("x".repeat(1 << 20)),
-            signature: String::new(),
-            read_only: None,
-            destructive: None,
-            input_schema: None,
-            output_schema: None,
-            observed_calls: None,
-            direct: false,
-            changed: false,
-            forbidden: false,
-            for_apps: false,
-            definition: None,
+            ..wire::ToolInfo::default()
         };
         let tools = |count| std::iter::repeat_with(tool).take(count);
         let mut budget = AnswerBudget::new();

@@ -143,12 +143,35 @@ pub(super) fn event(event: SequencedEvent) -> wire::Event {
 }
 
 /// Checks text that a worker or a server has produced.
-fn json_text(text: String) -> serde_json::Result<wire::JsonText> {
-    // The check of the form does not look at escapes: half of a surrogate pair would only fail at the client.
-    if text.contains("\\ud") || text.contains("\\uD") {
-        serde_json::from_str::<Value>(&text)?;
+fn json_text(text: String) -> Result<wire::JsonText, String> {
+    let text = wire::JsonText::new(text).map_err(|error| error.to_string())?;
+    // Well-formed, but it would fail at the client.
+    match has_lone_surrogate(text.as_str()) {
+        true => Err("a string has half of a surrogate pair".into()),
+        false => Ok(text),
     }
-    wire::JsonText::new(text)
+}
+
+/// Whether an escape in JSON text is half of a surrogate pair. Such text is well-formed, but no string can hold it.
+fn has_lone_surrogate(json: &str) -> bool {
+    let utf16_unit =
+        |escape: &str| u16::from_str_radix(escape.strip_prefix('u')?.get(..4)?, 16).ok();
+    let mut rest = json;
+    while let Some((_, escape)) = rest.split_once('\\') {
+        let escaped_length = match utf16_unit(escape) {
+            Some(0xd800..=0xdbff) => {
+                let next = escape[5..].strip_prefix('\\').and_then(utf16_unit);
+                if !matches!(next, Some(0xdc00..=0xdfff)) {
+                    return true;
+                }
+                "uD83D\\uDE00".len()
+            }
+            Some(0xdc00..=0xdfff) => return true,
+            _ => 1,
+        };
+        rest = escape.get(escaped_length..).unwrap_or_default();
+    }
+    false
 }
 
 pub(super) fn held_value(held: InlineOrStored) -> Result<wire::Held, wire::Error> {
@@ -315,31 +338,10 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
 /// A disabled server.
 pub(super) fn disabled_server_info((name, command): (String, String)) -> wire::ServerInfo {
     wire::ServerInfo {
-        secret_in_args: false,
         name,
         state: wire::ServerState::Disabled,
-        reason: None,
-        detail: None,
-        cause: None,
-        has_log: false,
         command,
-        pid: None,
-        tools: None,
-        identity: None,
-        protocol: None,
-        start_ms: None,
-        starts: 0,
-        calls: 0,
-        in_flight: 0,
-        transport: None,
-        share: None,
-        share_reason: None,
-        sessions: Vec::new(),
-        auth: None,
-        retry_in_ms: None,
-        warnings: Vec::new(),
-        project: None,
-        source: None,
+        ..wire::ServerInfo::default()
     }
 }
 
@@ -439,6 +441,21 @@ fn server_state(state: UpstreamState) -> wire::ServerState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_of_a_surrogate_pair_is_not_json() {
+        for (text, expected) in [
+            (r#""\ud83d\uDE00 \u00e9 \\ud83d""#, true),
+            (r#"["\\\ud83d\ude00", 1e999]"#, true),
+            (r#""\ud83d""#, false),
+            (r#""\ud83d\n""#, false),
+            (r#""\ud83d\ud83d\ude00""#, false),
+            (r#"{"\\\ude00":1}"#, false),
+        ] {
+            let read = json_text(text.to_owned());
+            assert_eq!(read.is_ok(), expected, "{text}: {read:?}");
+        }
+    }
 
     #[test]
     fn value_that_exceeds_a_frame_is_an_error() {

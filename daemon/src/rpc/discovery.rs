@@ -13,7 +13,7 @@ use super::{
     convert,
 };
 use crate::daemon::Daemon;
-use mux_runs::tool_discovery::{self, ToolDiscovery};
+use mux_runs::tool_discovery::ToolDiscovery;
 
 pub(super) async fn search(
     daemon: &Daemon,
@@ -39,23 +39,14 @@ pub(super) async fn search(
         .await;
     let page = discovery.search(query, server.as_deref(), limit, cursor);
     let mut page = page.await?;
-    let descriptions = match budget_tokens {
-        Some(budget) => discovery.fit_page(&mut page, budget),
-        None => {
-            let tools = page.hits.iter().map(|hit| &hit.tool);
-            tools
-                .map(|tool| tool_discovery::description_summary(tool))
-                .collect()
-        }
-    };
-    let catalog = discovery.catalog();
-    let hits = page.hits.into_iter().zip(descriptions);
-    let results = hits.map(|(hit, description)| wire::ToolHit {
+    let shown = discovery.fit_page(&mut page, budget_tokens.unwrap_or(usize::MAX));
+    let hits = page.hits.into_iter().zip(shown);
+    let results = hits.map(|(hit, (signature, description))| wire::ToolHit {
         path: hit.tools.path(&hit.tool),
         server: hit.tool.server.to_string(),
         name: hit.tools.shown(&hit.tool),
         description,
-        signature: catalog.signature_in(&hit.tools, &hit.tool),
+        signature,
         score: hit.score,
     });
     Ok(wire::SearchPage {

@@ -13,10 +13,11 @@ use mux_proto as wire;
 use tokio::task::spawn_blocking;
 
 use crate::daemon::Daemon;
-use mux_process::runtime::longest_poll;
-use mux_telemetry::metrics::{
-    MetricsSnapshot, ProcessStats, ServerSnapshot, TextFormat, tree_bytes,
+use mux_process::{
+    process_stats::{ProcessStats, tree_bytes},
+    runtime::longest_poll,
 };
+use mux_telemetry::metrics::{MetricsSnapshot, ServerSnapshot, TextFormat};
 use mux_upstream::{SlotView, UpstreamState};
 
 pub(super) async fn metrics_text(daemon: &Arc<Daemon>) -> wire::MetricsText {
@@ -91,11 +92,11 @@ fn slots(daemon: &Daemon) -> Vec<(String, Vec<SlotView>)> {
             state: UpstreamState::Broken,
             ..SlotView::default()
         };
-        let paths = match server.definition() {
+        let slots = match server.definition() {
             Ok(_) => server.slot_views(),
             Err(_) => vec![broken],
         };
-        (server.meters().label().to_owned(), paths)
+        (server.meters().label().to_owned(), slots)
     });
     slots.collect()
 }

@@ -63,7 +63,7 @@ pub(super) async fn explain(
             Arc::new(policies.map_err(|why| Fault::new(FaultKind::Validation, why))?)
         }
     };
-    let told = daemon.gateway.explain(HypotheticalCall {
+    let explained = daemon.gateway.explain(HypotheticalCall {
         path: &request.path,
         arguments,
         policies,
@@ -71,25 +71,25 @@ pub(super) async fn explain(
         scope: &scope,
         sight: &sight,
     });
-    explanation(told.await?)
+    explanation(explained.await?)
 }
 
-fn explanation(told: CallExplanation) -> Result<wire::PolicyExplanation, Fault> {
+fn explanation(explained: CallExplanation) -> Result<wire::PolicyExplanation, Fault> {
     let mut budget = AnswerBudget::new();
-    let steps = told.explanation.steps.iter().map(|step| {
+    let steps = explained.explanation.steps.iter().map(|step| {
         let step = of_step(step);
         budget.take(&step).map(|()| step)
     });
     Ok(wire::PolicyExplanation {
-        known: told.tool.is_some(),
-        action: of_action(told.explanation.verdict.action),
-        rule: told.explanation.verdict.rule.as_deref().map(of_rule),
-        depends: told.explanation.depends,
+        known: explained.tool.is_some(),
+        action: of_action(explained.explanation.verdict.action),
+        rule: explained.explanation.verdict.rule.as_deref().map(of_rule),
+        depends: explained.explanation.depends,
         steps: steps.collect::<Result<_, _>>()?,
-        hints: of_hints(told.hints),
-        verb: told.verb,
-        notes: told.notes,
-        path: told.path,
+        hints: of_hints(explained.hints),
+        verb: explained.verb,
+        notes: explained.notes,
+        path: explained.path,
     })
 }
 

@@ -134,11 +134,7 @@ fn project_server(name: &str, defined: &DefinedServer) -> wire::ProjectServer {
     let mut server = wire::ProjectServer {
         name: name.to_owned(),
         file: defined.file.to_owned(),
-        command: String::new(),
-        env: Vec::new(),
-        headers: Vec::new(),
-        commands: Vec::new(),
-        problem: None,
+        ..wire::ProjectServer::default()
     };
     match &defined.entry {
         Ok(entry) => {

@@ -48,7 +48,7 @@ impl RequestHandler {
         })?;
         let others = others.into_iter();
         let others: Vec<_> = others
-            .filter(|told| !report.problems.contains(told))
+            .filter(|problem| !report.problems.contains(problem))
             .collect();
         report.problems.extend(others);
         Ok(convert::reload_report(report, self.0.project().as_deref()))

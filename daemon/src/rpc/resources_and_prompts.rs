@@ -131,11 +131,11 @@ async fn ask(
     token: Option<String>,
 ) -> Result<Value, Fault> {
     let asking = asking(door, token);
-    let told = ProgressObserver::of(&asking.caller);
+    let observer = ProgressObserver::of(&asking.caller);
     let _admitted = daemon.runs.admit()?;
     daemon
         .gateway
-        .request_offer(server, wanted, &asking, &told)
+        .request_offer(server, wanted, &asking, &observer)
         .await
 }
 
@@ -144,7 +144,7 @@ pub(super) fn asking(door: &ConnectionState, token: Option<String>) -> CallConte
         turn: door.turn(),
         scope: door.scope(),
         caller: door.caller(token),
-        dossier: None,
+        resumable: None,
         place: None,
         asks: false,
     }

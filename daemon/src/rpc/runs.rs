@@ -13,7 +13,7 @@ use mux_caller::RunAccess;
 use mux_process::blocking_pool;
 use mux_runs::{ProgramLanguage, Run, RunEvent, RunSpec, Runs, recording::RunRecording};
 use mux_telemetry::trace::TraceContext;
-use mux_text::json_depth;
+use mux_text::{json_depth, json_weight::MIN_OFFLOAD_BYTES};
 
 /// The approximate length of one page of events, in bytes; a frame has room for much more.
 const EVENT_PAGE_BYTES: usize = 1 << 20;
@@ -51,7 +51,10 @@ pub(super) async fn start(
             request.timeout_ms,
         ),
     };
-    json_depth::check(&input, "the input").map_err(convert::error)?;
+    let is_long = input.len() > MIN_OFFLOAD_BYTES;
+    let check = move || json_depth::check(&input, "the input").map(|()| input);
+    let checked = blocking_pool::run_if(is_long, check).await;
+    let input = checked.map_err(convert::error)?;
     let program = RunSpec {
         language,
         source,

@@ -81,7 +81,7 @@ fn setting_of_row(row: SettingRow) -> wire::Setting {
     wire::Setting {
         name: row.name,
         value: row.value,
-        from: match row.whence {
+        from: match row.origin {
             SettingOrigin::Default => wire::SettingSource::Default,
             SettingOrigin::Config => wire::SettingSource::Config,
             SettingOrigin::Agent => wire::SettingSource::Agent,

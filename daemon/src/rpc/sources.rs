@@ -79,16 +79,16 @@ pub(super) fn summarize_source(upstreams: &Upstreams, server: &Server) -> Option
     })
 }
 
-pub(super) fn source_info(told: SourceSummary) -> wire::SourceInfo {
+pub(super) fn source_info(summary: SourceSummary) -> wire::SourceInfo {
     let DescriptionStatus {
         fetched,
         problem,
         facts,
-    } = told.described;
+    } = summary.described;
     let since = fetched.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
     wire::SourceInfo {
         kind: Some(
-            match told.kind {
+            match summary.kind {
                 SourceKind::OpenApi => "openapi",
                 SourceKind::Graphql => "graphql",
             }
@@ -111,21 +111,29 @@ pub(super) fn source_info(told: SourceSummary) -> wire::SourceInfo {
 
 /// The names of a source's functions that cannot be called.
 pub(super) fn uncallable_functions(upstreams: &Upstreams, server: &Server) -> BTreeSet<String> {
-    let told = summarize_source(upstreams, server);
-    told.map(|told| told.described.facts.forbidden)
+    let summary = summarize_source(upstreams, server);
+    summary
+        .map(|summary| summary.described.facts.forbidden)
         .unwrap_or_default()
 }
 
 /// Warnings about a source for the user.
-pub(super) fn source_warnings(told: &SourceSummary) -> Vec<String> {
-    let problem = told.described.problem.as_ref().map(|problem| {
-        let age = told.described.fetched.and_then(|at| at.elapsed().ok());
+pub(super) fn source_warnings(summary: &SourceSummary) -> Vec<String> {
+    let problem = summary.described.problem.as_ref().map(|problem| {
+        let age = summary.described.fetched.and_then(|at| at.elapsed().ok());
         let age = age.map_or_else(String::new, |age| format!(" of {} ago", rounded_age(age)));
         format!("its description{age} is used, because a newer one could not be loaded: {problem}")
     });
     problem
         .into_iter()
-        .chain(told.described.facts.notes.iter().map(ToString::to_string))
+        .chain(
+            summary
+                .described
+                .facts
+                .notes
+                .iter()
+                .map(ToString::to_string),
+        )
         .collect()
 }
 

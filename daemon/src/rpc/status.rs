@@ -11,7 +11,8 @@ use crate::{
 };
 use mux_catalog::imitations;
 use mux_process::descriptor_limits;
-use mux_telemetry::{metrics, trace::Tracer};
+use mux_process::process_stats::resident_bytes;
+use mux_telemetry::trace::Tracer;
 
 pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::Status {
     let workers = daemon.runs.pool().status();
@@ -32,12 +33,12 @@ pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::St
             .map(|problem| ProblemCode::Pins.with(problem)),
     );
     let mut degraded = degraded_conditions(daemon);
-    let told = [
+    let coded = [
         (ProblemCode::Workers, workers.problem),
         (ProblemCode::Cache, cache),
         (ProblemCode::Audit, daemon.gateway.audit().problem()),
     ];
-    for (code, problem) in told {
+    for (code, problem) in coded {
         let Some(message) = problem else { continue };
         match resource_remedies::remedy_in(&message) {
             Some(fix) => degraded.push(wire::Degraded {
@@ -60,7 +61,7 @@ pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::St
         engine: workers.engine,
         engine_version: workers.engine_version,
         uptime_ms: convert::millis(daemon.started.elapsed()),
-        rss_bytes: metrics::resident_bytes(),
+        rss_bytes: resident_bytes(std::process::id()),
         clients: daemon.activity.client_count(),
         workers: wire::WorkerStatus {
             ready: workers.ready,
@@ -112,12 +113,12 @@ fn degraded_conditions(daemon: &Daemon) -> Vec<wire::Degraded> {
     let environment = daemon.environment.borrow();
     let host_conditions = daemon.host_conditions.look(environment.as_ref());
     let all = host_conditions.into_iter().chain(daemon.unwatched());
-    let told = all.map(|condition| wire::Degraded {
+    let conditions = all.map(|condition| wire::Degraded {
         mode: condition.mode.to_owned(),
         message: condition.message,
         fix: condition.fix,
     });
-    told.collect()
+    conditions.collect()
 }
 
 /// The error for requests that need more descriptors than there are.
@@ -153,9 +154,9 @@ pub(super) fn servers(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Serv
         .iter()
         .map(|server| convert::server_info(upstreams, server));
     let mut servers: Vec<wire::ServerInfo> = servers.collect();
-    for (name, told) in imitations(&upstreams.known_visible(&sight)) {
+    for (name, lookalikes) in imitations(&upstreams.known_visible(&sight)) {
         if let Some(server) = servers.iter_mut().find(|server| server.name == name) {
-            server.warnings.extend(told);
+            server.warnings.extend(lookalikes);
         }
     }
     servers.extend(

@@ -69,10 +69,10 @@ pub(super) async fn make(
         within: request.timeout_ms.map(Duration::from_millis),
         asking,
     };
-    let told = ProgressObserver::of(&call.asking.caller);
+    let observer = ProgressObserver::of(&call.asking.caller);
     let _admitted = daemon.runs.admit().map_err(convert::error)?;
     let _room = door.call().await;
-    let text = daemon.gateway.call(call, &told).await;
+    let text = daemon.gateway.call(call, &observer).await;
     span.end_with(|| text.as_ref().err().map(|fault| fault.kind.to_string()));
     let mut text = text.map_err(convert::error)?;
     if request.raw && request.lean && text.len() > daemon.handles.max_inline_bytes() {

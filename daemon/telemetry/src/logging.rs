@@ -59,11 +59,11 @@ pub fn start_logging(dir: &Path, filter: Option<&str>) -> WorkerGuard {
             .with_ansi(false)
             .try_init(),
     );
-    let told = panic::take_hook();
+    let default_hook = panic::take_hook();
     panic::set_hook(Box::new(move |panicked| {
         // A panic ends only its task, and standard error is not read.
         error!("{panicked}");
-        told(panicked);
+        default_hook(panicked);
     }));
     remove_daily_logs(dir);
     guard

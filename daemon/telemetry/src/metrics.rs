@@ -7,7 +7,6 @@ mod call_meter;
 mod metrics_port;
 mod metrics_snapshot;
 mod metrics_token;
-mod process_stats;
 mod run_meters;
 mod server_meters;
 mod text_format;
@@ -20,7 +19,6 @@ pub use self::{
     call_meter::CallMeter,
     metrics_port::MetricsPort,
     metrics_snapshot::{MetricsSnapshot, ServerSnapshot},
-    process_stats::{ProcessStats, resident_bytes, tree_bytes},
     run_meters::RunMeters,
     server_meters::{OTHER_LABEL, ServerMeters, UNKNOWN_LABEL},
     text_format::TextFormat,

@@ -51,22 +51,16 @@ pub fn of(text: &[u8], most: usize) -> Option<usize> {
 
 /// Serializes a value, on a blocking thread if it is large.
 pub async fn to_text(value: Value) -> String {
-    match is_light(&value) {
-        true => value.to_string(),
-        false => blocking_pool::run(move || value.to_string()).await,
-    }
+    blocking_pool::run_if(!is_light(&value), move || value.to_string()).await
 }
 
 /// Serializes a value, on a blocking thread if it is large. Returns the value, too.
 pub async fn with_text(value: Value) -> (Value, String) {
-    let write = |value: Value| {
+    let write = move |value: Value| {
         let text = value.to_string();
         (value, text)
     };
-    match is_light(&value) {
-        true => write(value),
-        false => blocking_pool::run(move || write(value)).await,
-    }
+    blocking_pool::run_if(!is_light(&value), move || write(value)).await
 }
 
 /// Drops a value, on a blocking thread if it is large. Must be called inside a tokio runtime.

@@ -59,16 +59,6 @@ pub fn readable_instructions(text: &str) -> Option<Arc<str>> {
     }
 }
 
-/// A server's instructions for a list, with a pointer to the rest if they are too long.
-pub fn shortened_instructions(text: &str, server: &str) -> String {
-    match beginning(text) {
-        None => text.to_owned(),
-        Some((head, rest)) => {
-            format!("{head}… ({rest} more bytes; describe \"{server}\" has all)")
-        }
-    }
-}
-
 /// The beginning of a text that is too long, and how many bytes follow.
 fn beginning(text: &str) -> Option<(&str, usize)> {
     if text.len() <= MAX_SHOWN_DESCRIPTION_BYTES {
@@ -238,10 +228,6 @@ mod tests {
             long.ends_with("(16384 more bytes are left out)"),
             "{}",
             long.len()
-        );
-        let short = shortened_instructions(&long, "files");
-        assert!(
-            short.len() < MAX_SHOWN_DESCRIPTION_BYTES + 100 && short.contains("describe \"files\"")
         );
     }
 

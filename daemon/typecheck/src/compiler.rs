@@ -26,12 +26,13 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+pub(super) use self::compiler_process::command;
 use self::compiler_process::{CompilerProcess, LspAnswer, PendingRequests};
-pub(super) use self::compiler_process::{command, rss};
 use super::{
     CheckFailure,
     lsp::{self, DiagnosticReport, LspDiagnostic},
 };
+use mux_process::process_stats;
 
 /// A start may take this many times longer than a check.
 const START_TIMEOUT_FACTOR: u32 = 5;
@@ -237,7 +238,7 @@ impl Compiler {
 
     /// The resident memory of the process in bytes, where the system provides it.
     pub(super) fn rss(&self) -> Option<u64> {
-        rss(self.pid)
+        process_stats::resident_bytes(self.pid)
     }
 
     /// Why the process has ended.

@@ -21,9 +21,10 @@ use tracing::{debug, info};
 
 use super::{
     CheckFailure, CheckSettings, CheckerStatus,
-    compiler::{self, CheckLimits, Compiler},
+    compiler::{CheckLimits, Compiler},
     find_compiler::{self, CompilerFinder},
 };
+use mux_process::process_stats;
 
 /// The delay before the next start after repeated failures; it doubles each time.
 const INITIAL_RESTART_DELAY: Duration = Duration::from_millis(100);
@@ -74,7 +75,7 @@ impl OwnerShared {
         let pid = *self.pid.borrow();
         let mut status = CheckerStatus {
             pid,
-            rss_bytes: pid.and_then(compiler::rss),
+            rss_bytes: pid.and_then(process_stats::resident_bytes),
             ..CheckerStatus::default()
         };
         let known = self.known.lock();

@@ -34,13 +34,13 @@ pub(super) fn judge(
     types: &str,
 ) -> Vec<Diagnostic> {
     let program = ProgramLines::of(plain);
-    let mut told: Vec<Diagnostic> = found
+    let mut diagnostics: Vec<Diagnostic> = found
         .iter()
         .filter(|found| found.severity == 1)
         .filter_map(|found| program.diagnostic(found, folder, types))
         .collect();
-    told.sort_by_key(|d| (d.line, d.column, d.code));
-    few(group(told))
+    diagnostics.sort_by_key(|d| (d.line, d.column, d.code));
+    few(group(diagnostics))
 }
 
 /// A program, split into lines.
@@ -181,9 +181,9 @@ fn cleaned(message: &str, folder: &str) -> String {
 }
 
 /// Merges equal diagnostics into one that names the lines of the others.
-fn group(told: Vec<Diagnostic>) -> Vec<Diagnostic> {
+fn group(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut groups: Vec<(Diagnostic, Vec<u32>)> = Vec::new();
-    for diagnostic in told {
+    for diagnostic in diagnostics {
         let same = groups.iter_mut().find(|(first, _)| {
             (first.severity, first.code, &first.message, &first.tool)
                 == (
@@ -232,19 +232,19 @@ fn named(lines: &[u32]) -> Option<String> {
 }
 
 /// Truncates to [`MAX_DIAGNOSTICS`]. Drops warnings before errors; the last one says how many are missing.
-fn few(mut told: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    if told.len() <= MAX_DIAGNOSTICS {
-        return told;
+fn few(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    if diagnostics.len() <= MAX_DIAGNOSTICS {
+        return diagnostics;
     }
-    let more = told.len() - MAX_DIAGNOSTICS;
-    told.sort_by_key(|d| d.severity == Severity::Warning);
-    told.truncate(MAX_DIAGNOSTICS);
-    told.sort_by_key(|d| (d.line, d.column, d.code));
-    if let Some(last) = told.last_mut() {
+    let more = diagnostics.len() - MAX_DIAGNOSTICS;
+    diagnostics.sort_by_key(|d| d.severity == Severity::Warning);
+    diagnostics.truncate(MAX_DIAGNOSTICS);
+    diagnostics.sort_by_key(|d| (d.line, d.column, d.code));
+    if let Some(last) = diagnostics.last_mut() {
         last.message
             .push_str(&format!("\n({more} more mistakes are not shown)"));
     }
-    told
+    diagnostics
 }
 
 #[cfg(test)]

@@ -81,8 +81,8 @@ impl CompilerFinder {
                 return Err(CheckFailure::Died(silent));
             }
         };
-        let told = String::from_utf8_lossy(&answer.stdout);
-        let version = told.trim().strip_prefix("Version ").unwrap_or("unknown");
+        let printed = String::from_utf8_lossy(&answer.stdout);
+        let version = printed.trim().strip_prefix("Version ").unwrap_or("unknown");
         let version: String = version.chars().take(40).collect();
         self.versions
             .insert(path.to_owned(), (stamp, version.clone()));

@@ -153,7 +153,7 @@ mod tests {
         all?: boolean;\n    }): Promise<ToolText>;\n    readonly issues: Mux.Github_issues;\n    readonly \"a-b\": Mux.Github[\"issues\"];\n  \
         }\n\n  interface Github_issues {\n    (args?: {}): Promise<any>;\n    close(args: { id: number }): Promise<any>;\n  }\n}\n";
 
-    fn told(code: u32, message: &str) -> String {
+    fn hint_of(code: u32, message: &str) -> String {
         let about = HintContext {
             code,
             message,
@@ -182,7 +182,7 @@ mod tests {
             ("github", "`mux.github`"),
             ("hubgit", ""),
         ] {
-            let hint = told(2304, &format!("Cannot find name '{name}'."));
+            let hint = hint_of(2304, &format!("Cannot find name '{name}'."));
             assert!(hint.contains(part), "{name}: {hint}");
             assert_eq!(hint.is_empty(), part.is_empty(), "{name}: {hint}");
         }
@@ -228,7 +228,7 @@ mod tests {
                 "did you mean `close`?",
             ),
         ] {
-            assert!(told(code, message).contains(part), "{message}");
+            assert!(hint_of(code, message).contains(part), "{message}");
         }
     }
     #[test]

@@ -193,7 +193,7 @@ impl Checker {
             inner: Arc::new(CheckerInner {
                 projects: TypesFolders::new(settings.work.clone()),
                 verdicts: VerdictCache::default(),
-                places: Semaphore::new(MAX_OPEN_PROGRAMS as usize),
+                program_permits: Semaphore::new(MAX_OPEN_PROGRAMS as usize),
                 owner: OnceLock::new(),
                 shared: compiler_owner::OwnerShared::new(settings.compiler.clone()),
                 settings,
@@ -286,7 +286,7 @@ struct CheckerInner {
     settings: CheckSettings,
     projects: TypesFolders,
     verdicts: VerdictCache,
-    places: Semaphore,
+    program_permits: Semaphore,
     /// Started with the first check, because it needs a runtime.
     owner: OnceLock<CompilerOwner>,
     shared: Arc<compiler_owner::OwnerShared>,
@@ -310,8 +310,12 @@ impl CheckerInner {
         let mut alone = may_declare_globals(&plain);
         let mut lost = String::new();
         for _ in 0..MAX_CHECK_ATTEMPTS {
-            let places = if alone { MAX_OPEN_PROGRAMS } else { 1 };
-            let turn = timeout(2 * limits.deadline, self.places.acquire_many(places)).await;
+            let permits = if alone { MAX_OPEN_PROGRAMS } else { 1 };
+            let turn = timeout(
+                2 * limits.deadline,
+                self.program_permits.acquire_many(permits),
+            )
+            .await;
             let Ok(Ok(_turn)) = turn else {
                 return Err(CheckFailure::Busy(2 * limits.deadline));
             };

@@ -204,13 +204,13 @@ mod tests {
     #[test]
     fn compiler_requests_are_answered() {
         let params = RawValue::from_string(r#"{"items":[{},{}]}"#.into()).unwrap();
-        let told = answer_compiler_request(&json!(7), "workspace/configuration", Some(&params));
+        let answer = answer_compiler_request(&json!(7), "workspace/configuration", Some(&params));
         assert_eq!(
-            told,
+            answer,
             json!({ "jsonrpc": "2.0", "id": 7, "result": [null, null] })
         );
-        let told = answer_compiler_request(&json!("ts1"), "client/registerCapability", None);
-        assert_eq!(told["result"], Value::Null);
+        let answer = answer_compiler_request(&json!("ts1"), "client/registerCapability", None);
+        assert_eq!(answer["result"], Value::Null);
     }
 
     #[test]

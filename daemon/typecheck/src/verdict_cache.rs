@@ -76,7 +76,7 @@ impl PendingVerdict {
 pub(super) struct VerdictPromise {
     key: VerdictKey,
     verdicts: VerdictCache,
-    told: watch::Sender<Option<CheckVerdict>>,
+    verdict_sender: watch::Sender<Option<CheckVerdict>>,
 }
 
 impl VerdictCache {
@@ -93,12 +93,12 @@ impl VerdictCache {
                     return VerdictLookup::Known(verdict.clone());
                 }
                 VerdictState::Known(..) => {}
-                VerdictState::Pending(told) => {
-                    return VerdictLookup::Pending(PendingVerdict(told.clone()));
+                VerdictState::Pending(verdict_sender) => {
+                    return VerdictLookup::Pending(PendingVerdict(verdict_sender.clone()));
                 }
             }
         }
-        let (told, waiting) = watch::channel(None);
+        let (verdict_sender, waiting) = watch::channel(None);
         let entry = VerdictEntry {
             asked: now,
             state: VerdictState::Pending(waiting),
@@ -108,7 +108,7 @@ impl VerdictCache {
         VerdictLookup::Unknown(VerdictPromise {
             key,
             verdicts: self.clone(),
-            told,
+            verdict_sender,
         })
     }
 
@@ -144,7 +144,7 @@ impl VerdictEntries {
 
 impl VerdictPromise {
     pub(super) fn subscribe(&self) -> PendingVerdict {
-        PendingVerdict(self.told.subscribe())
+        PendingVerdict(self.verdict_sender.subscribe())
     }
 
     /// Sends the verdict to all waiting tasks, and caches it unless it is a transient failure.
@@ -161,7 +161,7 @@ impl VerdictPromise {
         {
             entry.state = VerdictState::Known(verdict.clone(), until);
         }
-        self.told.send_replace(Some(verdict));
+        self.verdict_sender.send_replace(Some(verdict));
     }
 }
 

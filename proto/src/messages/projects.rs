@@ -70,7 +70,7 @@ pub struct ProjectFile {
 }
 
 /// A server as its file defines it: with the names of variables and without their values.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProjectServer {
     pub name: String,

@@ -33,7 +33,7 @@ pub struct ToolsRequest {
     pub wait_ms: Option<u64>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ToolList {
     pub tools: Vec<ToolInfo>,

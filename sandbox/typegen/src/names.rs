@@ -128,7 +128,7 @@ const METHOD_GROUPS: &[&str] = &[
 /// The path `server.tool` as programs write it after `mux.`, for readers. A path of another MCP method is unchanged.
 ///
 /// Only a daemon knows whether two tools of the server share that spelling; then neither is reachable under it.
-pub fn program_path(path: &str) -> Cow<'_, str> {
+pub fn display_path(path: &str) -> Cow<'_, str> {
     let Some((server, tool)) = path.split_once('.') else {
         return Cow::Borrowed(path);
     };
@@ -218,7 +218,7 @@ mod tests {
             ("my-server", "my-server"),
             ("a.", "a."),
         ] {
-            assert_eq!(program_path(path), spelled, "{path}");
+            assert_eq!(display_path(path), spelled, "{path}");
         }
     }
 }

@@ -218,7 +218,7 @@ fn documented_defaults_and_ranges_are_those_in_force() {
     let rows = resolve("").report(None, HostDefaults::default());
     let mut compared = 0;
     for row in &rows {
-        assert_eq!(row.whence, SettingOrigin::Default, "{row:?}");
+        assert_eq!(row.origin, SettingOrigin::Default, "{row:?}");
         let Some((section, key)) = row.name.split_once('.') else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mux_typegen::names::program_path;
+use mux_typegen::names::display_path;
 use serde_json::Value;
 
 use super::super::moment::{matches_run, parse_since};
@@ -51,7 +51,7 @@ impl AuditFilter {
             && is(&self.tool, &|glob| {
                 let path = text("path");
                 let fits = |path: &str| glob_matches(glob, path);
-                !path.is_empty() && (fits(path) || fits(&program_path(path)))
+                !path.is_empty() && (fits(path) || fits(&display_path(path)))
             })
             && is(&self.agent, &|agent| agent == text("agent"))
             && is(&self.run, &|run| matches_run(text("run"), run))

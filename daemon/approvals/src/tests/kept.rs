@@ -58,7 +58,7 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (dossier("r-1", None), caller(None));
+    let (run, caller) = (resumable("r-1", None), caller(None));
     for n in 1..=20 {
         let pending = ask(&approvals, n, &caller, Some(&run)).await;
         assert_eq!(pending, Err(FaultKind::Pending));
@@ -93,7 +93,7 @@ async fn concurrent_answers_and_calls_of_one_run_are_all_saved() {
     );
     let resumed = resumed(&approvals, "r-1").await;
     assert_eq!(resumed.past.ended_call_count(), 40);
-    let again = dossier("r-2", Some(resumed.past));
+    let again = resumable("r-2", Some(resumed.past));
     for n in 0..41 {
         let begun = again.begin_logged_call(&target("t"), &format!("{{\"n\":{n}}}").into());
         let BegunCall::Known(outcome) = begun else {
@@ -109,7 +109,7 @@ async fn recording_a_call_writes_only_its_own_bytes() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (dossier("r-1", None), caller(None));
+    let (run, caller) = (resumable("r-1", None), caller(None));
     made(&approvals, &run, "{}", &"x".repeat(500_000)).await;
     assert_eq!(
         ask(&approvals, 1, &caller, Some(&run)).await,
@@ -213,7 +213,7 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (dossier("r-1", None), caller(None));
+    let (run, caller) = (resumable("r-1", None), caller(None));
     made(&approvals, &run, "{}", "1").await;
     assert_eq!(
         ask(&approvals, 1, &caller, Some(&run)).await,
@@ -229,7 +229,7 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
         .await
         .unwrap();
     assert_eq!(said.warning, None);
-    let second = dossier("r-2", Some(first.past));
+    let second = resumable("r-2", Some(first.past));
     let refused = approvals.take_over_record(&second, "r-1").await;
     assert_eq!(refused.unwrap_err().kind, FaultKind::Unavailable);
     assert!(!file(&home, "r-2.json").exists());
@@ -246,7 +246,7 @@ async fn failed_resume_restores_the_run_and_can_be_retried() {
     }
     let third = resumed(&approvals, "A1").await;
     approvals.adopt(&third, "r-3").unwrap();
-    let third = dossier("r-3", Some(third.past));
+    let third = resumable("r-3", Some(third.past));
     approvals.take_over_record(&third, "r-1").await.unwrap();
     assert!(!file(&home, "r-1.json").exists() && !file(&home, "r-1.calls").exists());
     assert_eq!(ask(&approvals, 1, &caller, Some(&third)).await, Ok(()));
@@ -257,7 +257,7 @@ async fn answer_that_cannot_be_saved_has_a_warning() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
     soon(&approvals);
-    let (run, caller) = (dossier("r-1", None), caller(None));
+    let (run, caller) = (resumable("r-1", None), caller(None));
     for (n, of) in [(1, None), (2, Some(&run))] {
         let pending = ask(&approvals, n, &caller, of).await;
         assert_eq!(pending, Err(FaultKind::Pending));
@@ -282,7 +282,7 @@ async fn answer_that_cannot_be_saved_has_a_warning() {
 async fn calls_aborted_at_any_moment_leave_no_held_approvals() {
     let home = tempfile::tempdir().unwrap();
     let approvals = open(&home);
-    let run = dossier("r-1", None);
+    let run = resumable("r-1", None);
     let mut cut = Vec::new();
     for n in 0..300 {
         let (of, caller) = (Arc::clone(&approvals), caller(None));

@@ -32,7 +32,7 @@ impl CredentialStore {
         // Another daemon may have set or removed a secret since.
         if self.problem().is_some() || self.disk.has_changed() {
             self.disk.read();
-            self.disk.told().clear();
+            self.disk.remembered().clear();
         }
         let found = {
             let contents = self.disk.contents.load();
@@ -60,7 +60,7 @@ impl CredentialStore {
     /// Drops the cached values and makes the next request try the keyring again.
     pub(crate) fn ask_again(&self) {
         self.disk.keyring.reset_availability();
-        self.disk.told().clear();
+        self.disk.remembered().clear();
     }
 
     pub(crate) fn set(
@@ -84,7 +84,7 @@ impl CredentialStore {
 
 impl CredentialBackend {
     async fn told_by_keyring(&self, name: &str) -> Result<Secret, SecretUnavailable> {
-        if let Some(known) = self.told().get(name) {
+        if let Some(known) = self.remembered().get(name) {
             return Ok(known.clone());
         }
         let text = match self.keyring.read_text(&id(name)).await {
@@ -104,7 +104,7 @@ impl CredentialBackend {
         let text = String::from_utf8(text)
             .map_err(|_| SecretUnavailable::Silent("its value is not UTF-8 text".into()))?;
         let value = Secret::new(text);
-        self.told().insert(name.to_owned(), value.clone());
+        self.remembered().insert(name.to_owned(), value.clone());
         Ok(value)
     }
 
@@ -132,8 +132,8 @@ impl CredentialBackend {
         })
         .await?;
         match kept {
-            true => drop(self.told().insert(name, value)),
-            false => drop(self.told().remove(&name)),
+            true => drop(self.remembered().insert(name, value)),
+            false => drop(self.remembered().remove(&name)),
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl CredentialBackend {
         if self.holds(&name) {
             self.keyring.forget(&id(&name)).await;
         }
-        self.told().remove(&name);
+        self.remembered().remove(&name);
         self.change(move |contents: &mut CredentialContents| {
             contents.secrets.retain(|known| known.name != name);
         })
@@ -161,8 +161,8 @@ impl CredentialBackend {
         all.any(|known| known.name == name && known.value.is_none())
     }
 
-    fn told(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
-        self.told.lock()
+    fn remembered(&self) -> MutexGuard<'_, HashMap<String, Secret>> {
+        self.remembered.lock()
     }
 }
 

@@ -29,10 +29,10 @@ pub fn by_need(
     level: impl Fn(usize) -> u32,
     is_read_only: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..names.len()).collect();
-    places.sort_by_key(|place| (names[*place].len(), &names[*place]));
+    let mut indices: Vec<usize> = (0..names.len()).collect();
+    indices.sort_by_key(|place| (names[*place].len(), &names[*place]));
     let mut seen: HashMap<usize, usize> = HashMap::new();
-    let mut ranked: Vec<_> = places
+    let mut ranked: Vec<_> = indices
         .into_iter()
         .map(|place| {
             let verb = verb(&names[place], is_read_only(place));

@@ -11,7 +11,7 @@ const MAX_DIFFERENCES: usize = 20;
 const MAX_DIFFERENCE_DEPTH: usize = 12;
 
 /// The paths of the differences, such as `inputSchema.properties.path.type`, and `… (more)` where members were added.
-pub(super) fn places(before: &Value, now: &Value) -> Vec<String> {
+pub(super) fn changed_paths(before: &Value, now: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", before, now, MAX_DIFFERENCE_DEPTH, &mut found);
     found.truncate(MAX_DIFFERENCES);
@@ -60,9 +60,9 @@ mod tests {
             "inputSchema": { "properties": { "a": { "type": "POISON" }, "POISON": {} } },
             "POISON": 1,
         });
-        let told = places(&before, &now);
+        let changed = changed_paths(&before, &now);
         assert_eq!(
-            told,
+            changed,
             [
                 "description",
                 "inputSchema.properties.a.type",
@@ -72,7 +72,7 @@ mod tests {
             ]
         );
         assert!(
-            places(
+            changed_paths(
                 &before,
                 &json!({ "inputSchema": before["inputSchema"], "description": "d" })
             )

@@ -264,8 +264,8 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
     let refused = on_change == OnChange::Refuse;
     let definition = tool.definition();
     let before = pin.and_then(ToolPin::read);
-    let places = match &before {
-        Some(before) => definition_diff::places(before, &definition),
+    let changed_paths = match &before {
+        Some(before) => definition_diff::changed_paths(before, &definition),
         None => Vec::new(),
     };
     let mut offered = match (refused, &before) {
@@ -281,7 +281,7 @@ fn stand(listed: DigestedTool, pin: Option<&ToolPin>, on_change: OnChange) -> To
         digest,
         refused,
         unpinned: false,
-        places,
+        changed_paths,
     }));
     offered
 }

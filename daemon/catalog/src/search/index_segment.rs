@@ -230,7 +230,7 @@ impl SegmentBuilder {
     fn label(&mut self, label: &str, field: FieldWeight, is_name: bool) -> usize {
         let mut words: Vec<String> = Vec::new();
         let mut count = 0;
-        word_splitting::each(label, |word| {
+        word_splitting::each(start(label, MAX_INDEXED_NOTE_BYTES), |word| {
             count += 1;
             if !words.iter().any(|known| known == word) {
                 words.push(word.to_owned());

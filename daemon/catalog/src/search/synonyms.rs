@@ -2,10 +2,7 @@
 //!
 //! Invariant: a word has the same synonyms in every query, and the table knows the tools of no particular server.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::LazyLock,
-};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use super::vocabulary::stem;
 
@@ -157,33 +154,19 @@ const GROUPS: &[&str] = &[
 ];
 
 /// The stems of all words that may stand for the word with this stem.
-pub(super) fn synonyms(stem: &str) -> &'static [&'static str] {
+pub(super) fn synonyms(stem: &str) -> &'static [Cow<'static, str>] {
     TABLE.get(stem).map_or(&[], Vec::as_slice)
 }
 
-static TABLE: LazyLock<HashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
-    let mut stems: HashSet<&'static str> = HashSet::new();
-    let mut table: HashMap<&'static str, Vec<&'static str>> = HashMap::new();
+static TABLE: LazyLock<HashMap<Cow<'static, str>, Vec<Cow<'static, str>>>> = LazyLock::new(|| {
+    let mut table: HashMap<_, Vec<_>> = HashMap::new();
     for group in GROUPS {
-        let group: Vec<&'static str> = group
-            .split(' ')
-            .map(|word| {
-                let stem = stem(word);
-                match stems.get(&*stem) {
-                    Some(known) => *known,
-                    None => {
-                        let stem: &'static str = Box::leak(stem.into_owned().into_boxed_str());
-                        stems.insert(stem);
-                        stem
-                    }
-                }
-            })
-            .collect();
-        for word in &group {
-            let others = table.entry(word).or_default();
-            for other in &group {
+        let stems: Vec<_> = group.split(' ').map(stem).collect();
+        for word in &stems {
+            let others = table.entry(word.clone()).or_default();
+            for other in &stems {
                 if other != word && !others.contains(other) {
-                    others.push(other);
+                    others.push(other.clone());
                 }
             }
         }
@@ -197,8 +180,8 @@ mod tests {
 
     #[test]
     fn words_of_a_group_stand_for_each_other() {
-        assert!(synonyms(&stem("folders")).contains(&&*stem("directory")));
-        assert!(synonyms(&stem("directories")).contains(&&*stem("folder")));
+        assert!(synonyms(&stem("folders")).contains(&stem("directory")));
+        assert!(synonyms(&stem("directories")).contains(&stem("folder")));
         assert!(synonyms("zebra").is_empty());
         for (word, others) in TABLE.iter() {
             assert!(!others.contains(word), "{word}");

@@ -59,9 +59,9 @@ impl CommandValues {
         let asked: Vec<_> = missing
             .into_iter()
             .map(|command| {
-                let told = run(question(&command, environment, home));
+                let output = run(question(&command, environment, home));
                 async move {
-                    let answer = value(&command, told.await);
+                    let answer = value(&command, output.await);
                     (command, answer)
                 }
             })
@@ -89,14 +89,14 @@ fn question(command: &str, environment: &Environment, home: &Path) -> SpawnSpec 
     }
 }
 
-fn value(command: &str, told: Result<CommandOutput, String>) -> CommandValue {
+fn value(command: &str, output: Result<CommandOutput, String>) -> CommandValue {
     let first = command.split_whitespace().next().unwrap_or_default();
     let failed = |why: String| EntryError::Invalid(format!("`${{cmd:{first} …}}` failed: {why}"));
-    let told = told.map_err(failed)?;
-    if told.exit.code != Some(0) {
-        return Err(failed(told.exit.to_string()));
+    let output = output.map_err(failed)?;
+    if output.exit.code != Some(0) {
+        return Err(failed(output.exit.to_string()));
     }
-    let text = String::from_utf8(told.printed)
+    let text = String::from_utf8(output.printed)
         .map_err(|_| failed("what it printed is not UTF-8 text".into()))?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let text = text.strip_suffix('\r').unwrap_or(text);
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn told(text: &str, code: i32) -> Result<CommandOutput, String> {
+    fn output_of(text: &str, code: i32) -> Result<CommandOutput, String> {
         Ok(CommandOutput {
             printed: text.into(),
             exit: ChildExit {
@@ -134,8 +134,8 @@ mod tests {
             let command = spec.args[1].clone().into_string().unwrap();
             asked.borrow_mut().push(command.clone());
             std::future::ready(match command.as_str() {
-                "bad key" => told("s3cret", 4),
-                _ => told(&format!("{command}!\n"), 0),
+                "bad key" => output_of("s3cret", 4),
+                _ => output_of(&format!("{command}!\n"), 0),
             })
         };
         let mut commands = CommandValues::default();
@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn only_the_last_line_ending_is_removed() {
-        assert_eq!(value("x", told("a \n\n", 0)).unwrap(), "a \n".into());
-        assert_eq!(value("x", told("a\r\n", 0)).unwrap(), "a".into());
+        assert_eq!(value("x", output_of("a \n\n", 0)).unwrap(), "a \n".into());
+        assert_eq!(value("x", output_of("a\r\n", 0)).unwrap(), "a".into());
         for text in ["", "\n", "a\0b"] {
-            assert!(value("x", told(text, 0)).is_err(), "{text:?}");
+            assert!(value("x", output_of(text, 0)).is_err(), "{text:?}");
         }
     }
 }

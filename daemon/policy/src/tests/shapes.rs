@@ -136,10 +136,13 @@ fn later_deny_overrides_an_ask_in_doubt() {
             ..call("a.b")
         };
         assert_eq!(decided(&policies, &question), expected, "{path}");
-        let told = policies.of(None, &[]).explain(&question);
-        let steps = told.steps.iter();
+        let explained = policies.of(None, &[]).explain(&question);
+        let steps = explained.steps.iter();
         let words: Vec<String> = steps.map(|step| format!("{:?}", step.outcome)).collect();
-        assert_eq!(words.join(" "), outcomes, "{path}: {:?}", told.steps);
-        assert!(expected.starts_with(told.verdict.action.word()), "{path}");
+        assert_eq!(words.join(" "), outcomes, "{path}: {:?}", explained.steps);
+        assert!(
+            expected.starts_with(explained.verdict.action.word()),
+            "{path}"
+        );
     }
 }

@@ -32,7 +32,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) struct PollWatch {
     threads: Mutex<Vec<Arc<WorkerThread>>>,
     /// Nanoseconds, since the last [`take_longest`](Self::take_longest).
-    longest: AtomicU64,
+    longest_poll: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl PollWatch {
 
     /// The longest poll since the last call.
     pub(super) fn take_longest(&self) -> Duration {
-        Duration::from_nanos(self.longest.swap(0, Ordering::Relaxed))
+        Duration::from_nanos(self.longest_poll.swap(0, Ordering::Relaxed))
     }
 
     /// Called when the current thread parks or wakes up.
@@ -114,7 +114,7 @@ impl PollWatch {
                 Some(away) if (away.busy, away.parks) == (busy, parks) => {
                     let nanos = u64::try_from(away.min_poll_time().as_nanos());
                     let nanos = nanos.unwrap_or(u64::MAX);
-                    self.longest.fetch_max(nanos, Ordering::Relaxed);
+                    self.longest_poll.fetch_max(nanos, Ordering::Relaxed);
                 }
                 _ => {
                     *away = Some(AwayWorker {
@@ -213,7 +213,7 @@ mod tests {
         let watching = Arc::clone(&watch);
         let poll = async move {
             // One long poll, until the watch has seen it.
-            while watching.longest.load(Ordering::Relaxed) < 200_000_000 {
+            while watching.longest_poll.load(Ordering::Relaxed) < 200_000_000 {
                 compute(Duration::from_millis(1));
             }
         };
@@ -244,7 +244,10 @@ mod tests {
                 busy.await.unwrap();
             }
         });
-        let longest = watch.take_longest();
-        assert!(longest < Duration::from_millis(200), "{longest:?}");
+        let longest_poll = watch.take_longest();
+        assert!(
+            longest_poll < Duration::from_millis(200),
+            "{longest_poll:?}"
+        );
     }
 }

@@ -5,18 +5,18 @@ use serde_json::json;
 use super::*;
 use crate::{PathKey, ReferenceRoot, StepPart, Template, ValueReference, template::TextPiece};
 
-fn told(program: Value) -> Vec<String> {
+fn mistakes_of(program: Value) -> Vec<String> {
     let fault = parse_program(&program.to_string(), 100).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Syntax);
-    let mut told = vec![format!("{} | {}", fault.message, fault.hint.unwrap())];
+    let mut mistakes = vec![format!("{} | {}", fault.message, fault.hint.unwrap())];
     let details: Value = fault
         .details
         .map_or(Value::Null, |text| serde_json::from_str(&text).unwrap());
     for other in details["others"].as_array().into_iter().flatten() {
         let text = |name: &str| other[name].as_str().unwrap().to_owned();
-        told.push(format!("{} | {}", text("message"), text("hint")));
+        mistakes.push(format!("{} | {}", text("message"), text("hint")));
     }
-    told
+    mistakes
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn references_of_every_form_are_parsed() {
 
 #[test]
 fn all_mistakes_are_reported_at_once_with_hints() {
-    let told = told(json!({ "steps": [
+    let mistakes = mistakes_of(json!({ "steps": [
         { "id": "a", "tool": "s.t", "params": {} },
         { "id": "a", "tool": "st", "on_error": "ignore" },
         { "tool": "s.t", "args": { "x": "{{lost}} {{#each x}}" } },
@@ -97,9 +97,9 @@ fn all_mistakes_are_reported_at_once_with_hints() {
         "step `f g` (steps[5]) refers to `h`, which comes later: after h | put `h`",
         "step `h` (steps[6]) waits for itself: `h` \u{2192} `i` \u{2192} `h` | remove one",
     ];
-    assert_eq!(told.len(), expected.len(), "{told:#?}");
-    for (told, expected) in told.iter().zip(expected) {
-        assert!(told.starts_with(expected), "{told}\n{expected}");
+    assert_eq!(mistakes.len(), expected.len(), "{mistakes:#?}");
+    for (mistake, expected) in mistakes.iter().zip(expected) {
+        assert!(mistake.starts_with(expected), "{mistake}\n{expected}");
     }
 }
 

@@ -124,20 +124,20 @@ async fn logged<F: Future<Output = Result<String, Fault>>>(
     make: impl FnOnce(CallContext) -> F,
 ) -> Result<String, Fault> {
     let mut asking = reach.asking.clone();
-    let Some(dossier) = asking.dossier.clone() else {
+    let Some(resumable) = asking.resumable.clone() else {
         return make(asking).await;
     };
     let target = CallTarget::Own { name: name.into() };
-    let place = match dossier.begin_logged_call(&target, &Arc::from(arguments)) {
+    let place = match resumable.begin_logged_call(&target, &Arc::from(arguments)) {
         BegunCall::Known(outcome) => return outcome.map(|text| text.as_ref().to_owned()),
         BegunCall::New(place) => place,
     };
     asking.place = place;
     let approvals = reach.gateway.approvals();
-    approvals.record_begun_call(&dossier).await?;
+    approvals.record_begun_call(&resumable).await?;
     let outcome = make(asking).await;
-    dossier.end_logged_call(place, &outcome);
-    approvals.record_ended_call(&dossier).await;
+    resumable.end_logged_call(place, &outcome);
+    approvals.record_ended_call(&resumable).await;
     outcome
 }
 

@@ -26,8 +26,8 @@ pub(super) fn add(
     // A tool's former spelling still resolves at run time.
     let is_found = diagnostic.is_unknown && matches!(advice, Some(ToolAdvice::Found { .. }));
     let hint = diagnostic.hint.as_ref().filter(|_| !is_found);
-    let told = advice.map(|advice| advice.words(is_found));
-    let hints: Vec<String> = hint.cloned().into_iter().chain(told).collect();
+    let advised = advice.map(|advice| advice.words(is_found));
+    let hints: Vec<String> = hint.cloned().into_iter().chain(advised).collect();
     if !hints.is_empty() {
         fault = fault.hint(hints.join("\n"));
     }

@@ -3,23 +3,19 @@
 //! Invariant: nothing is sent. A call is identified by its tool as spelled, its arguments, and how many such calls
 //! came before.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    time::Duration,
-};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use mux_wire::{CallTarget, Fault, FaultKind};
 
 use super::file_format::{RecordedCall, RecordedOutcome};
-use mux_approvals::call_fingerprint::{call_key, spelled_tool};
-use mux_text::digest::DigestKey;
+use mux_approvals::call_fingerprint::{PastCalls, spelled_tool};
 
 #[derive(Debug)]
 pub struct CallReplayer {
     /// Recorded calls that have not been replayed yet.
-    left: Mutex<HashMap<DigestKey, VecDeque<RecordedCall>>>,
+    left: Mutex<PastCalls<RecordedCall>>,
     /// All recorded tools, for error messages.
     tools: Vec<String>,
 }
@@ -29,12 +25,9 @@ impl CallReplayer {
         let mut tools: Vec<String> = calls.iter().map(|call| call.tool.clone()).collect();
         tools.sort_unstable();
         tools.dedup();
-        let mut left: HashMap<DigestKey, VecDeque<RecordedCall>> = HashMap::new();
-        for call in calls {
-            left.entry(call.key()).or_default().push_back(call);
-        }
+        let left = calls.into_iter().map(|call| (call.key(), call));
         Self {
-            left: Mutex::new(left),
+            left: Mutex::new(left.collect()),
             tools,
         }
     }
@@ -46,11 +39,7 @@ impl CallReplayer {
         arguments: &str,
     ) -> Option<(Result<String, Fault>, Duration)> {
         let (tool, raw) = spelled_tool(target);
-        let key = call_key(&tool, raw, arguments);
-        let entry = {
-            let mut left = self.left.lock();
-            left.get_mut(&key).and_then(VecDeque::pop_front)
-        };
+        let entry = self.left.lock().take(&tool, raw, arguments);
         let Some(entry) = entry else {
             return Some((Err(self.unrecorded_call_fault(&tool)), Duration::ZERO));
         };
@@ -105,43 +94,46 @@ mod tests {
 
     #[test]
     fn each_recorded_call_is_replayed_once_in_any_order() {
-        let tape = CallRecorder::default();
+        let recorder = CallRecorder::default();
         for (tool, arguments, result) in [
             ("s.a", r#"{"x":1,"y":2}"#, Ok("1")),
             ("s.a", r#"{"x":1,"y":2}"#, Ok("2")),
             ("s.b", "{}", Err(FaultKind::Denied)),
         ] {
-            let place = tape.begin_call(&named(tool), arguments);
+            let place = recorder.begin_call(&named(tool), arguments);
             let result = result.map(str::to_owned);
-            tape.end_call(place, &result.map_err(|kind| Fault::new(kind, "no")));
+            recorder.end_call(place, &result.map_err(|kind| Fault::new(kind, "no")));
         }
-        let open = tape.begin_call(&named("s.c"), "{}");
+        let open = recorder.begin_call(&named("s.c"), "{}");
         assert!(open.is_some());
         let text =
-            tape.into_recording_text(script("return 1"), &Ok("1".into()), KnownSecrets::new());
+            recorder.into_recording_text(script("return 1"), &Ok("1".into()), KnownSecrets::new());
         let recording = RunRecording::parse(&text.unwrap()).unwrap();
         assert_eq!(recording.program.source, "return 1");
-        let player = CallReplayer::new(recording.calls);
-        let told = |tool: &str, arguments: &str| {
-            let (outcome, _) = player.replay_call(&named(tool), arguments).unwrap();
+        let replayer = CallReplayer::new(recording.calls);
+        let replayed = |tool: &str, arguments: &str| {
+            let (outcome, _) = replayer.replay_call(&named(tool), arguments).unwrap();
             outcome.map_err(|fault| fault.kind)
         };
-        assert_eq!(told("s.b", "{ }"), Err(FaultKind::Denied));
-        assert_eq!(told("s.a", r#"{"y":2,"x":1}"#), Ok("1".into()));
-        assert_eq!(told("s.a", r#"{"x":1,"y":2}"#), Ok("2".into()));
-        assert_eq!(told("s.a", r#"{"x":1,"y":2}"#), Err(FaultKind::NotFound));
-        assert!(player.replay_call(&named("s.c"), "{}").is_none());
-        assert_eq!(told("s.d", "{}"), Err(FaultKind::NotFound));
+        assert_eq!(replayed("s.b", "{ }"), Err(FaultKind::Denied));
+        assert_eq!(replayed("s.a", r#"{"y":2,"x":1}"#), Ok("1".into()));
+        assert_eq!(replayed("s.a", r#"{"x":1,"y":2}"#), Ok("2".into()));
+        assert_eq!(
+            replayed("s.a", r#"{"x":1,"y":2}"#),
+            Err(FaultKind::NotFound)
+        );
+        assert!(replayer.replay_call(&named("s.c"), "{}").is_none());
+        assert_eq!(replayed("s.d", "{}"), Err(FaultKind::NotFound));
     }
 
     #[test]
     fn secrets_are_masked_consistently_so_that_calls_are_found() {
-        let tape = CallRecorder::default();
-        let place = tape.begin_call(&named("s.login"), r#"{"with":"t0k3n-of-mine"}"#);
-        tape.end_call(place, &Ok(r#""known-to-the-daemon""#.into()));
+        let recorder = CallRecorder::default();
+        let place = recorder.begin_call(&named("s.login"), r#"{"with":"t0k3n-of-mine"}"#);
+        recorder.end_call(place, &Ok(r#""known-to-the-daemon""#.into()));
         let mut known = KnownSecrets::new();
         known.add("known-to-the-daemon");
-        let text = tape
+        let text = recorder
             .into_recording_text(
                 script("use('known-to-the-daemon')"),
                 &Ok("null".into()),
@@ -153,21 +145,21 @@ mod tests {
             "{text}"
         );
         let recording = RunRecording::parse(&text).unwrap();
-        let player = CallReplayer::new(recording.calls);
+        let replayer = CallReplayer::new(recording.calls);
         let input: serde_json::Value = serde_json::from_str(recording.program.input.get()).unwrap();
         let with = input["token"].as_str().unwrap();
         let arguments = json!({ "with": with }).to_string();
-        let (outcome, _) = player.replay_call(&named("s.login"), &arguments).unwrap();
+        let (outcome, _) = replayer.replay_call(&named("s.login"), &arguments).unwrap();
         assert_eq!(outcome.unwrap(), "\"***\"");
     }
 
     #[test]
     fn oversized_and_invalid_recordings_are_rejected() {
-        let tape = CallRecorder::default();
-        let place = tape.begin_call(&named("s.a"), "{}");
-        tape.end_call(place, &Ok("1".repeat(20 << 20)));
-        assert_eq!(tape.begin_call(&named("s.a"), "{}"), None);
-        let fault = tape.into_recording_text(script(""), &Ok("1".into()), KnownSecrets::new());
+        let recorder = CallRecorder::default();
+        let place = recorder.begin_call(&named("s.a"), "{}");
+        recorder.end_call(place, &Ok("1".repeat(20 << 20)));
+        assert_eq!(recorder.begin_call(&named("s.a"), "{}"), None);
+        let fault = recorder.into_recording_text(script(""), &Ok("1".into()), KnownSecrets::new());
         assert_eq!(fault.unwrap_err().kind, FaultKind::Limit);
         for text in [
             "",

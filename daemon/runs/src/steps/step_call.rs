@@ -6,11 +6,12 @@ use std::{sync::Arc, time::Duration};
 
 use mux_typegen::ResultShape;
 use mux_wire::{CallTarget, Fault, FaultKind};
-use tokio::{task::spawn_blocking, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{step_summary::StepResultView, step_values::TemplateInputs};
 use crate::run_context::RunContext;
+use mux_process::blocking_pool;
 use mux_program::{
     FillError, MissingValue, ReferenceRoot, ReferenceValues, StepPart, StepPlan, ValueReference,
     value_at_path,
@@ -73,19 +74,10 @@ impl StepCall {
 
     async fn call(self) -> Result<StepOutput, Fault> {
         let (reach, plan, index) = (self.reach.clone(), Arc::clone(&self.plan), self.index);
-        let args: Arc<str> = match self.values.bytes() > MAX_INLINE_FILL_BYTES
-            && !plan.steps[index].args.is_fixed()
-        {
-            false => self.fill_arguments(),
-            true => {
-                let lost =
-                    |_| Fault::new(FaultKind::Internal, "the arguments were lost in the daemon");
-                spawn_blocking(move || self.fill_arguments())
-                    .await
-                    .map_err(lost)?
-            }
-        }?
-        .into();
+        let is_long =
+            self.values.bytes() > MAX_INLINE_FILL_BYTES && !plan.steps[index].args.is_fixed();
+        let args = blocking_pool::run_if(is_long, move || self.fill_arguments()).await?;
+        let args: Arc<str> = args.into();
         let target = CallTarget::Path {
             path: plan.steps[index].tool.clone(),
             raw: false,

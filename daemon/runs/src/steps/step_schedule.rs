@@ -240,28 +240,28 @@ impl StepSchedule {
     /// Every step with its outcome, in program order.
     pub(super) fn summary(&self) -> Vec<Value> {
         let steps = self.plan.steps.iter().zip(&self.standings);
-        let told = steps.map(|(step, standing)| {
-            let mut told = Map::new();
-            told.insert("id".into(), step.id.as_str().into());
-            told.insert("tool".into(), step.tool.as_str().into());
-            told.insert("status".into(), standing.status_word().into());
+        let summaries = steps.map(|(step, standing)| {
+            let mut members = Map::new();
+            members.insert("id".into(), step.id.as_str().into());
+            members.insert("tool".into(), step.tool.as_str().into());
+            members.insert("status".into(), standing.status_word().into());
             match standing {
                 StepState::Ok { took, shown } => {
-                    told.insert("took_ms".into(), step_summary::millis_json(*took));
-                    shown.write_fields(&mut told);
+                    members.insert("took_ms".into(), step_summary::millis_json(*took));
+                    shown.write_fields(&mut members);
                 }
                 StepState::Failed { took, fault } => {
-                    told.insert("took_ms".into(), step_summary::millis_json(*took));
-                    told.insert("error".into(), step_summary::step_fault_json(fault));
+                    members.insert("took_ms".into(), step_summary::millis_json(*took));
+                    members.insert("error".into(), step_summary::step_fault_json(fault));
                 }
                 StepState::Skipped { reason } => {
-                    told.insert("reason".into(), reason.as_str().into());
+                    members.insert("reason".into(), reason.as_str().into());
                 }
                 StepState::Waiting | StepState::Running { .. } => {}
             }
-            Value::Object(told)
+            Value::Object(members)
         });
-        told.collect()
+        summaries.collect()
     }
 
     /// Adds the summary of the steps to the details of the program's fault.

@@ -59,15 +59,15 @@ impl StepResultView {
         }
     }
 
-    pub(super) fn write_fields(&self, told: &mut Map<String, Value>) {
-        told.insert("bytes".into(), self.bytes.into());
+    pub(super) fn write_fields(&self, members: &mut Map<String, Value>) {
+        members.insert("bytes".into(), self.bytes.into());
         match &self.what {
-            StepResultContent::Value(value) => drop(told.insert("result".into(), value.clone())),
+            StepResultContent::Value(value) => drop(members.insert("result".into(), value.clone())),
             StepResultContent::Stored(handle) => {
-                drop(told.insert("stored".into(), stored_handle_json(handle)))
+                drop(members.insert("stored".into(), stored_handle_json(handle)))
             }
             StepResultContent::Lost(preview) => {
-                drop(told.insert("preview".into(), preview.as_str().into()))
+                drop(members.insert("preview".into(), preview.as_str().into()))
             }
         }
     }
@@ -91,21 +91,21 @@ pub(super) fn step_fault_json(fault: &Fault) -> Value {
     if message.len() < fault.message.len() {
         message.push('…');
     }
-    let mut told = Map::new();
-    told.insert("kind".into(), fault.kind.as_str().into());
-    told.insert("message".into(), message.into());
+    let mut members = Map::new();
+    members.insert("kind".into(), fault.kind.as_str().into());
+    members.insert("message".into(), message.into());
     if let Some(hint) = &fault.hint {
         let hint: String = hint.chars().take(MAX_STEP_FAULT_CHARS).collect();
-        told.insert("hint".into(), hint.into());
+        members.insert("hint".into(), hint.into());
     }
-    told.insert("recoverable".into(), fault.recoverable.into());
+    members.insert("recoverable".into(), fault.recoverable.into());
     let details = fault.details.as_deref();
     if let Some(details) = details.filter(|text| text.len() <= MAX_STEP_FAULT_CHARS)
         && let Ok(details) = serde_json::from_str::<Value>(details)
     {
-        told.insert("details".into(), details);
+        members.insert("details".into(), details);
     }
-    told.into()
+    members.into()
 }
 
 /// Milliseconds, rounded to a tenth.

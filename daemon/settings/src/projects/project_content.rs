@@ -128,8 +128,8 @@ mod tests {
         let denied = found.denied.iter().map(PolicyEntry::path_globs);
         assert_eq!(denied.collect::<Vec<_>>(), [["git.push"]]);
         for part in ["`limits`", "`daemon`", "not allow", "`db` of .mcp.json"] {
-            let told = found.problems.iter().any(|problem| problem.contains(part));
-            assert!(told, "{part}: {:?}", found.problems);
+            let is_reported = found.problems.iter().any(|problem| problem.contains(part));
+            assert!(is_reported, "{part}: {:?}", found.problems);
         }
         assert_eq!(found.problems.len(), 4);
     }

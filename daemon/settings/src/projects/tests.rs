@@ -117,6 +117,6 @@ fn names_of_user_servers_have_precedence() {
     let (servers, notes) = project.servers(&["my_web".into(), "other".into()]);
     assert_eq!(servers.keys().collect::<Vec<_>>(), [&"db"]);
     assert!(notes[0].contains("[servers.my_web]"), "{notes:?}");
-    let told = project.approval_notice();
-    assert!(told.contains("`db`, `my-web`") && told.contains("mux project approve"));
+    let notice = project.approval_notice();
+    assert!(notice.contains("`db`, `my-web`") && notice.contains("mux project approve"));
 }

@@ -107,7 +107,7 @@ impl DescriptionFetcher {
     async fn get(&self, known: Option<&HttpValidators>) -> Result<FetchOutcome, String> {
         if class_of_url(&self.url) == Some(AddressClass::Never) {
             let why = AddressRefusal::Class(AddressClass::Never);
-            return Err(self.told(&format!("is not requested: it {why}")));
+            return Err(self.problem_text(&format!("is not requested: it {why}")));
         }
         let mut headers = self.headers.clone();
         let accept = "application/json, application/yaml, text/yaml, */*;q=0.8";
@@ -144,12 +144,12 @@ impl DescriptionFetcher {
                     .get(LOCATION)
                     .and_then(|to| to.to_str().ok());
                 let to = to.map(|to| to.split(['?', '#']).next().unwrap_or(to));
-                Err(self.told(&format!(
+                Err(self.problem_text(&format!(
                     "answers HTTP {status}: it has moved to {}; write that address if you trust it",
                     to.unwrap_or("elsewhere")
                 )))
             }
-            status => Err(self.told(&format!("answers HTTP {status}"))),
+            status => Err(self.problem_text(&format!("answers HTTP {status}"))),
         }
     }
 
@@ -180,7 +180,7 @@ impl DescriptionFetcher {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_DESCRIPTION_BYTES {
                 let most = MAX_DESCRIPTION_BYTES >> 20;
-                return Err(self.told(&format!(
+                return Err(self.problem_text(&format!(
                     "returned more than {most} MiB, the limit for descriptions"
                 )));
             }
@@ -191,17 +191,17 @@ impl DescriptionFetcher {
                 version,
                 private,
             }),
-            Err(_) => Err(self.told("did not return UTF-8 text")),
+            Err(_) => Err(self.problem_text("did not return UTF-8 text")),
         }
     }
 
     fn unreachable(&self, error: reqwest::Error) -> String {
         let why = error_causes(&error.without_url());
         let fix = fix_of(&why, "openapi");
-        self.told(&format!("cannot be reached: {why}; {fix}"))
+        self.problem_text(&format!("cannot be reached: {why}; {fix}"))
     }
 
-    fn told(&self, what: &str) -> String {
+    fn problem_text(&self, what: &str) -> String {
         let mut url = self.url.clone();
         url.set_query(None);
         // Fails only for an address without a host.
@@ -219,7 +219,7 @@ impl FetchDescription for DescriptionFetcher {
         async move {
             match timeout(DESCRIPTION_FETCH_TIMEOUT, self.get(known)).await {
                 Ok(fetched) => fetched,
-                Err(_) => Err(self.told(&format!(
+                Err(_) => Err(self.problem_text(&format!(
                     "did not return the description within {DESCRIPTION_FETCH_TIMEOUT:?}"
                 ))),
             }

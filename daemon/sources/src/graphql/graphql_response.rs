@@ -36,12 +36,12 @@ pub(super) fn result(mut answer: Map<String, Value>, field: Option<&str>, status
         for name in ["errors", "extensions"] {
             whole.extend(answer.shift_remove_entry(name));
         }
-        return told(whole.into(), status);
+        return with_status(whole.into(), status);
     };
     match (answer.shift_remove("errors"), data) {
         (Some(errors), data) => failed(errors, data, status),
         (None, Value::Object(mut data)) => match data.shift_remove(field) {
-            Some(value) => told(value, status),
+            Some(value) => with_status(value, status),
             None => refused(&format!("the response has no `{field}`")),
         },
         (None, _) => refused("the response has neither data nor errors"),
@@ -49,7 +49,7 @@ pub(super) fn result(mut answer: Map<String, Value>, field: Option<&str>, status
 }
 
 /// A successful result, with text content for clients that do not read structured content.
-fn told(value: Value, status: u16) -> Value {
+fn with_status(value: Value, status: u16) -> Value {
     let content = json!([{ "type": "text" }]);
     let mut result = json!({ "content": content, "_meta": { "status": status } });
     // Moved, because `json!` would copy it and it may be long.
@@ -82,7 +82,7 @@ fn failed(errors: Value, data: Value, status: u16) -> Value {
 /// The first few errors, each with its path.
 pub(super) fn message(errors: &Value) -> String {
     let errors = errors.as_array().map(Vec::as_slice).unwrap_or_default();
-    let told = errors.iter().take(MAX_REPORTED_ERRORS).map(|error| {
+    let messages = errors.iter().take(MAX_REPORTED_ERRORS).map(|error| {
         let text = error.get("message").and_then(Value::as_str);
         let mut text = text.unwrap_or("an error without a message").to_owned();
         let path = error.get("path").and_then(Value::as_array);
@@ -96,7 +96,7 @@ pub(super) fn message(errors: &Value) -> String {
         }
         text
     });
-    let mut text = told.collect::<Vec<_>>().join("; ");
+    let mut text = messages.collect::<Vec<_>>().join("; ");
     if errors.len() > MAX_REPORTED_ERRORS {
         text.push_str(&format!(
             " (and {} more errors)",

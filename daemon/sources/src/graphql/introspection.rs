@@ -71,9 +71,9 @@ pub(super) fn read(answer: &Value) -> Result<GraphqlSchema, String> {
     let data = answer.get("data").unwrap_or(answer);
     let schema = data.get("__schema").filter(|schema| !schema.is_null());
     let schema = schema.ok_or("it is not an introspection result: it has no `__schema`")?;
-    let told = IntrospectedSchema::deserialize(schema)
+    let introspected = IntrospectedSchema::deserialize(schema)
         .map_err(|error| format!("the introspection result cannot be parsed: {error}"))?;
-    Ok(told.into())
+    Ok(introspected.into())
 }
 
 #[derive(Deserialize)]
@@ -149,9 +149,9 @@ struct IntrospectedTypeRef {
 }
 
 impl From<IntrospectedSchema> for GraphqlSchema {
-    fn from(told: IntrospectedSchema) -> Self {
+    fn from(introspected: IntrospectedSchema) -> Self {
         let root = |named: Option<IntrospectedName>| named.map(|named| named.name);
-        let types = told.types.into_iter();
+        let types = introspected.types.into_iter();
         let types = types.filter(|ty| !ty.name.starts_with("__") && !is_built_in(&ty.name));
         let (mut possible, mut known) = (HashMap::new(), BTreeMap::new());
         for mut ty in types {
@@ -164,9 +164,9 @@ impl From<IntrospectedSchema> for GraphqlSchema {
             known.insert(ty.name.clone(), SchemaType::from(ty));
         }
         let mut schema = Self {
-            query: root(told.query_type),
-            mutation: root(told.mutation_type),
-            subscription: root(told.subscription_type),
+            query: root(introspected.query_type),
+            mutation: root(introspected.mutation_type),
+            subscription: root(introspected.subscription_type),
             types: known,
             ..Self::default()
         };
@@ -180,86 +180,99 @@ impl From<IntrospectedSchema> for GraphqlSchema {
 }
 
 impl From<IntrospectedType> for SchemaType {
-    fn from(told: IntrospectedType) -> Self {
+    fn from(introspected: IntrospectedType) -> Self {
         let fields = |fields: Option<Vec<IntrospectedField>>| {
             let fields = fields.unwrap_or_default().into_iter();
             fields.map(SchemaField::from).collect()
         };
-        let shape = match told.kind.as_str() {
-            "OBJECT" => TypeShape::Object(fields(told.fields)),
-            "INTERFACE" => TypeShape::Interface(fields(told.fields)),
+        let shape = match introspected.kind.as_str() {
+            "OBJECT" => TypeShape::Object(fields(introspected.fields)),
+            "INTERFACE" => TypeShape::Interface(fields(introspected.fields)),
             "UNION" => {
-                let members = told.possible_types.unwrap_or_default().into_iter();
+                let members = introspected.possible_types.unwrap_or_default().into_iter();
                 TypeShape::Union(members.map(|member| member.name).collect())
             }
             "ENUM" => {
-                let values = told.enum_values.unwrap_or_default().into_iter();
+                let values = introspected.enum_values.unwrap_or_default().into_iter();
                 TypeShape::Enum(values.map(EnumValue::from).collect())
             }
             "INPUT_OBJECT" => {
-                let fields = told.input_fields.unwrap_or_default().into_iter();
+                let fields = introspected.input_fields.unwrap_or_default().into_iter();
                 TypeShape::Input {
                     fields: fields.map(SchemaArgument::from).collect(),
-                    one_of: told.is_one_of == Some(true),
+                    one_of: introspected.is_one_of == Some(true),
                 }
             }
             // A kind that GraphQL does not have yet is an unknown scalar.
             _ => TypeShape::Scalar,
         };
         Self {
-            description: non_empty_description(told.description),
+            description: non_empty_description(introspected.description),
             shape,
         }
     }
 }
 
 impl From<IntrospectedField> for SchemaField {
-    fn from(told: IntrospectedField) -> Self {
+    fn from(introspected: IntrospectedField) -> Self {
         Self {
-            name: told.name,
-            description: non_empty_description(told.description),
-            arguments: told.args.into_iter().map(SchemaArgument::from).collect(),
-            ty: told.ty.into(),
-            deprecated: deprecation_reason_of(told.is_deprecated, told.deprecation_reason),
+            name: introspected.name,
+            description: non_empty_description(introspected.description),
+            arguments: introspected
+                .args
+                .into_iter()
+                .map(SchemaArgument::from)
+                .collect(),
+            ty: introspected.ty.into(),
+            deprecated: deprecation_reason_of(
+                introspected.is_deprecated,
+                introspected.deprecation_reason,
+            ),
         }
     }
 }
 
 impl From<IntrospectedArgument> for SchemaArgument {
-    fn from(told: IntrospectedArgument) -> Self {
+    fn from(introspected: IntrospectedArgument) -> Self {
         Self {
-            name: told.name,
-            description: non_empty_description(told.description),
-            ty: told.ty.into(),
-            default: told
+            name: introspected.name,
+            description: non_empty_description(introspected.description),
+            ty: introspected.ty.into(),
+            default: introspected
                 .default_value
                 .as_deref()
                 .and_then(value_literal::of_text),
-            deprecated: deprecation_reason_of(told.is_deprecated, told.deprecation_reason),
+            deprecated: deprecation_reason_of(
+                introspected.is_deprecated,
+                introspected.deprecation_reason,
+            ),
         }
     }
 }
 
 impl From<IntrospectedEnumValue> for EnumValue {
-    fn from(told: IntrospectedEnumValue) -> Self {
+    fn from(introspected: IntrospectedEnumValue) -> Self {
         Self {
-            name: told.name,
-            description: non_empty_description(told.description),
-            deprecated: deprecation_reason_of(told.is_deprecated, told.deprecation_reason),
+            name: introspected.name,
+            description: non_empty_description(introspected.description),
+            deprecated: deprecation_reason_of(
+                introspected.is_deprecated,
+                introspected.deprecation_reason,
+            ),
         }
     }
 }
 
 impl From<IntrospectedTypeRef> for TypeRef {
-    fn from(told: IntrospectedTypeRef) -> Self {
-        match (told.kind.as_str(), told.of_type) {
+    fn from(introspected: IntrospectedTypeRef) -> Self {
+        match (introspected.kind.as_str(), introspected.of_type) {
             ("NON_NULL", Some(inner)) => match TypeRef::from(*inner) {
                 already @ TypeRef::Required(_) => already,
                 inner => TypeRef::Required(Box::new(inner)),
             },
             ("LIST", Some(inner)) => TypeRef::List(Box::new(Self::from(*inner))),
             // A type that is wrapped more deeply than the query asks has no name, and is unknown.
-            _ => TypeRef::Named(told.name.unwrap_or_default()),
+            _ => TypeRef::Named(introspected.name.unwrap_or_default()),
         }
     }
 }

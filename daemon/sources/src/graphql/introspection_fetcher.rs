@@ -59,7 +59,7 @@ impl IntrospectionFetcher {
             let Some(mut answer) =
                 graphql_response::read(text.as_bytes()).filter(|_| was_looked_at(&reply))
             else {
-                return Err(self.told(&self.strange(&reply)));
+                return Err(self.problem_text(&self.strange(&reply)));
             };
             match (answer.shift_remove("errors"), answer.shift_remove("data")) {
                 // An older server rejects the whole query for one unknown field.
@@ -74,7 +74,7 @@ impl IntrospectionFetcher {
                 (None, _) => "the response has no schema".clone_into(&mut refusal),
             }
         }
-        Err(self.told(&format!(
+        Err(self.problem_text(&format!(
             "does not disclose its schema ({refusal}); {SCHEMA_REMEDY}"
         )))
     }
@@ -97,7 +97,7 @@ impl IntrospectionFetcher {
                 Err(format!("{why}; {fix}"))
             }
             Ok(Err(failure)) => Err(self.api.mask().words(&failure.to_string())),
-            Err(_) => Err(self.told(&format!(
+            Err(_) => Err(self.problem_text(&format!(
                 "did not return its schema within {INTROSPECTION_TIMEOUT:?}"
             ))),
         }
@@ -119,7 +119,7 @@ impl IntrospectionFetcher {
         }
     }
 
-    fn told(&self, what: &str) -> String {
+    fn problem_text(&self, what: &str) -> String {
         self.api.mask().words(&format!("{} {what}", self.shown))
     }
 }

@@ -123,9 +123,9 @@ fn tool(
         if !said.is_empty() {
             said.push_str("\n\n");
         }
-        let told = cut(selection.text(), MAX_SHOWN_SELECTION_BYTES.min(room.words));
+        let shown = cut(selection.text(), MAX_SHOWN_SELECTION_BYTES.min(room.words));
         said.push_str(&format!(
-            "Selects `{told}` unless `$select` says otherwise."
+            "Selects `{shown}` unless `$select` says otherwise."
         ));
     }
     let mut tool = json!({

@@ -228,11 +228,11 @@ impl ApiClient {
                 match (needs.is_empty() && self.shared.headers.is_empty(), status) {
                     (false, 401) => Some(format!(
                         "the credential was refused; check {}",
-                        keys.places(needs)
+                        keys.config_keys(needs)
                     )),
                     (false, _) => Some(format!(
                         "the credential does not allow it; see {}",
-                        keys.places(needs)
+                        keys.config_keys(needs)
                     )),
                     (true, _) => None,
                 }

@@ -156,7 +156,7 @@ pub(super) fn meta(reply: &ApiResponse, mask: &SecretMask) -> Value {
 }
 
 fn headers(all: &HeaderMap, mask: &SecretMask) -> Value {
-    let mut told: Map<String, Value> = Map::new();
+    let mut members: Map<String, Value> = Map::new();
     for (name, value) in all {
         let name = name.as_str();
         if !REPORTED_HEADERS.contains(&name)
@@ -166,15 +166,15 @@ fn headers(all: &HeaderMap, mask: &SecretMask) -> Value {
             continue;
         }
         let value = mask.words(&String::from_utf8_lossy(value.as_bytes()));
-        match told.get_mut(name) {
+        match members.get_mut(name) {
             Some(Value::String(before)) => *before = format!("{before}, {value}"),
-            _ => drop(told.insert(name.to_owned(), value.into())),
+            _ => drop(members.insert(name.to_owned(), value.into())),
         }
     }
     if let Some(wanted) = all.get(WWW_AUTHENTICATE).and_then(|it| it.to_str().ok()) {
-        told.insert("www-authenticate".into(), mask.words(wanted).into());
+        members.insert("www-authenticate".into(), mask.words(wanted).into());
     }
-    Value::Object(told)
+    Value::Object(members)
 }
 
 fn redirected(headers: &HeaderMap, mask: &SecretMask) -> Option<String> {

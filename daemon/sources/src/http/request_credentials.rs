@@ -216,14 +216,14 @@ impl CredentialSet {
     }
 
     /// The configuration keys to check if the API refuses the credentials.
-    pub(super) fn places(&self, names: &[String]) -> String {
+    pub(super) fn config_keys(&self, names: &[String]) -> String {
         let given = names
             .iter()
             .filter(|name| self.credentials.contains_key(*name));
-        let places: Vec<String> = given.map(|name| format!("auth.{name}")).collect();
-        match places.is_empty() {
+        let config_keys: Vec<String> = given.map(|name| format!("auth.{name}")).collect();
+        match config_keys.is_empty() {
             true => format!("`headers` of [sources.{}]", self.source),
-            false => format!("{} of [sources.{}]", places.join(" and "), self.source),
+            false => format!("{} of [sources.{}]", config_keys.join(" and "), self.source),
         }
     }
 
@@ -299,7 +299,7 @@ impl CredentialSet {
     fn value(&self, name: &str, text: &str) -> Result<HeaderValue, CallFailure> {
         let mut value = HeaderValue::from_str(text).map_err(|_| CallFailure::Credential {
             why: format!("the credential `{name}` cannot be sent: it contains a line break or control character"),
-            fix: format!("check {}", self.places(&[name.to_owned()])),
+            fix: format!("check {}", self.config_keys(&[name.to_owned()])),
         })?;
         value.set_sensitive(true);
         Ok(value)

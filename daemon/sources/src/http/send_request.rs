@@ -247,18 +247,18 @@ impl ApiClient {
             return Err(failure);
         }
         let why = error_causes(&error.without_url());
-        let told = |text: String| shared.mask.words(&text);
+        let masked = |text: String| shared.mask.words(&text);
         if building {
             let text = format!("cannot build the request: {why}");
-            return Err(CallFailure::Declined(told(text)));
+            return Err(CallFailure::Declined(masked(text)));
         }
         let shown = self.shown();
         if connecting {
             let fix = fix_of(&why, shared.key);
-            return Ok(told(format!("{shown} cannot be reached: {why}; {fix}")));
+            return Ok(masked(format!("{shown} cannot be reached: {why}; {fix}")));
         }
         let text = format!("the connection to {shown} was lost: {why}");
-        Err(CallFailure::Lost(told(text)))
+        Err(CallFailure::Lost(masked(text)))
     }
 }
 

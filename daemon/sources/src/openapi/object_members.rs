@@ -27,7 +27,7 @@ pub(super) struct FlatObject<'a> {
 #[derive(Debug, Default)]
 pub(super) struct MemberList<'a> {
     list: Vec<(&'a str, &'a Value)>,
-    places: HashMap<&'a str, usize>,
+    indices: HashMap<&'a str, usize>,
 }
 
 impl<'a> MemberList<'a> {
@@ -36,10 +36,10 @@ impl<'a> MemberList<'a> {
     }
 
     fn insert(&mut self, name: &'a str, member: &'a Value) {
-        match self.places.get(name) {
+        match self.indices.get(name) {
             Some(place) => self.list[*place].1 = member,
             None => {
-                self.places.insert(name, self.list.len());
+                self.indices.insert(name, self.list.len());
                 self.list.push((name, member));
             }
         }

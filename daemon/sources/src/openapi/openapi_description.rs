@@ -70,7 +70,7 @@ impl OpenApiDescription {
     pub(super) fn of(
         document: &OpenApiDocument,
         entry: &ServerOverrides,
-        longest: usize,
+        max_bytes: usize,
     ) -> Result<Self, String> {
         let root = document.root();
         let address = server_address::address(root, entry)?;
@@ -96,7 +96,7 @@ impl OpenApiDescription {
         for room in ARGUMENT_BUDGETS_BYTES {
             context.room = room;
             functions = DescribedFunctions::default();
-            if functions.read(&context, &found, &names, longest) {
+            if functions.read(&context, &found, &names, max_bytes) {
                 break;
             }
         }
@@ -117,7 +117,7 @@ impl OpenApiDescription {
             version: said("version"),
             origins: Origins {
                 calls: address.origin().map(str::to_owned),
-                functions: address.told.is_some().then(|| {
+                functions: address.template.is_some().then(|| {
                     let own = operations.values().filter_map(|it| it.origin.clone());
                     own.collect()
                 }),
@@ -189,16 +189,16 @@ impl DescribedFunctions {
         context: &OperationContext<'_>,
         found: &[FoundOperation<'_>],
         names: &[String],
-        longest: usize,
+        max_bytes: usize,
     ) -> bool {
-        let mut left = longest;
+        let mut left = max_bytes;
         for (it, name) in found.iter().zip(names) {
             let has_steps = context.closures.dialect.document.has_steps();
             let read = has_steps.map_err(UnusableOperation::from);
             let read = read.and_then(|()| context.read_operation(it, name));
             let read = read.and_then(|(tool, operation)| {
                 let length = json_length::of(&tool, left);
-                left -= length.ok_or(UnusableOperation::NoRoom(longest))?;
+                left -= length.ok_or(UnusableOperation::NoRoom(max_bytes))?;
                 Ok((tool, operation))
             });
             match read {

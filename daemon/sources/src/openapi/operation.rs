@@ -136,9 +136,9 @@ impl OperationContext<'_> {
         call.insert("method".into(), method.as_str().into());
         call.insert("path".into(), path.into());
         // Part of the pin: trusting a function includes where its arguments and credentials go.
-        let at = own.as_ref().unwrap_or(self.address).told.as_deref();
+        let at = own.as_ref().unwrap_or(self.address).template.as_deref();
         call.extend(at.map(|at| ("at".to_owned(), at.into())));
-        let credentials = self.security.told(&security);
+        let credentials = self.security.to_json(&security);
         if !credentials.is_empty() {
             call.insert("credentials".into(), credentials.into());
         }
@@ -198,13 +198,13 @@ impl OperationContext<'_> {
 
     /// The output schema; `None` if it would say nothing, and is learned from results.
     fn output_schema(&self, answers: &SuccessResponses) -> Option<Value> {
-        let told = self.closures.result(answers.schema.as_ref()?);
+        let result = self.closures.result(answers.schema.as_ref()?);
         let silent = ["description", "$defs", "title"];
-        let says = told
+        let says = result
             .as_object()?
             .keys()
             .any(|key| !silent.contains(&key.as_str()));
-        says.then_some(told)
+        says.then_some(result)
     }
 
     /// The operation's own address, if it has one.

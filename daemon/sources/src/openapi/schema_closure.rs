@@ -75,7 +75,7 @@ impl<'a> SchemaClosures<'a> {
         mut room: usize,
     ) -> Result<Value, UnresolvedReference> {
         let root = self.dialect.say(schema, SchemaDirection::Arguments)?;
-        let (mut told, mut untold) = (Vec::new(), Vec::new());
+        let (mut described, mut untold) = (Vec::new(), Vec::new());
         let mut known: HashSet<String> = root.needs.iter().cloned().collect();
         let mut next: VecDeque<String> = root.needs.into();
         let mut bytes = length(&root.schema);
@@ -92,11 +92,11 @@ impl<'a> SchemaClosures<'a> {
             bytes += part.bytes;
             let needs = part.said.needs.iter();
             next.extend(needs.filter(|it| known.insert((*it).clone())).cloned());
-            told.push((pointer, part));
+            described.push((pointer, part));
         }
         let wordy = bytes > MAX_WORDY_ARGUMENTS_BYTES;
         let mut defs = Map::new();
-        for (pointer, part) in told {
+        for (pointer, part) in described {
             let mut schema = part.said.schema.clone();
             if wordy {
                 silence(&mut schema);
@@ -143,14 +143,14 @@ impl<'a> SchemaClosures<'a> {
             let room = MAX_RESULT_SCHEMA_BYTES.saturating_sub(bytes);
             let near =
                 |part: &Rc<ClosurePart>| steps <= MAX_RESULT_REF_DEPTH && part.silent <= room;
-            let told = part.filter(near).map(|part| {
+            let near_part = part.filter(near).map(|part| {
                 let mut schema = part.said.schema.clone();
                 if part.bytes > room {
                     silence(&mut schema);
                 }
                 (part, schema)
             });
-            let Some((part, mut schema)) = told else {
+            let Some((part, mut schema)) = near_part else {
                 untold.insert(pointer);
                 continue;
             };
@@ -280,12 +280,12 @@ fn length(schema: &Value) -> usize {
 
 /// A placeholder for a definition that does not fit: its type and its name.
 fn by_name(name: &str, schema: &Value) -> Value {
-    let mut told = Map::new();
+    let mut members = Map::new();
     let kind = schema.get("type").cloned();
-    told.extend(kind.map(|kind| ("type".to_owned(), kind)));
+    members.extend(kind.map(|kind| ("type".to_owned(), kind)));
     let words = format!("`{name}` of the description; it is too large to be shown here");
-    told.insert("description".into(), words.into());
-    Value::Object(told)
+    members.insert("description".into(), words.into());
+    Value::Object(members)
 }
 
 #[cfg(test)]
@@ -331,13 +331,13 @@ mod tests {
             "Long": { "type": "object", "properties": long },
         }));
         let closures = SchemaClosures::new(SchemaDialect::new(&document));
-        let told = closures.result(&to("Whole"));
+        let schema = closures.result(&to("Whole"));
         assert_eq!(
-            told["$defs"]["Base"]["properties"]["id"],
+            schema["$defs"]["Base"]["properties"]["id"],
             json!({ "type": "string" })
         );
-        assert_eq!(told["$defs"]["Odd"], json!({ "title": "Odd" }));
-        assert_eq!(told["$defs"]["Long"], json!({ "title": "Long" }));
+        assert_eq!(schema["$defs"]["Odd"], json!({ "title": "Odd" }));
+        assert_eq!(schema["$defs"]["Long"], json!({ "title": "Long" }));
     }
 
     #[test]
@@ -358,8 +358,8 @@ mod tests {
         let document = document(&Value::Object(schemas));
         let closures = SchemaClosures::new(SchemaDialect::new(&document));
         let root = json!({ "$ref": "#/components/schemas/S1" });
-        let told = closures.result(&root);
-        let text = told.to_string();
+        let schema = closures.result(&root);
+        let text = schema.to_string();
         assert!(text.len() < 2 * MAX_RESULT_SCHEMA_BYTES, "{}", text.len());
         assert!(text.contains("\"title\":\"S"), "{text}");
         let asked = closures.arguments(&root, usize::MAX).unwrap();
@@ -374,14 +374,19 @@ mod tests {
             "Further": { "type": "string" },
         }));
         let closures = SchemaClosures::new(SchemaDialect::new(&document));
-        let told = |room| closures.arguments(&to("Near"), room).unwrap();
-        let names = |told: &Value| -> Vec<String> {
-            told["$defs"].as_object().unwrap().keys().cloned().collect()
+        let arguments = |room| closures.arguments(&to("Near"), room).unwrap();
+        let names = |arguments: &Value| -> Vec<String> {
+            arguments["$defs"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect()
         };
-        assert_eq!(names(&told(1000)), ["Near", "Far", "Further"]);
-        let near = told(120);
+        assert_eq!(names(&arguments(1000)), ["Near", "Far", "Further"]);
+        let near = arguments(120);
         assert_eq!(names(&near), ["Near", "Far"]);
-        assert_eq!(near["$defs"]["Near"], told(1000)["$defs"]["Near"]);
+        assert_eq!(near["$defs"]["Near"], arguments(1000)["$defs"]["Near"]);
         assert_eq!(
             near["$defs"]["Far"],
             json!({
@@ -389,7 +394,7 @@ mod tests {
                 "description": "`Far` of the description; it is too large to be shown here",
             })
         );
-        assert_eq!(names(&told(0)), ["Near"]);
+        assert_eq!(names(&arguments(0)), ["Near"]);
     }
 
     #[test]

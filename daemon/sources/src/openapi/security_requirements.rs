@@ -65,9 +65,9 @@ impl SecurityRequirements {
     }
 
     /// How the credential of each scheme is sent, and where its tokens come from. It is part of the pin of a function.
-    pub(super) fn told(&self, needs: &[Vec<String>]) -> Map<String, Value> {
+    pub(super) fn to_json(&self, needs: &[Vec<String>]) -> Map<String, Value> {
         let names: BTreeSet<&String> = needs.iter().flatten().collect();
-        let told = |name: &String| {
+        let credential = |name: &String| {
             let how = match self.schemes.get(name)? {
                 SecurityScheme::Header(header) => format!("header {header}"),
                 SecurityScheme::Query(key) => format!("query {key}"),
@@ -82,7 +82,7 @@ impl SecurityRequirements {
             };
             Some((name.clone(), how.into()))
         };
-        names.into_iter().filter_map(told).collect()
+        names.into_iter().filter_map(credential).collect()
     }
 
     /// The origins, other than the API's own, to which a client secret is sent for a token.
@@ -242,7 +242,7 @@ mod tests {
         let expected = json!({
             "far": "token from https://login.example", "key": "query k", "near": "token from its own address",
         });
-        assert_eq!(Value::Object(security.told(&needs)), expected);
+        assert_eq!(Value::Object(security.to_json(&needs)), expected);
         assert_eq!(
             security.token_origins(),
             ["https://login.example".to_owned()].into()

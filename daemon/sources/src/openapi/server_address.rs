@@ -27,16 +27,18 @@ pub(super) struct ServerAddress {
     pub(super) url: String,
     /// The address as the description has it, with the names of variables in braces in place of values from the entry,
     /// which may be secrets. `None`: the entry gives the whole address.
-    pub(super) told: Option<String>,
+    pub(super) template: Option<String>,
 }
 
 impl ServerAddress {
     /// The origin of `told`.
     pub(super) fn origin(&self) -> Option<&str> {
-        let told = self.told.as_deref()?;
-        let host = told.find("://").map_or(0, |at| at + 3);
-        let end = told[host..].find('/').map_or(told.len(), |at| host + at);
-        Some(&told[..end])
+        let template = self.template.as_deref()?;
+        let host = template.find("://").map_or(0, |at| at + 3);
+        let end = template[host..]
+            .find('/')
+            .map_or(template.len(), |at| host + at);
+        Some(&template[..end])
     }
 }
 
@@ -45,7 +47,7 @@ pub(super) fn address(owner: &Value, entry: &ServerOverrides) -> Result<ServerAd
     if let Some(base) = &entry.base_url {
         return Ok(ServerAddress {
             url: base.trim_end_matches('/').to_owned(),
-            told: None,
+            template: None,
         });
     }
     let server = items(owner, "servers").next();
@@ -56,7 +58,7 @@ pub(super) fn address(owner: &Value, entry: &ServerOverrides) -> Result<ServerAd
     match placed(&url, entry) {
         Some(found) => Ok(ServerAddress {
             url: found.as_str().trim_end_matches('/').to_owned(),
-            told: Some(told(found, server, entry)),
+            template: Some(address_template(found, server, entry)),
         }),
         None => Err(match server {
             Some(_) => format!(
@@ -88,7 +90,7 @@ fn placed(url: &str, entry: &ServerOverrides) -> Option<Url> {
 /// The address for [`ServerAddress::told`], without user, password and query. Placeholders replace the entry's values
 /// before the URL is parsed by the rules for the URL that is called, so that no text in a description can look like
 /// another address.
-fn told(found: Url, server: Option<&Value>, entry: &ServerOverrides) -> String {
+fn address_template(found: Url, server: Option<&Value>, entry: &ServerOverrides) -> String {
     let written = server.map_or_else(String::new, |server| server.to_string().to_lowercase());
     let unused = (0..).map(|number: u32| format!("mux{number}x"));
     let mut unused = unused.filter(|word| !written.contains(word.as_str()));
@@ -112,10 +114,10 @@ fn told(found: Url, server: Option<&Value>, entry: &ServerOverrides) -> String {
     // Fails only for an address without a host.
     _ = url.set_username("");
     _ = url.set_password(None);
-    let told = url.as_str().trim_end_matches('/').to_owned();
+    let template = url.as_str().trim_end_matches('/').to_owned();
     let named = words.iter();
-    named.fold(told, |told, (name, word)| {
-        told.replace(word, &format!("{{{name}}}"))
+    named.fold(template, |template, (name, word)| {
+        template.replace(word, &format!("{{{name}}}"))
     })
 }
 
@@ -249,7 +251,7 @@ mod tests {
             at: Url::parse("https://docs.example/v3/api.json").ok(),
             ..ServerOverrides::default()
         };
-        for (url, told, origin) in [
+        for (url, template, origin) in [
             ("https://h:443/v1/", "https://h/v1", "https://h"),
             (
                 "https://{region}.{host}/{tenant}/v1?k=1",
@@ -285,7 +287,7 @@ mod tests {
         ] {
             let root = json!({ "servers": [{ "url": url, "variables": variables }] });
             let found = address(&root, &entry).unwrap();
-            assert_eq!(found.told.as_deref(), Some(told), "{url}");
+            assert_eq!(found.template.as_deref(), Some(template), "{url}");
             assert_eq!(found.origin(), Some(origin), "{url}");
         }
         let given = ServerOverrides {
@@ -293,6 +295,6 @@ mod tests {
             ..entry
         };
         let found = address(&json!({}), &given).unwrap();
-        assert_eq!((found.origin(), found.told.as_deref()), (None, None));
+        assert_eq!((found.origin(), found.template.as_deref()), (None, None));
     }
 }

@@ -154,13 +154,13 @@ impl MetricsPort {
     }
 
     fn tells(&self, problem: Option<String>) {
-        let mut told = self.locked();
+        let mut known_problem = self.locked();
         if let Some(problem) = &problem
-            && told.as_ref() != Some(problem)
+            && known_problem.as_ref() != Some(problem)
         {
             warn!(problem, "metrics port unavailable");
         }
-        *told = problem;
+        *known_problem = problem;
     }
 
     fn locked(&self) -> parking_lot::MutexGuard<'_, Option<String>> {
@@ -201,7 +201,8 @@ async fn answer<B>(request: &Request<B>, token: &Path, writer: &PageWriter) -> P
         );
     }
     match token_of(token).await {
-        Ok(token) if bearer(request).is_some_and(|told| metrics_token::is_same(told, &token)) => {}
+        Ok(token) if bearer(request).is_some_and(|given| metrics_token::is_same(given, &token)) => {
+        }
         Ok(_) => {
             let mut page = refusal(
                 StatusCode::UNAUTHORIZED,
@@ -268,12 +269,12 @@ fn is_loopback(host: &str) -> bool {
 }
 
 fn bearer<B>(request: &Request<B>) -> Option<&str> {
-    let told = request
+    let header = request
         .headers()
         .get(header::AUTHORIZATION)?
         .to_str()
         .ok()?;
-    let (scheme, token) = told.split_once(' ')?;
+    let (scheme, token) = header.split_once(' ')?;
     scheme
         .eq_ignore_ascii_case("bearer")
         .then(|| token.trim_start())
@@ -350,7 +351,7 @@ mod tests {
         drop(free);
         let serving = port.serve(writer());
         tokio::pin!(serving);
-        let told = async {
+        let announced = async {
             while port.problem().is_none() {
                 tokio::task::yield_now().await;
             }
@@ -368,7 +369,7 @@ mod tests {
         };
         tokio::select! {
             () = &mut serving => {}
-            () = told => {}
+            () = announced => {}
         }
     }
 }

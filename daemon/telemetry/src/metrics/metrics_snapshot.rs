@@ -10,7 +10,7 @@ use prometheus_client::{
     metrics::{MetricType, counter::ConstCounter, gauge::ConstGauge},
 };
 
-use super::process_stats::ProcessStats;
+use mux_process::process_stats::ProcessStats;
 
 /// The state of the daemon at one moment.
 #[derive(Clone, Debug, Default)]

@@ -48,8 +48,8 @@ fn make() -> io::Result<String> {
 }
 
 /// Compares two tokens in constant time.
-pub(super) fn is_same(told: &str, token: &str) -> bool {
-    blake3::hash(told.as_bytes()) == blake3::hash(token.as_bytes())
+pub(super) fn is_same(given: &str, token: &str) -> bool {
+    blake3::hash(given.as_bytes()) == blake3::hash(token.as_bytes())
 }
 
 #[cfg(test)]

@@ -234,7 +234,7 @@ mod tests {
         let run = tracer.begin_trace(asked("01"), SpanKind::Server, || "run".into());
         let mut call = run.trace().begin_span(SpanKind::Client, || "call".into());
         call.set("a", || Some(1));
-        let told = call.trace().context().unwrap().traceparent();
+        let traceparent = call.trace().context().unwrap().traceparent();
         call.end_with(|| Some("timeout".into()));
         let given_up = run
             .trace()
@@ -247,7 +247,7 @@ mod tests {
         };
         assert_eq!(run.parent, asked("01").map(|above| above.span));
         assert_eq!(call.parent, Some(run.context.span));
-        assert_eq!(told, call.context.traceparent());
+        assert_eq!(traceparent, call.context.traceparent());
         assert!(call.failed && !run.failed && call.attributes.len() == 2);
         assert_eq!(check.attributes, [("error.type", "cancelled".into())]);
     }

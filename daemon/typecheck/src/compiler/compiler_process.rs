@@ -81,13 +81,13 @@ impl CompilerProcess {
         outbox: mpsc::UnboundedSender<Vec<u8>>,
     ) {
         let complaints = AbortOnDropHandle::new(tokio::spawn(complaints(stderr, self.pid)));
-        let (told, is_killed) = tokio::select! {
+        let (cause, is_killed) = tokio::select! {
             () = self.end.cancelled() => (None, true),
             problem = listen(stdout, &self.waiting, &outbox) => (problem, false),
             () = write(stdin, letters) => (None, false),
         };
         // A process that has closed its output is about to exit: its exit status is the reason.
-        let status = match is_killed || told.is_some() {
+        let status = match is_killed || cause.is_some() {
             true => None,
             false => timeout(EXIT_TIMEOUT, self.child.wait()).await.ok(),
         };
@@ -103,11 +103,11 @@ impl CompilerProcess {
             Some(Ok(status)) => status.to_string(),
             _ => "it closed its output".into(),
         };
-        let told = told.unwrap_or_else(|| match last_words.is_empty() {
+        let cause = cause.unwrap_or_else(|| match last_words.is_empty() {
             true => how,
             false => format!("{how}: {last_words}"),
         });
-        drop(self.why.set(told));
+        drop(self.why.set(cause));
         let mut waiting = self.waiting.lock();
         waiting.askers = None;
     }
@@ -195,24 +195,3 @@ fn kill_group(pid: u32) {
 
 #[cfg(not(unix))]
 fn kill_group(_pid: u32) {}
-
-#[cfg(target_os = "linux")]
-pub(in super::super) fn rss(pid: u32) -> Option<u64> {
-    let told = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let pages: u64 = told.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * page_size())
-}
-
-#[cfg(target_os = "linux")]
-fn page_size() -> u64 {
-    use nix::unistd::{SysconfVar, sysconf};
-    let told = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
-    told.and_then(|size| u64::try_from(size).ok())
-        .unwrap_or(4096)
-}
-
-/// Other systems need their own libraries for this; there only the garbage collector's limit applies.
-#[cfg(not(target_os = "linux"))]
-pub(in super::super) fn rss(_pid: u32) -> Option<u64> {
-    None
-}

@@ -48,10 +48,14 @@ fn positions_are_relative_to_the_program() {
         ("/* 𝒳 */ ¦x", 1, 10),
         ("let y;\n  ¦x", 2, 3),
     ] {
-        let told = found(program, 2304, "Cannot find name 'x'.");
-        assert_eq!((told[0].line, told[0].column), (line, column), "{program}");
+        let diagnostics = found(program, 2304, "Cannot find name 'x'.");
         assert_eq!(
-            (told[0].end_line, told[0].end_column),
+            (diagnostics[0].line, diagnostics[0].column),
+            (line, column),
+            "{program}"
+        );
+        assert_eq!(
+            (diagnostics[0].end_line, diagnostics[0].end_column),
             (line, column + 1),
             "{program}"
         );
@@ -61,61 +65,70 @@ fn positions_are_relative_to_the_program() {
         "range": { "start": { "line": 5, "character": 2 }, "end": { "line": 5, "character": 3 } },
         "severity": 1, "code": 1005, "message": "'}' expected.",
     }]);
-    let told = judge(
+    let diagnostics = judge(
         serde_json::from_value(beyond).unwrap(),
         "if (a) {\n  b();\n\n",
         "/f",
         TYPES,
     );
-    assert_eq!((told[0].line, told[0].column), (2, 7));
+    assert_eq!((diagnostics[0].line, diagnostics[0].column), (2, 7));
 }
 
 #[test]
 fn irrelevant_advice_and_folder_paths_are_removed() {
-    let told = found(
+    let diagnostics = found(
         "¦process",
         2591,
         "Cannot find name 'process'. Do you need to install type definitions for node? Try `npm i --save-dev @types/node` and then add 'node' to the types field in your tsconfig.",
     );
-    assert_eq!(told[0].message, "Cannot find name 'process'.");
-    let told = found(
+    assert_eq!(diagnostics[0].message, "Cannot find name 'process'.");
+    let diagnostics = found(
         "¦x",
         2322,
         "Type 'number' is not assignable to type 'typeof import(\"/cache/check/00ff/s-1\")'.",
     );
-    assert!(!told[0].message.contains("/cache"), "{told:?}");
-    let told = found("¦x", 2304, &"long ".repeat(1000));
-    assert!(told[0].message.len() < MAX_MESSAGE_BYTES + 10 && told[0].message.ends_with(" …"));
+    assert!(
+        !diagnostics[0].message.contains("/cache"),
+        "{diagnostics:?}"
+    );
+    let diagnostics = found("¦x", 2304, &"long ".repeat(1000));
+    assert!(
+        diagnostics[0].message.len() < MAX_MESSAGE_BYTES + 10
+            && diagnostics[0].message.ends_with(" …")
+    );
 }
 
 #[test]
 fn diagnostics_in_arguments_name_the_tool() {
-    let told = found(
+    let diagnostics = found(
         "await mux.files.read({ ¦pth: 1 })",
         2561,
         "Object literal may only specify known properties, but 'pth' does not exist in type '{ path: string; }'. Did you mean to write 'path'?",
     );
-    assert_eq!(told[0].tool, Some(("files".into(), "read".into())));
-    let told = found(
+    assert_eq!(diagnostics[0].tool, Some(("files".into(), "read".into())));
+    let diagnostics = found(
         "await mux.files.¦raed({})",
         2551,
         "Property 'raed' does not exist on type 'Files'. Did you mean 'read'?",
     );
-    assert_eq!(told[0].tool, Some(("files".into(), "raed".into())));
-    assert!(told[0].is_unknown);
-    let told = found(
+    assert_eq!(diagnostics[0].tool, Some(("files".into(), "raed".into())));
+    assert!(diagnostics[0].is_unknown);
+    let diagnostics = found(
         "await mux.api.¦pets.getPetById({ id: 1 })",
         2551,
         "Property 'pets' does not exist on type 'Api'. Did you mean 'pet'?",
     );
     let tool = ("api".into(), "pets.getPetById".into());
-    assert_eq!((&told[0].tool, told[0].is_unknown), (&Some(tool), true));
-    let told = found(
+    assert_eq!(
+        (&diagnostics[0].tool, diagnostics[0].is_unknown),
+        (&Some(tool), true)
+    );
+    let diagnostics = found(
         "await mux.files.read({ path: r.¦pth })",
         2551,
         "Property 'pth' does not exist on type '{ path: string; }'. Did you mean 'path'?",
     );
-    assert_eq!(told[0].tool, Some(("files".into(), "read".into())));
+    assert_eq!(diagnostics[0].tool, Some(("files".into(), "read".into())));
 }
 
 fn many(lines: impl Iterator<Item = (u32, String)>) -> Vec<Diagnostic> {
@@ -149,30 +162,33 @@ fn equal_diagnostics_are_merged() {
             "'q'. (and on lines 3, 9, 14 and 3 more)",
         ),
     ] {
-        let told = lines(given);
-        assert_eq!(told.len(), 1, "{told:?}");
+        let diagnostics = lines(given);
+        assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
         assert!(
-            told[0].message.ends_with(end),
+            diagnostics[0].message.ends_with(end),
             "{:?} {end}",
-            told[0].message
+            diagnostics[0].message
         );
     }
 }
 
 #[test]
 fn diagnostics_are_truncated_and_errors_kept_first() {
-    let told = many((1..60).map(|n| {
+    let diagnostics = many((1..60).map(|n| {
         let mark = if n % 2 == 0 { "" } else { "?" };
         (n, format!("{mark}number {n}"))
     }));
-    assert_eq!(told.len(), MAX_DIAGNOSTICS);
-    assert!(told.iter().all(Diagnostic::is_error), "{told:#?}");
+    assert_eq!(diagnostics.len(), MAX_DIAGNOSTICS);
     assert!(
-        told[19]
+        diagnostics.iter().all(Diagnostic::is_error),
+        "{diagnostics:#?}"
+    );
+    assert!(
+        diagnostics[19]
             .message
             .ends_with("\n(39 more mistakes are not shown)")
     );
-    assert!(told.is_sorted_by_key(|d| d.line));
+    assert!(diagnostics.is_sorted_by_key(|d| d.line));
 }
 
 #[test]

@@ -52,10 +52,8 @@ pub(super) fn check_json_weight(text: &[u8]) -> Result<(), String> {
 pub(super) async fn parse_incoming_off_thread(
     text: String,
 ) -> Option<RxJsonRpcMessage<RoleClient>> {
-    match text.len() > MIN_OFFLOAD_BYTES {
-        true => blocking_pool::run(move || parse_incoming(text.as_bytes())).await,
-        false => parse_incoming(text.as_bytes()),
-    }
+    let is_long = text.len() > MIN_OFFLOAD_BYTES;
+    blocking_pool::run_if(is_long, move || parse_incoming(text.as_bytes())).await
 }
 
 /// The error in place of an answer that cannot be parsed; without it the caller would wait forever.
@@ -89,8 +87,8 @@ mod tests {
         assert_eq!(refused.id, Some(RequestId::Number(7)));
         assert!(refused.error.message.contains("1000000"), "{refused:?}");
         // A notification has no waiter.
-        let told =
+        let text =
             format!("{{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{{\"a\":{objects}}}}}");
-        assert!(parse_incoming(told.as_bytes()).is_none());
+        assert!(parse_incoming(text.as_bytes()).is_none());
     }
 }

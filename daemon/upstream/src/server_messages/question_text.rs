@@ -214,8 +214,8 @@ mod tests {
                 "{}",
                 shown.len()
             );
-            let told = format!("… (the message has {} bytes;", text.len());
-            assert!(shown.lines().last().unwrap().starts_with(&told), "{shown}");
+            let end = format!("… (the message has {} bytes;", text.len());
+            assert!(shown.lines().last().unwrap().starts_with(&end), "{shown}");
         }
         let short = "a line\n".repeat(MAX_MESSAGE_LINES);
         let params = cleaned(json!({ "message": short }));

@@ -29,11 +29,11 @@ fn reached(
     variables: &Value,
 ) -> Result<(Vec<String>, CallEffects), DocumentError> {
     let document = QueryDocument::read(query)?;
-    let mut told = Vec::new();
+    let mut functions = Vec::new();
     let mut wrong = None;
     let mut judge = |field: &mut EquivalentField<'_, '_>| match field.arguments() {
         Ok(arguments) => {
-            told.push(format!("{} {arguments}", field.function));
+            functions.push(format!("{} {arguments}", field.function));
             ControlFlow::Continue(())
         }
         Err(error) => {
@@ -45,12 +45,12 @@ fn reached(
     let reach = equivalent_fields::judge_document(schema, &document, given, deadline, &mut judge);
     match wrong {
         Some(error) => Err(error),
-        None => Ok((told, reach?)),
+        None => Ok((functions, reach?)),
     }
 }
 
-fn told(query: &str, variables: Value) -> Result<Vec<String>, DocumentError> {
-    reached(None, query, &variables).map(|(told, _)| told)
+fn functions_of(query: &str, variables: Value) -> Result<Vec<String>, DocumentError> {
+    reached(None, query, &variables).map(|(functions, _)| functions)
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn root_fields_are_reported_with_their_arguments() {
         ("subscription { s }", json!(null), &["subscription.s {}"]),
         ("{ a a b: a }", json!({}), &["query.a {}"]),
     ] {
-        assert_eq!(told(query, variables).unwrap(), expected, "{query}");
+        assert_eq!(functions_of(query, variables).unwrap(), expected, "{query}");
     }
 }
 
@@ -103,8 +103,8 @@ fn root_fields_are_recognized_by_the_type_they_are_selected_on() {
         ),
         ("{ query { __typename } }", &["query.query {}"]),
     ] {
-        let (told, reach) = reached(Some(&schema), query, &json!({})).unwrap();
-        assert_eq!(told, expected, "{query}");
+        let (functions, reach) = reached(Some(&schema), query, &json!({})).unwrap();
+        assert_eq!(functions, expected, "{query}");
         assert_eq!(reach.undecided, None, "{query}");
     }
 }
@@ -112,7 +112,7 @@ fn root_fields_are_recognized_by_the_type_they_are_selected_on() {
 /// Asserts that a document exceeds the limit of this name and value.
 #[track_caller]
 fn refused(query: &str, variables: Value, name: &str, value: &str) {
-    let error = told(query, variables).unwrap_err();
+    let error = functions_of(query, variables).unwrap_err();
     let text = error.to_string();
     assert!(
         matches!(error, DocumentError::Limit { remedy, .. } if !remedy.is_empty()),
@@ -184,8 +184,8 @@ fn fragment_is_walked_once_for_each_root_type() {
     let fields = "a(x: $v) ".repeat(5_000);
     let query = format!("{operations} fragment F on Query {{ {fields} }}");
     let given = json!({ "v": "x".repeat(1 << 20) });
-    let told = told(&query, given).unwrap();
-    assert_eq!(told.len(), 1);
+    let functions = functions_of(&query, given).unwrap();
+    assert_eq!(functions.len(), 1);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn long_chain_of_fragments_is_followed() {
         .map(|n| format!("fragment F{n} on Query {{ ...F{} }} ", n + 1))
         .collect();
     let query = format!("{{ ...F0 }} {chain} fragment F{count} on Query {{ end }}");
-    assert_eq!(told(&query, json!({})).unwrap(), ["query.end {}"]);
+    assert_eq!(functions_of(&query, json!({})).unwrap(), ["query.end {}"]);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn document_with_duplicate_names_is_refused() {
         "query($v: I = { k: 1, k: 2 }) { a }",
         "{ a } fragment F on Query { b(x: 1, x: 2) }",
     ] {
-        let error = told(query, json!({})).unwrap_err().to_string();
+        let error = functions_of(query, json!({})).unwrap_err().to_string();
         assert!(error.contains("has two"), "{query}: {error}");
     }
     for query in [
@@ -220,7 +220,7 @@ fn document_with_duplicate_names_is_refused() {
         "query A { a } mutation B { a }",
         "{ a(x: 1) b(x: 1) }",
     ] {
-        told(query, json!({})).unwrap();
+        functions_of(query, json!({})).unwrap();
     }
 }
 
@@ -238,7 +238,7 @@ fn invalid_document_is_refused() {
         ("", "no"),
         ("{ ...G }", "no fragment `G`"),
     ] {
-        let error = told(query, json!({})).unwrap_err().to_string();
+        let error = functions_of(query, json!({})).unwrap_err().to_string();
         assert!(error.contains(part), "{query:.40}: {error}");
     }
     assert!(function_call::document_of(&Map::from_iter([("query".to_owned(), json!(3))])).is_err());
@@ -262,7 +262,7 @@ fn effect_is_that_of_the_named_operation() {
 /// The functions that default selections of a schema reach besides their own fields.
 fn reached_by_defaults(text: &str) -> BTreeSet<String> {
     let schema = schema(text);
-    let mut told = BTreeSet::new();
+    let mut functions = BTreeSet::new();
     for depth in [1, 2, 6] {
         for operation in OFFERED_OPERATIONS {
             for field in operation.fields(&schema) {
@@ -271,7 +271,7 @@ fn reached_by_defaults(text: &str) -> BTreeSet<String> {
                 let query = format!("{{ field {} }}", selection.text());
                 let document = QueryDocument::read(&query).unwrap();
                 let mut judge = |field: &mut EquivalentField<'_, '_>| {
-                    told.insert(field.function.to_owned());
+                    functions.insert(field.function.to_owned());
                     ControlFlow::Continue(())
                 };
                 let ty = field.ty.name();
@@ -287,7 +287,7 @@ fn reached_by_defaults(text: &str) -> BTreeSet<String> {
             }
         }
     }
-    told
+    functions
 }
 
 #[test]
@@ -329,8 +329,9 @@ fn interfaces_of_root_types_are_read_from_introspection() {
             { "kind": "OBJECT", "name": "Root", "fields": fields },
             { "kind": "INTERFACE", "name": "Node", "fields": [fields[0]], "possibleTypes": possible },
         ]);
-        let told = json!({ "__schema": { "queryType": { "name": "Root" }, "types": types } });
-        parse_schema(&told.to_string(), "s").unwrap().0
+        let introspected =
+            json!({ "__schema": { "queryType": { "name": "Root" }, "types": types } });
+        parse_schema(&introspected.to_string(), "s").unwrap().0
     };
     for (possible, expected) in [
         (json!([{ "name": "Root" }]), 2),
@@ -339,8 +340,8 @@ fn interfaces_of_root_types_are_read_from_introspection() {
         (Value::Null, 2),
     ] {
         let schema = answer(possible);
-        let (told, _) = reached(Some(&schema), "{ node { id } }", &json!({})).unwrap();
-        assert_eq!(told.len(), expected, "{told:?}");
+        let (functions, _) = reached(Some(&schema), "{ node { id } }", &json!({})).unwrap();
+        assert_eq!(functions.len(), expected, "{functions:?}");
     }
 }
 

@@ -19,7 +19,7 @@ use mux_settings::{NetworkVariable, RequestRate};
 async fn hangs_up(says: &'static [u8]) -> (String, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (tell, told) = mpsc::unbounded_channel();
+    let (tell, received) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -30,7 +30,7 @@ async fn hangs_up(says: &'static [u8]) -> (String, mpsc::UnboundedReceiver<()>) 
             }
         }
     });
-    (url, told)
+    (url, received)
 }
 
 #[tokio::test]
@@ -40,11 +40,11 @@ async fn unanswered_request_is_lost_and_not_sent_again() {
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
     ] {
-        let (base, mut told) = hangs_up(says).await;
+        let (base, mut received) = hangs_up(says).await;
         let failure = api(&base).call(&get("/"), &telling()).await.unwrap_err();
         assert!(matches!(failure, CallFailure::Lost(_)), "{failure:?}");
-        assert!(told.recv().await.is_some());
-        assert!(told.try_recv().is_err(), "it was sent again");
+        assert!(received.recv().await.is_some());
+        assert!(received.try_recv().is_err(), "it was sent again");
     }
 }
 
@@ -127,7 +127,7 @@ impl Drop for DropSignal {
 
 #[tokio::test]
 async fn cancelled_call_closes_its_connection() {
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut received) = mpsc::unbounded_channel();
     let (came, mut comes) = mpsc::unbounded_channel();
     let router = Router::new().fallback(move || {
         let (guard, came) = (DropSignal(tell.clone()), came.clone());
@@ -143,7 +143,7 @@ async fn cancelled_call_closes_its_connection() {
     let call = tokio::spawn(async move { api(&base).call(&get("/"), &telling()).await });
     comes.recv().await.unwrap();
     call.abort();
-    let closed = tokio::time::timeout(Duration::from_secs(20), told.recv()).await;
+    let closed = tokio::time::timeout(Duration::from_secs(20), received.recv()).await;
     assert!(closed.unwrap().is_some());
 }
 
@@ -165,10 +165,10 @@ async fn clock_is_paused_while_a_call_waits_for_the_rate() {
         whole: Duration::from_secs(60),
         trace: None,
     };
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut received) = mpsc::unbounded_channel();
     let telling = CallProgress::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
     let second = tokio::spawn(async move { api.call(&get("/"), &telling).await });
-    assert!(told.recv().await.unwrap().contains("rate = \"2/h\""));
+    assert!(received.recv().await.unwrap().contains("rate = \"2/h\""));
     let before = clock.paused_for();
     tokio::task::yield_now().await;
     assert!(clock.paused_for() > before);

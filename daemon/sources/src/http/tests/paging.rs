@@ -160,7 +160,7 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
         id: "id".into(),
         more: Some(members(&["has_more"])),
     };
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::new(Mutex::new(Vec::new()));
     let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
@@ -168,7 +168,7 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
         whole: Duration::from_secs(60),
         trace: None,
     };
-    let heard = Arc::clone(&told);
+    let heard = Arc::clone(&reported);
     let telling = CallProgress::new(terms, move |done, total, note| {
         heard.lock().unwrap().push((done, total, note.to_owned()));
     });
@@ -178,9 +178,9 @@ async fn other_members_are_of_the_last_page_and_each_page_reports_progress() {
         .await
         .unwrap();
     assert_eq!(result["structuredContent"]["has_more"], false);
-    let told = told.lock().unwrap();
-    assert_eq!(told.len(), 3);
-    assert_eq!(told[1], (2.0, Some(5.0), "page 2".to_owned()));
+    let reported = reported.lock().unwrap();
+    assert_eq!(reported.len(), 3);
+    assert_eq!(reported[1], (2.0, Some(5.0), "page 2".to_owned()));
 }
 
 #[tokio::test]

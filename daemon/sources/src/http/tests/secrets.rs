@@ -160,11 +160,11 @@ async fn failures_hold_no_credential() {
     let unreachable = "http://me:canary-password@127.0.0.1:1/v1?token=canary-query";
     let (api, request) = guarded(unreachable);
     let failure = api.call(&request, &telling()).await.unwrap_err();
-    let told = format!("{failure:?} {failure} {api:?}");
-    assert!(told.contains("cannot be reached"), "{told}");
+    let shown = format!("{failure:?} {failure} {api:?}");
+    assert!(shown.contains("cannot be reached"), "{shown}");
     assert!(
-        !told.contains("canary") && !told.contains("5ecret"),
-        "{told}"
+        !shown.contains("canary") && !shown.contains("5ecret"),
+        "{shown}"
     );
 }
 

@@ -185,7 +185,7 @@ async fn entry_state_survives_new_descriptions() {
         .count();
     assert_eq!(tokens, 1);
     // The burst is half of six, for all clients together.
-    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (tell, mut received) = tokio::sync::mpsc::unbounded_channel();
     let terms = crate::call_progress::CallLimits {
         clock: Arc::default(),
         begun: tokio::time::Instant::now(),
@@ -196,7 +196,7 @@ async fn entry_state_survives_new_descriptions() {
     let telling = CallProgress::new(terms, move |_, _, note| tell.send(note.to_owned()).unwrap());
     let api = read();
     let fourth = tokio::spawn(async move { api.call(&asked, &telling).await });
-    assert!(told.recv().await.unwrap().contains("rate = \"6/h\""));
+    assert!(received.recv().await.unwrap().contains("rate = \"6/h\""));
     fourth.abort();
 }
 

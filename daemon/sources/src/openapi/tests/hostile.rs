@@ -115,12 +115,12 @@ fn argument_types_that_do_not_fit_are_described_by_name() {
         .map(|tool| tool.to_string().len())
         .sum();
     assert!(bytes <= TEST_LIST_BYTES, "{bytes}");
-    let told = arguments(&description)[7]["$defs"].as_object().unwrap();
+    let definitions = arguments(&description)[7]["$defs"].as_object().unwrap();
     assert!(
-        told["Input7"]["properties"].is_object(),
+        definitions["Input7"]["properties"].is_object(),
         "the nearest is there"
     );
-    let by_name = told
+    let by_name = definitions
         .values()
         .filter(|it| it["description"].as_str().is_some());
     assert!(by_name.count() > 0);
@@ -142,9 +142,9 @@ fn functions_that_do_not_fit_are_left_out() {
         .collect();
     let components = json!({ "requestBodies": { "Long": json_of(&body) } });
     let description = read(Value::Object(paths), components);
-    let (told, left_out) = (description.tools().len(), description.left_out());
-    assert!((15..30).contains(&told), "{told}");
-    assert_eq!(told + left_out.len(), 40);
+    let (kept, left_out) = (description.tools().len(), description.left_out());
+    assert!((15..30).contains(&kept), "{kept}");
+    assert_eq!(kept + left_out.len(), 40);
     assert!(left_out[0].why.contains("no room"), "{}", left_out[0].why);
 }
 

@@ -80,7 +80,7 @@ fn tool_meta_names_the_address_and_credentials() {
         })
         .to_string()
     };
-    let told = |text: &str, entry: &ServerOverrides| -> Vec<Value> {
+    let credentials = |text: &str, entry: &ServerOverrides| -> Vec<Value> {
         let description = OpenApiDescription::read(text, entry).unwrap();
         let calls = description.tools().iter();
         calls
@@ -90,7 +90,7 @@ fn tool_meta_names_the_address_and_credentials() {
     let key = json!({ "key": "header X-Key" });
     let oauth = json!({ "oauth": "token from https://login.example" });
     assert_eq!(
-        told(&described("api.example"), &ServerOverrides::default()),
+        credentials(&described("api.example"), &ServerOverrides::default()),
         [
             json!({ "method": "GET", "path": "/a", "at": "https://api.example/v1", "credentials": key }),
             json!({ "method": "GET", "path": "/b", "at": "https://up.example", "credentials": oauth }),
@@ -99,11 +99,11 @@ fn tool_meta_names_the_address_and_credentials() {
     );
     // The entry's `base_url` is not part of the description's definition.
     assert_eq!(
-        told(&described("api.example"), &entry())[0],
+        credentials(&described("api.example"), &entry())[0],
         json!({ "method": "GET", "path": "/a", "credentials": key })
     );
     assert_ne!(
-        told(&described("evil.example"), &ServerOverrides::default()),
-        told(&described("api.example"), &ServerOverrides::default())
+        credentials(&described("evil.example"), &ServerOverrides::default()),
+        credentials(&described("api.example"), &ServerOverrides::default())
     );
 }

@@ -420,15 +420,12 @@ impl HttpExchange {
 
 /// Parses the message in a response body. If that fails, the result is an error for the call.
 async fn parse_response_body(body: Vec<u8>, id: &RequestId) -> ServerJsonRpcMessage {
-    let long = body.len() > MIN_OFFLOAD_BYTES;
+    let is_long = body.len() > MIN_OFFLOAD_BYTES;
     let read = move || {
         parse_message::check_json_weight(&body)?;
         serde_json::from_slice(&body).map_err(|why| why.to_string())
     };
-    let read = match long {
-        true => blocking_pool::run(read).await,
-        false => read(),
-    };
+    let read = blocking_pool::run_if(is_long, read).await;
     read.unwrap_or_else(|why| {
         let text = format!("the server's answer cannot be read: {why}");
         ServerJsonRpcMessage::error(ErrorData::parse_error(text, None), Some(id.clone()))

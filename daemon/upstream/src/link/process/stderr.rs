@@ -166,10 +166,10 @@ mod tests {
         assert_eq!(kept.get().len(), MAX_KEPT_LINES);
         assert_eq!(kept.get()[0], "line 30");
         let written = std::fs::read_to_string(log).unwrap();
-        let told = written
+        let logged = written
             .lines()
             .map(|line| line.split_once(" - ").unwrap().1);
-        assert!(told.eq(text.lines()), "{written}");
+        assert!(logged.eq(text.lines()), "{written}");
     }
 
     #[tokio::test]

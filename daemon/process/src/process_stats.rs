@@ -2,10 +2,11 @@
 //!
 //! Invariant: a value that the system does not provide is `None`, never zero.
 
-use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
+use nix::sys::resource::{UsageWho, getrusage};
+
+use super::descriptor_limits;
 
 /// The maximum number of processes that are counted in one tree.
-#[cfg(target_os = "linux")]
 const MAX_TREE_PROCESSES: usize = 1_000;
 
 /// Statistics of this process.
@@ -27,22 +28,21 @@ impl ProcessStats {
             time.tv_sec() as f64 + time.tv_usec() as f64 / 1_000_000.0
         };
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let limit = getrlimit(Resource::RLIMIT_NOFILE).ok();
         Self {
             cpu_seconds: usage
                 .map(|usage| seconds(usage.user_time()) + seconds(usage.system_time())),
             resident_bytes: kibibytes(&status, "VmRSS:"),
             virtual_bytes: kibibytes(&status, "VmSize:"),
-            open_fds: descriptors(),
-            max_fds: limit.map(|(soft, _)| soft),
+            open_fds: descriptor_limits::in_use().ok(),
+            max_fds: descriptor_limits::allowed(),
             threads: field(&status, "Threads:"),
         }
     }
 }
 
-/// Resident memory of this process.
-pub fn resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+/// Resident memory of a process.
+pub fn resident_bytes(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     kibibytes(&status, "VmRSS:")
 }
 
@@ -55,26 +55,18 @@ fn field(status: &str, name: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Open file descriptors, except the one used to count them.
-fn descriptors() -> Option<u64> {
-    let count = std::fs::read_dir("/proc/self/fd").ok()?.count();
-    u64::try_from(count).ok()?.checked_sub(1)
-}
-
 /// Resident memory of a process and its descendants; shared pages count for each. `None` if the process has ended, or
 /// the system does not provide it.
-#[cfg(target_os = "linux")]
 pub fn tree_bytes(root: u32) -> Option<u64> {
-    let mut sum = resident(root)?;
+    let mut sum = resident_bytes(root)?;
     // A descendant may have ended meanwhile.
     for pid in process_tree(root).into_iter().skip(1) {
-        sum += resident(pid).unwrap_or(0);
+        sum += resident_bytes(pid).unwrap_or(0);
     }
     Some(sum)
 }
 
 /// A process and its descendants.
-#[cfg(target_os = "linux")]
 fn process_tree(root: u32) -> Vec<u32> {
     let mut tree = vec![root];
     let mut next = 0;
@@ -90,19 +82,7 @@ fn process_tree(root: u32) -> Vec<u32> {
     tree
 }
 
-#[cfg(not(target_os = "linux"))]
-pub fn tree_bytes(_root: u32) -> Option<u64> {
-    None
-}
-
-#[cfg(target_os = "linux")]
-fn resident(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    kibibytes(&status, "VmRSS:")
-}
-
 /// The children of all threads of a process.
-#[cfg(target_os = "linux")]
 fn children(pid: u32) -> Vec<u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
     let threads = threads.into_iter().flatten().flatten();
