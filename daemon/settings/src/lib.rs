@@ -355,7 +355,7 @@ mod tests {
             .servers
             .into_values()
             .find_map(|s| s.definition.err())
-            .unwrap_or_default()
+            .map_or_else(String::new, |error| error.to_string())
     }
 
     #[test]

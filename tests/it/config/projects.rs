@@ -233,13 +233,13 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
     fs::write(&file, DENIES).unwrap();
     approve(&env, &root);
     let echo = |dir: &Path| at(&env, dir, &["call", "fix.echo", "text=x"]);
-    let whence = |dir: &Path| {
+    let rule_origins = |dir: &Path| {
         let told = at(&env, dir, &["policy", "explain", "fix.echo"]).ok();
         assert!(told.stdout.contains("deny"), "{told:#?}");
         told.stdout
     };
     echo(&deep).fails(5, &["of the project in", "rule 1 of [[policy]]"]);
-    assert!(!whence(&deep).contains("as you approved it"));
+    assert!(!rule_origins(&deep).contains("as you approved it"));
 
     let clear = || {
         drop(fs::remove_file(&file));
@@ -271,7 +271,7 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
                 "{what}: {denied:#?}"
             );
             assert!(
-                whence(dir).contains("1 of the project, as you approved it"),
+                rule_origins(dir).contains("1 of the project, as you approved it"),
                 "{what}"
             );
         }
