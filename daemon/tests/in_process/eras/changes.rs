@@ -3,16 +3,16 @@
 use mux_proto::{Kind, NoticeKind, OfferKind};
 use serde_json::json;
 
-use super::{BOTH, LEGACY, MODERN, home};
-use crate::offers::{Client, asked};
+use super::{BOTH, LEGACY, MODERN, home_of};
+use crate::client::Client;
 
 const URI: &str = "fix://text/hello";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_and_logs_arrive_during_a_call() {
     for era in BOTH {
-        let (env, _) = home(era, &[]);
-        let mut client = Client::ready(&env, &[]).await;
+        let home = home_of(era, &[]);
+        let mut client = Client::ready(&home, &[]).await;
         client.call("progress", json!({ "steps": 3 })).await;
         let mut last = 0.0;
         while last < 3.0 {
@@ -32,10 +32,10 @@ async fn progress_and_logs_arrive_during_a_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn abandoned_call_is_cancelled_at_the_server() {
     for era in BOTH {
-        let (env, log) = home(era, &[]);
-        let client = Client::ready(&env, &[]).await;
+        let home = home_of(era, &[]);
+        let client = Client::ready(&home, &[]).await;
         let call = client.begin("hang", json!({}));
-        env.until_called(&log, "hang", 1, "fix.pid");
+        client.until_waiting(1).await;
         call.abort();
         let mut cancelled = json!([]);
         for _ in 0..2000 {
@@ -51,8 +51,8 @@ async fn abandoned_call_is_cancelled_at_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_of_every_list_are_reported() {
     for era in BOTH {
-        let (env, _) = home(era, &[]);
-        let mut client = Client::ready(&env, &[]).await;
+        let home = home_of(era, &[]);
+        let mut client = Client::ready(&home, &[]).await;
         for what in ["tools", "resources", "prompts"] {
             client.call("announce", json!({ "what": what })).await;
             let NoticeKind::Changed {
@@ -86,9 +86,9 @@ async fn is_updated(client: &mut Client, uri: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn resource_subscription_lasts_until_the_last_subscriber() {
     for era in BOTH {
-        let (env, log) = home(era, &[]);
-        let mut one = Client::ready(&env, &[]).await;
-        let mut two = Client::listening(&env, &[]).await;
+        let home = home_of(era, &[]);
+        let mut one = Client::ready(&home, &[]).await;
+        let mut two = Client::listening(&home, &[]).await;
         let touch = json!({ "uri": URI });
         assert_eq!(one.call("touch", touch.clone()).await, "false", "{era}");
         one.subscribe(URI, true).await.unwrap();
@@ -115,7 +115,7 @@ async fn resource_subscription_lasts_until_the_last_subscriber() {
         );
         is_updated(&mut two, "fix://json").await;
         if era == LEGACY {
-            assert_eq!(asked(&log, "resources/subscribe"), 3);
+            assert_eq!(home.asked("fix", "resources/subscribe"), 3);
         }
     }
 }
@@ -123,14 +123,14 @@ async fn resource_subscription_lasts_until_the_last_subscriber() {
 #[tokio::test(flavor = "multi_thread")]
 async fn listen_stream_ended_by_the_server_is_reopened() {
     for quiet in [false, true] {
-        let (env, log) = home(MODERN, &[]);
-        let mut client = Client::ready(&env, &[]).await;
+        let home = home_of(MODERN, &[]);
+        let mut client = Client::ready(&home, &[]).await;
         client.subscribe(URI, true).await.unwrap();
-        let before = asked(&log, "subscriptions/listen");
+        let before = home.asked("fix", "subscriptions/listen");
         client.call("hang_up", json!({ "quiet": quiet })).await;
         // Notifications in between are lost, so the resource is reported as updated.
         is_updated(&mut client, URI).await;
-        assert_eq!(asked(&log, "subscriptions/listen"), before + 1);
+        assert_eq!(home.asked("fix", "subscriptions/listen"), before + 1);
         client.call("touch", json!({ "uri": URI })).await;
         is_updated(&mut client, URI).await;
     }
@@ -138,18 +138,18 @@ async fn listen_stream_ended_by_the_server_is_reopened() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_without_listen_support_still_works() {
-    let (env, log) = home(MODERN, &["--deaf"]);
-    let client = Client::ready(&env, &[]).await;
+    let home = home_of(MODERN, &["--deaf"]);
+    let client = Client::ready(&home, &[]).await;
     assert_eq!(client.call("echo", json!({ "text": "x" })).await, "x");
     assert!(client.subscribe(URI, true).await.is_err());
-    assert_eq!(asked(&log, "subscriptions/listen"), 0);
+    assert_eq!(home.asked("fix", "subscriptions/listen"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_list_is_requested_again() {
     for era in BOTH {
-        let (env, _) = home(era, &["--ttl", "0"]);
-        let client = Client::ready(&env, &[]).await;
+        let home = home_of(era, &["--ttl", "0"]);
+        let client = Client::ready(&home, &[]).await;
         let resources = || async {
             let list = client.offers(OfferKind::Resources, None).await.unwrap();
             list.offers.len()

@@ -1,19 +1,19 @@
 //! Requests of servers of both eras to clients, and which client answers them.
 
-use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind, Outcome};
+use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind};
 use serde_json::json;
 
-use super::{BOTH, LEGACY, MODERN, home};
-use crate::offers::{Client, accepted};
+use super::{BOTH, LEGACY, MODERN, home_of};
+use crate::client::{Client, accepted};
 
 const ALL: [AskKind; 3] = [AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_are_answered_by_the_calling_client() {
     for era in BOTH {
-        let (env, _) = home(era, &[]);
-        let mut client = Client::ready(&env, &ALL).await;
-        let bystander = Client::listening(&env, &ALL).await;
+        let home = home_of(era, &[]);
+        let mut client = Client::ready(&home, &ALL).await;
+        let bystander = Client::listening(&home, &ALL).await;
 
         let call = client.begin("elicit", json!({ "message": "your name?" }));
         let NoticeKind::Ask {
@@ -48,20 +48,18 @@ async fn questions_are_answered_by_the_calling_client() {
         assert!(bystander.notices(0).await.is_empty(), "{era}");
 
         // From a run, which continues with the answer.
-        let code = "return (await mux.fix.elicit({ message: '?' })).content.name";
-        let run = client.start(code, false).await;
+        let elicit = [("fix.elicit", json!({ "message": "?" }))];
+        let run = client.start_steps(&elicit, false).await;
         let NoticeKind::Ask { ask, cause, .. } = client.next().await else {
             panic!("no question");
         };
         assert_eq!(cause, Cause::Run(run.clone()));
         client.answer(ask, accepted("Ada")).await.unwrap();
-        assert_eq!(
-            client.outcome(&run).await,
-            Outcome::Result(json!("Ada").into())
-        );
+        let summary = client.summary(&run).await;
+        assert_eq!(summary["result"]["content"]["name"], "Ada");
 
         // Without a client that can answer.
-        let deaf = Client::deaf(&env).await;
+        let deaf = Client::deaf(&home).await;
         let answer = deaf.call("elicit", json!({ "message": "?" })).await;
         assert_eq!(answer["action"], "decline", "{era}: {answer}");
         assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
@@ -82,9 +80,9 @@ async fn questions_are_answered_by_the_calling_client() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn modern_questions_reach_two_clients_at_once() {
-    let (env, _) = home(MODERN, &[]);
-    let mut one = Client::ready(&env, &ALL).await;
-    let mut two = Client::listening(&env, &ALL).await;
+    let home = home_of(MODERN, &[]);
+    let mut one = Client::ready(&home, &ALL).await;
+    let mut two = Client::listening(&home, &ALL).await;
     let first = one.begin("elicit", json!({ "message": "to one" }));
     let second = two.begin("elicit", json!({ "message": "to two" }));
     for (client, message, name) in [(&mut one, "to one", "1"), (&mut two, "to two", "2")] {
@@ -98,8 +96,8 @@ async fn modern_questions_reach_two_clients_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn call_can_ask_repeatedly_up_to_a_limit() {
-    let (env, _) = home(MODERN, &[]);
-    let mut client = Client::ready(&env, &ALL).await;
+    let home = home_of(MODERN, &[]);
+    let mut client = Client::ready(&home, &ALL).await;
     let call = client.begin("elicit_rounds", json!({ "rounds": 3 }));
     for round in 0..3 {
         let (ask, _, params) = client.question().await;
@@ -137,8 +135,8 @@ async fn call_can_ask_repeatedly_up_to_a_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn question_is_withdrawn_with_its_call() {
     for era in BOTH {
-        let (env, _) = home(era, &[]);
-        let mut client = Client::ready(&env, &ALL).await;
+        let home = home_of(era, &[]);
+        let mut client = Client::ready(&home, &ALL).await;
         let call = client.begin("elicit", json!({ "message": "?" }));
         let (ask, ..) = client.question().await;
         call.abort();
@@ -148,9 +146,9 @@ async fn question_is_withdrawn_with_its_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn url_elicitation_completion_reaches_only_its_client() {
-    let (env, _) = home(LEGACY, &[]);
-    let mut client = Client::ready(&env, &ALL).await;
-    let bystander = Client::listening(&env, &ALL).await;
+    let home = home_of(LEGACY, &[]);
+    let mut client = Client::ready(&home, &ALL).await;
+    let bystander = Client::listening(&home, &ALL).await;
     let url = json!({ "message": "log in", "url": "https://x.test/1" });
     let call = client.begin("elicit", url);
     let (ask, ..) = client.question().await;

@@ -3,14 +3,14 @@
 use mux_proto::{AskKind, Kind, NoticeKind};
 use serde_json::json;
 
-use super::{BOTH, home};
-use crate::offers::{Client, accepted};
+use super::{BOTH, home_of};
+use crate::client::{Client, accepted};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn task_is_polled_until_its_result() {
     for era in BOTH {
-        let (env, _) = home(era, &[]);
-        let mut client = Client::ready(&env, &[AskKind::Elicitation]).await;
+        let home = home_of(era, &[]);
+        let mut client = Client::ready(&home, &[AskKind::Elicitation]).await;
         let done = client.call("task", json!({ "steps": 2 })).await;
         assert_eq!(done["answer"], json!(null), "{era}: {done}");
         let mut words = Vec::new();
@@ -47,17 +47,15 @@ async fn task_is_polled_until_its_result() {
 #[tokio::test(flavor = "multi_thread")]
 async fn abandoned_task_is_cancelled_at_the_server() {
     for era in BOTH {
-        let (env, log) = home(era, &[]);
-        let mut client = Client::ready(&env, &[]).await;
+        let home = home_of(era, &[]);
+        let mut client = Client::ready(&home, &[]).await;
         let call = client.begin("task", json!({ "steps": 1, "forever": true }));
         // The first progress notification shows that the task exists.
         while !matches!(client.next().await, NoticeKind::Progress { .. }) {}
         call.abort();
-        let calls = std::fs::read_to_string(log).unwrap();
-        let made = calls
-            .lines()
-            .find(|line| line.contains("\"tool\":\"task\""));
-        let made: serde_json::Value = serde_json::from_str(made.unwrap()).unwrap();
+        let requests = home.requests("fix");
+        let made = requests.iter().find(|request| request["tool"] == "task");
+        let made = made.unwrap();
         let id = format!("task-{}", made["id"]);
         let mut status = json!(null);
         for _ in 0..2000 {

@@ -1,18 +1,18 @@
 //! Questions of servers, which clients answer them, and when they are declined or withdrawn.
 
-use mux_client::ClientIdentity;
-use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind, Outcome};
+use mux_proto::{Answer, AskKind, Cause, Kind, NoticeKind};
 use serde_json::{Value, json};
 
-use super::{Client, accepted, notices::until_waiting, with_offers};
+use super::with_offers;
+use crate::client::{Client, accepted, within};
 
 const ALL: [AskKind; 3] = [AskKind::Elicitation, AskKind::Sampling, AskKind::Roots];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_question_goes_to_the_client_whose_call_caused_it() {
-    let (env, _) = with_offers("");
-    let mut client = Client::ready(&env, &ALL).await;
-    let bystander = Client::listening(&env, &ALL).await;
+    let home = with_offers("");
+    let mut client = Client::ready(&home, &ALL).await;
+    let bystander = Client::listening(&home, &ALL).await;
 
     let call = client.begin("elicit", json!({ "message": "your name?" }));
     let (ask, kind, params) = client.question().await;
@@ -65,31 +65,29 @@ async fn each_question_goes_to_the_client_whose_call_caused_it() {
     assert_eq!(call.await.unwrap().unwrap(), roots);
 
     assert!(bystander.notices(0).await.is_empty());
-    env.stop();
-    assert!(!env.log().contains("a-secret-answer"));
+    let log = home.finished_log().await;
+    assert!(log.contains("session open") && !log.contains("a-secret-answer"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn question_names_the_run_as_cause_and_the_program_gets_the_answer() {
-    let (env, _) = with_offers("");
-    let mut client = Client::ready(&env, &ALL).await;
-    let code = "return (await mux.fix.elicit({ message: '?' })).content.name";
-    let run = client.start(code, false).await;
+    let home = with_offers("");
+    let mut client = Client::ready(&home, &ALL).await;
+    let elicit = [("fix.elicit", json!({ "message": "?" }))];
+    let run = client.start_steps(&elicit, false).await;
     let NoticeKind::Ask { ask, cause, .. } = client.next().await else {
         panic!("something else");
     };
     assert_eq!(cause, Cause::Run(run.clone()));
     client.answer(ask, accepted("Ada")).await.unwrap();
-    assert_eq!(
-        client.outcome(&run).await,
-        Outcome::Result(json!("Ada").into())
-    );
+    let summary = client.summary(&run).await;
+    assert_eq!(summary["result"]["content"]["name"], "Ada");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_answer_is_rejected_and_the_question_stays_open() {
-    let (env, _) = with_offers("");
-    let mut client = Client::ready(&env, &ALL).await;
+    let home = with_offers("");
+    let mut client = Client::ready(&home, &ALL).await;
     let call = client.begin("elicit", json!({ "message": "?" }));
     let (ask, ..) = client.question().await;
     for wrong in [json!({ "action": "perhaps" }), json!({}), json!("yes")] {
@@ -117,10 +115,10 @@ fn is_declined(answer: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn question_without_an_answering_client_is_declined_at_once() {
-    let (env, _) = with_offers("");
+    let home = with_offers("");
     // A client that requests no notices, and one that answers only other kinds.
-    let deaf = Client::deaf(&env).await;
-    let other = Client::listening(&env, &[AskKind::Roots]).await;
+    let deaf = Client::deaf(&home).await;
+    let other = Client::listening(&home, &[AskKind::Roots]).await;
     for client in [&deaf, &other] {
         is_declined(&client.call("elicit", json!({ "message": "?" })).await);
         let sampled = client.call("sample", json!({})).await;
@@ -129,45 +127,38 @@ async fn question_without_an_answering_client_is_declined_at_once() {
         assert!(message.contains("no client can be asked"), "{message}");
     }
     assert_eq!(deaf.call("roots", json!({})).await, json!({ "roots": [] }));
-    let me = ClientIdentity {
-        workspace: Some("/home/me/my work".into()),
-        ..ClientIdentity::new("test", "0")
-    };
-    let here = Client::of(&env, &me).await;
+    let here = Client::at(&home, Some("/home/me/my work".into())).await;
     let root = json!({ "uri": "file:///home/me/my%20work", "name": "my work" });
     assert_eq!(
         here.call("roots", json!({})).await,
         json!({ "roots": [root] })
     );
     // A detached run has no connection.
-    let listening = Client::listening(&env, &ALL).await;
-    let code = "return (await mux.fix.elicit({ message: '?' })).action";
-    let run = listening.start(code, true).await;
-    assert_eq!(
-        listening.outcome(&run).await,
-        Outcome::Result(json!("decline").into())
-    );
+    let listening = Client::listening(&home, &ALL).await;
+    let elicit = [("fix.elicit", json!({ "message": "?" }))];
+    let run = listening.start_steps(&elicit, true).await;
+    is_declined(&listening.summary(&run).await["result"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn question_with_two_possible_callers_is_declined() {
-    let (env, _) = with_offers("");
-    let client = Client::ready(&env, &ALL).await;
-    let second = Client::listening(&env, &ALL).await;
+    let home = with_offers("");
+    let client = Client::ready(&home, &ALL).await;
+    let second = Client::listening(&home, &ALL).await;
     let waiting = second.begin("hang", json!({}));
-    until_waiting(&env, 1).await;
+    client.until_waiting(1).await;
     is_declined(&client.call("elicit", json!({ "message": "?" })).await);
     assert!(client.notices(0).await.is_empty());
     assert!(second.notices(0).await.is_empty());
     drop(second);
     waiting.abort();
-    until_waiting(&env, 0).await;
+    client.until_waiting(0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn question_without_a_call_in_flight_is_declined() {
-    let (env, _) = with_offers("");
-    let client = Client::ready(&env, &ALL).await;
+    let home = with_offers("");
+    let client = Client::ready(&home, &ALL).await;
     assert_eq!(client.call("elicit_later", json!({})).await, "later");
     // The next call may be in flight when the question comes: then this client is asked, and declines.
     let late = client.begin("late_answer", json!({}));
@@ -190,8 +181,8 @@ async fn question_without_a_call_in_flight_is_declined() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn question_is_withdrawn_when_the_server_or_the_caller_cancels() {
-    let (env, _) = with_offers("");
-    let mut client = Client::ready(&env, &ALL).await;
+    let home = with_offers("");
+    let mut client = Client::ready(&home, &ALL).await;
     let call = client.begin("elicit", json!({ "message": "?" }));
     let (ask, ..) = client.question().await;
     call.abort();
@@ -200,9 +191,8 @@ async fn question_is_withdrawn_when_the_server_or_the_caller_cancels() {
     client
         .call("elicit", json!({ "message": "?", "cancel": true }))
         .await;
-    let run = client
-        .start("await mux.fix.elicit({ message: 'in a run' })", false)
-        .await;
+    let elicit = [("fix.elicit", json!({ "message": "in a run" }))];
+    let run = client.start_steps(&elicit, false).await;
     let ask = loop {
         match client.next().await {
             NoticeKind::Ask { ask, params, .. } if params["message"] == "in a run" => break ask,
@@ -210,25 +200,21 @@ async fn question_is_withdrawn_when_the_server_or_the_caller_cancels() {
             other => panic!("{other:?}"),
         }
     };
-    let cancelled = client
-        .session
-        .client
-        .cancel_run(mux_client::within_seconds(30), run);
+    let cancelled = client.rpc.cancel_run(within(), run);
     cancelled.await.unwrap().unwrap();
     assert_eq!(client.next().await, NoticeKind::Withdrawn { ask });
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn disconnected_client_leaves_no_open_question() {
-    let (env, log) = with_offers("");
-    let mut client = Client::ready(&env, &ALL).await;
+    let home = with_offers("");
+    let mut client = Client::ready(&home, &ALL).await;
     let call = client.begin("elicit", json!({ "message": "?" }));
     client.question().await;
     call.abort();
     drop(client);
-    until_waiting(&env, 0).await;
-    let next = Client::deaf(&env).await;
+    let next = Client::deaf(&home).await;
+    next.until_waiting(0).await;
     is_declined(&next.call("elicit", json!({ "message": "?" })).await);
-    assert_eq!(env.starts("fix").len(), 1);
-    assert!(log.exists());
+    assert_eq!(home.starts("fix"), 1);
 }

@@ -1,21 +1,23 @@
 //! Lists of resources, templates and prompts, and reads of single ones.
 
-use mux_client::{ClientIdentity, within_seconds};
-use mux_proto::{CompleteRequest, Held, Kind, OfferKind, PromptRequest};
-use mux_tests::{TestEnv, process};
-use serde_json::{Map, Value, json};
+use mux_proto::{CompleteRequest, Held, Kind, OfferKind};
+use serde_json::{Value, json};
 
-use super::{Client, PATIENCE, asked, with_offers};
+use super::with_offers;
+use crate::{
+    client::{Client, within},
+    home::Home,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_of_all_servers_are_merged_and_requested_once() {
-    let (env, log) = with_offers("");
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    let small = env.fixture("small", &["--offers", "--page-size", "2"]);
-    let plain = env.fixture("plain", &[]);
-    let dead = env.fixture("dead", &["--exit-at-start", "3"]);
-    env.write_config(&format!("{config}{small}{plain}{dead}"));
-    let client = Client::deaf(&env).await;
+    let home = with_offers("");
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
+    let small = home.fixture("small", &["--offers", "--page-size", "2"]);
+    let plain = home.fixture("plain", &[]);
+    let dead = home.fixture("dead", &["--exit-at-start", "3"]);
+    home.write_config(&format!("{config}{small}{plain}{dead}"));
+    let client = Client::deaf(&home).await;
     for _ in 0..3 {
         let list = client.offers(OfferKind::Resources, None).await.unwrap();
         assert_eq!(list.missing.len(), 1);
@@ -30,7 +32,7 @@ async fn lists_of_all_servers_are_merged_and_requested_once() {
         assert!(uris("fix").contains(&json!("fix://text/hello")));
         assert!(uris("plain").is_empty());
     }
-    assert_eq!(asked(&log, "resources/list"), 1);
+    assert_eq!(home.asked("fix", "resources/list"), 1);
     let kind = OfferKind::ResourceTemplates;
     let list = client.offers(kind, Some("fix")).await.unwrap();
     assert_eq!(list.offers[0].offer["uriTemplate"], "fix://text/{name}");
@@ -45,8 +47,8 @@ async fn lists_of_all_servers_are_merged_and_requested_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resource_is_read_and_long_content_is_stored() {
-    let (env, _) = with_offers("");
-    let client = Client::deaf(&env).await;
+    let home = with_offers("");
+    let client = Client::deaf(&home).await;
     let Held::Value(read) = client.read("fix://text/hello").await.unwrap() else {
         panic!("it is short");
     };
@@ -64,21 +66,10 @@ async fn resource_is_read_and_long_content_is_stored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn prompts_and_completions_have_the_mcp_format() {
-    let (env, _) = with_offers("");
-    let client = Client::deaf(&env).await;
-    let prompt = async |name: &str, given: &str| {
-        let request = PromptRequest {
-            server: "fix".into(),
-            name: name.into(),
-            arguments: Map::from_iter([("name".to_owned(), json!(given))]),
-            token: None,
-        };
-        let got = client
-            .session
-            .client
-            .get_prompt(within_seconds(PATIENCE), request);
-        got.await.unwrap()
-    };
+    let home = with_offers("");
+    let client = Client::deaf(&home).await;
+    let prompt =
+        async |name: &str, given: &str| client.get_prompt(name, json!({ "name": given })).await;
     let Held::Value(got) = prompt("greet", "Ada").await.unwrap() else {
         panic!("it is short");
     };
@@ -95,10 +86,7 @@ async fn prompts_and_completions_have_the_mcp_format() {
     let complete = async |params: Value| {
         let server = "fix".to_owned();
         let request = CompleteRequest { server, params };
-        let completed = client
-            .session
-            .client
-            .complete(within_seconds(PATIENCE), request);
+        let completed = client.rpc.complete(within(), request);
         completed.await.unwrap()
     };
     let about = json!({ "type": "ref/prompt", "name": "greet" });
@@ -112,8 +100,8 @@ async fn prompts_and_completions_have_the_mcp_format() {
 #[tokio::test(flavor = "multi_thread")]
 async fn resource_read_denied_by_policy_does_not_reach_the_server() {
     let rules = "[[policy]]\nmatch = \"*.resources/read\"\naction = \"deny\"\n";
-    let (env, log) = with_offers(rules);
-    let client = Client::deaf(&env).await;
+    let home = with_offers(rules);
+    let client = Client::deaf(&home).await;
     let error = client.read("fix://text/hello").await.unwrap_err();
     assert_eq!(error.kind, Kind::Denied);
     assert!(error.message.contains("fix.resources/read"), "{error:?}");
@@ -126,17 +114,17 @@ async fn resource_read_denied_by_policy_does_not_reach_the_server() {
             .len(),
         6
     );
-    assert_eq!(asked(&log, "resources/read"), 0);
+    assert_eq!(home.asked("fix", "resources/read"), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn list_denied_by_policy_is_not_requested() {
     let rules = "[[policy]]\nmatch = \"fix.resources/list\"\naction = \"deny\"\n";
-    let (env, log) = with_offers("");
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    let other = env.fixture("other", &["--offers"]);
-    env.write_config(&format!("{config}{other}{rules}"));
-    let client = Client::deaf(&env).await;
+    let home = with_offers("");
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
+    let other = home.fixture("other", &["--offers"]);
+    home.write_config(&format!("{config}{other}{rules}"));
+    let client = Client::deaf(&home).await;
     let error = client.offers(OfferKind::Resources, Some("fix")).await;
     assert_eq!(error.unwrap_err().kind, Kind::Denied);
     let list = client.offers(OfferKind::Resources, None).await.unwrap();
@@ -147,21 +135,17 @@ async fn list_denied_by_policy_is_not_requested() {
         (missing.server.as_str(), &missing.error.kind),
         ("fix", &Kind::Denied)
     );
-    assert_eq!(asked(&log, "resources/list"), 0);
-    assert!(env.starts("fix").is_empty(), "it need not be started");
+    assert_eq!(home.asked("fix", "resources/list"), 0);
+    assert!(home.starts("fix") == 0, "it need not be started");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resources_and_prompts_excluded_for_an_agent_are_hidden() {
-    let (env, log) = with_offers(
+    let home = with_offers(
         "[agents.small]\nexclude = [\"fix.resources/*\"]\n[agents.none]\nexclude = [\"fi*\"]\n",
     );
-    let agent = async |name: &str| {
-        let mut identity = ClientIdentity::new("test", "0");
-        identity.agent = Some(name.into());
-        Client::of(&env, &identity).await
-    };
-    let (small, none) = (agent("small").await, agent("none").await);
+    let small = Client::agent(&home, "small").await;
+    let none = Client::agent(&home, "none").await;
     let list = small
         .offers(OfferKind::Resources, Some("fix"))
         .await
@@ -178,18 +162,18 @@ async fn resources_and_prompts_excluded_for_an_agent_are_hidden() {
     let read = none.read("fix://text/hello").await.unwrap_err();
     assert!(read.message.contains("no server"), "{read:?}");
     assert_eq!(
-        asked(&log, "resources/read") + asked(&log, "resources/subscribe"),
+        home.asked("fix", "resources/read") + home.asked("fix", "resources/subscribe"),
         0
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hanging_server_does_not_affect_the_lists_of_others() {
-    let (env, _) = with_offers("");
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    let mute = env.fixture("mute", &["--mute"]);
-    env.write_config(&format!("{config}{mute}start_timeout = \"1h\"\n"));
-    let client = Client::deaf(&env).await;
+    let home = with_offers("");
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
+    let mute = home.fixture("mute", &["--mute"]);
+    home.write_config(&format!("{config}{mute}start_timeout = \"1h\"\n"));
+    let client = Client::deaf(&home).await;
     let list = client.offers(OfferKind::Prompts, None).await.unwrap();
     assert_eq!((list.offers.len(), list.missing.len()), (1, 1));
     let missing = &list.missing[0];
@@ -202,11 +186,10 @@ async fn hanging_server_does_not_affect_the_lists_of_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resource_read_times_out_and_is_cancelled_at_the_server() {
-    let env = TestEnv::new();
-    let log = env.path("calls");
-    let fix = env.fixture("fix", &["--offers", "--call-log", log.to_str().unwrap()]);
-    env.write_config(&format!("{fix}call_timeout = \"1s\"\n"));
-    let client = Client::deaf(&env).await;
+    let home = Home::new();
+    let fix = home.fixture("fix", &["--offers"]);
+    home.write_config(&format!("{fix}call_timeout = \"1s\"\n"));
+    let client = Client::deaf(&home).await;
     let error = client.read("fix://slow").await.unwrap_err();
     assert_eq!(error.kind, Kind::Timeout);
     let cancelled = client.call("cancelled", json!({})).await;
@@ -215,30 +198,26 @@ async fn resource_read_times_out_and_is_cancelled_at_the_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resource_is_read_on_a_new_session_after_server_death() {
-    let (env, log) = with_offers("");
-    let client = Client::deaf(&env).await;
+    let home = with_offers("");
+    let client = Client::deaf(&home).await;
     client.offers(OfferKind::Resources, None).await.unwrap();
-    let pid = env.starts("fix")[0];
-    process::kill(pid);
-    assert!(process::wait_for_end(
-        pid,
-        std::time::Duration::from_secs(5)
-    ));
+    home.kill("fix");
+    client.until_closed("fix").await;
     client.read("fix://json").await.unwrap();
     client.offers(OfferKind::Resources, None).await.unwrap();
     assert_eq!(
-        (env.starts("fix").len(), asked(&log, "resources/list")),
+        (home.starts("fix"), home.asked("fix", "resources/list")),
         (2, 2)
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn list_waits_for_a_server_as_long_as_requested() {
-    let (env, _) = with_offers("");
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    let mute = env.fixture("mute", &["--mute"]);
-    env.write_config(&format!("{config}{mute}start_timeout = \"1h\"\n"));
-    let client = Client::deaf(&env).await;
+    let home = with_offers("");
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
+    let mute = home.fixture("mute", &["--mute"]);
+    home.write_config(&format!("{config}{mute}start_timeout = \"1h\"\n"));
+    let client = Client::deaf(&home).await;
     client
         .offers(OfferKind::Prompts, Some("fix"))
         .await
@@ -255,8 +234,8 @@ async fn list_waits_for_a_server_as_long_as_requested() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_resource_list_ends_at_the_size_limit() {
-    let env = TestEnv::with_fixtures(&[("fix", &["--offers", "--endless", "6000000"])]);
-    let client = Client::deaf(&env).await;
+    let home = Home::with_fixtures(&[("fix", &["--offers", "--endless", "6000000"])]);
+    let client = Client::deaf(&home).await;
     let list = client.offers(OfferKind::Resources, Some("fix")).await;
     let missing = &list.unwrap().missing[0];
     assert_eq!(missing.error.kind, Kind::Limit);
@@ -270,8 +249,8 @@ async fn endless_resource_list_ends_at_the_size_limit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_tools_list_fails_the_server_start() {
-    let env = TestEnv::with_fixtures(&[("fix", &["--offers", "--endless-tools", "12000000"])]);
-    let client = Client::deaf(&env).await;
+    let home = Home::with_fixtures(&[("fix", &["--offers", "--endless-tools", "12000000"])]);
+    let client = Client::deaf(&home).await;
     let list = client.offers(OfferKind::Prompts, Some("fix")).await;
     let error = &list.unwrap().missing[0].error;
     assert_eq!(error.kind, Kind::Unavailable);

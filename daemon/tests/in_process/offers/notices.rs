@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use mux_proto::{AskKind, Cause, EventKind, NoticeKind, OfferKind};
-use mux_tests::{TestEnv, process};
 use serde_json::json;
 
-use super::{Client, asked, with_offers};
+use super::with_offers;
+use crate::{client::Client, home::Home};
 
 fn changed(notice: &NoticeKind) -> [bool; 3] {
     match notice {
@@ -21,9 +21,9 @@ fn changed(notice: &NoticeKind) -> [bool; 3] {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_listener_is_notified_of_list_changes() {
-    let (env, _) = with_offers("");
-    let mut one = Client::listening(&env, &[]).await;
-    let deaf = Client::deaf(&env).await;
+    let home = with_offers("");
+    let mut one = Client::listening(&home, &[]).await;
+    let deaf = Client::deaf(&home).await;
     assert_eq!(
         deaf.offers(OfferKind::Resources, None)
             .await
@@ -34,7 +34,7 @@ async fn every_listener_is_notified_of_list_changes() {
     );
     // The tools of a server that was never started become known.
     assert_eq!(changed(&one.next().await), [true, false, false]);
-    let mut two = Client::listening(&env, &[]).await;
+    let mut two = Client::listening(&home, &[]).await;
     for (what, flags) in [
         ("tools", [true, false, false]),
         ("resources", [false, true, false]),
@@ -56,11 +56,9 @@ async fn every_listener_is_notified_of_list_changes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unchanged_tools_list_causes_no_notice() {
-    let (env, _) = with_offers("");
-    // A daemon that a command starts logs at level debug here.
-    env.mux(["call", "fix.echo", "text=x"]).ok();
-    let listed = || env.log().matches("the tools were listed again").count();
-    let client = Client::ready(&env, &[]).await;
+    let home = with_offers("");
+    let listed = || Home::log().matches("the tools were listed again").count();
+    let client = Client::ready(&home, &[]).await;
     client.call("list_changed", json!({})).await;
     let begun = Instant::now();
     while listed() < 1 {
@@ -72,15 +70,14 @@ async fn unchanged_tools_list_causes_no_notice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hanging_tools_list_is_requested_again_after_the_next_notification() {
-    let env = TestEnv::new();
-    let log = env.path("calls");
-    let fix = env.fixture("fix", &["--list-once", "--call-log", log.to_str().unwrap()]);
-    env.write_config(&format!("{fix}start_timeout = \"1s\"\n"));
-    let client = Client::ready(&env, &[]).await;
+    let home = Home::new();
+    let fix = home.fixture("fix", &["--list-once"]);
+    home.write_config(&format!("{fix}start_timeout = \"1s\"\n"));
+    let client = Client::ready(&home, &[]).await;
     for times in 1..=2 {
         client.call("list_changed", json!({})).await;
         let begun = Instant::now();
-        while asked(&log, "tools/list") < times {
+        while home.asked("fix", "tools/list") < times {
             assert!(begun.elapsed() < Duration::from_secs(30));
             client.call("echo", json!({ "text": "and now?" })).await;
         }
@@ -89,29 +86,28 @@ async fn hanging_tools_list_is_requested_again_after_the_next_notification() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn configuration_change_and_shorter_list_of_a_new_session_cause_notices() {
-    let (env, _) = with_offers("");
-    let deaf = Client::deaf(&env).await;
+    let home = with_offers("");
+    let deaf = Client::deaf(&home).await;
     deaf.call("announce", json!({ "what": "resources" })).await;
     let list = deaf.offers(OfferKind::Resources, None).await.unwrap();
     assert_eq!(list.offers.len(), 7);
-    let mut one = Client::listening(&env, &[]).await;
-    let pid = env.starts("fix")[0];
-    process::kill(pid);
+    let mut one = Client::listening(&home, &[]).await;
+    home.kill("fix");
     // A call that was sent before this would have an unknown outcome.
-    env.until_logged("session over");
+    one.until_closed("fix").await;
     // Its next session has one resource less.
     one.call("echo", json!({ "text": "x" })).await;
     assert_eq!(changed(&one.next().await), [false, true, false]);
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    env.write_config(&format!("{config}{}", env.fixture("other", &[])));
-    env.mux(["reload"]).ok();
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
+    home.write_config(&format!("{config}{}", home.fixture("other", &[])));
+    one.reload().await;
     assert_eq!(changed(&one.next().await), [true, true, true]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_of_a_call_with_a_token_is_throttled_and_the_last_one_arrives() {
-    let (env, _) = with_offers("");
-    let mut client = Client::ready(&env, &[]).await;
+    let home = with_offers("");
+    let mut client = Client::ready(&home, &[]).await;
     client.call("progress", json!({ "steps": 500 })).await;
     let mut words = 0;
     loop {
@@ -138,11 +134,10 @@ async fn progress_of_a_call_with_a_token_is_throttled_and_the_last_one_arrives()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_of_a_call_in_a_run_is_an_event_of_the_run() {
-    let (env, _) = with_offers("");
-    let client = Client::listening(&env, &[]).await;
-    let run = client
-        .start("await mux.fix.progress({ steps: 300 })", false)
-        .await;
+    let home = with_offers("");
+    let client = Client::listening(&home, &[]).await;
+    let progress = [("fix.progress", json!({ "steps": 300 }))];
+    let run = client.start_steps(&progress, false).await;
     let events = client.events(&run).await;
     let kinds: Vec<_> = events.iter().map(|event| &event.event).collect();
     let last = kinds
@@ -167,9 +162,9 @@ async fn progress_of_a_call_in_a_run_is_an_event_of_the_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_log_goes_to_the_file_and_to_the_only_waiting_client() {
-    let (env, _) = with_offers("");
-    let mut one = Client::ready(&env, &[AskKind::Roots]).await;
-    let two = Client::listening(&env, &[]).await;
+    let home = with_offers("");
+    let mut one = Client::ready(&home, &[AskKind::Roots]).await;
+    let two = Client::listening(&home, &[]).await;
     one.call("log", json!({ "text": "for one" })).await;
     let NoticeKind::Log {
         server,
@@ -186,23 +181,12 @@ async fn server_log_goes_to_the_file_and_to_the_only_waiting_client() {
     assert_eq!(data, json!({ "text": "for one" }));
     assert_eq!(cause, Cause::Call("token of log".into()));
     let waiting = two.begin("hang", json!({}));
-    until_waiting(&env, 1).await;
+    one.until_waiting(1).await;
     one.call("log", json!({ "text": "for nobody" })).await;
     assert!(one.notices(0).await.is_empty());
     assert!(two.notices(0).await.is_empty());
     waiting.abort();
-    let log = std::fs::read_to_string(env.dirs.logs().join("servers/fix.log"));
-    let log = log.or_else(|_| std::fs::read_to_string(env.dirs.logs().join("fix.log")));
+    let log = std::fs::read_to_string(home.dirs.logs().join("servers/fix.log"));
+    let log = log.or_else(|_| std::fs::read_to_string(home.dirs.logs().join("fix.log")));
     assert!(log.unwrap().contains("for nobody"));
-}
-
-/// Waits until `fix` has this number of calls in flight.
-pub(super) async fn until_waiting(env: &TestEnv, calls: u64) {
-    for _ in 0..2000 {
-        let status = env.mux(["--json", "status"]).ok().json();
-        if status["servers"][0]["in_flight"] == calls {
-            return;
-        }
-    }
-    panic!("they do not wait");
 }

@@ -1,12 +1,12 @@
 //! Policy rules on requests of a server to the client whose call it is executing.
 
-use std::path::PathBuf;
-
-use mux_proto::{Answer, AskKind, NoticeKind};
-use mux_tests::TestEnv;
+use mux_proto::{Answer, ApprovalsRequest, AskKind, NoticeKind};
 use serde_json::{Value, json};
 
-use super::Client;
+use crate::{
+    client::{Client, within},
+    home::Home,
+};
 
 const ALL: [AskKind; 4] = [
     AskKind::Elicitation,
@@ -16,14 +16,14 @@ const ALL: [AskKind; 4] = [
 ];
 
 /// A home with a fixture server `fix` that has all capabilities, and these rules (match and action).
-fn under(rules: &[(&str, &str)]) -> TestEnv {
-    let env = TestEnv::new();
-    let mut config = env.fixture("fix", &["--offers"]);
+fn under(rules: &[(&str, &str)]) -> Home {
+    let home = Home::new();
+    let mut config = home.fixture("fix", &["--offers"]);
     for (path, action) in rules {
         config += &format!("[[policy]]\nmatch = {path:?}\naction = {action:?}\n");
     }
-    env.write_config(&config);
-    env
+    home.write_config(&config);
+    home
 }
 
 fn sampled() -> Answer {
@@ -32,24 +32,24 @@ fn sampled() -> Answer {
 }
 
 /// Requests of the server in the audit log: path, decision, origin of the decision, outcome.
-fn audited(env: &TestEnv) -> Vec<[String; 4]> {
-    env.stop();
-    let told = env
-        .mux(["--json", "audit", "--tool", "fix.*/*"])
-        .ok()
-        .json();
-    let entries = told["entries"].as_array().unwrap().iter();
+async fn audited(home: &Home) -> Vec<[String; 4]> {
+    let entries = home.audit().await.into_iter();
+    let entries = entries.filter(|entry| {
+        entry["path"]
+            .as_str()
+            .is_some_and(|path| path.contains('/'))
+    });
     let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
     entries
-        .map(|entry| ["path", "decision", "by", "outcome"].map(|key| text(entry, key)))
+        .map(|entry| ["path", "decision", "by", "outcome"].map(|key| text(&entry, key)))
         .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sampling_is_denied_unless_a_rule_allows_it_by_name() {
     for rules in [&[][..], &[("fix.*", "allow"), ("*", "allow")][..]] {
-        let env = under(rules);
-        let client = Client::ready(&env, &ALL).await;
+        let home = under(rules);
+        let client = Client::ready(&home, &ALL).await;
         let refused = client.call("sample", json!({})).await;
         assert_eq!(refused["error"]["code"], -1);
         let message = refused["error"]["message"].as_str().unwrap();
@@ -73,44 +73,41 @@ async fn sampling_is_denied_unless_a_rule_allows_it_by_name() {
             ["fix.sampling/createMessage", "deny", "default", "denied"],
             ["fix.roots/list", "allow", "default", "ok"],
         ];
-        assert_eq!(audited(&env), expected.map(|line| line.map(str::to_owned)));
+        assert_eq!(
+            audited(&home).await,
+            expected.map(|line| line.map(str::to_owned))
+        );
     }
-    let env = under(&[("fix.sampling/createMessage", "allow"), ("*", "allow")]);
-    let mut client = Client::ready(&env, &ALL).await;
+    let home = under(&[("fix.sampling/createMessage", "allow"), ("*", "allow")]);
+    let mut client = Client::ready(&home, &ALL).await;
     let call = client.begin("sample", json!({}));
     let (ask, kind, _) = client.question().await;
     assert_eq!(kind, AskKind::Sampling);
     client.answer(ask, sampled()).await.unwrap();
     assert_eq!(call.await.unwrap().unwrap()["content"]["text"], "4");
-    let told = env
-        .mux(["policy", "explain", "fix.sampling/createMessage"])
-        .ok()
-        .stdout;
-    assert!(told.contains("allow") && told.contains("rule 1"), "{told}");
-    let told = env
-        .mux(["policy", "explain", "other.sampling/createMessage"])
-        .ok()
-        .stdout;
+    let told = client.explain("fix.sampling/createMessage").await;
+    assert_eq!(
+        (&told["action"], &told["rule"]["number"]),
+        (&json!("allow"), &json!(1))
+    );
+    let told = client.explain("other.sampling/createMessage").await;
+    assert_eq!(told["action"], "deny");
     assert!(
-        told.contains("deny") && told.contains("only if a rule allows it"),
+        told.to_string()
+            .contains("does not name a server's request"),
         "{told}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn denied_server_request_is_refused_without_asking_the_client() {
-    let env = under(&[
+    let home = under(&[
         ("*.elicitation/*", "deny"),
         ("fix.roots/list", "deny"),
         ("fix.sampling/*", "deny"),
     ]);
-    let home: PathBuf = "/home/me".into();
-    let me = mux_client::ClientIdentity {
-        workspace: Some(home),
-        ..mux_client::ClientIdentity::new("test", "0")
-    };
-    let mut client = Client::of(&env, &me).await;
-    client.answers = ALL.to_vec();
+    let mut client = Client::at(&home, Some("/home/me".into())).await;
+    client.listen(&ALL).await;
     client.call("echo", json!({ "text": "x" })).await;
     client.notices(0).await;
     let asked = client.call("elicit", json!({ "message": "?" })).await;
@@ -139,7 +136,7 @@ async fn denied_server_request_is_refused_without_asking_the_client() {
         "{asked:?}"
     );
     drop(client);
-    for [path, decision, _, outcome] in audited(&env) {
+    for [path, decision, _, outcome] in audited(&home).await {
         assert_eq!(
             (decision.as_str(), outcome.as_str()),
             ("deny", "denied"),
@@ -150,8 +147,8 @@ async fn denied_server_request_is_refused_without_asking_the_client() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_request_with_ask_rule_needs_approval_that_shows_its_content() {
-    let env = under(&[("fix.sampling/createMessage", "ask")]);
-    let mut client = Client::ready(&env, &[AskKind::Sampling, AskKind::Approval]).await;
+    let home = under(&[("fix.sampling/createMessage", "ask")]);
+    let mut client = Client::ready(&home, &[AskKind::Sampling, AskKind::Approval]).await;
     let call = client.begin("sample", json!({}));
     let approve = async |client: &mut Client, decision: &str| {
         let id = loop {
@@ -208,7 +205,8 @@ async fn server_request_with_ask_rule_needs_approval_that_shows_its_content() {
         "{refused}"
     );
     drop(client);
-    let decided: Vec<[String; 2]> = audited(&env)
+    let decided: Vec<[String; 2]> = audited(&home)
+        .await
         .into_iter()
         .map(|[_, decision, _, outcome]| [decision, outcome])
         .collect();
@@ -217,16 +215,16 @@ async fn server_request_with_ask_rule_needs_approval_that_shows_its_content() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unapproved_server_request_is_refused_and_not_stored() {
-    let env = under(&[("fix.elicitation/create", "ask")]);
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    env.write_config(&format!("{config}[approvals]\nwait = \"1s\"\n"));
-    let client = Client::ready(&env, &[AskKind::Elicitation]).await;
+    let home = under(&[("fix.elicitation/create", "ask")]);
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
+    home.write_config(&format!("{config}[approvals]\nwait = \"1s\"\n"));
+    let client = Client::ready(&home, &[AskKind::Elicitation]).await;
     // It can show forms, and answers none.
     let asked = client.call("elicit", json!({ "message": "?" })).await;
     assert_eq!(asked["action"], "decline", "{asked}");
-    let left = env.mux(["--json", "approvals"]).ok().json();
-    assert_eq!(left["approvals"], json!([]));
-    let kept = std::fs::read_dir(env.dirs.state.join("approvals"));
+    let left = client.rpc.approvals(within(), ApprovalsRequest::default());
+    assert!(left.await.unwrap().unwrap().approvals.is_empty());
+    let kept = std::fs::read_dir(home.dirs.state.join("approvals"));
     let json = |file: &std::fs::DirEntry| file.path().extension().is_some_and(|end| end == "json");
     let kept = kept.into_iter().flatten().flatten().filter(json).count();
     assert_eq!(kept, 0);

@@ -1,12 +1,10 @@
 //! Subscriptions of clients to resources.
 
-use std::time::Duration;
-
 use mux_proto::{Kind, NoticeKind};
-use mux_tests::process;
 use serde_json::json;
 
-use super::{Client, asked, with_offers};
+use super::with_offers;
+use crate::client::Client;
 
 const URI: &str = "fix://text/hello";
 
@@ -25,16 +23,16 @@ async fn is_updated(client: &mut Client) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_share_one_subscription_at_the_server() {
-    let (env, log) = with_offers("");
+    let home = with_offers("");
     let touch = json!({ "uri": URI });
-    let starter = Client::deaf(&env).await;
+    let starter = Client::deaf(&home).await;
     assert_eq!(starter.call("touch", touch.clone()).await, "false");
-    let mut one = Client::listening(&env, &[]).await;
-    let mut two = Client::listening(&env, &[]).await;
+    let mut one = Client::listening(&home, &[]).await;
+    let mut two = Client::listening(&home, &[]).await;
     one.subscribe(URI, true).await.unwrap();
     one.subscribe(URI, true).await.unwrap();
     two.subscribe(URI, true).await.unwrap();
-    assert_eq!(asked(&log, "resources/subscribe"), 1);
+    assert_eq!(home.asked("fix", "resources/subscribe"), 1);
     assert_eq!(one.call("touch", touch.clone()).await, "true");
     is_updated(&mut one).await;
     is_updated(&mut two).await;
@@ -43,30 +41,29 @@ async fn clients_share_one_subscription_at_the_server() {
     assert_eq!(one.call("touch", touch.clone()).await, "true");
     is_updated(&mut two).await;
     assert!(one.notices(0).await.is_empty());
-    assert_eq!(asked(&log, "resources/unsubscribe"), 0);
+    assert_eq!(home.asked("fix", "resources/unsubscribe"), 0);
     // The subscriptions of a client end with its connection.
     drop(two);
     for _ in 0..2000 {
-        if asked(&log, "resources/unsubscribe") == 1 {
+        if home.asked("fix", "resources/unsubscribe") == 1 {
             break;
         }
         one.call("echo", json!({ "text": "still there" })).await;
     }
     assert_eq!(one.call("touch", touch).await, "false");
-    assert_eq!(asked(&log, "resources/unsubscribe"), 1);
+    assert_eq!(home.asked("fix", "resources/unsubscribe"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_session_renews_subscriptions() {
-    let (env, log) = with_offers("");
-    let mut client = Client::listening(&env, &[]).await;
+    let home = with_offers("");
+    let mut client = Client::listening(&home, &[]).await;
     client.subscribe(URI, true).await.unwrap();
-    let pid = env.starts("fix")[0];
-    process::kill(pid);
-    assert!(process::wait_for_end(pid, Duration::from_secs(5)));
+    home.kill("fix");
+    client.until_closed("fix").await;
     client.call("echo", json!({ "text": "awake" })).await;
     for _ in 0..2000 {
-        if asked(&log, "resources/subscribe") == 2 {
+        if home.asked("fix", "resources/subscribe") == 2 {
             break;
         }
         client.call("echo", json!({ "text": "and now?" })).await;
@@ -77,18 +74,18 @@ async fn new_session_renews_subscriptions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn subscription_survives_a_change_of_the_server_entry() {
-    let (env, log) = with_offers("");
-    let mut client = Client::listening(&env, &[]).await;
+    let home = with_offers("");
+    let mut client = Client::listening(&home, &[]).await;
     client.subscribe(URI, true).await.unwrap();
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
     // The first change makes the entry invalid, the second one makes it valid again.
-    env.write_config(&format!("{config}call_timeout = \"soon\"\n"));
-    env.mux(["reload"]).ok();
-    env.write_config(&format!("{config}call_timeout = \"50s\"\n"));
-    env.mux(["reload"]).ok();
+    home.write_config(&format!("{config}call_timeout = \"soon\"\n"));
+    client.reload().await;
+    home.write_config(&format!("{config}call_timeout = \"50s\"\n"));
+    client.reload().await;
     client.call("echo", json!({ "text": "awake" })).await;
     for _ in 0..2000 {
-        if asked(&log, "resources/subscribe") == 2 {
+        if home.asked("fix", "resources/subscribe") == 2 {
             break;
         }
         client.call("echo", json!({ "text": "and now?" })).await;
@@ -100,17 +97,17 @@ async fn subscription_survives_a_change_of_the_server_entry() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_or_denied_subscription_is_not_kept() {
     let rules = "[[policy]]\nmatch = \"fix.resources/sub*\"\naction = \"deny\"\n";
-    let (env, log) = with_offers("");
-    let client = Client::listening(&env, &[]).await;
+    let home = with_offers("");
+    let client = Client::listening(&home, &[]).await;
     let error = client.subscribe("other://x", true).await.unwrap_err();
     assert_eq!(error.kind, Kind::NotFound);
     assert_eq!(error.path.as_deref(), Some("fix.resources/subscribe"));
     // The refusal is not stored: the subscription is requested again.
     client.subscribe("other://x", true).await.unwrap_err();
-    assert_eq!(asked(&log, "resources/subscribe"), 2);
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    env.write_config(&format!("{config}{rules}"));
-    env.mux(["reload"]).ok();
+    assert_eq!(home.asked("fix", "resources/subscribe"), 2);
+    let config = std::fs::read_to_string(home.dirs.config_file()).unwrap();
+    home.write_config(&format!("{config}{rules}"));
+    client.reload().await;
     let error = client.subscribe(URI, true).await.unwrap_err();
     assert_eq!(error.kind, Kind::Denied);
 }
