@@ -2,6 +2,7 @@
 //!
 //! Invariant: a call that was not approved is never sent, and no call is sent twice.
 
+mod defaults;
 mod grants;
 mod held;
 mod offers;

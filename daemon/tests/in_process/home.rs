@@ -63,13 +63,6 @@ impl Home {
         }
     }
 
-    /// A home with this configuration.
-    pub(crate) fn with_config(config: &str) -> Self {
-        let home = Self::new();
-        home.write_config(config);
-        home
-    }
-
     /// A home with one fixture server for each name, and that server's flags.
     pub(crate) fn with_fixtures(servers: &[(&str, &[&str])]) -> Self {
         let home = Self::new();

@@ -6,7 +6,8 @@ use serde_json::json;
 use super::{MARKS, SOON, asking, by, held, mark, marks, records};
 use crate::client::{Client, within};
 
-async fn resume(client: &Client, id: &str) -> Result<String, Error> {
+/// Resumes a run, and returns the id of the new one.
+pub(super) async fn resume(client: &Client, id: &str) -> Result<String, Error> {
     let request = ResumeRequest {
         id: id.into(),
         detach: false,

@@ -39,7 +39,9 @@ async fn call_timeout_pauses_while_the_user_is_asked() {
 async fn wall_limit_of_a_run_pauses_while_the_user_is_asked() {
     let (home, mut client) = hasty("[limits]\nwall = \"1s\"\n").await;
     let elicit = ("fix.elicit", json!({ "message": "?" }));
-    let run = client.start_steps(&[elicit.clone()], false).await;
+    let run = client
+        .start_steps(std::slice::from_ref(&elicit), false)
+        .await;
     let (ask, ..) = client.question().await;
     time_passes(&home).await;
     client.answer(ask, accepted("Ada")).await.unwrap();

@@ -12,8 +12,8 @@ async fn seen(pinned: &Pinned) -> PinInfo {
         current: true,
     };
     let list = pinned.client.rpc.pins(within(), request);
-    let tools = list.await.unwrap().unwrap().tools.into_iter();
-    tools.filter(|tool| tool.name == "echo").next().unwrap()
+    let mut tools = list.await.unwrap().unwrap().tools.into_iter();
+    tools.find(|tool| tool.name == "echo").unwrap()
 }
 
 fn accepting(digest: &str, name: &str) -> AcceptPinsRequest {
