@@ -11,3 +11,4 @@ mod pins;
 mod policy;
 mod programs;
 mod sharing;
+mod types;

@@ -252,3 +252,30 @@ async fn conditions_of_rules_decide_for_every_way_of_calling() {
     }
     assert_eq!(home.starts("my-server"), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn first_matching_rule_decides_and_an_unknown_action_denies() {
+    let home = Home::new();
+    home.write_config(&format!(
+        "{}\
+         [[policy]]\nmatch = \"fix.echo\"\naction = \"allow\"\n\
+         [[policy]]\nmatch = \"fix.e*\"\naction = \"deny\"\n\
+         [[policy]]\nmatch = \"fix.pid\"\naction = \"dney\"\n",
+        home.fixture("fix", &[]),
+    ));
+    let client = Client::deaf(&home).await;
+    client.call("echo", json!({ "text": "x" })).await;
+    client.call("add", json!({ "a": 1, "b": 1 })).await;
+    for (tool, arguments, rule) in [
+        ("echo_json", json!({ "value": 1 }), "\"fix.e*\""),
+        ("pid", json!({}), "\"fix.pid\""),
+    ] {
+        let error = client.fails(tool, arguments).await;
+        assert_eq!(error.kind, Kind::Denied);
+        assert!(error.message.contains(rule), "{error:?}");
+    }
+    let status = client.rpc.status(within()).await.unwrap().unwrap();
+    let problems = format!("{:?}", status.problems);
+    let said = "is none of allow, ask, deny; denied";
+    assert!(problems.contains(said), "{problems}");
+}
