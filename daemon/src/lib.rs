@@ -7,7 +7,9 @@
 //!   reading the environment. `successor_command` does the same for a daemon that takes over. `otel`, built with the
 //!   feature `otel` only, sends spans to a collector (`otel/batch_sender` batches and retries, `otel/otlp_message`
 //!   encodes OTLP).
-//! - `serve` is the daemon's life from the instance lock to its release; `serve/exit_sequence` is the end of it.
+//! - `serve` is the daemon's life from the instance lock to its release; `serve/daemon_parts` builds all parts, and
+//!   `serve/exit_sequence` is the end of it. `serve/embedded` is a daemon inside another program, without socket, locks,
+//!   keeper and workers: it serves streams that the program opens.
 //! - `rpc` serves the connections; `daemon` is the state that all connections share; `lifecycle` has locks, readiness,
 //!   service managers and shutdown; `handover` replaces one daemon by the next; `degraded` reports exhausted host
 //!   resources; `problems` are what `mux status` and `mux doctor` name as wrong.
@@ -51,8 +53,8 @@
 //!
 //! # lifecycle
 //!
-//! - `lock` has the two locks of a start; `startup_reporter` reports to the parent process; `shutdown` is the request
-//!   to stop, after a drain or at once.
+//! - `daemon_setup` names the programs and files of a daemon; `lock` has the two locks of a start; `startup_reporter`
+//!   reports to the parent process; `shutdown` is the request to stop, after a drain or at once.
 //! - `service_manager` is the service manager that started the daemon, `systemd` its protocol, `passed_socket` the
 //!   socket that it bound; `watchdog` notifies it; `retire_request` asks a running daemon to retire.
 //! - `predecessor_runs` follows the runs that continue in the daemon from which this one took over.
@@ -110,4 +112,4 @@ mod problems;
 mod rpc;
 mod serve;
 
-pub use serve::{DaemonSetup, ServeError, serve};
+pub use serve::{ServeError, embedded::EmbeddedDaemon, serve};

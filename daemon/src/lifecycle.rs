@@ -1,10 +1,11 @@
-//! A daemon's locks, readiness, service managers and shutdown.
+//! A daemon's files, locks, readiness, service managers and shutdown.
 //!
 //! A daemon's life: lock → remove the stale socket → bind (or use the passed socket) → report ready → serve → stop
 //! accepting → drain → close sessions → unlink the socket (unless it was passed) → release.
 //!
 //! Invariant: the daemon that serves holds the [`InstanceLock`], and readiness is reported, never polled.
 
+mod daemon_setup;
 mod lock;
 mod passed_socket;
 mod predecessor_runs;
@@ -17,6 +18,7 @@ mod systemd;
 mod watchdog;
 
 pub use self::{
+    daemon_setup::DaemonSetup,
     lock::{InstanceLock, LockError, StartupLock},
     passed_socket::{PassedSocket, PassedSocketError, is_kept},
     predecessor_runs::PredecessorRuns,

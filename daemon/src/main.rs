@@ -18,10 +18,9 @@ use std::{
 use anyhow::Context;
 use mux_config::environment::Environment;
 use mux_daemon::{
-    DaemonSetup,
-    daemon::DaemonPaths,
-    degraded::DaemonDirs,
-    lifecycle::{self, InstanceLock, ServiceManager, Shutdown, StartupLock, StartupReporter},
+    lifecycle::{
+        self, DaemonSetup, InstanceLock, ServiceManager, Shutdown, StartupLock, StartupReporter,
+    },
     serve,
 };
 use mux_process::{descriptor_limits, malloc_trim, runtime};
@@ -31,7 +30,6 @@ use mux_proto::{
     transport, variables, version,
 };
 use mux_telemetry::{logging, trace};
-use mux_typecheck::CheckSettings;
 
 /// How long to wait for the instance lock of a daemon that is ending: its drain and the end of servers that react to
 /// nothing but SIGKILL take 24 s. A client waits for 40 s.
@@ -49,12 +47,6 @@ that it is passed, and reports its status; `mux service install` sets that up.";
 
 /// How long blocking tasks, such as writes to the disk, may take after the daemon has ended.
 const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
-/// The time to check the types of one program.
-const TYPECHECK_TIMEOUT: Duration = Duration::from_secs(2);
-/// The resident memory of the type checker.
-const MAX_CHECKER_BYTES: u64 = 1 << 30;
-/// The type checker is stopped after this time without a check.
-const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
@@ -256,55 +248,16 @@ fn build_setup(
     let home = env_variable("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     // This path is the running build, even after an upgrade has replaced the file.
     let this_build = cfg!(target_os = "linux").then(|| PathBuf::from("/proc/self/exe"));
-    Ok(DaemonSetup {
-        program: this_build.unwrap_or(program),
-        worker,
-        paths: DaemonPaths {
-            config: dirs.config_file(),
-            env: dirs.env_file(),
-            socket,
-            log: dirs.logs(),
-            home,
-            approvals: dirs.state.join("projects.json"),
-            disks: DaemonDirs {
-                state: dirs.state.clone(),
-                cache: dirs.cache.clone(),
-                runtime: dirs.runtime.clone(),
-            },
-        },
-        server_logs: dirs.logs().join("servers"),
-        results: dirs.results(),
-        keeper_lock: dirs.keeper_lock(),
-        startup_lock: dirs.startup_lock(),
-        snapshots: dirs.cache.join("snapshots"),
-        credentials: dirs.credentials(),
-        // A daemon with a `MUX_HOME` does not write into the user's keyring.
-        keyring: dirs.home().is_none(),
-        knowledge: dirs.cache.join("types"),
-        pins: dirs.pins(),
-        audit: dirs.audit(),
-        metrics_token: dirs.metrics_token(),
-        descriptions: dirs.cache.join("descriptions"),
-        addresses: dirs.state.join("sources.json"),
-        approvals: mux_approvals::ApprovalPaths {
-            grants: dirs.state.join("approvals.json"),
-            records: dirs.state.join("approvals"),
-            // A daemon with a `MUX_HOME` shows no desktop notifications.
-            desktop: dirs.home().is_none() && env_variable("DBUS_SESSION_BUS_ADDRESS").is_some(),
-        },
-        checker: CheckSettings {
-            compiler: None,
-            managed: dirs.typescript(),
-            search_path: env_variable("PATH").map(Into::into),
-            work: dirs.cache.join("check"),
-            deadline: TYPECHECK_TIMEOUT,
-            memory: MAX_CHECKER_BYTES,
-            idle: CHECKER_IDLE_TIMEOUT,
-        },
-        service,
-        environment,
-        telemetry: span_exporter(),
-    })
+    let programs = (this_build.unwrap_or(program), worker);
+    let mut setup = DaemonSetup::in_dirs(dirs, programs, home, environment);
+    setup.paths.socket = socket;
+    // A daemon with a `MUX_HOME` shows no desktop notifications.
+    setup.approvals.desktop =
+        dirs.home().is_none() && env_variable("DBUS_SESSION_BUS_ADDRESS").is_some();
+    setup.checker.search_path = env_variable("PATH").map(Into::into);
+    setup.service = service;
+    setup.telemetry = span_exporter();
+    Ok(setup)
 }
 
 /// The exporter of spans, if it is built in.

@@ -111,6 +111,23 @@ impl ClientConnections {
         _ = tokio::time::timeout(patience, self.tasks.wait()).await;
     }
 
+    /// Serves a connection in the background.
+    fn spawn<S>(
+        &self,
+        lent: Option<DescriptorPermit>,
+        stream: S,
+        (number, door): (u64, Arc<ConnectionState>),
+    ) where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let span = info_span!("client", number);
+        let serving = serve_connection(lent, stream, door, self.closing.clone()).instrument(span);
+        let all = self.clone();
+        // `map`, because an async block would store the future twice.
+        self.tasks.spawn(serving.map(move |()| all.count_closed()));
+        self.count_opened();
+    }
+
     /// Updates the peak after a connection was opened.
     fn count_opened(&self) {
         self.most.fetch_max(self.tasks.len(), Ordering::Relaxed);
@@ -164,17 +181,22 @@ pub(crate) async fn accept(
             continue;
         }
         number += 1;
-        let span = info_span!("client", number);
         let door = ConnectionState::new(Arc::clone(&daemon), number, peer, lent.is_some());
-        let serving =
-            serve_connection(lent, stream, door, connections.closing.clone()).instrument(span);
-        let all = connections.clone();
-        // `map`, because an async block would store the future twice.
-        connections
-            .tasks
-            .spawn(serving.map(move |()| all.count_closed()));
-        connections.count_opened();
+        connections.spawn(lent, stream, (number, door));
     }
+}
+
+/// Serves the client at the other end of a stream that this program opened itself.
+pub(crate) fn serve_stream<S>(
+    stream: S,
+    number: u64,
+    daemon: Arc<Daemon>,
+    connections: &ClientConnections,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let door = ConnectionState::new(daemon, number, (None, None), false);
+    connections.spawn(None, stream, (number, door));
 }
 
 /// Serves a connection of the successor, which answers its own clients about the runs that continue here.

@@ -1,52 +1,41 @@
 //! The daemon's life from the instance lock to its release.
 
+mod daemon_parts;
+pub(crate) mod embedded;
 mod exit_sequence;
 
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Weak},
+    sync::Arc,
     time::Duration,
 };
 
 use interprocess::local_socket::tokio::Listener;
-use mux_sandbox::{Pool, PoolSettings, ProgramLimits};
+use mux_sandbox::PoolSettings;
 use tokio::{
     sync::{mpsc, watch},
     time::timeout,
 };
 use tracing::{info, warn};
 
-use self::exit_sequence::{drain, leave, turn_away};
+use self::{
+    daemon_parts::{DaemonParts, DaemonSurroundings},
+    exit_sequence::{drain, leave, turn_away},
+};
 use crate::{
-    daemon::{Daemon, DaemonPaths},
+    daemon::Daemon,
     handover::{HandoverError, HandoverSource, Predecessor},
-    lifecycle::{self, InstanceLock, ServiceManager, Shutdown},
+    lifecycle::{self, DaemonSetup, InstanceLock, Shutdown},
     rpc::{self, ClientConnections},
 };
-use mux_approvals::Approvals;
-use mux_audit::AuditLog;
-use mux_auth::Auth;
 use mux_cache::Cache;
-use mux_caller::activity::Activity;
-use mux_catalog::{Catalog, pins::Pins};
 use mux_config::environment::Environment;
 use mux_files::file_watcher::FileWatcher;
-use mux_gateway::Gateway;
-use mux_handles::StoredValues;
-use mux_http::http_client;
-use mux_runs::{Runs, program_check::ProgramChecker, tool_discovery};
+use mux_runs::tool_discovery;
 use mux_settings::LimitSettings;
-use mux_sources::Sources;
-use mux_telemetry::{
-    logging,
-    metrics::Metrics,
-    trace::{self, Tracer},
-};
-use mux_typecheck::{CheckSettings, Checker};
-use mux_upstream::{
-    IncomingSessions, ProcessLauncher, ServerContext, ServerRequestPolicy, StartLimiter, Upstreams,
-};
+use mux_telemetry::logging;
+use mux_upstream::{IncomingSessions, ProcessLauncher};
 
 /// How long a daemon with a successor waits for its clients to disconnect by themselves.
 const CLIENT_LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -56,47 +45,6 @@ const WARMUP_TIMEOUT: Duration = Duration::from_secs(10);
 const LAST_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval at which the daemon checks that its socket file is still its own.
 const SOCKET_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-
-/// What [`serve`] needs to build a daemon.
-pub struct DaemonSetup {
-    /// The `muxd` program itself, for the keeper.
-    pub program: PathBuf,
-    /// The `mux-worker` program.
-    pub worker: PathBuf,
-    pub paths: DaemonPaths,
-    pub server_logs: PathBuf,
-    /// Where values that are too long for a message are stored.
-    pub results: PathBuf,
-    pub keeper_lock: PathBuf,
-    /// The lock that is held while a daemon is being started.
-    pub startup_lock: PathBuf,
-    /// Where the workers' V8 snapshots are stored.
-    pub snapshots: PathBuf,
-    /// Where credentials are stored, or the list of those in the keyring.
-    pub credentials: PathBuf,
-    /// Whether credentials go into the keyring, unless the configuration says otherwise.
-    pub keyring: bool,
-    /// Where the tool lists of servers and the learned types of their results are cached.
-    pub knowledge: PathBuf,
-    /// Where the pins are stored: what tools were when they were first trusted.
-    pub pins: PathBuf,
-    /// The directory of the audit log.
-    pub audit: PathBuf,
-    /// Where fetched descriptions of sources are cached.
-    pub descriptions: PathBuf,
-    /// The file with the addresses at which each source was first called.
-    pub addresses: PathBuf,
-    pub approvals: mux_approvals::ApprovalPaths,
-    /// The file with the token that readers of the metrics port must present.
-    pub metrics_token: PathBuf,
-    pub checker: CheckSettings,
-    /// The exporter of spans, if it is built in.
-    pub telemetry: Option<trace::CollectorFactory>,
-    /// The service manager that started this process, if any. The listener is its own, if it passed one.
-    pub service: ServiceManager,
-    /// This process's environment, in case the login shell's cannot be captured.
-    pub environment: Environment,
-}
 
 /// Why a daemon could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +69,11 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let (sender, environment) = watch::channel(None);
     let basis = setup.environment.clone();
-    let launcher = ProcessLauncher::new(setup.program, setup.keeper_lock, environment.clone());
+    let launcher = ProcessLauncher::new(
+        setup.program.clone(),
+        setup.keeper_lock.clone(),
+        environment.clone(),
+    );
     let awaited = IncomingSessions::default();
     if let Some(predecessor) = &predecessor {
         awaited.expect_sessions(predecessor.expected());
@@ -138,72 +90,38 @@ pub async fn serve(
             drop(sender.send(Some(captured)));
         }
     });
-    let catalog = Catalog::new();
-    let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
-    let auth = Auth::open(
-        setup.credentials,
-        setup.keyring,
-        http_client::client_builder,
-    );
-    let server_logs = setup.server_logs;
-    let surroundings = ServerContext {
-        launcher: launcher.clone(),
-        logs: server_logs.clone(),
-        catalog: Arc::clone(&catalog),
-        pins: Arc::clone(&pins),
-        list_changes: Arc::default(),
-        start_limiter: Arc::new(StartLimiter::new(LimitSettings::default().starts)),
-        auth,
-        sources: Arc::new(Sources::new(
-            setup.descriptions,
-            setup.addresses,
-            http_client::client_builder,
-        )),
-        incoming_sessions: awaited.clone(),
-        metrics: Metrics::new(setup.metrics_token),
-        request_policy: Arc::default(),
-    };
-    let upstreams = Arc::new(Upstreams::new(surroundings));
-    let audit = AuditLog::open(setup.audit);
-    let approvals = Approvals::open(setup.approvals, predecessor.is_none());
-    let tracer = Tracer::new(setup.telemetry);
-    let gateway = Gateway::new(
-        Arc::clone(&upstreams),
-        Arc::clone(&approvals),
-        Arc::clone(&audit),
-        tracer.clone(),
-    );
-    let gateway = Arc::new(gateway);
-    let policy: Weak<dyn ServerRequestPolicy> = Arc::<Gateway>::downgrade(&gateway);
-    upstreams.set_request_policy(policy);
-    let pool =
-        Pool::start(pool_settings(setup.worker, setup.snapshots)).map_err(ServeError::Pool)?;
-    let handles = StoredValues::open(setup.results, mux_settings::StoredValueLimits::default());
-    let checker = Checker::new(setup.checker);
-    let mut known = environment.clone();
-    let inspector = ProgramChecker::new(Arc::clone(&upstreams), pool.clone(), checker);
-    let runs = Runs::new(
-        Arc::clone(&gateway),
-        inspector,
-        pool.clone(),
-        handles.clone(),
-        ProgramLimits::default(),
-    );
-    let activity = Activity::new(None);
+    let server_logs = setup.server_logs.clone();
+    let startup_lock = setup.startup_lock.clone();
+    let knowledge = setup.knowledge.clone();
     let socket = setup.paths.socket.clone();
-    let (service, ours) = (setup.service, file_identity(&socket));
+    let (service, ours) = (setup.service.clone(), file_identity(&socket));
     let (wish, mut wishes) = mpsc::channel(1);
-    let daemon = Daemon::new(
-        setup.paths,
-        gateway,
-        Arc::clone(&runs),
-        handles,
-        activity.clone(),
-        (shutdown.clone(), wish),
-        service.clone(),
-        environment,
-        launcher.clone(),
-    );
+    let mut known = environment.clone();
+    let workers = pool_settings(setup.worker.clone(), setup.snapshots.clone());
+    let DaemonParts {
+        daemon,
+        upstreams,
+        catalog,
+        pins,
+        audit,
+        approvals,
+        tracer,
+        pool,
+        runs,
+        activity,
+    } = DaemonParts::build(
+        setup,
+        DaemonSurroundings {
+            servers: Arc::new(launcher.clone()),
+            launcher: launcher.clone(),
+            environment,
+            awaited: awaited.clone(),
+            is_alone: predecessor.is_none(),
+            workers,
+            shutdown: shutdown.clone(),
+            upgrades: wish,
+        },
+    )?;
     if let Some(predecessor) = &mut predecessor {
         // The slow parts come before anything is requested from the predecessor.
         drop(timeout(WARMUP_TIMEOUT, known.wait_for(Option::is_some)).await);
@@ -212,7 +130,7 @@ pub async fn serve(
     }
     let background = tokio::spawn({
         let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
-        let (catalog, knowledge) = (Arc::clone(&catalog), setup.knowledge.clone());
+        let (catalog, knowledge) = (Arc::clone(&catalog), knowledge.clone());
         async move {
             catalog.load(Cache::open(knowledge).await).await;
             let warm_up = async {
@@ -271,12 +189,12 @@ pub async fn serve(
     let giving = HandoverSource {
         listener: &listener,
         lock: &lock,
-        startup_lock: &setup.startup_lock,
+        startup_lock: &startup_lock,
         service: &service,
         socket: &socket,
         launcher: &launcher,
         catalog: &catalog,
-        knowledge: &setup.knowledge,
+        knowledge: &knowledge,
         upstreams: &upstreams,
         runs: &runs,
     };

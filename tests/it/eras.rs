@@ -3,12 +3,9 @@
 //! Invariant: what works with a server of one era works with one of the other.
 
 mod back_channel;
-mod changes;
 mod greetings;
 mod instructions;
-mod questions;
 mod sdks;
-mod tasks;
 mod terminal;
 
 use std::path::PathBuf;

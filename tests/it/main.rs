@@ -49,7 +49,6 @@ mod snapshots;
 mod soak;
 mod sources;
 mod strangers;
-mod supervision;
 mod tool_overrides;
 mod traces;
 mod types;

@@ -3,22 +3,15 @@
 //!
 //! Invariant: a client gets only what its own calls caused, and every request of a server is answered.
 
-mod asks;
-mod clocks;
 mod floods;
 mod guest;
-mod lists;
-mod notices;
-mod policy;
-mod subscriptions;
 
 use std::{fs, path::Path};
 
 use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{
     Answer, AnswerRequest, AskKind, CallRequest, Error, Event, EventKind, EventsRequest, Held,
-    Notice, NoticeKind, NoticesRequest, OfferKind, OfferList, OffersRequest, Outcome,
-    ResourceRequest, RunRequest, SubscribeRequest,
+    Notice, NoticeKind, NoticesRequest, Outcome, RunRequest,
 };
 use mux_tests::{
     TestEnv,
@@ -77,13 +70,6 @@ impl Client {
         client.answers = answers.to_vec();
         assert!(client.notices(0).await.is_empty());
         client
-    }
-
-    /// Connects a listening client after the server has started, so that its tools cause no notice.
-    pub(crate) async fn ready(env: &TestEnv, answers: &[AskKind]) -> Self {
-        let starter = Self::deaf(env).await;
-        starter.call("echo", json!({ "text": "x" })).await;
-        Self::listening(env, answers).await
     }
 
     pub(crate) async fn notices(&self, wait_ms: u64) -> Vec<Notice> {
@@ -171,58 +157,6 @@ impl Client {
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
         self.begin(tool, arguments).await.unwrap().unwrap()
-    }
-
-    pub(crate) async fn offers(
-        &self,
-        kind: OfferKind,
-        server: Option<&str>,
-    ) -> Result<OfferList, Error> {
-        self.offers_within(kind, server, None).await
-    }
-
-    pub(crate) async fn offers_within(
-        &self,
-        kind: OfferKind,
-        server: Option<&str>,
-        wait_ms: Option<u64>,
-    ) -> Result<OfferList, Error> {
-        let request = OffersRequest {
-            kind,
-            server: server.map(str::to_owned),
-            wait_ms,
-        };
-        let offers = self
-            .session
-            .client
-            .offers(within_seconds(PATIENCE), request);
-        offers.await.unwrap()
-    }
-
-    pub(crate) async fn read(&self, uri: &str) -> Result<Held, Error> {
-        let request = ResourceRequest {
-            server: "fix".into(),
-            uri: uri.into(),
-            token: None,
-        };
-        let read = self
-            .session
-            .client
-            .read_resource(within_seconds(PATIENCE), request);
-        read.await.unwrap()
-    }
-
-    pub(crate) async fn subscribe(&self, uri: &str, subscribe: bool) -> Result<(), Error> {
-        let request = SubscribeRequest {
-            server: "fix".into(),
-            uri: uri.into(),
-            subscribe,
-        };
-        let subscribed = self
-            .session
-            .client
-            .subscribe(within_seconds(PATIENCE), request);
-        subscribed.await.unwrap()
     }
 
     pub(crate) async fn start(&self, code: &str, detach: bool) -> String {

@@ -3,9 +3,7 @@
 
 mod accept;
 mod changes;
-mod damage;
 mod names;
-mod results;
 
 use std::{fs, path::PathBuf};
 
@@ -79,17 +77,6 @@ impl Home {
         warnings
             .map(|text| text.as_str().unwrap().to_owned())
             .collect()
-    }
-
-    fn standing(&self, tool: &str) -> String {
-        let pins = self
-            .env
-            .mux(["--json", "servers", "pins", "fix"])
-            .ok()
-            .json();
-        let tools = pins["tools"].as_array().unwrap();
-        let found = tools.iter().find(|found| found["name"] == tool);
-        found.unwrap()["standing"].as_str().unwrap().to_owned()
     }
 
     /// The tools that were called so far, in the order of the server's log.

@@ -3,14 +3,13 @@
 //! Invariant: a server process serves callers of one session key only, and ends with the client or run of that key.
 
 mod ends;
-mod roots;
 mod workspaces;
 
 use std::{fs, path::PathBuf, time::Duration};
 
 use mux_client::{ClientIdentity, Session, within_seconds};
 use mux_proto::{CallRequest, Error, EventKind, EventsRequest, Held, Outcome, RunRequest};
-use mux_tests::{TestEnv, env::binary, env::server};
+use mux_tests::{TestEnv, env::binary};
 use serde_json::{Value, json};
 
 /// The timeout of a request in seconds, longer than any request here takes.

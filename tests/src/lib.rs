@@ -1,8 +1,8 @@
 //! The support library of the end-to-end tests: a hermetic `MUX_HOME` with its own daemon, and more.
 //!
 //! This is the only crate that may depend on all crates that the tests drive. The tests themselves are in `it/`, those
-//! of the web page in `browser/`; `bin/` has the fixture server (`fixture`), the rogue worker, the benchmarks
-//! (`bench`), the token bill (`bill`), the soak test and the conformance programs; `data/` has the golden data.
+//! of the web page in `browser/`; `fixture/` is the crate of the fixture server; `bin/` has the rogue worker, the
+//! benchmarks (`bench`), the token bill (`bill`), the soak test and the conformance programs; `data/` has the golden data.
 //!
 //! - `env` is one home and the commands run in it; `process` inspects processes, `running` is a program in the
 //!   background, `terminal` one at a terminal, and `pool` a pool of workers without a daemon.

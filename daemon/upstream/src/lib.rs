@@ -116,7 +116,8 @@
 //! limits what a server sends, `long_messages` parses long messages ahead of rmcp, `sse_backoff` delays the reopening of
 //! the event stream.
 //!
-//! `in_process` is a source in this process. `raw_message` keeps answers as JSON, so that over stdio nothing is lost
+//! `server_launcher` is what starts a server that is configured as a command: in muxd `process_launcher`; a program that
+//! embeds the daemon may run servers itself. `in_process` is a source in this process. `raw_message` keeps answers as JSON, so that over stdio nothing is lost
 //! that rmcp has no type for. `parse_message` checks the weight of messages and parses them, long ones on a blocking
 //! thread. `link_ending` keeps the first cause of the end, and `link_error` says what happened to a message: not sent or
 //! session gone (both go to the next session, once), sign-in required, declined, or lost (`unknown_outcome`).
@@ -139,7 +140,7 @@ mod upstreams;
 
 pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
-    link::ProcessLauncher,
+    link::{LaunchError, LaunchedServer, ProcessLauncher, ServerLauncher},
     listing::ListKind,
     server::{
         CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,

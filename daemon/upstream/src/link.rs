@@ -12,6 +12,7 @@ mod link_error;
 mod parse_message;
 mod process;
 pub(crate) mod raw_message;
+mod server_launcher;
 mod server_log;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -23,12 +24,12 @@ use rmcp::{
     transport::Transport,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::unix::pipe,
     sync::{oneshot, watch},
     time::timeout,
 };
 
-pub use self::process::ProcessLauncher;
 pub(crate) use self::{
     http::{AccountTokenProvider, NoTokenProvider, TokenProvider},
     link_error::{AuthChallenge, LinkError, OpenError},
@@ -40,6 +41,10 @@ use self::{
     in_process::InProcessTransport,
     link_ending::LinkEnding,
     process::{PipesHandover, StderrHandover, StdioTransport, TransportPipes, drain_stderr},
+};
+pub use self::{
+    process::ProcessLauncher,
+    server_launcher::{LaunchError, LaunchedServer, ServerLauncher},
 };
 use mux_keeper::KeptChild;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};
@@ -53,6 +58,7 @@ pub(crate) const TERMINATION_GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// The transport for messages.
 pub(crate) enum LinkTransport {
     Stdio(StdioTransport<pipe::Receiver, pipe::Sender>),
+    Embedded(StdioTransport<Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>>),
     Streamable(StreamableHttpTransport),
     Sse(SseTransport),
     InProcess(InProcessTransport),
@@ -67,6 +73,7 @@ pub(crate) enum LinkEndpoint {
         stderr: StderrHandover<pipe::Receiver>,
         pipes: PipesHandover<pipe::Receiver, pipe::Sender>,
     },
+    /// A server that is not a process of this daemon.
     Remote(LinkEnding),
 }
 
@@ -97,15 +104,33 @@ pub(crate) struct DetachedProcess {
 }
 
 impl ServerLink {
-    /// Starts a process.
-    pub(crate) async fn start_process(
+    /// Starts a server that is configured as a command.
+    pub(crate) async fn start_server(
         name: &str,
         process: &ProcessServer,
-        launcher: &ProcessLauncher,
+        launcher: &dyn ServerLauncher,
         log: (PathBuf, LogStamp),
     ) -> Result<Self, OpenError> {
-        let child = launcher.launch(name, process).await?;
-        Self::over_child(child, ResumedPipes::default(), process, log)
+        match launcher.launch(name, process).await? {
+            LaunchedServer::Process(child) => {
+                Self::over_child(child, ResumedPipes::default(), process, log)
+            }
+            LaunchedServer::Embedded { reader, writer } => {
+                let last_lines = LastLines::masking(&process.hidden);
+                let pipes = TransportPipes {
+                    reader,
+                    writer,
+                    unread: Vec::new(),
+                    next: 0,
+                };
+                let transport = StdioTransport::over_pipes(pipes, false, log, last_lines.clone());
+                Ok(Self {
+                    transport: LinkTransport::Embedded(transport),
+                    endpoint: LinkEndpoint::Remote(LinkEnding::default()),
+                    last_lines,
+                })
+            }
+        }
     }
 
     /// The link to a running process, on whose pipes there may have been an earlier session.
@@ -180,7 +205,7 @@ impl LinkTransport {
     /// The name that `mux servers` shows.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Self::Stdio(_) => "stdio",
+            Self::Stdio(_) | Self::Embedded(_) => "stdio",
             Self::Streamable(_) => "streamable-http",
             Self::Sse(_) => "sse",
             Self::InProcess(_) => "source",
@@ -197,6 +222,7 @@ impl Transport<RoleClient> for LinkTransport {
     ) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
         let sending: BoxFuture<'static, _> = match self {
             Self::Stdio(transport) => transport.send(item).map_err(LinkError::from).boxed(),
+            Self::Embedded(transport) => transport.send(item).map_err(LinkError::from).boxed(),
             Self::Streamable(transport) => transport.send(item).map_err(LinkError::of_http).boxed(),
             Self::Sse(transport) => transport.send(item).boxed(),
             Self::InProcess(transport) => transport.send(item).boxed(),
@@ -207,6 +233,7 @@ impl Transport<RoleClient> for LinkTransport {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         match self {
             Self::Stdio(transport) => transport.receive().await,
+            Self::Embedded(transport) => transport.receive().await,
             Self::Streamable(transport) => transport.receive().await,
             Self::Sse(transport) => transport.receive().await,
             Self::InProcess(transport) => transport.receive().await,
@@ -216,6 +243,7 @@ impl Transport<RoleClient> for LinkTransport {
     async fn close(&mut self) -> Result<(), LinkError> {
         match self {
             Self::Stdio(transport) => transport.close().await.map_err(LinkError::from),
+            Self::Embedded(transport) => transport.close().await.map_err(LinkError::from),
             Self::Streamable(transport) => transport.close().await.map_err(LinkError::of_http),
             Self::Sse(transport) => transport.close().await,
             Self::InProcess(transport) => transport.close().await,

@@ -19,7 +19,7 @@ fn asked(agent: &mut Agent, code: &str) -> (u64, Value) {
     (id, asked)
 }
 
-pub(super) fn decided(word: &str) -> Value {
+fn decided(word: &str) -> Value {
     json!({ "action": "accept", "content": { "decision": word } })
 }
 

@@ -73,82 +73,6 @@ fn held_call_is_listed_and_sent_when_approved_from_another_terminal() {
 }
 
 #[test]
-fn denied_call_is_never_sent_and_fails_with_the_reason() {
-    let home = Home::new();
-    let run = home.held(ONE, "A1");
-    home.env
-        .mux(["deny", "A1", "--reason", "not before Friday"])
-        .ok();
-    run.wait().fails(
-        5,
-        &[
-            "error[denied]",
-            "fix.counter was denied by the user: not before Friday",
-        ],
-    );
-    let code = "return await mux.fix.counter({ key: 'a' }).catch((e) => [e.kind, e.recoverable])";
-    let run = home.held(code, "A2");
-    home.env.mux(["deny", "a2"]).ok();
-    let caught = run.wait().ok().stdout;
-    assert!(
-        caught.contains("denied") && caught.contains("false"),
-        "{caught}"
-    );
-    assert_eq!((home.called("counter"), home.records()), (0, 0));
-}
-
-#[test]
-fn two_held_calls_of_one_run_are_answered_in_any_order() {
-    let home = Home::new();
-    let code = "return await Promise.all([mux.fix.counter({ key: 'a' }), mux.fix.counter({ key: 'b', by: 5 })])";
-    let mut run = home.held(code, "A1");
-    run.wait_for("waiting for approval A2");
-    home.env.mux(["approve", "A2"]).ok();
-    run.wait_for("A2: fix.counter approved");
-    assert_eq!(home.approvals().len(), 1);
-    home.env.mux(["approve", "A1"]).ok();
-    let result = run.wait().ok().stdout;
-    assert!(result.contains('1') && result.contains('5'), "{result}");
-    assert_eq!((home.called("counter"), home.records()), (2, 0));
-}
-
-#[test]
-fn approval_ends_when_its_run_is_cancelled_or_its_client_disconnects() {
-    let home = Home::new();
-    let run = home.held(ONE, "A1");
-    home.env.mux(["runs", "cancel", "1"]).ok();
-    run.wait().fails(130, &["cancelled"]);
-    assert!(home.approvals().is_empty());
-    let run = home.held(ONE, "A2");
-    run.signal(nix::sys::signal::Signal::SIGKILL);
-    run.end();
-    home.env.until_logged("run failed");
-    while !home.approvals().is_empty() {}
-    assert_eq!((home.called("counter"), home.records()), (0, 0));
-}
-
-#[test]
-fn call_outside_runs_is_held() {
-    let home = Home::new();
-    let mut call = home.env.begin(["call", "fix.counter", "key=a", "by=7"]);
-    call.wait_for("waiting for approval A1: fix.counter {\"key\":\"a\",\"by\":7}");
-    assert_eq!(home.approvals()[0]["run"], json!(null));
-    home.env.mux(["approve", "A1"]).ok();
-    assert_eq!(call.wait().ok().stdout, "7\n");
-    // The approval ends with its client.
-    let mut call = home.env.begin(["call", "fix.counter", "key=a"]);
-    call.wait_for("waiting for approval A2");
-    call.signal(nix::sys::signal::Signal::SIGINT);
-    call.end();
-    while !home.approvals().is_empty() || home.records() > 0 {}
-    assert_eq!(home.called("counter"), 1);
-    // An invalid call fails without a question.
-    home.env
-        .mux(["call", "fix.counter", "by=7"])
-        .fails(1, &["validation"]);
-}
-
-#[test]
 fn answer_releases_only_the_approvals_it_names() {
     let home = Home::new();
     let code = "return (await Promise.all(Array.from({ length: 25 }, (_, n) => mux.fix.counter({ key: 'k' + n })))).length";
@@ -182,25 +106,4 @@ fn answer_releases_only_the_approvals_it_names() {
     assert_eq!(said.stdout.matches("approved always").count(), 25);
     assert_eq!(second.wait().ok().stdout, "25\n");
     assert_eq!((home.called("counter"), home.records()), (50, 0));
-}
-
-#[test]
-fn limits_of_held_calls_are_enforced_and_named() {
-    let home = Home::with("[approvals]\nheld_per_run = 1\nheld = 2\n");
-    let code = "return await Promise.allSettled([mux.fix.counter({ key: 'a' }), mux.fix.counter({ key: 'b' })])\n\
-                .then((all) => all.map((one) => one.reason?.kind + ': ' + one.reason?.message))";
-    let first = home.held(code, "A1");
-    let second = home.held(ONE, "A2");
-    home.env
-        .mux(["run", "-e", ONE])
-        .fails(3, &["error[busy]", "2 others wait (approvals.held)"]);
-    home.env.mux(["deny", "A1"]).ok();
-    let told = first.wait().ok().stdout;
-    assert!(
-        told.contains("busy: ") && told.contains("approvals.held_per_run"),
-        "{told}"
-    );
-    home.env.mux(["deny", "A2"]).ok();
-    second.wait().fails(5, &["denied"]);
-    assert_eq!(home.called("counter"), 0);
 }

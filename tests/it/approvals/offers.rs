@@ -1,9 +1,7 @@
 //! Resources and prompts that need approval.
 
-use mux_tests::{Agent, Running, TestEnv};
+use mux_tests::{Agent, TestEnv};
 use serde_json::{Value, json};
-
-const READ: &str = "return await mux.resources.fix.read('fix://text/hello')";
 
 /// A home with the server `fix`, whose resources and prompts need approval.
 fn home(more: &str) -> TestEnv {
@@ -13,12 +11,6 @@ fn home(more: &str) -> TestEnv {
         "{fix}[[policy]]\nmatch = [\"fix.resources/read\", \"fix.prompts/get\"]\naction = \"ask\"\n{more}"
     ));
     env
-}
-
-fn held(env: &TestEnv, code: &str, approval: &str) -> Running {
-    let mut run = env.begin(["run", "--no-check", "-e", code]);
-    run.wait_for(&format!("waiting for approval {approval}"));
-    run
 }
 
 /// The audit entries of all reads and prompts, in the order in which they ended.
@@ -35,31 +27,6 @@ fn decisions(env: &TestEnv) -> Vec<String> {
             ["path", "decision", "outcome"].map(text).join(" ")
         })
         .collect()
-}
-
-#[test]
-fn denials_by_user_and_by_rule_added_meanwhile_are_enforced_and_audited() {
-    let env = home("");
-    let run = held(&env, READ, "A1");
-    env.mux(["approve", "A1"]).ok();
-    run.wait().ok();
-    let run = held(&env, READ, "A2");
-    env.mux(["deny", "A2"]).ok();
-    run.wait().fails(5, &["denied by the user"]);
-    let run = held(&env, READ, "A3");
-    let config = std::fs::read_to_string(env.dirs.config_file()).unwrap();
-    env.write_config(&config.replace("\"ask\"", "\"deny\""));
-    env.mux(["reload"]).ok();
-    env.mux(["approve", "A3"]).ok();
-    run.wait().fails(5, &["denied by the policy"]);
-    assert_eq!(
-        decisions(&env),
-        [
-            "fix.resources/read approved ok",
-            "fix.resources/read denied denied",
-            "fix.resources/read deny denied",
-        ]
-    );
 }
 
 #[test]
@@ -112,27 +79,5 @@ fn resumed_run_does_not_repeat_reads_and_prompts() {
     assert_eq!(
         decisions(&env),
         ["fix.resources/read allow ok", "fix.prompts/get allow ok"]
-    );
-}
-
-#[test]
-fn completion_never_asks_for_approval() {
-    let env = TestEnv::new();
-    let fix = env.fixture("fix", &["--offers"]);
-    env.write_config(&format!(
-        "{fix}[[policy]]\nmatch = \"fix.completion/complete\"\naction = \"ask\"\n"
-    ));
-    let mut agent = Agent::legacy(&env, &[], json!({}));
-    let error = agent.refused(
-        "completion/complete",
-        json!({
-            "ref": { "type": "ref/prompt", "name": "fix__greet" },
-            "argument": { "name": "name", "value": "A" },
-        }),
-    );
-    assert!(error.to_string().contains("completions"), "{error}");
-    assert_eq!(
-        env.mux(["--json", "approvals"]).ok().json()["approvals"],
-        json!([])
     );
 }

@@ -125,6 +125,16 @@ fn stopped_daemon_keeps_held_runs() {
 }
 
 #[test]
+fn caught_pending_error_leaves_no_approval() {
+    let home = Home::with(SOON);
+    let code =
+        "return await mux.fix.counter({ key: 'a' }).catch((e) => [e.kind, e.details.approvalId])";
+    let ended = home.env.mux(["run", "-e", code]).ok().stdout;
+    assert!(ended.contains("pending") && ended.contains("A1"), "{ended}");
+    assert!(home.approvals().is_empty() && home.records() == 0);
+}
+
+#[test]
 fn call_in_flight_is_reported_as_unknown_and_not_repeated() {
     let home = Home::with(SOON);
     let code = "return await Promise.all([mux.fix.hang({}).catch((e) => e.kind), mux.fix.counter({ key: 'a' })])";
@@ -143,16 +153,6 @@ fn call_in_flight_is_reported_as_unknown_and_not_repeated() {
 }
 
 #[test]
-fn caught_pending_error_leaves_no_approval() {
-    let home = Home::with(SOON);
-    let code =
-        "return await mux.fix.counter({ key: 'a' }).catch((e) => [e.kind, e.details.approvalId])";
-    let ended = home.env.mux(["run", "-e", code]).ok().stdout;
-    assert!(ended.contains("pending") && ended.contains("A1"), "{ended}");
-    assert!(home.approvals().is_empty() && home.records() == 0);
-}
-
-#[test]
 fn call_outside_runs_is_resumed() {
     let home = Home::with(SOON);
     let call = ["call", "fix.counter", "key=a", "by=4"];
@@ -166,39 +166,4 @@ fn call_outside_runs_is_resumed() {
     assert_eq!(home.env.mux(call).ok().stdout, "8\n");
     assert_eq!((home.called("counter"), home.records()), (2, 0));
     home.env.mux(call).fails(5, &["error[pending]", "A"]);
-}
-
-#[test]
-fn run_with_oversized_journal_cannot_be_resumed() {
-    let home = Home::with("[approvals]\nwait = \"1s\"\nlog = \"64KiB\"\n");
-    let code = "await mux.fix.blob({ bytes: 100000 }); return await mux.fix.counter({ key: 'a' })";
-    home.env
-        .mux(["run", "--no-check", "-e", code])
-        .fails(5, &["error[pending]"]);
-    home.env.mux(["approve", "A1"]).ok();
-    home.env
-        .mux(["resume", "A1"])
-        .fails(1, &["error[limit]", "approvals.log"]);
-    assert_eq!((home.called("blob"), home.called("counter")), (1, 0));
-}
-
-#[test]
-fn resuming_a_held_run_only_follows_it() {
-    let home = Home::new();
-    let started = home
-        .env
-        .mux([
-            "run",
-            "--detach",
-            "-e",
-            "return await mux.fix.counter({ key: 'a' })",
-        ])
-        .ok();
-    let run = started.stdout.trim().to_owned();
-    while home.approvals().is_empty() {}
-    let mut resumed = home.env.begin(["resume", &run]);
-    resumed.wait_for("waiting for approval A1");
-    home.env.mux(["approve", "A1"]).ok();
-    assert_eq!(resumed.wait().ok().stdout, "1\n");
-    assert_eq!(home.called("counter"), 1);
 }

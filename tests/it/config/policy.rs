@@ -94,28 +94,6 @@ fn config_policy_allows_a_tool_as_programs_spell_it_unless_two_tools_are_spelled
 }
 
 #[test]
-fn config_policy_uses_the_first_match_and_denies_on_unknown_actions() {
-    let env = TestEnv::new();
-    env.write_config(&format!(
-        "{}\
-         [[policy]]\nmatch = \"fix.echo\"\naction = \"allow\"\n\
-         [[policy]]\nmatch = \"fix.e*\"\naction = \"deny\"\n\
-         [[policy]]\nmatch = \"fix.pid\"\naction = \"dney\"\n",
-        env.fixture("fix", &[]),
-    ));
-    env.mux(["call", "fix.echo", "text=x"]).ok();
-    env.mux(["call", "fix.add", "a=1", "b=1"]).ok();
-    env.mux(["call", "fix.echo_json", "value=1"])
-        .fails(5, &["\"fix.e*\""]);
-    env.mux(["call", "fix.pid"]).fails(5, &["\"fix.pid\""]);
-    let problems = super::problems(&env);
-    assert!(
-        problems[0].contains("\"dney\" is none of allow, ask, deny; denied"),
-        "{problems:?}"
-    );
-}
-
-#[test]
 fn config_excluded_tools_do_not_exist_for_any_client() {
     let env = TestEnv::new();
     let tools = "tools = { exclude = [\"echo*\", \"get-thing\"] }\n";

@@ -3,7 +3,6 @@
 use mux_tests::{TestEnv, env::binary};
 use serde_json::json;
 
-use super::home;
 use crate::offers::asked;
 
 const OLD: &str = "2025-11-25";
@@ -16,30 +15,6 @@ fn spoken(env: &TestEnv) -> String {
     let status = env.mux(["--json", "status"]).ok().json();
     let protocol = status["servers"][0]["protocol"].as_str();
     protocol.unwrap_or_default().to_owned()
-}
-
-#[test]
-fn era_is_detected_once_and_remembered() {
-    for (args, first, then, starts, probes) in [
-        (&["legacy"][..], OLD, OLD, 1, 1),
-        (&["legacy", "--on-discover", "silence"], OLD, OLD, 1, 1),
-        // The server is restarted, and gets the legacy handshake.
-        (&["legacy", "--on-discover", "exit"], OLD, OLD, 2, 1),
-        (&["modern"], NEW, NEW, 1, 2),
-        (&["dual"], NEW, NEW, 1, 2),
-        // Its answer to the probe arrives after the legacy handshake.
-        (&["dual", "--slow-start", "1500"], OLD, NEW, 1, 2),
-    ] {
-        let (env, log) = home(args[0], &args[1..]);
-        let said = format!("{args:?}");
-        assert_eq!(spoken(&env), first, "{said}");
-        assert_eq!(env.starts("fix").len(), starts, "{said}");
-        // A new daemon remembers the era.
-        env.stop();
-        assert_eq!(spoken(&env), then, "{said}");
-        assert_eq!(env.starts("fix").len(), starts + 1, "{said}");
-        assert_eq!(asked(&log, "server/discover"), probes, "{said}");
-    }
 }
 
 #[test]
@@ -74,29 +49,5 @@ fn stale_remembered_era_costs_one_more_handshake() {
         assert_eq!(now - before, probes, "{era}");
         before = now;
         env.stop();
-    }
-}
-
-#[test]
-fn unknown_result_fields_are_passed_on() {
-    for era in super::BOTH {
-        let (env, _) = home(era, &[]);
-        let result = env.mux(["call", "--raw", "fix.meta"]).ok();
-        let result: serde_json::Value = serde_json::from_str(&result.stdout).unwrap();
-        assert_eq!(result["x/unknown"], json!({ "kept": true }), "{result:#}");
-        assert_eq!(result["_meta"], json!({ "x/meta": 1 }), "{result:#}");
-        assert_eq!(result.get("resultType"), None, "{result:#}");
-        let text = result["content"][0]["text"].as_str().unwrap();
-        let meta: serde_json::Value = serde_json::from_str(text).unwrap();
-        let ours = |name: &str| &meta[format!("io.modelcontextprotocol/{name}")];
-        assert!(!meta["progressToken"].is_null(), "{meta:#}");
-        if era == super::MODERN {
-            assert_eq!(ours("protocolVersion"), NEW);
-            assert_eq!(ours("clientInfo")["name"], "muxd");
-            assert_eq!(ours("logLevel"), "info");
-            assert!(ours("clientCapabilities")["elicitation"].is_object());
-        } else {
-            assert!(ours("protocolVersion").is_null(), "{meta:#}");
-        }
     }
 }

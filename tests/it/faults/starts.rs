@@ -58,21 +58,6 @@ fn mute_server_is_killed_after_its_start_timeout() {
 }
 
 #[test]
-fn concurrent_callers_share_one_slow_start() {
-    let env = TestEnv::with_fixtures(&[("slow", &["--slow-start", "700"])]);
-    let runs: Vec<_> = (0..10)
-        .map(|n| {
-            let code = format!("return (await mux.slow.add({{ a: {n}, b: 0 }})).sum");
-            env.begin(["--json", "run", "-e", &code])
-        })
-        .collect();
-    for (n, run) in runs.into_iter().enumerate() {
-        assert_eq!(run.wait().ok().json()["result"], n);
-    }
-    assert_eq!(env.starts("slow").len(), 1);
-}
-
-#[test]
 fn server_with_only_invalid_output_fails_and_one_with_some_works() {
     let env = TestEnv::new();
     let rubbish = env.fixture("rubbish", &["--rubbish"]);
@@ -182,17 +167,4 @@ fn killed_keeper_ends_its_servers_and_the_next_call_starts_both() {
     }
     env.result(both);
     assert_eq!((env.starts("fix").len(), env.starts("deaf").len()), (4, 4));
-}
-
-#[test]
-fn server_that_hangs_on_tools_relist_still_works_and_can_be_closed() {
-    let env = TestEnv::with_fixtures(&[("fix", &["--list-once"])]);
-    let code = "return [await mux.fix.list_changed({}), await mux.fix.echo({ text: 'on' })]";
-    assert_eq!(env.result(code), serde_json::json!(["said", "on"]));
-    env.mux(["servers", "restart", "fix"]).ok();
-    assert_eq!(env.starts("fix").len(), 2);
-    env.result(code);
-    let daemon = env.daemon().unwrap();
-    env.mux(["stop"]).ok();
-    assert!(process::wait_for_end(daemon, PROMISE));
 }

@@ -137,11 +137,6 @@ fn policy_decides_the_same_for_every_way_of_calling() {
     same(&walk.all("secret-1"), "ok", "no rule");
     walk.rules(&rule(""));
     same(&walk.all("secret-1"), "denied", "a rule");
-    walk.rules(
-        "[approvals]\nwait = \"1s\"\n[[policy]]\nmatch = \"*\"\nserver = \"my-*\"\naction = \"ask\"\n",
-    );
-    same(&walk.all("secret-1"), "pending", "nobody answers");
-
     walk.rules(&rule(
         "arguments = { id = \"secret*\" }\nreason = \"it is mine\"\n",
     ));
@@ -164,24 +159,6 @@ fn policy_decides_the_same_for_every_way_of_calling() {
     walk.env
         .mux(["call", PATH, "wrong=1"])
         .fails(1, &["error[validation]"]);
-
-    walk.rules(&rule("agent = \"small\"\n"));
-    same(&walk.of_agent("x"), "denied", "of this agent");
-    same(&walk.without_agent("x"), "ok", "of another agent");
-    walk.rules("[agents.small]\npolicy = [{ match = \"my-server.*\", action = \"deny\" }]\n");
-    same(&walk.of_agent("x"), "denied", "its own list");
-    same(&walk.without_agent("x"), "ok", "its own list");
-    walk.rules(&format!("{}[agents.small]\npolicy = []\n", rule("")));
-    same(&walk.of_agent("x"), "ok", "its own list, empty");
-    same(&walk.without_agent("x"), "denied", "its own list, empty");
-    walk.rules(&rule(
-        "annotations = { read_only = true }\nworkspace = \"~\"\n",
-    ));
-    same(&walk.all("x"), "denied", "what it says of itself");
-    walk.rules(&rule("annotations = { read_only = false }\n"));
-    same(&walk.all("x"), "ok", "what it does not say of itself");
-    walk.rules(&rule("clinet = \"x\"\n"));
-    same(&walk.all("x"), "denied", "a slip");
 
     // Tools that an agent does not see do not exist for it, whatever the rules say.
     walk.rules(&format!(
@@ -244,21 +221,4 @@ fn policy_applies_to_resources_and_prompts() {
         error["message"].as_str().unwrap().contains("denied"),
         "{error}"
     );
-}
-
-#[test]
-fn policy_allows_destructive_tools_where_no_user_can_be_asked() {
-    let env = TestEnv::new();
-    let file = env.path("marks");
-    env.write_config(&env.fixture("fix", &[]));
-    let file = format!("file={}", file.display());
-    env.mux(["call", "fix.side_effect", &file, "line=x"]).ok();
-    let list = env.mux(["policy", "--json"]).ok().json();
-    assert_eq!(list["destructive_by_default"], 1, "{list}");
-    let destructive = "[[policy]]\nannotations = { destructive = true }\naction = \"deny\"\n";
-    env.write_config(&format!("{}{destructive}", env.fixture("fix", &[])));
-    env.mux(["reload"]).ok();
-    env.mux(["call", "fix.side_effect", &file, "line=x"])
-        .fails(5, &["denied by the policy \"*\""]);
-    env.mux(["call", "fix.echo", "text=x"]).ok();
 }

@@ -1,9 +1,9 @@
-//! `${workspace}` in entries, and the maximum number of sessions of a server.
+//! `${workspace}` in the entry of a process.
 
 use serde_json::json;
 
-use super::{Client, seen, server, workspace};
-use mux_tests::{TestEnv, env::binary};
+use super::{Client, seen, workspace};
+use mux_tests::TestEnv;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn entry_with_the_workspace_variable_has_a_process_per_workspace() {
@@ -31,62 +31,4 @@ async fn entry_with_the_workspace_variable_has_a_process_per_workspace() {
     let error = nowhere.try_call("fix.cwd").await.unwrap_err();
     assert_eq!(error.kind, mux_proto::Kind::Unavailable);
     assert!(error.hint.unwrap().contains("--workspace"));
-}
-
-#[test]
-fn workspace_variable_with_share_user_is_refused() {
-    let env = TestEnv::new();
-    let fix = server(
-        "fix",
-        &binary("mux-fixture-server"),
-        &["--name", "${workspace}"],
-    );
-    env.write_config(&format!("{fix}share = \"user\"\n"));
-    let problems = env.mux(["reload"]).ok();
-    let said = format!("{}{}", problems.stdout, problems.stderr);
-    assert!(
-        said.contains("cannot be combined with `${workspace}`"),
-        "{said}"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn idle_sessions_are_closed_at_the_session_limit_and_busy_ones_are_not() {
-    let env = TestEnv::new();
-    let log = env.path("calls");
-    let fix = env.fixture("fix", &["--call-log", log.to_str().unwrap()]);
-    env.write_config(&format!(
-        "{fix}share = \"client\"\n{}",
-        env.fixture("other", &[])
-    ));
-    let mut clients = Vec::new();
-    for _ in 0..16 {
-        clients.push(Client::at(&env, None).await);
-    }
-    let first = clients[0].pid("fix").await;
-    for client in &clients[1..] {
-        client.pid("fix").await;
-    }
-    let another = Client::at(&env, None).await;
-    another.pid("fix").await;
-    assert_ne!(
-        clients[0].pid("fix").await,
-        first,
-        "it was used least lately"
-    );
-    // Now all sixteen sessions have a hanging call.
-    let mut hanging = vec![tokio::spawn(
-        async move { another.try_call("fix.hang").await },
-    )];
-    let late = clients.remove(1);
-    for client in clients {
-        hanging.push(tokio::spawn(
-            async move { client.try_call("fix.hang").await },
-        ));
-    }
-    env.until_called(&log, "hang", 16, "other.pid");
-    let error = late.try_call("fix.pid").await.unwrap_err();
-    assert_eq!(error.kind, mux_proto::Kind::Busy, "{error:?}");
-    assert!(error.message.contains("16 sessions"), "{error:?}");
-    hanging.iter().for_each(tokio::task::JoinHandle::abort);
 }

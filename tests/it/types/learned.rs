@@ -71,24 +71,6 @@ fn types_of_results_are_learned_kept_over_restarts_and_forgotten() {
         .fails(1, &["there is no server `nobody`"]);
 }
 
-#[test]
-fn types_are_not_learned_from_failed_or_raw_calls() {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    env.mux(["call", "fix.echo", "text=[1, 2]", "--raw"]).ok();
-    let code = "try { await mux.fix.fail({ message: '{\"a\": 1}' }) } catch {}";
-    env.run(code).ok();
-    env.mux(["call", "fix.echo", "text=[1, 2]"]).ok();
-    let types = types_with(&env, "observed in 1 call;");
-    assert!(types.contains("Promise<Seen<number[]>>"), "{types}");
-    let fail = env.mux(["types", "fix.fail"]).ok().stdout;
-    assert!(!fail.contains("observed"), "{fail}");
-    // A declared result type is used as it is.
-    let add = env.mux(["call", "fix.add", "a=1", "b=2"]).ok();
-    assert_eq!(add.stdout, "{\n  \"sum\": 3\n}\n");
-    let types = env.mux(["types", "fix.add"]).ok().stdout;
-    assert!(!types.contains("observed"), "{types}");
-}
-
 fn holds(folder: &std::path::Path, what: &[u8]) -> bool {
     let mut stack = vec![folder.to_owned()];
     while let Some(folder) = stack.pop() {

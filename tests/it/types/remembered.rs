@@ -35,23 +35,3 @@ fn types_of_servers_that_are_not_connected_are_those_of_their_last_session() {
     }
     panic!("the server was never asked again");
 }
-
-#[test]
-fn types_of_another_server_definition_are_not_used() {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    env.mux(["tools"]).ok();
-    env.stop();
-    env.write_config(&env.fixture("fix", &["--tools", "5"]));
-    let status = env.mux(["servers", "--json"]).ok().json();
-    assert_eq!(status[0].get("tools"), None, "{status:#}");
-}
-
-#[test]
-fn types_that_cannot_be_stored_are_fetched_by_every_daemon() {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    env.dirs.prepare().unwrap();
-    fs::write(env.dirs.cache.join("types"), "no folder").unwrap();
-    let first = env.mux(["types"]).ok().stdout;
-    env.stop();
-    assert_eq!(env.mux(["types"]).ok().stdout, first);
-}

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::start_limiter::StartLimiter;
-use crate::{link::ProcessLauncher, server_messages::RequestPolicy, session::IncomingSessions};
+use crate::{link::ServerLauncher, server_messages::RequestPolicy, session::IncomingSessions};
 use mux_auth::Auth;
 use mux_caller::ListChangeNotifier;
 use mux_catalog::{Catalog, pins::Pins};
@@ -13,7 +13,7 @@ use mux_telemetry::metrics::Metrics;
 /// The dependencies of every server.
 #[derive(Clone, Debug)]
 pub struct ServerContext {
-    pub launcher: ProcessLauncher,
+    pub launcher: Arc<dyn ServerLauncher>,
     /// The directory for the servers' logs, one file each.
     pub logs: PathBuf,
     /// Remembers the servers' tools.

@@ -26,7 +26,7 @@ use crate::{
     calls::InFlight,
     link::{
         AccountTokenProvider, FINAL_OUTPUT_TIMEOUT, LinkError, LinkTransport, LogStamp,
-        NoTokenProvider, OpenError, ProcessLauncher, ResumedPipes, ServerLink, TokenProvider,
+        NoTokenProvider, OpenError, ResumedPipes, ServerLauncher, ServerLink, TokenProvider,
     },
     listing::{ListExpiry, ListedTools, ServerCatalogEntry, list_tools},
     server_messages::{
@@ -46,7 +46,7 @@ pub(crate) struct SessionInputs<'a> {
     pub(crate) catalog_entry: &'a ServerCatalogEntry,
     /// The definition with the workspace of the session's key filled in.
     pub(crate) definition: &'a ServerDefinition,
-    pub(crate) launcher: &'a ProcessLauncher,
+    pub(crate) launcher: &'a dyn ServerLauncher,
     pub(crate) log: &'a Path,
     pub(crate) slot_shared: &'a Arc<SlotShared>,
     pub(crate) policy: &'a RequestPolicyContext,
@@ -204,7 +204,7 @@ impl<'a> SessionConnector<'a> {
         match &definition.link {
             ServerEndpoint::Process(process) => {
                 let log = (self.inputs.log.to_owned(), LogStamp::of(in_flight));
-                ServerLink::start_process(&catalog_entry.name, process, self.inputs.launcher, log)
+                ServerLink::start_server(&catalog_entry.name, process, self.inputs.launcher, log)
                     .await
             }
             ServerEndpoint::Remote(remote) => remote_link(remote, transport, self.inputs.auth),

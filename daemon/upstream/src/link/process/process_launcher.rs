@@ -4,6 +4,7 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
+use futures::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use tokio::{
     io::AsyncReadExt,
     sync::{Mutex, watch},
@@ -17,7 +18,7 @@ use mux_keeper::KeeperOffer;
 use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec};
 use mux_settings::ProcessServer;
 
-use super::super::OpenError;
+use crate::link::{LaunchError, LaunchedServer, ServerLauncher};
 
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,16 +90,16 @@ impl ProcessLauncher {
     }
 
     /// Starts the process of a server, with pipes to all three of its streams.
-    pub(in crate::link) async fn launch(
+    async fn start_process(
         &self,
         name: &str,
         process: &ProcessServer,
-    ) -> Result<KeptChild, OpenError> {
+    ) -> Result<KeptChild, LaunchError> {
         let mut environment = self.0.environment.clone();
         let inherited = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
             // It will never be set: the daemon is shutting down.
-            Err(_) => return Err(OpenError::Failed("the daemon is ending".into())),
+            Err(_) => return Err(LaunchError::Failed("the daemon is ending".into())),
         };
         let declared = process.env.iter().map(|(n, v)| (n.as_str(), v.expose()));
         let mut env: Vec<(OsString, OsString)> = Vec::new();
@@ -117,14 +118,17 @@ impl ProcessLauncher {
             cwd: process.cwd.clone(),
             tag: name.to_owned(),
         };
-        let keeper = self.keeper().await.map_err(full_error_text)?;
+        let keeper = self
+            .keeper()
+            .await
+            .map_err(|error| LaunchError::Failed(full_error_text(error)))?;
         keeper.spawn(spec).await.map_err(|error| match error {
-            SpawnError::NotInPath { program, searched } => OpenError::NotInPath {
+            SpawnError::NotInPath { program, searched } => LaunchError::NotInPath {
                 program: program.display().to_string(),
                 searched,
             },
-            error @ SpawnError::NotFound { .. } => OpenError::NoProgramFile(error.to_string()),
-            error => OpenError::Failed(full_error_text(error)),
+            error @ SpawnError::NotFound { .. } => LaunchError::NoProgramFile(error.to_string()),
+            error => LaunchError::Failed(full_error_text(error)),
         })
     }
 
@@ -199,6 +203,17 @@ impl ProcessLauncher {
         let keeper = Keeper::start(&self.0.program, &self.0.lock).await?;
         *slot = KeeperSlot::Running(keeper.clone());
         Ok(keeper)
+    }
+}
+
+impl ServerLauncher for ProcessLauncher {
+    fn launch<'a>(
+        &'a self,
+        name: &'a str,
+        process: &'a ProcessServer,
+    ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>> {
+        let start = self.start_process(name, process);
+        start.map_ok(LaunchedServer::Process).boxed()
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) async fn start_session(
     let inputs = SessionInputs {
         catalog_entry: &server_shared.catalog_entry,
         definition,
-        launcher: &context.launcher,
+        launcher: &*context.launcher,
         log: &server_shared.log,
         slot_shared,
         policy: &RequestPolicyContext {

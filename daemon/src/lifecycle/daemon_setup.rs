@@ -1,0 +1,120 @@
+//! The programs and files of a daemon.
+
+use std::{path::PathBuf, time::Duration};
+
+use mux_approvals::ApprovalPaths;
+use mux_config::environment::Environment;
+use mux_proto::endpoint::Dirs;
+use mux_telemetry::trace;
+use mux_typecheck::CheckSettings;
+
+use super::ServiceManager;
+use crate::{daemon::DaemonPaths, degraded::DaemonDirs};
+
+/// The time to check the types of one program.
+const TYPECHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The resident memory of the type checker.
+const MAX_CHECKER_BYTES: u64 = 1 << 30;
+/// The type checker is stopped after this time without a check.
+const CHECKER_IDLE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// What [`serve`](crate::serve) needs to build a daemon.
+pub struct DaemonSetup {
+    /// The `muxd` program itself, for the keeper.
+    pub program: PathBuf,
+    /// The `mux-worker` program.
+    pub worker: PathBuf,
+    pub paths: DaemonPaths,
+    pub server_logs: PathBuf,
+    /// Where values that are too long for a message are stored.
+    pub results: PathBuf,
+    pub keeper_lock: PathBuf,
+    /// The lock that is held while a daemon is being started.
+    pub startup_lock: PathBuf,
+    /// Where the workers' V8 snapshots are stored.
+    pub snapshots: PathBuf,
+    /// Where credentials are stored, or the list of those in the keyring.
+    pub credentials: PathBuf,
+    /// Whether credentials go into the keyring, unless the configuration says otherwise.
+    pub keyring: bool,
+    /// Where the tool lists of servers and the learned types of their results are cached.
+    pub knowledge: PathBuf,
+    /// Where the pins are stored: what tools were when they were first trusted.
+    pub pins: PathBuf,
+    /// The directory of the audit log.
+    pub audit: PathBuf,
+    /// Where fetched descriptions of sources are cached.
+    pub descriptions: PathBuf,
+    /// The file with the addresses at which each source was first called.
+    pub addresses: PathBuf,
+    pub approvals: ApprovalPaths,
+    /// The file with the token that readers of the metrics port must present.
+    pub metrics_token: PathBuf,
+    pub checker: CheckSettings,
+    /// The exporter of spans, if it is built in.
+    pub telemetry: Option<trace::CollectorFactory>,
+    /// The service manager that started this process, if any. The listener is its own, if it passed one.
+    pub service: ServiceManager,
+    /// This process's environment, in case the login shell's cannot be captured.
+    pub environment: Environment,
+}
+
+impl DaemonSetup {
+    /// A daemon with all its files in `dirs`, which no service manager started. It shows no notifications and exports no
+    /// spans.
+    pub fn in_dirs(
+        dirs: &Dirs,
+        (program, worker): (PathBuf, PathBuf),
+        home: PathBuf,
+        environment: Environment,
+    ) -> Self {
+        Self {
+            program,
+            worker,
+            paths: DaemonPaths {
+                config: dirs.config_file(),
+                env: dirs.env_file(),
+                socket: dirs.socket(),
+                log: dirs.logs(),
+                home,
+                approvals: dirs.state.join("projects.json"),
+                disks: DaemonDirs {
+                    state: dirs.state.clone(),
+                    cache: dirs.cache.clone(),
+                    runtime: dirs.runtime.clone(),
+                },
+            },
+            server_logs: dirs.logs().join("servers"),
+            results: dirs.results(),
+            keeper_lock: dirs.keeper_lock(),
+            startup_lock: dirs.startup_lock(),
+            snapshots: dirs.cache.join("snapshots"),
+            credentials: dirs.credentials(),
+            // A daemon with a `MUX_HOME` does not write into the user's keyring.
+            keyring: dirs.home().is_none(),
+            knowledge: dirs.cache.join("types"),
+            pins: dirs.pins(),
+            audit: dirs.audit(),
+            metrics_token: dirs.metrics_token(),
+            descriptions: dirs.cache.join("descriptions"),
+            addresses: dirs.state.join("sources.json"),
+            approvals: ApprovalPaths {
+                grants: dirs.state.join("approvals.json"),
+                records: dirs.state.join("approvals"),
+                desktop: false,
+            },
+            checker: CheckSettings {
+                compiler: None,
+                managed: dirs.typescript(),
+                search_path: None,
+                work: dirs.cache.join("check"),
+                deadline: TYPECHECK_TIMEOUT,
+                memory: MAX_CHECKER_BYTES,
+                idle: CHECKER_IDLE_TIMEOUT,
+            },
+            service: ServiceManager::none(),
+            environment,
+            telemetry: None,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Builds a daemon: every part, and what each of them is given of the others.
+
+use std::sync::{Arc, Weak};
+
+use mux_sandbox::{Pool, PoolSettings, ProgramLimits};
+use tokio::sync::{mpsc, watch};
+
+use super::ServeError;
+use crate::{
+    daemon::Daemon,
+    handover::PendingUpgrade,
+    lifecycle::{DaemonSetup, Shutdown},
+};
+use mux_approvals::Approvals;
+use mux_audit::AuditLog;
+use mux_auth::Auth;
+use mux_caller::activity::Activity;
+use mux_catalog::{Catalog, pins::Pins};
+use mux_config::environment::Environment;
+use mux_gateway::Gateway;
+use mux_handles::StoredValues;
+use mux_http::http_client;
+use mux_runs::{Runs, program_check::ProgramChecker};
+use mux_settings::{LimitSettings, StoredValueLimits};
+use mux_sources::Sources;
+use mux_telemetry::{metrics::Metrics, trace::Tracer};
+use mux_typecheck::Checker;
+use mux_upstream::{
+    IncomingSessions, ProcessLauncher, ServerContext, ServerLauncher, ServerRequestPolicy,
+    StartLimiter, Upstreams,
+};
+
+/// What a daemon is built in.
+pub(super) struct DaemonSurroundings {
+    /// Starts the servers that are configured as a command.
+    pub(super) servers: Arc<dyn ServerLauncher>,
+    /// Runs the programs that the configuration names.
+    pub(super) launcher: ProcessLauncher,
+    /// The environment of the user, once it is known.
+    pub(super) environment: watch::Receiver<Option<Environment>>,
+    pub(super) awaited: IncomingSessions,
+    /// Whether no predecessor still writes the files of approvals.
+    pub(super) is_alone: bool,
+    pub(super) workers: PoolSettings,
+    pub(super) shutdown: Shutdown,
+    pub(super) upgrades: mpsc::Sender<PendingUpgrade>,
+}
+
+/// A daemon, and the parts of it that have to be ended one after the other.
+pub(super) struct DaemonParts {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) upstreams: Arc<Upstreams>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) pins: Arc<Pins>,
+    pub(super) audit: Arc<AuditLog>,
+    pub(super) approvals: Arc<Approvals>,
+    pub(super) tracer: Tracer,
+    pub(super) pool: Pool,
+    pub(super) runs: Arc<Runs>,
+    pub(super) activity: Activity,
+}
+
+impl DaemonParts {
+    pub(super) fn build(
+        setup: DaemonSetup,
+        surroundings: DaemonSurroundings,
+    ) -> Result<Self, ServeError> {
+        let DaemonSurroundings {
+            servers,
+            launcher,
+            environment,
+            awaited,
+            is_alone,
+            workers,
+            shutdown,
+            upgrades,
+        } = surroundings;
+        let catalog = Catalog::new();
+        let pins = Pins::open(setup.pins).map_err(ServeError::Pins)?;
+        let auth = Auth::open(
+            setup.credentials,
+            setup.keyring,
+            http_client::client_builder,
+        );
+        let context = ServerContext {
+            launcher: servers,
+            logs: setup.server_logs,
+            catalog: Arc::clone(&catalog),
+            pins: Arc::clone(&pins),
+            list_changes: Arc::default(),
+            start_limiter: Arc::new(StartLimiter::new(LimitSettings::default().starts)),
+            auth,
+            sources: Arc::new(Sources::new(
+                setup.descriptions,
+                setup.addresses,
+                http_client::client_builder,
+            )),
+            incoming_sessions: awaited,
+            metrics: Metrics::new(setup.metrics_token),
+            request_policy: Arc::default(),
+        };
+        let upstreams = Arc::new(Upstreams::new(context));
+        let audit = AuditLog::open(setup.audit);
+        let approvals = Approvals::open(setup.approvals, is_alone);
+        let tracer = Tracer::new(setup.telemetry);
+        let gateway = Gateway::new(
+            Arc::clone(&upstreams),
+            Arc::clone(&approvals),
+            Arc::clone(&audit),
+            tracer.clone(),
+        );
+        let gateway = Arc::new(gateway);
+        let policy: Weak<dyn ServerRequestPolicy> = Arc::<Gateway>::downgrade(&gateway);
+        upstreams.set_request_policy(policy);
+        let pool = Pool::start(workers).map_err(ServeError::Pool)?;
+        let handles = StoredValues::open(setup.results, StoredValueLimits::default());
+        let checker = Checker::new(setup.checker);
+        let inspector = ProgramChecker::new(Arc::clone(&upstreams), pool.clone(), checker);
+        let runs = Runs::new(
+            Arc::clone(&gateway),
+            inspector,
+            pool.clone(),
+            handles.clone(),
+            ProgramLimits::default(),
+        );
+        let activity = Activity::new(None);
+        let daemon = Daemon::new(
+            setup.paths,
+            gateway,
+            Arc::clone(&runs),
+            handles,
+            activity.clone(),
+            (shutdown, upgrades),
+            setup.service,
+            environment,
+            launcher,
+        );
+        Ok(Self {
+            daemon,
+            upstreams,
+            catalog,
+            pins,
+            audit,
+            approvals,
+            tracer,
+            pool,
+            runs,
+            activity,
+        })
+    }
+}

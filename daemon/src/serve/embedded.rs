@@ -1,0 +1,113 @@
+//! A daemon inside another program: it serves the streams that the program opens, and its servers are started by the
+//! program's launcher.
+//!
+//! It has no socket, no locks and no keeper, starts no process by itself, and has no workers: of programs, it runs those
+//! that consist of steps.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
+
+use super::{
+    LAST_FLUSH_TIMEOUT, ServeError,
+    daemon_parts::{DaemonParts, DaemonSurroundings},
+    pool_settings,
+};
+use crate::{
+    daemon::LoadTrigger,
+    lifecycle::{DaemonSetup, Shutdown},
+    rpc::{self, ClientConnections},
+};
+use mux_cache::Cache;
+use mux_runs::tool_discovery;
+use mux_sandbox::PoolSettings;
+use mux_upstream::{IncomingSessions, ProcessLauncher, ServerLauncher};
+
+/// A running daemon.
+pub struct EmbeddedDaemon {
+    parts: DaemonParts,
+    connections: ClientConnections,
+    connected: AtomicU64,
+    background: JoinHandle<()>,
+}
+
+impl EmbeddedDaemon {
+    /// Starts a daemon and applies its configuration, or reports what is wrong with it in its status.
+    pub async fn start(
+        setup: DaemonSetup,
+        servers: Arc<dyn ServerLauncher>,
+    ) -> Result<Self, ServeError> {
+        let (_, environment) = watch::channel(Some(setup.environment.clone()));
+        let launcher = ProcessLauncher::new(
+            setup.program.clone(),
+            setup.keeper_lock.clone(),
+            environment.clone(),
+        );
+        // Nothing takes over from it: requests to upgrade are refused.
+        let (upgrades, _) = mpsc::channel(1);
+        let knowledge = setup.knowledge.clone();
+        let workers = PoolSettings {
+            floor: 0,
+            snapshots: None,
+            ..pool_settings(setup.worker.clone(), setup.snapshots.clone())
+        };
+        let surroundings = DaemonSurroundings {
+            servers,
+            launcher,
+            environment,
+            awaited: IncomingSessions::default(),
+            is_alone: true,
+            workers,
+            shutdown: Shutdown::default(),
+            upgrades,
+        };
+        let parts = DaemonParts::build(setup, surroundings)?;
+        parts.catalog.load(Cache::open(knowledge).await).await;
+        // Its problems stand in the status.
+        drop(parts.daemon.load(LoadTrigger::Start).await);
+        let background = tokio::spawn({
+            let daemon = Arc::clone(&parts.daemon);
+            async move {
+                let tended = Arc::clone(daemon.gateway.approvals()).expire_periodically();
+                let indexed = tool_discovery::keep_index_built(&daemon.gateway);
+                _ = tokio::join!(tended, indexed);
+            }
+        });
+        Ok(Self {
+            parts,
+            connections: ClientConnections::default(),
+            connected: AtomicU64::new(1),
+            background,
+        })
+    }
+
+    /// Serves a client at the other end of this stream, until the end of the stream.
+    pub fn connect<S>(&self, stream: S)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let number = self.connected.fetch_add(1, Ordering::Relaxed);
+        let daemon = Arc::clone(&self.parts.daemon);
+        rpc::serve_stream(stream, number, daemon, &self.connections);
+    }
+
+    /// Ends the sessions and waits until the files are written.
+    pub async fn close(self) {
+        self.parts.approvals.close();
+        self.parts.approvals.wait_until_none_held().await;
+        self.background.abort();
+        self.connections.close(LAST_FLUSH_TIMEOUT).await;
+        self.parts.upstreams.close().await;
+        self.parts.catalog.settle(LAST_FLUSH_TIMEOUT).await;
+        self.parts.pins.settle(LAST_FLUSH_TIMEOUT).await;
+        self.parts.audit.flush(LAST_FLUSH_TIMEOUT).await;
+        self.parts.pool.close();
+    }
+}

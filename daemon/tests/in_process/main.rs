@@ -1,0 +1,14 @@
+//! Sessions, policy, approvals, runs and lists of a daemon inside this process: clients and servers are at the other ends
+//! of streams in memory, and nothing is started. What only processes can show is in `tests/it`.
+
+mod approvals;
+mod client;
+mod eras;
+mod faults;
+mod home;
+mod offers;
+mod pins;
+mod policy;
+mod programs;
+mod sharing;
+mod types;
