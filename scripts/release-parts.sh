@@ -18,6 +18,82 @@ check_key() {
   case $key in /*) ;; *) key=$PWD/$key ;; esac
 }
 
+# Keeps the paths of this machine out of programs and symbols, so that two checkouts give the same bytes.
+hide_paths() {
+  local from to cargo=${CARGO_HOME:-$HOME/.cargo}
+  while IFS='|' read -r from to; do
+    RUSTFLAGS+=" --remap-path-prefix=$from=$to"
+    CFLAGS+=" -ffile-prefix-map=$from=$to"
+  done <<PATHS
+$PWD|muxd
+$(cd "${CARGO_TARGET_DIR:-target}" 2>/dev/null && pwd || echo "$PWD/target")|target
+$cargo/registry/src|crates
+$(rustc --print sysroot)|rust
+PATHS
+  export RUSTFLAGS CFLAGS
+}
+
+host_target() { rustc -vV | sed -n 's/^host: //p'; }
+
+# --- Cross-compiling: `target` is the platform, and `tools` the prefix of the names of its tools ----------
+
+tools=""
+
+# Runs a program of the platform.
+run() { "$@"; }
+
+# Chooses the tools for the platform.
+find_cross_tools() {
+  [ "$target" = aarch64-unknown-linux-gnu ] ||
+    fail "cannot cross-compile for $target, only for aarch64-unknown-linux-gnu: run scripts/release there"
+  tools=aarch64-linux-gnu-
+  command -v qemu-aarch64 >/dev/null ||
+    fail "nothing here runs programs of $target, which write their manual pages: apt-get install qemu-user"
+  run() { qemu-aarch64 -L /usr/aarch64-linux-gnu "$@"; }
+}
+
+# Sets the variables of a cross build, and `features` to those of the engine that can be had for the platform.
+prepare_cross_build() {
+  local variable v8 folder=${CARGO_TARGET_DIR:-target}/$target
+  command -v "${tools}gcc" >/dev/null && [ -f /usr/aarch64-linux-gnu/lib/libc.so ] ||
+    fail "no C compiler for $target: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+  [ -d "$(rustc --print sysroot)/lib/rustlib/$target" ] ||
+    fail "no Rust libraries for $target: rustup target add $target"
+  variable=$(tr a-z- A-Z_ <<<"$target")
+  export "CARGO_TARGET_${variable}_LINKER=${tools}gcc"
+  v8=$(sed -n '/^name = "v8"$/{n;s/^version = "\(.*\)"$/\1/p;}' Cargo.lock)
+  v8=v$v8/librusty_v8_simdutf_release_$target.a.gz
+  # An archive in RUSTY_V8_ARCHIVE is for one platform, which build/env has chosen for this machine.
+  unset RUSTY_V8_ARCHIVE
+  if [ "$MUX_ENGINE" = v8 ] && has_v8 "$v8"; then
+    features=()
+    return
+  fi
+  echo "scripts/release: no $v8 here: mux-worker gets the engine QuickJS" >&2
+  features=(--no-default-features --features quickjs)
+  [ -d build/simde ] || scripts/setup --quickjs >&2
+  # CMake builds a part of QuickJS, and knows the platform from this file only.
+  mkdir -p "$folder"
+  CMAKE_TOOLCHAIN_FILE=$(cd "$folder" && pwd)/toolchain.cmake
+  export CMAKE_TOOLCHAIN_FILE
+  cat >"$CMAKE_TOOLCHAIN_FILE" <<CMAKE
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR ${target%%-*})
+set(CMAKE_C_COMPILER ${tools}gcc)
+set(FETCHCONTENT_SOURCE_DIR_SIMDE "$PWD/build/simde" CACHE PATH "")
+CMAKE
+}
+
+# Whether the archive is in the mirror, or where the build script of the crate v8 downloads it.
+has_v8() {
+  case ${RUSTY_V8_MIRROR:-} in
+    /*) [ -f "$RUSTY_V8_MIRROR/$1" ] ;;
+    *) curl -sfIL --max-time 5 -o /dev/null "${RUSTY_V8_MIRROR:-https://github.com/denoland/rusty_v8/releases/download}/$1" ;;
+  esac
+}
+
+# --- Checksums ------------------------------------------------------------------------------------
+
 # write_sums DIR: SHA256SUMS of all files in DIR, and SHA256SUMS.sig if there is a key.
 write_sums() (
   cd "$1" || exit

@@ -10,7 +10,7 @@ use std::{
 use mux_tests::{
     Running, TestEnv, editors,
     env::{binary, output},
-    fake_programs::{fake_program, fake_programs},
+    fake_programs::{cross_compiled_programs, fake_program, fake_programs},
     left_out,
 };
 use serde_json::Value;
@@ -185,6 +185,46 @@ fn output_of_input(command: &mut Command, input: fs::File) -> mux_tests::Output 
     Running::start_as_is(command.stdin(input)).wait()
 }
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn programs_of_another_platform_are_released_and_packaged_for_it() {
+    let compiler = "aarch64-linux-gnu-gcc";
+    for tool in [compiler, "qemu-aarch64", "dpkg-deb"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            left_out("a release for ARM", &format!("there is no {tool}"));
+            return;
+        }
+    }
+    let env = TestEnv::new();
+    cross_compiled_programs(compiler, &env.path("programs"), BUILD);
+    let mut command = script("release");
+    command.args(["--target", "aarch64-unknown-linux-gnu", "--binaries"]);
+    command.arg(env.path("programs"));
+    output(command.arg("--out").arg(env.path("out"))).ok();
+    output(script("package").arg(env.path("out"))).ok();
+    let written = fs::read_dir(env.path("out")).unwrap().flatten();
+    let written: Vec<String> = written
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    for file in [
+        format!("mux-{BUILD}-aarch64-unknown-linux-gnu.tar.gz"),
+        format!("mux-{BUILD}-aarch64-unknown-linux-gnu-symbols.tar.gz"),
+        format!("muxd-cli-linux-arm64-{BUILD}.tgz"),
+        format!("muxd_{BUILD}_arm64.deb"),
+    ] {
+        assert!(written.contains(&file), "{file}: {written:?}");
+    }
+    let mut wheels = written.iter().filter(|name| name.ends_with(".whl"));
+    let wheel = wheels.next().unwrap();
+    assert!(wheel.ends_with("_aarch64.whl"), "{wheel}");
+
+    // Programs for this machine are none for the other.
+    fake_programs(&env.path("others"), BUILD);
+    let mut others = script("release");
+    others.args(["--target", "aarch64-unknown-linux-gnu", "--binaries"]);
+    output(others.arg(env.path("others"))).fails(1, &["does not tell its version"]);
+}
+
 #[test]
 fn release_script_explains_its_arguments() {
     let help = output(script("release").arg("--help")).ok().stdout;
@@ -192,6 +232,9 @@ fn release_script_explains_its_arguments() {
         assert!(help.contains(part), "{help}");
     }
     output(script("release").arg("--nonsense")).fails(1, &["unknown argument: --nonsense"]);
+    let target = ["--target", "riscv64gc-unknown-linux-gnu"];
+    let only = "only for aarch64-unknown-linux-gnu";
+    output(script("release").args(target)).fails(1, &[target[1], only]);
     let key = ["--key", "/nowhere/key"];
     output(script("release").args(key)).fails(1, &["cannot read the signing key /nowhere/key"]);
 }

@@ -30,9 +30,13 @@ int main(int count, char **arguments) {
 /// Compiles a program that prints `version` for an option, writes a page for `man DIR`, and otherwise prints its
 /// arguments. It exits with 7 if the last one is `fail`.
 pub fn fake_program(path: &Path, version: &str) {
+    cross_compiled_program("cc", path, version);
+}
+
+fn cross_compiled_program(compiler: &str, path: &Path, version: &str) {
     let source = path.with_extension("c");
     fs::write(&source, SOURCE).unwrap();
-    let mut compile = Command::new("cc");
+    let mut compile = Command::new(compiler);
     compile.arg("-g").arg(format!("-DVERSION=\"{version}\""));
     output(compile.arg("-o").arg(path).arg(&source)).ok();
     fs::remove_file(source).unwrap();
@@ -40,8 +44,14 @@ pub fn fake_program(path: &Path, version: &str) {
 
 /// Compiles the three programs, all of this version, in a new directory.
 pub fn fake_programs(folder: &Path, version: &str) {
+    cross_compiled_programs("cc", folder, version);
+}
+
+/// Compiles the three programs for the platform of a compiler.
+pub fn cross_compiled_programs(compiler: &str, folder: &Path, version: &str) {
     fs::create_dir(folder).unwrap();
     for name in ["mux", "muxd", "mux-worker"] {
-        fake_program(&folder.join(name), &format!("{name} {version} (fake)"));
+        let version = format!("{name} {version} (fake)");
+        cross_compiled_program(compiler, &folder.join(name), &version);
     }
 }

@@ -104,15 +104,26 @@ impl Drop for Manager<'_> {
     }
 }
 
+/// A user manager, or `None` where none can be run.
+fn user_manager(env: &TestEnv) -> Option<Manager<'_>> {
+    Manager::start(env)
+        .map_err(|why| left_out("a real user manager of systemd", &why))
+        .ok()
+}
+
+/// The units that are in the home.
+fn unit_files(env: &TestEnv) -> Vec<PathBuf> {
+    let entries = fs::read_dir(env.path(".config/systemd/user"));
+    let entries = entries.into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths.filter(|path| !path.is_dir()).collect()
+}
+
 #[test]
 fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    let systemd = match Manager::start(&env) {
-        Ok(systemd) => systemd,
-        Err(why) => {
-            left_out("a real user manager of systemd", &why);
-            return;
-        }
+    let Some(systemd) = user_manager(&env) else {
+        return;
     };
     // A daemon that a client started makes room for the service.
     systemd.result("return await mux.fix.pid({})");
@@ -195,12 +206,51 @@ fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
     systemd.mux(&["service", "uninstall"]).ok();
     assert!(!process::is_alive(i32::try_from(fourth).unwrap()));
     assert!(!env.dirs.socket().exists());
-    let left = fs::read_dir(env.path(".config/systemd/user")).unwrap();
-    let left: Vec<_> = left.flatten().map(|entry| entry.path()).collect();
-    assert!(left.iter().all(|path| path.is_dir()), "{left:?}");
+    assert_eq!(unit_files(&env), Vec::<PathBuf>::new());
     systemd
         .mux(&["service", "status"])
         .fails(3, &["no service is installed"]);
     assert_eq!(systemd.result("return 3"), 3);
     assert_eq!(systemd.status()["started"]["by"], "client");
+}
+
+#[test]
+fn init_installs_the_service_in_systemd_and_its_undo_command_removes_it() {
+    let env = TestEnv::new();
+    env.write_config(&format!(
+        "[check]\nmode = \"off\"\n{}",
+        env.fixture("fix", &[])
+    ));
+    let Some(systemd) = user_manager(&env) else {
+        return;
+    };
+    let plan = systemd.mux(&["init", "--service", "--dry-run"]);
+    let plan = plan.ok().stdout;
+    assert!(plan.contains("would install the service"), "{plan}");
+    assert_eq!((unit_files(&env), env.daemon()), (Vec::new(), None));
+
+    let done = systemd.mux(&["--json", "init", "--yes", "--service"]);
+    let done = done.ok().json();
+    assert_eq!(done["program"]["result"]["server"], "fix", "{done:#}");
+    let name = done["service"]["service"].as_str().unwrap();
+    assert_eq!(unit_files(&env).len(), 2, "{done:#}");
+    let (service, socket) = (format!("{name}.service"), format!("{name}.socket"));
+    assert_eq!(systemd.shows(&socket, "SubState"), "running");
+    assert_eq!(systemd.shows(&socket, "UnitFileState"), "enabled");
+    let daemon = systemd.status();
+    assert_eq!(daemon["started"]["by"], "systemd");
+    let pid = systemd.shows(&service, "MainPID");
+    assert_eq!(pid, daemon["pid"].to_string());
+
+    let again = systemd.mux(&["init", "--yes", "--service"]).ok().stdout;
+    assert!(again.contains("nothing to do"), "{again}");
+    assert_eq!(systemd.shows(&service, "MainPID"), pid);
+
+    let undo = done["next"].to_string();
+    assert!(undo.contains("`mux service uninstall`"), "{undo}");
+    systemd.mux(&["service", "uninstall"]).ok();
+    assert!(!process::is_alive(pid.parse().unwrap()));
+    assert_eq!(unit_files(&env), Vec::<PathBuf>::new());
+    assert_eq!(systemd.shows(&socket, "LoadState"), "not-found");
+    assert!(!env.dirs.socket().exists());
 }

@@ -9,6 +9,8 @@ use super::CheckGroup;
 const PROGRAMS_GROUP: &str = "programs";
 /// The file in which a package says how muxd was installed, from the parent of the directory of the programs.
 const INSTALLED_BY_FILE: &str = "share/mux/installed-by";
+/// The file in which `cargo install` and `cargo binstall` list what they have installed, beside the same directory.
+const CARGO_INSTALLS_FILE: &str = ".crates.toml";
 
 /// `muxd` and `worker` are the paths that the environment names, if any.
 pub(super) fn check_programs(muxd: Option<PathBuf>, worker: Option<PathBuf>) -> CheckGroup {
@@ -41,11 +43,11 @@ fn own_installation() -> Option<String> {
 
 /// How the program was installed, and how to update it. `None` for an unpacked archive and a build of one's own.
 fn installation(program: &Path) -> Option<String> {
-    let directory = program.parent()?;
-    let marker = directory.parent()?.join(INSTALLED_BY_FILE);
-    let marker = std::fs::read_to_string(marker).unwrap_or_default();
+    let prefix = program.parent()?.parent()?;
+    let read = |file| std::fs::read_to_string(prefix.join(file)).unwrap_or_default();
+    let marker = read(INSTALLED_BY_FILE);
     let by = match marker.trim() {
-        "" if directory.ends_with(".cargo/bin") => "cargo",
+        "" if read(CARGO_INSTALLS_FILE).contains("\"mux-client ") => "cargo",
         by => by,
     };
     let update = match by {
@@ -123,10 +125,24 @@ mod tests {
         }
         std::fs::write(&marker, "something else").unwrap();
         assert_eq!(installation(&program), None);
-        let of_cargo = installation(Path::new("/home/me/.cargo/bin/mux")).unwrap();
+    }
+
+    #[test]
+    fn programs_that_cargo_lists_are_updated_by_cargo() {
+        let prefix = tempfile::tempdir().unwrap();
+        let program = prefix.path().join("bin/mux");
+        let list = |crates: &str| {
+            std::fs::write(prefix.path().join(CARGO_INSTALLS_FILE), crates).unwrap();
+            installation(&program)
+        };
+        assert_eq!(
+            list("[v1]\n\"other 1.0.0 (path+file:///src)\" = [\"mux\"]\n"),
+            None
+        );
+        let listed = list("[v1]\n\"mux-client 0.1.0 (path+file:///src)\" = [\"mux\"]\n").unwrap();
         assert!(
-            of_cargo.contains("by cargo; to update it, use `cargo install`"),
-            "{of_cargo}"
+            listed.contains("by cargo; to update it, use `cargo install`"),
+            "{listed}"
         );
     }
 
