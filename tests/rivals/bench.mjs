@@ -183,6 +183,13 @@ const freePort = () =>
 const tail = (text) => text.trim().replace(/\s+/g, " ").slice(-200);
 
 let count = 0;
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.on(signal, () => {
+    for (let n = 1; n <= count; n++) killAll(`${process.pid}-${n}`);
+    process.exit(130);
+  });
+}
+
 class Home {
   static async of(program, list) {
     const home = new Home();
@@ -303,8 +310,8 @@ async function repeat(times, work) {
 }
 
 // From nothing to the answer of one call, by the command line or else as an agent.
-const cold = (program, server) =>
-  repeat(some, async () => {
+const cold = (program, server, times = some) =>
+  repeat(times, async () => {
     const home = await Home.of(program, [server]);
     try {
       return await timed(async () => {
@@ -450,9 +457,10 @@ for (const program of programs) {
   try {
     program.shown = [program.name, program.version()].join(" ").trim();
     if (program.why) throw new Error(program.why);
-    await (program.call ? cold : warmSession)(program, servers[0]);
+    await cold(program, servers[0], 1);
   } catch (error) {
-    program.absent = error.message.split("\n")[0].slice(0, 300);
+    const missing = error.code === "ENOENT" || error.code === "ERR_MODULE_NOT_FOUND";
+    program.absent = missing ? "is not installed: scripts/setup --rivals says why" : error.message.split("\n")[0].slice(0, 300);
     if (options.verbose) console.error(program.name, error.message);
   }
 }

@@ -119,6 +119,13 @@ const environment = (home, id) => ({
 });
 
 let count = 0;
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.on(signal, () => {
+    for (let n = 1; n <= count; n++) killAll(`${process.pid}-${n}`);
+    process.exit(130);
+  });
+}
+
 async function run(sandbox, body, timeout, next) {
   const id = `${process.pid}-${++count}`;
   const home = mkdtempSync(join(tmpdir(), "mux-sandbox-"));
