@@ -33,8 +33,6 @@ mod processes;
 mod real;
 #[path = "bench/rest.rs"]
 mod rest;
-#[path = "bench/rivals.rs"]
-mod rivals;
 #[path = "bench/search.rs"]
 mod search;
 #[path = "bench/sessions.rs"]
@@ -67,10 +65,7 @@ struct Args {
     /// How often each figure is taken
     #[arg(long, default_value_t = 200, overrides_with = "rounds")]
     rounds: usize,
-    /// Where mcporter and mcpdo are, for the part `servers`
-    #[arg(long)]
-    rivals: Option<PathBuf>,
-    /// The Node that they run on
+    /// Node, for the part `cold`
     #[arg(long)]
     node: Option<PathBuf>,
     /// Where `scripts/setup --apis` put descriptions, for the part `apis`
@@ -85,7 +80,7 @@ struct Args {
     /// How long an idle daemon is watched, for the part `idle`
     #[arg(long, default_value_t = 1)]
     minutes: u64,
-    /// Only these parts; without, all but `servers`, `discovery`, `sharing`, `apis`, `upgrades`, `idle`, `crowd` and `cold`
+    /// Only these parts; without, all but `discovery`, `sharing`, `apis`, `upgrades`, `idle`, `crowd` and `cold`
     #[arg(long, value_enum)]
     only: Vec<Part>,
 }
@@ -105,7 +100,6 @@ enum Part {
     Neighbours,
     Growth,
     Daemon,
-    Servers,
     Discovery,
     Sharing,
     Apis,
@@ -120,8 +114,7 @@ impl Part {
     fn is_by_name_alone(self) -> bool {
         matches!(
             self,
-            Self::Servers
-                | Self::Discovery
+            Self::Discovery
                 | Self::Sharing
                 | Self::Apis
                 | Self::Upgrades
@@ -198,11 +191,6 @@ fn main() -> anyhow::Result<()> {
             Part::Daemon => {
                 figures::title("daemon and workers");
                 commands::measure_daemon(&place)?;
-            }
-            Part::Servers => {
-                figures::title("real servers: medians in ms, each of whole commands");
-                let (bin, node) = (args.rivals.as_deref(), args.node.as_deref());
-                rivals::measure(bin, node, args.rounds)?;
             }
             Part::Discovery => {
                 figures::title("ranking of tools: graded queries");
