@@ -4,16 +4,26 @@
 
 #[path = "bill/digest.rs"]
 mod digest;
+#[path = "bill/discover.rs"]
+mod discover;
+#[path = "bill/distribution.rs"]
+mod distribution;
 #[path = "bill/plain.rs"]
 mod plain;
+#[path = "bill/play.rs"]
+mod play;
 #[path = "bill/pool.rs"]
 mod pool;
+#[path = "bill/suites.rs"]
+mod suites;
 #[path = "bill/table.rs"]
 mod table;
 #[path = "bill/tasks.rs"]
 mod tasks;
 #[path = "bill/tokens.rs"]
 mod tokens;
+#[path = "bill/transcript.rs"]
+mod transcript;
 
 use clap::Parser;
 
@@ -24,6 +34,8 @@ enum Args {
     Digest(digest::Digest),
     /// Five tasks on the real servers that `scripts/setup --servers` installed, as tables in Markdown
     Tasks,
+    /// The tasks of published suites that `scripts/setup --suites` installed, as distributions in Markdown
+    Suites(distribution::SuitesArgs),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -35,5 +47,6 @@ fn main() -> anyhow::Result<()> {
             runtime.block_on(digest::print(&args))
         }
         Args::Tasks => table::print(),
+        Args::Suites(args) => distribution::print(&args),
     }
 }

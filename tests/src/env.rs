@@ -23,6 +23,8 @@ const NPM: &str = "MUX_TEST_SERVERS_NPM";
 const PYPI: &str = "MUX_TEST_SERVERS_PY";
 /// The folder of API descriptions and the path of TypeScript's native compiler.
 const APIS: &str = "MUX_TEST_APIS";
+/// The Python in which published suites of tasks are installed.
+const SUITES: &str = "MUX_BENCH_SUITES";
 const COMPILER: &str = "MUX_TEST_TSC";
 /// A different `mux-worker`, such as one with another engine.
 const WORKER: &str = "MUX_TEST_WORKER";
@@ -367,6 +369,11 @@ pub fn apis() -> PathBuf {
         "{folder:?} does not exist: run `scripts/setup --apis`"
     );
     folder
+}
+
+/// The Python in which `scripts/setup` installed published suites of tasks.
+pub fn suites_python() -> PathBuf {
+    PathBuf::from(told(SUITES, "--suites"))
 }
 
 pub(crate) fn told(name: &str, option: &str) -> String {

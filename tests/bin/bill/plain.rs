@@ -1,48 +1,38 @@
-//! A conversation with a model, as far as its length goes.
-//!
-//! Every text is counted once when it enters the context. A model reads the whole context again in each
-//! turn, which `read` adds up; a cache of prompts makes that cheaper and not shorter.
+//! A conversation of an agent with `mux mcp`, whose texts are kept.
 
 use mux_tests::Agent;
 use serde_json::Value;
 
-use super::tokens::Tokens;
+use super::transcript::Transcript;
 
 pub(crate) struct Conversation<'a> {
-    tokens: &'a Tokens,
     agent: &'a mut Agent,
-    /// What stands there before the first turn.
-    definitions: usize,
-    /// Calls with their arguments, and their results.
-    pub(crate) calls: usize,
-    pub(crate) turns: usize,
-    read: usize,
+    pub(crate) texts: Transcript,
 }
 
 impl<'a> Conversation<'a> {
-    pub(crate) fn new(tokens: &'a Tokens, agent: &'a mut Agent, definitions: usize) -> Self {
+    /// Begins with the definitions of the tools.
+    pub(crate) fn new(agent: &'a mut Agent, definitions: String) -> Self {
         Self {
-            tokens,
             agent,
-            definitions,
-            calls: 0,
-            turns: 0,
-            read: 0,
+            texts: Transcript::new(vec![definitions]),
         }
     }
 
     /// One call as a model makes it, with what it then reads. Several at once are one turn.
     pub(crate) fn turn(&mut self, calls: &[(&str, Value)]) -> anyhow::Result<Vec<Value>> {
-        self.turns += 1;
-        self.read += self.definitions + self.calls;
+        let said = calls
+            .iter()
+            .map(|(tool, arguments)| said(tool, arguments))
+            .collect();
+        self.texts.say(said);
         let mut results = Vec::new();
         for (tool, arguments) in calls {
             let result = self.agent.call(tool, arguments.clone());
             if result["isError"] == true {
                 anyhow::bail!("{tool} failed: {result}");
             }
-            let said = self.tokens.count(&format!("{tool} {arguments}"));
-            self.calls += said + self.tokens.count(&text(&result));
+            self.texts.hear(text(&result));
             results.push(result);
         }
         Ok(results)
@@ -52,15 +42,11 @@ impl<'a> Conversation<'a> {
         let mut results = self.turn(&[(tool, arguments)])?;
         Ok(results.remove(0))
     }
+}
 
-    /// What the model has read when it writes its answer.
-    pub(crate) fn read(&self) -> usize {
-        self.read + self.definitions + self.calls
-    }
-
-    pub(crate) fn context(&self) -> usize {
-        self.definitions + self.calls
-    }
+/// A call as a model writes it.
+pub(crate) fn said(tool: &str, arguments: &Value) -> String {
+    format!("{tool} {arguments}")
 }
 
 /// What a client puts before its model of a result: its texts.
@@ -68,4 +54,19 @@ pub(crate) fn text(result: &Value) -> String {
     let parts = result["content"].as_array().into_iter().flatten();
     let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
     texts.join("\n")
+}
+
+/// The tools as a client puts them before its model: their names, descriptions and input schemas.
+pub(crate) fn definitions(agent: &mut Agent) -> Vec<Value> {
+    let listed = agent.ask("tools/list", serde_json::json!({}));
+    let tools = listed["tools"].as_array().into_iter().flatten();
+    tools
+        .map(|tool| {
+            serde_json::json!({
+                "name": tool["name"],
+                "description": tool["description"],
+                "input_schema": tool["inputSchema"],
+            })
+        })
+        .collect()
 }

@@ -5,21 +5,16 @@ use mux_tests::Agent;
 use serde_json::{Value, json};
 
 use super::{
-    plain::Conversation,
+    plain::{Conversation, definitions},
     pool::Pool,
     tasks::{self, Task},
     tokens::Tokens,
+    transcript::Counted,
 };
 
 struct Row {
-    plain: usize,
-    program: usize,
-    plain_calls: usize,
-    program_calls: usize,
-    plain_read: usize,
-    program_read: usize,
-    turns: usize,
-    program_turns: usize,
+    plain: Counted,
+    program: Counted,
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
@@ -27,46 +22,56 @@ pub(crate) fn print() -> anyhow::Result<()> {
     let tokens = Tokens::new()?;
     let pool = Pool::new()?;
     pool.env.mux(["tools"]).ok();
-    let mut plain = Agent::legacy(&pool.env, &["--passthrough"], json!({}));
-    let mut programs = Agent::legacy(&pool.env, &[], json!({}));
-    let (all, plain_definitions) = definitions(&tokens, &mut plain);
-    let (own, own_definitions) = definitions(&tokens, &mut programs);
+    let mut passthrough = Agent::legacy(&pool.env, &["--passthrough"], json!({}));
+    let mut mux = Agent::legacy(&pool.env, &[], json!({}));
+    let all = definitions(&mut passthrough);
+    let own = definitions(&mut mux);
+    let (plain_definitions, own_definitions) = (text_of(&all), text_of(&own));
     println!("| definitions that stand in every conversation | tools | tokens |");
     println!("|---|---|---|");
-    println!("| all tools of six servers, as ordinary tools | {all} | {plain_definitions} |");
-    println!("| `mux mcp`, its inventory included | {own} | {own_definitions} |");
+    for (title, tools, text) in [
+        (
+            "all tools of six servers, as ordinary tools",
+            all,
+            &plain_definitions,
+        ),
+        ("`mux mcp`, its inventory included", own, &own_definitions),
+    ] {
+        println!("| {title} | {} | {} |", tools.len(), tokens.count(text));
+    }
     println!();
     println!(
         "| task | plain: context | program: context | less | plain: calls only | program: calls only | \
          plain: read over all turns | program: read over all turns |"
     );
     println!("|---|---|---|---|---|---|---|---|");
-    plain.call("memory__create_entities", tasks::remember(&pool));
+    passthrough.call("memory__create_entities", tasks::remember(&pool));
     for task in tasks::ALL {
         let row = Row::of(
             task,
             &pool,
             &tokens,
-            &mut plain,
-            plain_definitions,
-            &mut programs,
-            own_definitions,
+            &mut passthrough,
+            &plain_definitions,
+            &mut mux,
+            &own_definitions,
         )?;
-        let less = row.plain as f64 / row.program as f64;
+        let Row { plain, program } = row;
+        let less = plain.context() as f64 / program.context() as f64;
         let cheaper = |own: usize, other: usize| if own <= other { "**" } else { "" };
         println!(
             "| {} | {} | {} | {less:.1} × | {a}{}{a} | {b}{}{b} | {} ({} turns) | {} ({} turns) |",
             task.title,
-            row.plain,
-            row.program,
-            row.plain_calls,
-            row.program_calls,
-            row.plain_read,
-            row.turns,
-            row.program_read,
-            row.program_turns,
-            a = cheaper(row.plain_calls, row.program_calls),
-            b = cheaper(row.program_calls, row.plain_calls),
+            plain.context(),
+            program.context(),
+            plain.calls(),
+            program.calls(),
+            plain.read(),
+            plain.requests(),
+            program.read(),
+            program.requests(),
+            a = cheaper(plain.calls(), program.calls()),
+            b = cheaper(program.calls(), plain.calls()),
         );
     }
     Ok(())
@@ -78,34 +83,27 @@ impl Row {
         pool: &Pool,
         tokens: &Tokens,
         plain: &mut Agent,
-        plain_definitions: usize,
+        plain_definitions: &str,
         programs: &mut Agent,
-        own_definitions: usize,
+        own_definitions: &str,
     ) -> anyhow::Result<Self> {
-        let mut talk = Conversation::new(tokens, plain, plain_definitions);
+        let mut talk = Conversation::new(plain, plain_definitions.to_owned());
         let expected = (task.plain)(pool, &mut talk)?;
-        let (plain, plain_calls) = (talk.context(), talk.calls);
-        let (plain_read, turns) = (talk.read(), talk.turns + 1);
-        let mut talk = Conversation::new(tokens, programs, own_definitions);
+        talk.texts.answer();
+        let plain = talk.texts.count(tokens);
+        let mut talk = Conversation::new(programs, own_definitions.to_owned());
         talk.one("describe", json!({ "paths": task.tools }))?;
         let asked = json!({ "code": task.program, "input": (task.input)(pool) });
         let result = talk.one("run", asked)?;
+        talk.texts.answer();
+        let program = talk.texts.count(tokens);
         let answer = &result["structuredContent"]["result"];
         ensure!(
             same(answer, &expected),
             "{}: {answer} and not {expected}",
             task.title
         );
-        Ok(Self {
-            plain,
-            program: talk.context(),
-            plain_calls,
-            program_calls: talk.calls,
-            plain_read,
-            program_read: talk.read(),
-            turns,
-            program_turns: talk.turns + 1,
-        })
+        Ok(Self { plain, program })
     }
 }
 
@@ -119,21 +117,6 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// How many tools there are, and what they cost as a client puts them before its model.
-fn definitions(tokens: &Tokens, agent: &mut Agent) -> (usize, usize) {
-    let listed = agent.ask("tools/list", json!({}));
-    let all: Vec<Value> = listed["tools"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|tool| {
-            json!({
-                "name": tool["name"],
-                "description": tool["description"],
-                "input_schema": tool["inputSchema"],
-            })
-        })
-        .collect();
-    let count = all.len();
-    (count, tokens.count(&Value::from(all).to_string()))
+fn text_of(definitions: &[Value]) -> String {
+    Value::from(definitions.to_vec()).to_string()
 }

@@ -1,0 +1,175 @@
+//! The texts of a conversation with a model, and what they cost.
+//!
+//! A request sends the whole context: what stands before the first request, and every text since. Its answer is
+//! written by the model and is part of the context of the next request.
+
+use super::tokens::Tokens;
+
+/// What a token costs, in the price of one token of input that no cache has.
+#[derive(Clone, Copy)]
+pub(crate) struct Prices {
+    pub(crate) cached: f64,
+    pub(crate) output: f64,
+    /// Whether an earlier conversation has put the standing texts into the cache.
+    pub(crate) warm: bool,
+}
+
+/// Output costs five times as much as input, and input from a cache a tenth.
+const OUTPUT: f64 = 5.0;
+const CACHED: f64 = 0.1;
+
+impl Prices {
+    pub(crate) const UNCACHED: Self = Self {
+        cached: 1.0,
+        output: OUTPUT,
+        warm: false,
+    };
+    pub(crate) const CACHED: Self = Self {
+        cached: CACHED,
+        output: OUTPUT,
+        warm: false,
+    };
+    pub(crate) const WARM: Self = Self {
+        cached: CACHED,
+        output: OUTPUT,
+        warm: true,
+    };
+}
+
+#[derive(Clone, Default)]
+struct Request {
+    /// What the model reads and did not read before.
+    heard: Vec<String>,
+    /// What the model writes.
+    said: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Transcript {
+    standing: Vec<String>,
+    requests: Vec<Request>,
+    /// For the next request.
+    heard: Vec<String>,
+}
+
+impl Transcript {
+    /// A conversation with these texts before its first request, such as the definitions of tools.
+    pub(crate) fn new(standing: Vec<String>) -> Self {
+        Self {
+            standing,
+            ..Self::default()
+        }
+    }
+
+    /// A text for the model, such as a result of a tool.
+    pub(crate) fn hear(&mut self, text: impl Into<String>) {
+        self.heard.push(text.into());
+    }
+
+    /// A request that the model answers with calls of tools.
+    pub(crate) fn say(&mut self, calls: Vec<String>) {
+        self.requests.push(Request {
+            heard: std::mem::take(&mut self.heard),
+            said: calls,
+        });
+    }
+
+    /// A request that the model answers for its user. That text is the same in every conversation and is not counted.
+    pub(crate) fn answer(&mut self) {
+        self.say(Vec::new());
+    }
+
+    pub(crate) fn count(&self, tokens: &Tokens) -> Counted {
+        let all = |texts: &[String]| texts.iter().map(|text| tokens.count(text)).sum();
+        Counted {
+            standing: all(&self.standing),
+            requests: self
+                .requests
+                .iter()
+                .map(|request| (all(&request.heard), all(&request.said)))
+                .collect(),
+        }
+    }
+}
+
+/// The tokens of a conversation.
+pub(crate) struct Counted {
+    pub(crate) standing: usize,
+    /// What each request adds: the tokens that the model reads, and those that it then writes.
+    requests: Vec<(usize, usize)>,
+}
+
+impl Counted {
+    /// How many requests the model gets.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Calls and results, each once.
+    pub(crate) fn calls(&self) -> usize {
+        let requests = self.requests.iter();
+        requests.map(|(heard, said)| heard + said).sum()
+    }
+
+    /// The context at the end.
+    pub(crate) fn context(&self) -> usize {
+        self.standing + self.calls()
+    }
+
+    /// What the model writes.
+    pub(crate) fn written(&self) -> usize {
+        self.requests.iter().map(|(_, said)| said).sum()
+    }
+
+    /// What the model reads in all requests.
+    pub(crate) fn read(&self) -> usize {
+        self.inputs().map(|(known, new)| known + new).sum()
+    }
+
+    /// What the conversation costs, in tokens of uncached input.
+    pub(crate) fn cost(&self, prices: Prices) -> f64 {
+        let input: f64 = self
+            .inputs()
+            .enumerate()
+            .map(|(number, (known, new))| {
+                let standing = match number == 0 && prices.warm {
+                    true => self.standing,
+                    false => 0,
+                };
+                (known + standing) as f64 * prices.cached + (new - standing) as f64
+            })
+            .sum();
+        input + self.written() as f64 * prices.output
+    }
+
+    /// The input of each request: what the request before had sent, and the rest.
+    fn inputs(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut known = 0;
+        let mut new = self.standing;
+        self.requests.iter().map(move |(heard, said)| {
+            let input = (known, new + heard);
+            known += new + heard;
+            new = *said;
+            input
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counted, Prices};
+
+    #[test]
+    fn every_request_reads_the_whole_context_and_only_its_beginning_is_cached() {
+        let counted = Counted {
+            standing: 1000,
+            requests: vec![(10, 20), (300, 0)],
+        };
+        assert_eq!(counted.context(), 1330);
+        assert_eq!(counted.read(), 1010 + 1330);
+        let cost = |prices| counted.cost(prices).round() as i64;
+        assert_eq!(cost(Prices::UNCACHED), 1010 + 1330 + 20 * 5);
+        assert_eq!(cost(Prices::CACHED), 1010 + (101 + 20 + 300) + 20 * 5);
+        assert_eq!(cost(Prices::WARM), 100 + 10 + (101 + 20 + 300) + 20 * 5);
+    }
+}
