@@ -813,6 +813,11 @@ export type NoticeKind =
     }
   /** The question is no longer open. */
   | { withdrawn: { ask: number } }
+  /**
+   * A server's question was declined, because the client does not answer this kind. Sent only to a client whose
+   * request says `declined`.
+   */
+  | { declined: { server: string; kind: AskKind; cause: Cause } }
   /** The user has completed the page of a URL elicitation. */
   | {
       elicitation_complete: {
@@ -869,6 +874,8 @@ export interface NoticesRequest {
    * approval is asked in the first of the kinds `approval` and `elicitation` (a form) that is listed.
    */
   answers?: AskKind[];
+  /** Whether to send the notice `declined`, which earlier clients cannot read. */
+  declined?: boolean;
 }
 
 export type OfferKind = "resources" | "resource_templates" | "prompts";
@@ -1392,6 +1399,19 @@ export interface SeenTool {
   digest: string;
 }
 
+/** Why a server cannot be used. */
+export type ServerCause =
+  /** The program of its command does not exist. */
+  | { kind: "missing_program" }
+  /** Its entry refers to a variable that is not set. */
+  | { kind: "unset_variable"; name: string }
+  /** Its entry refers to a secret that is not set. */
+  | { kind: "unset_secret"; name: string }
+  /** Its entry refers to a secret that is set, but that its store did not return. */
+  | { kind: "unreadable_secret"; name: string }
+  /** A value that only newer builds know. */
+  | { kind: "other" };
+
 export interface ServerInfo {
   name: string;
   state: ServerState;
@@ -1399,6 +1419,8 @@ export interface ServerInfo {
   reason?: string;
   /** More about the reason, for those who ask for it: the directories in which a missing program was searched. */
   detail?: string;
+  /** What the reason is about, where the remedy depends on it. */
+  cause?: ServerCause;
   /** Whether it has written a log: `mux servers logs NAME`. */
   has_log?: boolean;
   /** The command line, without its environment. */

@@ -123,6 +123,7 @@ impl Client {
             after: self.after,
             wait_ms,
             answers: self.answers.clone(),
+            declined: false,
         };
         let page = self.rpc.notices(within(), request);
         page.await.unwrap().unwrap().notices

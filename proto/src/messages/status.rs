@@ -89,6 +89,7 @@ pub struct SessionInfo {
 
 /// Why a server cannot be used.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ServerCause {
     /// The program of its command does not exist.
