@@ -184,7 +184,7 @@ mod tests {
             Some(ContextValue::String(word)) => {
                 explain_unknown_command(&mut error, words, &word);
             }
-            _ => explain_tool_option(&mut error),
+            _ => explain_unknown_argument(&mut error, words),
         }
         error.to_string()
     }
