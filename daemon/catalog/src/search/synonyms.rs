@@ -176,6 +176,8 @@ static TABLE: LazyLock<HashMap<Cow<'static, str>, Vec<Cow<'static, str>>>> = Laz
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
