@@ -194,7 +194,7 @@ mod tests {
     fn groups_have_no_word_twice() {
         for group in GROUPS {
             let words: Vec<_> = group.split(' ').map(stem).collect();
-            let distinct: std::collections::HashSet<_> = words.iter().collect();
+            let distinct: HashSet<_> = words.iter().collect();
             assert_eq!(words.len(), distinct.len(), "{group}");
         }
     }
