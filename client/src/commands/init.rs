@@ -43,10 +43,8 @@ pub(super) async fn init(args: &args::InitArgs, json: bool) -> CommandResult {
         plan.next = steps.next_steps(&plan, false);
         return Ok(render::init_plan(&plan, json));
     }
-    if !args.yes {
-        if json || !can_ask() {
-            return Ok(render::init_unconfirmed(&plan, &unconfirmed(), json));
-        }
+    if !args.yes && (json || !can_ask()) {
+        return Ok(render::init_unconfirmed(&plan, &unconfirmed(), json));
     }
     if !json {
         render::init_plan(&plan, false);

@@ -38,6 +38,24 @@ impl ToolOverrideEntry {
         if let Some(unknown) = table.keys().find(|key| !OVERRIDE_KEYS.contains(key)) {
             return Err(unknown_key_message(unknown, &OVERRIDE_KEYS));
         }
+        for key in ["defaults", "fixed"] {
+            let arguments = table.get(key).and_then(Value::as_table);
+            let mut dated = arguments.into_iter().flatten();
+            if let Some((name, _)) = dated.find(|(_, value)| has_date(value)) {
+                return Err(format!(
+                    "`{key}.{name}` has a date, which JSON does not have: put it in quotes"
+                ));
+            }
+        }
         deserialize_entry(value.clone(), "the override")
+    }
+}
+
+fn has_date(value: &Value) -> bool {
+    match value {
+        Value::Datetime(_) => true,
+        Value::Array(items) => items.iter().any(has_date),
+        Value::Table(members) => members.values().any(has_date),
+        _ => false,
     }
 }

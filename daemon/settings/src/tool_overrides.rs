@@ -110,7 +110,7 @@ fn json_arguments(
         .map(|(name, value)| match json_value(value) {
             Some(value) => Ok((name, value)),
             None => Err(format!(
-                "`{key}.{name}` has a value that JSON does not have, such as a date without quotes"
+                "`{key}.{name}` has a number that JSON does not have"
             )),
         })
         .collect()
