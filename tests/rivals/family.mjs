@@ -38,6 +38,15 @@ const sum = (id, bytes) =>
 
 export const resident = (id) => sum(id, (pid) => Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * 4096);
 
+const TICKS = 100;
+
+// In seconds, since they began.
+export const computed = (id) =>
+  sum(id, (pid) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) \S /, "").split(" ");
+    return (Number(fields[10]) + Number(fields[11])) / TICKS;
+  });
+
 // Of a page that several processes share, each has its part.
 export const proportional = (id) => sum(id, (pid) => Number(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8").match(/^Pss: +(\d+)/m)[1]) * 1024);
 

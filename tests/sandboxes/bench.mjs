@@ -14,7 +14,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-import { killAll, marked, resident } from "../rivals/family.mjs";
+import { computed, killAll, marked, resident } from "../rivals/family.mjs";
 
 process.removeAllListeners("warning");
 const here = dirname(fileURLToPath(import.meta.url));
@@ -29,10 +29,16 @@ const python = process.env.MUX_BENCH_MONTY;
 
 // A memory limit of none of them is higher than this, and no host needs it: where it is reached, a small machine is dead.
 const MOST_BYTES = 3 * 2 ** 30;
-// How long after its time limit a program may take to end, and the next one to run.
+// How long after its time limit a program may take to end, and the next one to run; besides, several times as long as
+// the sandbox takes for a program that does nothing, on this machine.
 const GRACE_MS = 15_000;
+const TIMES_EMPTY = 5;
 const STARTS_MS = 60_000;
-const STOPS_MS = 2_000;
+const STOPS_MS = 4_000;
+// When a host is watched after everything is said to be over, where a program was ended by its time; and what part of a
+// processor it may need then.
+const WATCHED_MS = [500, 1_500];
+const AT_REST = 0.2;
 // A host that says nothing for so long does nothing else either.
 const SILENT_MS = 5_000;
 
@@ -126,7 +132,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) {
   });
 }
 
-async function run(sandbox, body, timeout, next) {
+async function run(sandbox, body, timeout, next, grace = STARTS_MS) {
   const id = `${process.pid}-${++count}`;
   const home = mkdtempSync(join(tmpdir(), "mux-sandbox-"));
   const outside = mkdtempSync(join(tmpdir(), "mux-outside-"));
@@ -154,12 +160,16 @@ async function run(sandbox, body, timeout, next) {
     last = Date.now();
     if (message.ready) {
       seen.atRest = resident(id);
-      deadline = last + timeout + GRACE_MS;
+      deadline = last + timeout + grace;
     } else if (message.end) {
-      deadline = last + GRACE_MS;
+      deadline = last + grace;
     } else if (message.next) {
       // How long it takes to stop is no part of the case.
       deadline = last + STOPS_MS;
+      const [from, to] = WATCHED_MS;
+      let before;
+      setTimeout(() => (before = computed(id)), from).unref();
+      setTimeout(() => (seen.busy = computed(id) - before > (AT_REST * (to - from)) / 1000), to).unref();
     }
   });
   const watch = setInterval(() => {
@@ -212,11 +222,12 @@ const absent = [];
 const present = [];
 const pythons = python && JSON.parse(spawnSync(python, [join(here, "monty.py"), "--cases"], { maxBuffer: 2 ** 26 }).stdout.toString() || "{}");
 for (const sandbox of sandboxes) {
-  let [next, expected] = [NEXT, undefined];
-  if (sandbox.name === "monty") next = pythons?.next ?? "";
+  const next = sandbox.name === "monty" ? (pythons?.next ?? "") : NEXT;
   const has = sandbox.name === "mux" || (sandbox.name === "monty" ? pythons : modules);
+  const began = Date.now();
   const first = has && (await run(sandbox, sandbox.name === "monty" ? "1" : "return 1;", 10_000, next));
-  expected = first?.next?.value;
+  const expected = first?.next?.value;
+  const grace = GRACE_MS + TIMES_EMPTY * (Date.now() - began);
   if (expected === undefined) {
     absent.push(`${sandbox.title}: ${has ? why(first) : "is not installed"}`);
     console.error(`${sandbox.title} does not start`);
@@ -226,13 +237,13 @@ for (const sandbox of sandboxes) {
   for (const one of cases) {
     const body = sandbox.name === "monty" ? pythons.cases[one.name] : armed(one);
     if (body === undefined) continue;
-    const seen = await run(sandbox, body, one.timeout, next);
+    const seen = await run(sandbox, body, one.timeout, next, grace);
     const outcome = judge(seen, expected);
-    const marks = [seen.gap >= 1500 && outcome !== "hung" && "silent", seen.most - seen.atRest > 2 ** 29 && "memory"].filter(Boolean);
+    const marks = [seen.busy && "busy", seen.gap >= 1500 && outcome !== "hung" && "silent", seen.most - seen.atRest > 2 ** 29 && "memory"].filter(Boolean);
     table.set(`${sandbox.name} ${one.name}`, { outcome, marks });
     if (options.verbose) {
       const { end, next: then, gap, most, code, signal, killed } = seen;
-      console.error(sandbox.name, one.name, outcome, JSON.stringify({ end, then, gap, mb: Math.round(most / 2 ** 20), code, signal, killed }).slice(0, 500), outcome === "died" ? why(seen) : "");
+      console.error(sandbox.name, one.name, outcome, JSON.stringify({ end, then, gap, busy: seen.busy, mb: Math.round(most / 2 ** 20), code, signal, killed }).slice(0, 500), outcome === "died" ? why(seen) : "");
     }
   }
 }
@@ -242,7 +253,7 @@ for (const sandbox of sandboxes) {
 const row = (cells) => console.log(`| ${cells.join(" | ")} |`);
 const rule = (length) => row(Array.from({ length }, () => "---"));
 console.log(`${cases.length} programs, ${new Date().toISOString().slice(0, 10)}, ${cpus().length} × ${cpus()[0].model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.version}\n`);
-const outcomes = ["refused", "limit", "ended", "leaked", "endless", "hung", "died", "ESCAPED", "silent", "memory"];
+const outcomes = ["refused", "limit", "ended", "leaked", "endless", "hung", "died", "ESCAPED", "busy", "silent", "memory"];
 row(["sandbox", "version", "cases", ...outcomes]);
 rule(outcomes.length + 3);
 for (const sandbox of present) {

@@ -181,8 +181,12 @@ const end = async (file) => {
   }
 };
 const shown = (value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))).slice(0, 600);
+const began = Date.now();
 tell({ end: await end(program) });
+const ranOut = Date.now() - began >= timeout - 50;
 tell({ next: await end(next) });
 over = true;
+// It is looked at whether anything computes on.
+if (ranOut) await new Promise((resolve) => setTimeout(resolve, 2000));
 await stop?.();
 process.exit(0);
