@@ -277,7 +277,7 @@ fn tables(tokens: &Tokens, rows: &[Row<'_>]) {
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
 fn sizes(groups: &BTreeMap<&str, Vec<&Row<'_>>>) {
     println!(
-        "| tasks | number | definitions: plain | definitions: mux | calls and results: plain | programs and results | \
+        "| tasks | number | before the first request: plain | the same: mux | calls and results: plain | programs and results | \
          discovery | written: plain | written: programs | tools not found by the first search |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");

@@ -1,28 +1,34 @@
 //! The tokenizers.
 
+use std::{cell::RefCell, collections::HashMap};
+
 use tiktoken_rs::CoreBPE;
 
 pub(crate) struct Tokens {
     name: &'static str,
     encoding: CoreBPE,
+    /// The same definitions stand before many conversations.
+    counted: RefCell<HashMap<String, usize>>,
 }
 
 impl Tokens {
     /// OpenAI's `o200k_base`.
     pub(crate) fn new() -> anyhow::Result<Self> {
-        Ok(Self {
-            name: "o200k_base",
-            encoding: tiktoken_rs::o200k_base()?,
-        })
+        Ok(Self::of("o200k_base", tiktoken_rs::o200k_base()?))
     }
 
     /// The same, and its predecessor `cl100k_base`.
     pub(crate) fn both() -> anyhow::Result<[Self; 2]> {
-        let older = Self {
-            name: "cl100k_base",
-            encoding: tiktoken_rs::cl100k_base()?,
-        };
+        let older = Self::of("cl100k_base", tiktoken_rs::cl100k_base()?);
         Ok([Self::new()?, older])
+    }
+
+    fn of(name: &'static str, encoding: CoreBPE) -> Self {
+        Self {
+            name,
+            encoding,
+            counted: RefCell::default(),
+        }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -30,6 +36,11 @@ impl Tokens {
     }
 
     pub(crate) fn count(&self, text: &str) -> usize {
-        self.encoding.encode_ordinary(text).len()
+        if let Some(count) = self.counted.borrow().get(text) {
+            return *count;
+        }
+        let count = self.encoding.encode_ordinary(text).len();
+        self.counted.borrow_mut().insert(text.to_owned(), count);
+        count
     }
 }
