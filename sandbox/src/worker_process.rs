@@ -21,7 +21,7 @@ use futures::StreamExt;
 use mux_wire::{FRAME_VERSION, Fault, FromWorker, MAX_FRAME_BYTES, ToWorker};
 use parking_lot::Mutex;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader},
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
     net::{UnixStream, unix::OwnedReadHalf},
     process::{Child, Command},
     runtime::Handle,
@@ -50,7 +50,8 @@ const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_INLINE_DECODE_BYTES: usize = 256 << 10;
 /// How many lines of its standard error are kept, and how many bytes of each.
 const MAX_STDERR_LINES: usize = 20;
-const MAX_STDERR_LINE_BYTES: u64 = 4 << 10;
+const MAX_STDERR_LINE_BYTES: usize = 4 << 10;
+const STDERR_CHUNK_BYTES: usize = 64 << 10;
 
 /// Why a worker cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -360,16 +361,13 @@ fn frame_codec() -> LengthDelimitedCodec {
         .new_codec()
 }
 
-/// Logs the standard error of a worker and keeps its last lines. Long lines are split.
+/// Logs the standard error of a worker and keeps its last lines. Long lines are split. Of each chunk, only the last
+/// lines are read, so that a flood costs little.
 async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<String>>>, pid: u32) {
-    let mut pipe = BufReader::new(pipe);
+    let mut pipe = BufReader::with_capacity(STDERR_CHUNK_BYTES, pipe);
     let mut line = Vec::new();
-    while let Ok(1..) = (&mut pipe)
-        .take(MAX_STDERR_LINE_BYTES)
-        .read_until(b'\n', &mut line)
-        .await
-    {
-        let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+    let keep = |line: &mut Vec<u8>| {
+        let text = String::from_utf8_lossy(line).trim_end().to_owned();
         line.clear();
         debug!(worker = pid, "{text}");
         let mut kept = kept.lock();
@@ -377,5 +375,61 @@ async fn drain_stderr(pipe: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<Str
             kept.pop_front();
         }
         kept.push_back(text);
+    };
+    while let Ok(chunk @ [_, ..]) = pipe.fill_buf().await {
+        let read = chunk.len();
+        let newlines = chunk
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, byte)| **byte == b'\n');
+        let tail = match newlines.map(|(place, _)| place).nth(MAX_STDERR_LINES) {
+            Some(place) => {
+                line.clear();
+                &chunk[place + 1..]
+            }
+            None => chunk,
+        };
+        let lines = tail.split_inclusive(|byte| *byte == b'\n');
+        for piece in lines.flat_map(|line| line.chunks(MAX_STDERR_LINE_BYTES)) {
+            line.extend_from_slice(piece);
+            if line.ends_with(b"\n") || line.len() >= MAX_STDERR_LINE_BYTES {
+                keep(&mut line);
+            }
+        }
+        pipe.consume(read);
+    }
+    if !line.is_empty() {
+        keep(&mut line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn last_lines(output: &[u8]) -> Vec<String> {
+        let kept = Arc::default();
+        drain_stderr(output, Arc::clone(&kept), 1).await;
+        let kept = kept.lock();
+        kept.iter().cloned().collect()
+    }
+
+    #[tokio::test]
+    async fn last_lines_of_standard_error_are_kept_whole() {
+        assert_eq!(last_lines(b"").await, Vec::<String>::new());
+        assert_eq!(last_lines(b"a\n\nb").await, ["a", "", "b"]);
+        // Lines of 7 bytes, so that chunks end in the middle of a line.
+        let flood: String = (100_000..200_000).map(|n| format!("{n}\n")).collect();
+        let kept = last_lines(flood.as_bytes()).await;
+        assert_eq!(kept.len(), MAX_STDERR_LINES);
+        assert_eq!(kept.last().unwrap(), "199999");
+        assert!(kept.iter().all(|line| line.len() == 6), "{kept:?}");
+        let long = last_lines(&[b'x'; 1 << 20]).await;
+        assert_eq!(long.len(), MAX_STDERR_LINES);
+        assert!(
+            long.iter()
+                .all(|line| line.len() <= 2 * MAX_STDERR_LINE_BYTES)
+        );
     }
 }

@@ -7,11 +7,11 @@
 //! standard error (a pipe to the daemon) is open, and none can be opened.
 
 mod abort_handler;
-mod landlock_rules;
 mod seccomp_filters;
 
 use std::{fs::File, io::Read as _};
 
+use mux_lockdown::landlock_rules::{self, LandlockAllowances};
 use nix::{
     libc,
     sys::{
@@ -52,7 +52,8 @@ impl LockdownSteps for Lockdown {
         let sizes = setrlimit(Resource::RLIMIT_FSIZE, 0, 0);
         this.record_layer("no_core", core.is_ok() && sizes.is_ok());
         time_zone::load_time_zone();
-        if let Some(layer) = landlock_rules::deny_all() {
+        // No rule allows anything, so there is no path that a later change could widen.
+        if let Some(layer) = landlock_rules::restrict(&LandlockAllowances::default()) {
             this.layers.push(layer);
         }
         this

@@ -7,15 +7,14 @@
 //! Invariant: both apply to every thread of the process (TSYNC), and the list of allowed calls has none that creates a
 //! descriptor, a process or a thread.
 
-use std::{collections::BTreeMap, env::consts::ARCH, process};
+use std::{collections::BTreeMap, process};
 
-use nix::libc;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter_all_threads,
+use mux_lockdown::syscall_filters::{
+    BpfProgram, KERNEL_SURFACE_CALLS, MACHINE_CALLS, PROCESS_INSPECTION_CALLS, SeccompAction,
+    SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule, SyscallRules,
+    apply_filter_all_threads, compile_filter, int_equals, rule_with,
 };
-
-type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
+use nix::libc;
 
 /// Applies both filters. Returns the name of each, and whether it is active.
 pub(super) fn apply_filters() -> [(&'static str, bool); 2] {
@@ -41,16 +40,6 @@ fn refusing_program() -> Option<BpfProgram> {
     compile_filter(allowed_rules()?, refuse, SeccompAction::Allow)
 }
 
-/// Compiles a filter. `None` on an architecture that the crate does not support.
-fn compile_filter(
-    rules: SyscallRules,
-    otherwise: SeccompAction,
-    listed: SeccompAction,
-) -> Option<BpfProgram> {
-    let filter = SeccompFilter::new(rules, otherwise, listed, ARCH.try_into().ok()?).ok()?;
-    filter.try_into().ok()
-}
-
 /// Calls that this process makes only if it was taken over.
 fn killing_rules() -> Option<SyscallRules> {
     let mut rules: SyscallRules = BTreeMap::new();
@@ -66,37 +55,16 @@ fn killing_rules() -> Option<SyscallRules> {
         libc::SYS_execve,
         libc::SYS_execveat,
         // Other processes.
-        libc::SYS_ptrace,
-        libc::SYS_process_vm_readv,
-        libc::SYS_process_vm_writev,
         libc::SYS_kill,
         libc::SYS_pidfd_open,
-        libc::SYS_pidfd_getfd,
         libc::SYS_pidfd_send_signal,
-        // Parts of the kernel with a long history of vulnerabilities.
-        libc::SYS_bpf,
-        libc::SYS_userfaultfd,
-        libc::SYS_perf_event_open,
-        libc::SYS_io_uring_setup,
-        libc::SYS_io_uring_enter,
-        libc::SYS_io_uring_register,
-        libc::SYS_keyctl,
-        libc::SYS_add_key,
-        libc::SYS_request_key,
-        // The machine and its file systems.
-        libc::SYS_mount,
-        libc::SYS_umount2,
-        libc::SYS_pivot_root,
-        libc::SYS_chroot,
-        libc::SYS_setns,
-        libc::SYS_unshare,
-        libc::SYS_open_by_handle_at,
-        libc::SYS_init_module,
-        libc::SYS_finit_module,
-        libc::SYS_kexec_load,
-        libc::SYS_reboot,
-    ] {
-        rules.insert(call, Vec::new());
+    ]
+    .iter()
+    .chain(PROCESS_INSPECTION_CALLS)
+    .chain(KERNEL_SURFACE_CALLS)
+    .chain(MACHINE_CALLS)
+    {
+        rules.insert(*call, Vec::new());
     }
     #[cfg(target_arch = "x86_64")]
     for call in [libc::SYS_fork, libc::SYS_vfork] {
@@ -187,26 +155,17 @@ fn allowed_rules() -> Option<SyscallRules> {
     Some(rules)
 }
 
-/// The condition that the argument with this index, as a C `int`, has this value.
-fn int_equals(argument: u8, value: u64) -> Option<SeccompCondition> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value).ok()
-}
-
-fn rule_with(conditions: &[SeccompCondition]) -> Option<SeccompRule> {
-    SeccompRule::new(conditions.to_vec()).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fs, io, net::TcpListener, os::unix::process::CommandExt, process::Command, thread};
 
+    use mux_lockdown::syscall_filters::apply_filter;
     use nix::sys::{
         resource::{Resource, setrlimit},
         signal::{Signal, kill},
         wait::{WaitStatus, waitpid},
     };
     use nix::unistd::{ForkResult, Pid, fork};
-    use seccompiler::apply_filter;
 
     use super::*;
 

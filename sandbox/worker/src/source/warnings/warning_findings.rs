@@ -24,7 +24,7 @@ pub(super) struct WarningFinder<'a> {
     pub(super) found: Vec<(BytePos, Fault)>,
     survey: &'a ProgramSurvey,
     /// Missing names that were reported: each is reported once.
-    told: HashSet<String>,
+    reported: HashSet<String>,
     depth: usize,
 }
 
@@ -33,7 +33,7 @@ impl<'a> WarningFinder<'a> {
         Self {
             found: Vec::new(),
             survey,
-            told: HashSet::new(),
+            reported: HashSet::new(),
             depth: 0,
         }
     }
@@ -52,7 +52,7 @@ impl<'a> WarningFinder<'a> {
         };
         if !self.survey.declares(name)
             && !self.survey.is_guarded(name)
-            && self.told.insert(name.to_owned())
+            && self.reported.insert(name.to_owned())
         {
             self.add_warning(place, format!("there is no `{name}` here"), instead);
         }
@@ -228,7 +228,7 @@ impl Visit for WarningFinder<'_> {
                     if name.sym == *"require"
                         && !self.survey.declares("require")
                         && !self.survey.is_guarded("require")
-                        && self.told.insert("require".into()) =>
+                        && self.reported.insert("require".into()) =>
                 {
                     let message = "there is no `require` here".into();
                     self.add_warning(

@@ -1,0 +1,38 @@
+//! Sandboxes for MCP servers that run as processes.
+//!
+//! The daemon turns a server's command into one that runs in a sandbox ([`confine`]): `muxd confine PLAN -- command`,
+//! which the keeper starts like any other. On Linux that process ([`run_confined`]) starts itself once more inside
+//! bubblewrap (namespaces, and a file system that has only what the plan names), applies Landlock, limits and a system
+//! call filter, and becomes the server. Without bubblewrap it applies the other layers alone. On macOS the command is
+//! `sandbox-exec` with a generated profile.
+//!
+//! - `plan` decides what a server gets from its entry, its program and the machine; `program_files` which files its
+//!   program and the interpreters of it consist of; `machine` what this machine can enforce.
+//! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure.
+//! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
+//!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts.
+//!
+//! Invariants:
+//!
+//! - A server whose entry asks for what this machine cannot enforce does not start, and the error names the fix.
+//! - No sandbox contains muxd's own directories or its socket, whatever its entry grants.
+//! - Nothing of a plan is secret: it is visible in the list of processes.
+
+mod bubblewrap;
+#[cfg(target_os = "linux")]
+mod confined_process;
+#[cfg(target_os = "linux")]
+mod egress_forwarder;
+mod egress_proxy;
+mod machine;
+mod plan;
+mod program_files;
+mod seatbelt;
+#[cfg(target_os = "linux")]
+mod server_filter;
+
+#[cfg(target_os = "linux")]
+pub use confined_process::run_confined;
+pub use egress_proxy::{EgressProxies, RefusedConnection};
+pub use machine::SandboxSupport;
+pub use plan::{ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, confine};

@@ -1,0 +1,88 @@
+//! What this machine can enforce.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use mux_keeper::{SpawnSpec, TreeLimits};
+
+/// The layers that can be had here.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SandboxSupport {
+    /// bubblewrap, if it is installed and can create namespaces.
+    pub bubblewrap: Option<PathBuf>,
+    /// The version of Landlock; 0 if there is none.
+    pub landlock: u32,
+    /// Limits on the number of processes count: the kernel exempts root.
+    pub counts_processes: bool,
+    /// macOS's `sandbox-exec`.
+    pub seatbelt: bool,
+}
+
+impl SandboxSupport {
+    /// Finds bubblewrap in the daemon's own `PATH`, and the command that tries it: user namespaces may be forbidden
+    /// here. It works if that ends with 0.
+    pub fn bubblewrap_trial() -> Option<SpawnSpec> {
+        if !cfg!(target_os = "linux") {
+            return None;
+        }
+        let program = env::split_paths(&search_path())
+            .map(|directory| directory.join("bwrap"))
+            .find(|file| file.is_file())?;
+        let words = "--unshare-all --die-with-parent --cap-drop ALL --ro-bind / / --proc /proc --dev /dev -- /bin/true";
+        Some(SpawnSpec {
+            program,
+            args: words.split(' ').map(OsString::from).collect(),
+            env: Vec::new(),
+            cwd: "/".into(),
+            tag: "bubblewrap".into(),
+            limits: TreeLimits::default(),
+        })
+    }
+
+    /// `bubblewrap` is the one that works, if any.
+    pub fn with_bubblewrap(bubblewrap: Option<PathBuf>) -> Self {
+        Self {
+            bubblewrap,
+            #[cfg(target_os = "linux")]
+            landlock: mux_lockdown::landlock_rules::supported_version(),
+            #[cfg(not(target_os = "linux"))]
+            landlock: 0,
+            counts_processes: !nix::unistd::Uid::effective().is_root(),
+            seatbelt: cfg!(target_os = "macos") && Path::new(super::seatbelt::PROGRAM).exists(),
+        }
+    }
+
+    /// Whether nothing is missing that the user might install.
+    pub fn is_complete(&self) -> bool {
+        self.bubblewrap.is_some() || self.seatbelt
+    }
+
+    /// The names of the layers around a server in a sandbox, the strongest first.
+    pub fn layers(&self) -> Vec<&'static str> {
+        if self.seatbelt {
+            return vec!["seatbelt"];
+        }
+        let mut layers = Vec::new();
+        if self.bubblewrap.is_some() {
+            layers.push("namespaces");
+        }
+        if self.landlock > 0 {
+            layers.push("landlock");
+        }
+        if cfg!(target_os = "linux") {
+            layers.extend(["seccomp", "limits"]);
+        }
+        layers
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "bubblewrap is a part of muxd, not of a server"
+)]
+fn search_path() -> OsString {
+    env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}

@@ -1,0 +1,196 @@
+//! The system calls that no MCP server has a use for, and that would help one to leave its sandbox.
+//!
+//! A server is a program that we do not know, so that everything else is allowed. Refused calls fail with EPERM, and
+//! with ENOSYS where programs then do without.
+//!
+//! Invariant: no namespace, no mount, no look at other processes, and no socket of a family that is not listed here.
+
+use mux_lockdown::syscall_filters::{
+    BpfProgram, KERNEL_SURFACE_CALLS, MACHINE_CALLS, PROCESS_INSPECTION_CALLS, SeccompAction,
+    SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SyscallRules, compile_filter, int_equals,
+    rule_with, without_x32,
+};
+use nix::libc;
+
+#[derive(Clone, Copy)]
+pub(super) struct FilterTerms {
+    /// IPv4, IPv6, and the kernel's list of interfaces.
+    pub(super) internet: bool,
+    /// Unix sockets.
+    pub(super) unix: bool,
+}
+
+/// The filters; `None` on an architecture that is not supported.
+pub(super) fn filter_programs(terms: FilterTerms) -> Option<[BpfProgram; 2]> {
+    let refuse = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
+    let refused = compile_filter(
+        refused_calls(terms)?,
+        SeccompAction::Allow,
+        refuse(libc::EPERM),
+    )?;
+    let absent = compile_filter(absent_calls(), SeccompAction::Allow, refuse(libc::ENOSYS))?;
+    Some([without_x32(refused), without_x32(absent)])
+}
+
+/// Calls for which programs have another way if the kernel does not know them. The flags of `clone3` are out of reach
+/// of a filter.
+fn absent_calls() -> SyscallRules {
+    let absent = [
+        // Memory that no limit counts.
+        libc::SYS_memfd_create,
+        libc::SYS_memfd_secret,
+        libc::SYS_shmget,
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        libc::SYS_clone3,
+    ];
+    absent.into_iter().map(|call| (call, Vec::new())).collect()
+}
+
+fn refused_calls(terms: FilterTerms) -> Option<SyscallRules> {
+    let absent = absent_calls();
+    let mut rules: SyscallRules = [
+        libc::SYS_open_tree,
+        libc::SYS_move_mount,
+        libc::SYS_fsopen,
+        libc::SYS_fsconfig,
+        libc::SYS_fsmount,
+        libc::SYS_fspick,
+        libc::SYS_mount_setattr,
+        libc::SYS_fanotify_init,
+        libc::SYS_delete_module,
+        libc::SYS_kexec_file_load,
+        libc::SYS_swapon,
+        libc::SYS_swapoff,
+        libc::SYS_acct,
+        libc::SYS_quotactl,
+        libc::SYS_syslog,
+        libc::SYS_settimeofday,
+        libc::SYS_clock_settime,
+        libc::SYS_kcmp,
+        libc::SYS_process_madvise,
+        libc::SYS_move_pages,
+        libc::SYS_migrate_pages,
+    ]
+    .iter()
+    .chain(PROCESS_INSPECTION_CALLS)
+    .chain(KERNEL_SURFACE_CALLS)
+    .chain(MACHINE_CALLS)
+    .filter(|call| !absent.contains_key(call))
+    .map(|call| (*call, Vec::new()))
+    .collect();
+    let namespaces = [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+    ];
+    let mut new_namespace = Vec::new();
+    for flag in namespaces {
+        let flag = u64::from(flag.unsigned_abs());
+        let is_set = SeccompCmpOp::MaskedEq(flag);
+        let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, is_set, flag).ok()?;
+        new_namespace.push(rule_with(&[condition])?);
+    }
+    rules.insert(libc::SYS_clone, new_namespace);
+    // Typing into a terminal, should there be one.
+    let mut terminal = Vec::new();
+    for request in [libc::TIOCSTI, libc::TIOCLINUX] {
+        terminal.push(rule_with(&[int_equals(1, request)?])?);
+    }
+    rules.insert(libc::SYS_ioctl, terminal);
+    let mut families = Vec::new();
+    if terms.internet {
+        families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
+    }
+    if terms.unix {
+        families.push(libc::AF_UNIX);
+    }
+    let mut other = Vec::new();
+    for family in families {
+        let family = u64::from(family.unsigned_abs());
+        let differs = SeccompCmpOp::Ne;
+        other.push(SeccompCondition::new(0, SeccompCmpArgLen::Dword, differs, family).ok()?);
+    }
+    let rule = match other.is_empty() {
+        true => Vec::new(),
+        false => vec![rule_with(&other)?],
+    };
+    rules.insert(libc::SYS_socket, rule);
+    Some(rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::UdpSocket, os::unix::net::UnixDatagram, process::Command, thread};
+
+    use super::*;
+    use mux_lockdown::syscall_filters::apply_filter;
+
+    /// Runs `attempt` in a thread under the filters: they stay for good.
+    fn under<T: Send + 'static>(
+        terms: FilterTerms,
+        attempt: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        let filtered = thread::spawn(move || {
+            nix::sys::prctl::set_no_new_privs().unwrap();
+            for program in filter_programs(terms).unwrap() {
+                apply_filter(&program).unwrap();
+            }
+            attempt()
+        });
+        filtered.join().unwrap()
+    }
+
+    /// The error of a call.
+    #[expect(unsafe_code, reason = "the calls have no safe wrapper at hand")]
+    fn raw_call(call: libc::c_long, argument: libc::c_int) -> Option<libc::c_int> {
+        // SAFETY: none of the calls reads or writes memory with these arguments.
+        let failed = unsafe { libc::syscall(call, argument, 0, 0, 0) } == -1;
+        failed.then(std::io::Error::last_os_error)?.raw_os_error()
+    }
+
+    #[test]
+    fn programs_threads_and_listed_sockets_still_work() {
+        let terms = FilterTerms {
+            internet: true,
+            unix: true,
+        };
+        let worked = under(terms, || {
+            [
+                Command::new("/bin/true")
+                    .status()
+                    .is_ok_and(|it| it.success()),
+                thread::Builder::new().spawn(|| {}).is_ok(),
+                UdpSocket::bind("127.0.0.1:0").is_ok(),
+                UnixDatagram::unbound().is_ok(),
+            ]
+        });
+        assert_eq!(worked, [true; 4]);
+    }
+
+    #[test]
+    fn namespaces_tracing_and_other_sockets_are_refused() {
+        let terms = FilterTerms {
+            internet: false,
+            unix: false,
+        };
+        let denied = |error: std::io::Error| error.raw_os_error() == Some(libc::EPERM);
+        let refused = under(terms, move || {
+            [
+                raw_call(libc::SYS_unshare, libc::CLONE_NEWUSER) == Some(libc::EPERM),
+                raw_call(libc::SYS_ptrace, 0) == Some(libc::EPERM),
+                raw_call(libc::SYS_io_uring_setup, 1) == Some(libc::ENOSYS),
+                UdpSocket::bind("127.0.0.1:0").is_err_and(denied),
+                UnixDatagram::unbound().is_err_and(denied),
+                // A pair has no other end to reach.
+                UnixDatagram::pair().is_ok(),
+            ]
+        });
+        assert_eq!(refused, [true; 6]);
+    }
+}

@@ -1,0 +1,70 @@
+//! Landlock: which files a process can open, create or execute, and whether it can use TCP ports. It can signal no
+//! process outside of its restriction, and reach no abstract socket of one.
+
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope, path_beneath_rules,
+};
+use nix::libc;
+
+/// The newest version of the rights that this program knows; an older kernel enforces those that it supports.
+const LANDLOCK_ABI: ABI = ABI::V6;
+
+/// What stays allowed.
+#[derive(Clone, Debug, Default)]
+pub struct LandlockAllowances {
+    /// Files and directories that may be read and executed. Paths that cannot be opened are skipped.
+    pub read: Vec<PathBuf>,
+    /// Files and directories that may be read, executed and changed.
+    pub write: Vec<PathBuf>,
+    pub tcp: bool,
+}
+
+/// Restricts the calling thread and those that it starts later. Returns the name of the layer, if the kernel enforces
+/// it.
+pub fn restrict(allowed: &LandlockAllowances) -> Option<String> {
+    let status = restrict_self(allowed).ok()?;
+    match status {
+        RulesetStatus::FullyEnforced => Some("landlock".into()),
+        RulesetStatus::PartiallyEnforced => Some("landlock (partly)".into()),
+        RulesetStatus::NotEnforced => None,
+    }
+}
+
+fn restrict_self(allowed: &LandlockAllowances) -> Result<RulesetStatus, RulesetError> {
+    let mut ruleset = Ruleset::default().handle_access(AccessFs::from_all(LANDLOCK_ABI))?;
+    if !allowed.tcp {
+        ruleset = ruleset.handle_access(AccessNet::from_all(LANDLOCK_ABI))?;
+    }
+    let restricted = ruleset
+        .scope(Scope::from_all(LANDLOCK_ABI))?
+        .create()?
+        .add_rules(path_beneath_rules(
+            &allowed.read,
+            AccessFs::from_read(LANDLOCK_ABI),
+        ))?
+        .add_rules(path_beneath_rules(
+            &allowed.write,
+            AccessFs::from_all(LANDLOCK_ABI),
+        ))?
+        .restrict_self()?;
+    Ok(restricted.ruleset)
+}
+
+/// The version of Landlock that the kernel supports; 0 if it has none, or has it switched off.
+#[expect(unsafe_code, reason = "the crate does not tell the version")]
+pub fn supported_version() -> u32 {
+    const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
+    // SAFETY: with this flag the call takes no attributes, creates nothing, and returns the version.
+    let version = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<u8>(),
+            0_usize,
+            LANDLOCK_CREATE_RULESET_VERSION,
+        )
+    };
+    u32::try_from(version).unwrap_or(0)
+}

@@ -1,0 +1,15 @@
+//! Restrictions that a Linux process applies to itself without privileges, and that nobody can take back.
+//!
+//! Workers (`mux-worker`) and servers in a sandbox (`mux-confine`) are locked down with these. What each of them may do
+//! is decided there; this crate depends on no other one of ours.
+//!
+//! - `landlock_rules`: which files may be opened, and whether TCP may be used.
+//! - `syscall_filters`: seccomp programs, and the calls that neither a worker nor a server has any use for.
+//!
+//! Invariant: a restriction is either in force for the calling thread and everything that it starts, or the caller
+//! learns that it is not.
+
+#[cfg(target_os = "linux")]
+pub mod landlock_rules;
+#[cfg(target_os = "linux")]
+pub mod syscall_filters;
