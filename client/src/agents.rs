@@ -4,23 +4,23 @@
 //! Invariant: an edit changes one entry. Comments, order, indentation, line endings and every other entry stay as they
 //! are, and a file that cannot be parsed is not written.
 
+mod agent_file;
+mod agent_paths;
+mod config_document;
 mod diff;
-mod document;
-mod door;
-mod endings;
-mod file;
 mod json;
-mod places;
+mod line_endings;
+mod mux_entry;
 mod toml;
 
 use clap::ValueEnum;
 
 pub(crate) use self::{
+    agent_file::{AgentFile, AgentFileError, list_backups},
+    agent_paths::{AgentPaths, OperatingSystem},
+    config_document::{ConfigDocument, ConfigDocumentError, ConfigFormat},
     diff::{masked_diff, unmasked_diff},
-    document::{ConfigDocument, ConfigDocumentError, ConfigFormat},
-    door::MuxEntry,
-    file::{AgentFile, AgentFileError, list_backups},
-    places::{AgentPaths, OperatingSystem},
+    mux_entry::MuxEntry,
 };
 
 /// A program with MCP servers of its own, whose configuration file can be edited.

@@ -1,34 +1,34 @@
 //! One file per command: each talks to the daemon and passes the result to `render`.
 
-mod about;
 mod approvals;
 mod audit;
 mod browser;
 mod call;
 mod call_result;
 mod config;
+mod config_edit;
 mod confirm;
-mod control;
+mod daemon_control;
 mod doctor;
-mod edit;
 mod help;
 mod hidden_input;
 mod import;
 mod init;
 mod input;
 mod install;
+mod log_filter_args;
 mod login;
 mod logs;
 mod man;
 mod mcp;
 mod metrics;
-mod moment;
-mod parts;
+mod part_files;
 mod pins;
 mod policy;
 mod program;
+mod program_source;
 mod project;
-mod recording;
+mod recording_files;
 mod replay;
 mod run;
 mod runs;
@@ -36,17 +36,17 @@ mod secrets;
 mod servers;
 mod service;
 mod setup;
-mod show;
-mod source;
 mod sources;
-mod stored;
+mod status_and_lists;
+mod stored_value;
 mod terminal_questions;
 mod tool_override;
 mod top;
-mod trace;
+mod trace_context;
 mod types;
 mod ui;
 mod upgrade;
+mod version_report;
 
 use std::{env, path::PathBuf, process::ExitCode};
 
@@ -54,7 +54,7 @@ use mux_client::{ClientIdentity, ConnectError, Session};
 use mux_proto::{Error, Kind, endpoint::Dirs, variables, version};
 use tarpc::client::RpcError;
 
-pub(crate) use self::{about::version_report, doctor::update_advice};
+pub(crate) use self::{doctor::update_advice, version_report::version_report};
 use crate::{
     args::{MuxCli, MuxCommand, RunsArgs, RunsListArgs, ShortcutCommand},
     completion, exit,
@@ -121,17 +121,17 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
         MuxCommand::Resume(args) => approvals::resume(args, json).await,
         MuxCommand::Check(args) => run::check_source(args, json).await,
         MuxCommand::Call(args) => call::call(args, json).await,
-        MuxCommand::Tools(args) => show::tools(args, json).await,
+        MuxCommand::Tools(args) => status_and_lists::tools(args, json).await,
         MuxCommand::Types(args) => types::types(args, json).await,
         MuxCommand::Mcp(args) => mcp::mcp(args).await,
-        MuxCommand::Servers(args) => show::servers(args, json).await,
+        MuxCommand::Servers(args) => status_and_lists::servers(args, json).await,
         MuxCommand::Sources(args) => sources::sources(args, json).await,
         MuxCommand::Project(args) => project::project(args, json).await,
         MuxCommand::Policy(args) => policy::policy(args, json).await,
         MuxCommand::Config(args) => config::config(args, json).await,
         MuxCommand::Secrets(args) => secrets::secrets(args, json).await,
         MuxCommand::Audit(args) => audit::audit(&args, json).await,
-        MuxCommand::Status(args) => show::status(&args, json).await,
+        MuxCommand::Status(args) => status_and_lists::status(&args, json).await,
         MuxCommand::Ui(args) => ui::ui(&args, json).await,
         MuxCommand::Doctor => doctor::doctor(json).await,
         MuxCommand::Setup(args) => setup::setup(args, json).await,
@@ -139,11 +139,11 @@ pub(crate) async fn execute(args: MuxCli) -> CommandResult {
         MuxCommand::Install(args) => install::install(&args, json),
         MuxCommand::Import(args) => import::import(&args, json).await,
         MuxCommand::Logs(args) => logs::print_logs(&args, json).await,
-        MuxCommand::Reload => control::reload(json).await,
+        MuxCommand::Reload => daemon_control::reload(json).await,
         MuxCommand::Top(args) => top::top(&args, json).await,
         MuxCommand::Metrics(args) => metrics::metrics(&args, json).await,
-        MuxCommand::Stop(args) => control::stop(&args, json).await,
-        MuxCommand::Restart(args) => control::restart(&args, json).await,
+        MuxCommand::Stop(args) => daemon_control::stop(&args, json).await,
+        MuxCommand::Restart(args) => daemon_control::restart(&args, json).await,
         MuxCommand::Service(args) => service::service(args, json).await,
         MuxCommand::Man { dir } => man::man(&dir, json),
         MuxCommand::Completions { shell } => {

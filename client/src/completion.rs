@@ -240,6 +240,7 @@ mod tests {
             warnings: Vec::new(),
             remembered: Vec::new(),
             instructions: Vec::new(),
+            fence: None,
         };
         remember_list(&dirs, &list, None);
         for (words, expected) in [

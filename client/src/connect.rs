@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::{
     ConnectError,
-    listed::{FeatureGate, ListedFeatures},
+    feature_gate::{FeatureGate, ListedFeatures},
     lock_holder, spawn, wait_for_exit,
 };
 

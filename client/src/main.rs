@@ -2,19 +2,19 @@
 
 mod agents;
 mod args;
-mod came_before;
 mod commands;
 mod completion;
+mod content_part;
 mod elicitation;
 mod exit;
-mod exposition;
 #[cfg(test)]
 mod hinted_commands;
 mod log_line;
 mod mcp;
-mod part;
+mod prior_calls;
+mod prometheus_text;
 mod render;
-mod steps;
+mod step_outcome;
 mod top;
 mod ui;
 mod usage;

@@ -1,30 +1,32 @@
 //! `mux mcp`: an MCP server over standard input and output that gives an agent all configured servers.
 //!
-//! A thin bridge, which leaves decisions to the daemon. `face` implements the protocol in both eras: legacy (MCP
-//! 2025-11-25 and older, with `initialize`) and modern (2026-07-28 and newer). `link` keeps a connection to the daemon,
-//! `follow` receives the daemon's notices, and `desk` routes a server's question to the request that caused it.
+//! A thin bridge, which leaves decisions to the daemon. `mcp_server` implements the protocol in both eras: legacy (MCP
+//! 2025-11-25 and older, with `initialize`) and modern (2026-07-28 and newer). `daemon_link` keeps a connection to the
+//! daemon, `notice_follower` receives the daemon's notices, and `question_router` routes a server's question to the
+//! request that caused it; `fence` marks results as data of servers.
 //!
 //! Invariant: standard output carries the protocol and nothing else.
 
-mod answers;
-mod audience;
+mod builtin_calls;
+mod builtins;
 mod catalog;
-mod desk;
-mod ending;
-mod face;
-mod follow;
+mod daemon_link;
+mod fence;
 mod guide;
-mod job;
-mod link;
-mod names;
-mod offers;
-mod own;
-mod questions;
+mod listed_names;
+mod mcp_server;
+mod notice_follower;
+mod pending_jobs;
+mod progress_sender;
+mod question_messages;
+mod question_router;
+mod resources_and_prompts;
 mod roots;
+mod stdin_end;
+mod subscribers;
 mod subscriptions;
-mod teller;
+mod tool_results;
 mod transcript;
-mod work;
 
 use std::path::PathBuf;
 
@@ -33,7 +35,7 @@ use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
 
 use tokio_util::sync::CancellationToken;
 
-use self::{ending::EndDetectingReader, face::MuxMcpServer, link::DaemonLink};
+use self::{daemon_link::DaemonLink, mcp_server::MuxMcpServer, stdin_end::EndDetectingReader};
 use crate::exit;
 
 /// Which tools this server shows, and for which agent.

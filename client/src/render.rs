@@ -1,32 +1,32 @@
 //! The only code that prints. Data goes to standard output, everything else to standard error; with `--json`, exactly
 //! one document goes to standard output.
 
-mod amounts;
 mod approvals;
 mod audit;
+mod call_lines;
 mod config_edit;
 mod doctor;
 mod elicitation;
 mod failure;
+mod human_units;
 mod import;
 mod init;
 mod install;
 mod lists;
-mod live;
 mod login;
 mod logs;
 mod metrics;
-mod one_run;
 mod parts;
 mod pins;
 mod policy;
 mod progress;
 mod projects;
-mod record;
 mod reload;
+mod run_details;
+mod run_document;
 mod run_view;
 mod runs;
-mod screen;
+mod screen_fit;
 mod secrets;
 mod server_edit;
 mod service;
@@ -34,7 +34,7 @@ mod settings;
 mod setup;
 mod sources;
 mod status;
-mod stored;
+mod stored_value;
 mod style;
 mod table;
 mod terminal;
@@ -63,8 +63,8 @@ pub(crate) use self::approvals::{
     revoked_approval,
 };
 pub(crate) use self::{
-    amounts::count_text,
     audit::{audit, audit_entry},
+    call_lines::call_progress_line,
     config_edit::{ConfigEdit, config_edit},
     doctor::{CheckVerdict, DoctorCheck, doctor},
     elicitation::{
@@ -72,22 +72,22 @@ pub(crate) use self::{
         elicitation_unanswered, end_prompt_line, explain_elicitation, page_completed,
     },
     failure::{ProgramListing, diagnostics, failure, usage},
+    human_units::count_text,
     import::{FileMove, ImportOutcome, ImportReport, ImportedServer, MoveOutcome, imported},
     init::{CompilerStep, InitReport, init_done, init_plan, init_unconfirmed},
     install::{InstallEdit, InstallStatus, KnownAgent, edits, known},
-    lists::{SECRET_IN_ARGS, search_results, servers, tool, tools},
-    live::call_progress_line,
+    lists::{SECRET_IN_ARGS, search_results, servers, tool, tools, user_of},
     login::{logged_out, open_this, paste_this, sign_in_at, signed_in},
     logs::logs,
     metrics::{metrics, metrics_document, metrics_token},
-    one_run::run,
     parts::{SavedParts, call_document, call_result},
     pins::{accepted, differences, pinned_tool_name, pins},
     policy::{PolicyCaseOutcome, policy, policy_cases, policy_explanation},
     progress::{SpinnerGuard, SpinnerHandle},
     projects::{approved, project, projects, revoked},
-    record::RunRecord,
     reload::reloaded,
+    run_details::run,
+    run_document::RunRecord,
     run_view::RunView,
     runs::{cancelled, detached, runs},
     secrets::{ask_for_secret, secret_removed, secret_set, secrets},
@@ -100,7 +100,7 @@ pub(crate) use self::{
     setup::{CompilerInfo, compiler, installed},
     sources::{refreshed_source, sources},
     status::{not_running, status},
-    stored::StoredValue,
+    stored_value::StoredValue,
     top::{TopTerminal, can_draw_top, top_once},
     ui::serving,
     undone_moves::{UndoneMove, moves_undone},
@@ -191,7 +191,7 @@ pub(crate) fn forgotten(forgotten: &Forgotten, json: bool) -> ExitCode {
     if json {
         print_document(forgotten);
     } else {
-        let tools = amounts::count_text(forgotten.tools, "tool");
+        let tools = human_units::count_text(forgotten.tools, "tool");
         println!("forgotten: the result types of {tools}");
     }
     ExitCode::SUCCESS

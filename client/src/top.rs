@@ -5,7 +5,7 @@
 mod figures;
 mod history;
 mod reading;
-mod screen;
+mod top_screen;
 
 #[cfg(test)]
 pub(crate) use self::figures::tests;
@@ -13,5 +13,5 @@ pub(crate) use self::{
     figures::{ServerFigures, TopFigures},
     history::ReadingHistory,
     reading::MetricsReading,
-    screen::{FocusedList, KeyAction, TopScreen},
+    top_screen::{FocusedList, KeyAction, TopScreen},
 };

@@ -1,21 +1,21 @@
 //! `mux ui`: a page in the user's browser.
 //!
-//! A client like any other, with a small HTTP server towards the browser. `guard` authorizes requests, with secrets of
-//! `token`; `neighbours` rejects connections of other users. `line` keeps one connection to the daemon for all tabs,
-//! `feed` polls it while a tab is open (with `latencies` of calls), `stream` sends each tab what is new, `api` handles
-//! the page's requests, `shell` serves the page's files.
+//! A client like any other, with a small HTTP server towards the browser. `request_guard` authorizes requests, with
+//! secrets of `access_token`; `peer_uid` rejects connections of other users. `shared_connection` keeps one connection
+//! to the daemon for all tabs, `feed` polls it while a tab is open (with `latencies` of calls), `tab_stream` sends each
+//! tab what is new, `api` handles the page's requests, `static_files` serves the page's files.
 //!
 //! Invariant: it listens on 127.0.0.1 only, and user data requires the token, which changes on every start.
 
+mod access_token;
 mod api;
 mod feed;
-mod guard;
 mod latencies;
-mod line;
-mod neighbours;
-mod shell;
-mod stream;
-mod token;
+mod peer_uid;
+mod request_guard;
+mod shared_connection;
+mod static_files;
+mod tab_stream;
 
 use std::{
     io,
@@ -29,11 +29,11 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::{
+    access_token::{AccessSecret, OneTimeCode},
     feed::DaemonFeed,
-    guard::RequestAuthorizer,
-    line::SharedConnection,
-    neighbours::SameUserListener,
-    token::{AccessSecret, OneTimeCode},
+    peer_uid::SameUserListener,
+    request_guard::RequestAuthorizer,
+    shared_connection::SharedConnection,
 };
 
 /// The state shared by all requests.
@@ -60,7 +60,7 @@ impl UiServer {
             port: listener.local_addr()?.port(),
             listener,
             token: AccessSecret::new()?,
-            once: OneTimeCode::new(AccessSecret::new()?, token::CODE_LIFETIME),
+            once: OneTimeCode::new(AccessSecret::new()?, access_token::CODE_LIFETIME),
         })
     }
 

@@ -205,6 +205,14 @@ impl Daemon {
         );
     }
 
+    /// Starts servers in the background that were called lately.
+    pub fn prestart_servers(&self) {
+        let in_force = self.config_status().in_force.clone();
+        if let Some(within) = in_force.and_then(|settings| settings.prestart) {
+            self.gateway.upstreams().prestart(within);
+        }
+    }
+
     /// Reads the configuration for the first time, and again whenever it changes. After a handover it continues as long
     /// as runs continue here: new rules apply to them as well.
     pub async fn follow_files(self: &Arc<Self>, mut watching: FileWatcher) {

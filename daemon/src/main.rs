@@ -58,6 +58,9 @@ fn main() -> ExitCode {
             Some(lock) => mux_keeper::run_keeper(Path::new(&lock)),
             None => exit_with_error("muxd keeper is started by muxd"),
         },
+        // Started by the keeper, to become a server in a sandbox.
+        #[cfg(target_os = "linux")]
+        Some("confine") => mux_confine::run_confined(args),
         #[cfg(target_os = "linux")]
         Some("successor") => successor_command::run(),
         // Started by a client: standard input is the startup lock's file, standard output the channel for the report.

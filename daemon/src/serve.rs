@@ -73,6 +73,7 @@ pub async fn serve(
         setup.program.clone(),
         setup.keeper_lock.clone(),
         environment.clone(),
+        setup.sandboxes.clone(),
     );
     let awaited = IncomingSessions::default();
     if let Some(predecessor) = &predecessor {
@@ -128,6 +129,8 @@ pub async fn serve(
         drop(timeout(WARMUP_TIMEOUT, pool.wait_until_ready()).await);
         predecessor.warm().await?;
     }
+    // The sessions of a predecessor are handed over.
+    let prestarts = predecessor.is_none();
     let background = tokio::spawn({
         let (daemon, launcher) = (Arc::clone(&daemon), launcher.clone());
         let (catalog, knowledge) = (Arc::clone(&catalog), knowledge.clone());
@@ -137,6 +140,9 @@ pub async fn serve(
                 // A daemon also starts with a configuration that cannot be read, and reports the problem.
                 daemon.configured().await;
                 launcher.warm_up().await;
+                if prestarts {
+                    daemon.prestart_servers();
+                }
                 daemon.runs.inspector().warm_checker().await;
                 tool_discovery::keep_index_built(&daemon.gateway).await;
             };

@@ -90,7 +90,7 @@ fn methods(requests: &Value, answers: &Value) -> String {
             let params = flat(variant(requests, name));
             let result = resolve(answers, variant(answers, name));
             let answer = flat(&result["oneOf"][0]["properties"]["Ok"]);
-            members.push(Member {
+            members.push(MessageField {
                 doc: comment(&doc.join("\n"), INDENT),
                 text: format!("{name}: {{ params: {params}; answer: {answer} }}"),
             });
@@ -237,13 +237,13 @@ fn object(schema: &Value) -> String {
 }
 
 /// A property with its type, and its documentation with a line break at the end.
-struct Member {
+struct MessageField {
     doc: String,
     text: String,
 }
 
 /// The properties of an object whose first line is indented by `indent`.
-fn members(schema: &Value, indent: usize) -> Vec<Member> {
+fn members(schema: &Value, indent: usize) -> Vec<MessageField> {
     let required = schema["required"].as_array();
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|n| n == name));
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -259,7 +259,7 @@ fn members(schema: &Value, indent: usize) -> Vec<Member> {
         if !is_required(name) && ty.ends_with(" | null") {
             ty.truncate(ty.len() - " | null".len());
         }
-        Member {
+        MessageField {
             doc: comment(described(schema), indent),
             text: key + &ty,
         }
@@ -267,7 +267,7 @@ fn members(schema: &Value, indent: usize) -> Vec<Member> {
     properties.map(member).collect()
 }
 
-fn block(members: &[Member], indent: usize) -> String {
+fn block(members: &[MessageField], indent: usize) -> String {
     let pad = " ".repeat(indent);
     let inner: String = members
         .iter()

@@ -104,9 +104,9 @@ async fn soak(args: &Args) -> anyhow::Result<ExitCode> {
     }
     sleep(REST).await;
     let problems = vitals.judge(home.daemon()?, began.elapsed(), &answers);
-    say(&format!("faults: {}", faults.told()));
-    say(&format!("answers: {}", answers.told()));
-    say(&vitals.told());
+    say(&format!("faults: {}", faults.summary()));
+    say(&format!("answers: {}", answers.summary()));
+    say(&vitals.summary());
     for problem in &problems {
         say(&format!("FAILED: {problem}"));
     }

@@ -131,18 +131,18 @@ fn secrets_are_in_no_output_file_or_worker_memory() {
         assert_eq!(planted.found_in(text.as_bytes()), None, "{text}");
     }
     // The output of a server that failed is shown, with secrets masked.
-    let told = said
+    let answered = said
         .iter()
         .any(|output| output.stderr.contains("argument ***"));
-    assert!(told, "the last words of `echoes` are shown");
+    assert!(answered, "the last words of `echoes` are shown");
 
     // The mirror was sent all of them, and repeated all of them, in results and in errors.
     for word in ["you sent", "it is refused"] {
-        let told = said.iter().any(|output| {
+        let answered = said.iter().any(|output| {
             let text = format!("{output:?}");
             text.contains(word) && text.contains("***")
         });
-        assert!(told, "what `mirror` says is shown: {word}");
+        assert!(answered, "what `mirror` says is shown: {word}");
     }
     planted.mirror.was_sent(&[
         planted.secret("named-source"),
@@ -196,8 +196,8 @@ fn are_told(planted: &Planted) {
         ("COMMAND", "command"),
         ("KEYRING", "named-env"),
     ] {
-        let told = env.mux(["call", "fix.env", &format!("name={name}")]).ok();
-        assert_eq!(told.stdout.trim(), planted.secret(secret));
+        let output = env.mux(["call", "fix.env", &format!("name={name}")]).ok();
+        assert_eq!(output.stdout.trim(), planted.secret(secret));
     }
     // Only root can read this.
     if let Ok(environment) = fs::read(format!("/proc/{}/environ", env.daemon().unwrap())) {

@@ -28,12 +28,3 @@ fn prints(output: Output, data: &str) {
     assert_eq!(output.stdout, data, "{output:#?}");
     assert_eq!(output.stderr, "", "{output:#?}");
 }
-
-/// Fails unless a command exited with this code, with these texts, without data, and without colors.
-#[track_caller]
-fn complains(output: Output, code: i32, parts: &[&str]) -> Output {
-    let output = output.fails(code, parts);
-    assert_eq!(output.stdout, "", "{output:#?}");
-    assert!(!output.stderr.contains('\u{1b}'), "{output:#?}");
-    output
-}

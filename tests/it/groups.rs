@@ -164,10 +164,10 @@ fn commands_find_a_grouped_tool_in_every_spelling() {
     ] {
         assert!(paths.contains(&&json!(path)), "{path}: {paths:?}");
     }
-    let told = env.mux(["tools"]).ok();
+    let output = env.mux(["tools"]).ok();
     assert!(
-        told.stderr.contains("`x.a_b` is ambiguous in api"),
-        "{told:#?}"
+        output.stderr.contains("`x.a_b` is ambiguous in api"),
+        "{output:#?}"
     );
     let found = env.mux(["tools", "api.pet.getPetById"]).ok();
     assert!(found.stdout.contains("api.pet.getPetById"), "{found:#?}");

@@ -35,9 +35,9 @@ fn guest_programs_replay_with_the_same_outcome() {
         .filter_map(|case| {
             let mut args = args(case);
             args.extend(["--record".into(), file.clone().into_os_string()]);
-            told(&env, env.mux(args));
+            outcome_of(&env, env.mux(args));
             let again = ["--json".as_ref(), "replay".as_ref(), file.as_os_str()];
-            let outcome = told(&env, other.mux(again));
+            let outcome = outcome_of(&env, other.mux(again));
             let expected = fs::read_to_string(recording(case, &outcome, &engine)).unwrap();
             (outcome != expected).then(|| format!("{}:\n{outcome}\n", case.display()))
         })
@@ -64,7 +64,7 @@ fn check_all(prepare: impl FnOnce(&TestEnv)) {
     let failed: Vec<String> = cases
         .iter()
         .filter_map(|case| {
-            let outcome = told(&env, env.mux(args(case)));
+            let outcome = outcome_of(&env, env.mux(args(case)));
             golden::compare(&recording(case, &outcome, &engine), &outcome).err()
         })
         .collect();
@@ -112,7 +112,7 @@ fn args(case: &Path) -> Vec<OsString> {
 }
 
 /// The outcome of a case as text: console lines, then the result or the error.
-fn told(env: &TestEnv, output: Output) -> String {
+fn outcome_of(env: &TestEnv, output: Output) -> String {
     let document = output.json();
     let mut text = String::new();
     for line in document["console"].as_array().unwrap() {

@@ -36,11 +36,11 @@ fn logs_of_daemon_and_servers_are_merged_by_time_and_filtered_by_run() {
         format!("return await mux.{server}.stderr({{ lines: {lines} }})")
     };
     let run = |server: &str, lines: u32| {
-        let told = env
+        let answered = env
             .mux(["--json", "run", "-e", &code(server, lines)])
             .ok()
             .json();
-        told["run"].as_str().unwrap().to_owned()
+        answered["run"].as_str().unwrap().to_owned()
     };
     let first = run("a", 3);
     // Standard error is not ordered with respect to the reply.
@@ -114,8 +114,8 @@ fn log_has_failed_calls_of_a_run_and_no_line_for_each_command() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     let code = "try { await mux.fix.fail({ message: 'no' }) } catch {}\n\
                 await mux.fix.pid(); return 1";
-    let told = env.mux(["--json", "run", "-e", code]).ok().json();
-    let run = told["run"].as_str().unwrap();
+    let output = env.mux(["--json", "run", "-e", code]).ok().json();
+    let run = output["run"].as_str().unwrap();
     // Both logs are written in the background.
     let is_written = |args: &[&str], text: &str| env.mux(args).stdout.contains(text);
     let log = ["logs", "--run", run, "--level", "info"];

@@ -41,6 +41,8 @@ mod release;
 mod remote;
 mod replay;
 mod runs;
+#[cfg(target_os = "linux")]
+mod sandboxes;
 mod secrets;
 mod service;
 mod sharing;

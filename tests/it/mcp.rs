@@ -3,6 +3,7 @@
 mod asks;
 mod crowd;
 mod direct;
+mod fence;
 mod life;
 mod offers;
 mod programs;

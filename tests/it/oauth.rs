@@ -1,5 +1,6 @@
 //! Servers that require OAuth, with a strict authorization server.
 
+mod accounts;
 mod canaries;
 mod flow;
 mod issuers;
@@ -26,8 +27,12 @@ async fn client(env: &TestEnv) -> Session {
 }
 
 async fn begin(session: &Session) -> Result<LoginStarted, mux_proto::Error> {
+    begin_at(session, "docs").await
+}
+
+async fn begin_at(session: &Session, server: &str) -> Result<LoginStarted, mux_proto::Error> {
     let request = LoginRequest {
-        server: "docs".into(),
+        server: server.into(),
     };
     let started = session.client.login(within_seconds(PATIENCE), request);
     started.await.unwrap()
@@ -44,7 +49,11 @@ async fn outcome(session: &Session, login: &str) -> Result<LoginState, mux_proto
 
 /// A complete login with a user who consents.
 async fn sign_in(session: &Session) -> (LoginState, Page) {
-    let started = begin(session).await.unwrap();
+    sign_in_at(session, "docs").await
+}
+
+async fn sign_in_at(session: &Session, server: &str) -> (LoginState, Page) {
+    let started = begin_at(session, server).await.unwrap();
     let (_, page) = follow(&started.url).await;
     (outcome(session, &started.login).await.unwrap(), page)
 }

@@ -131,8 +131,8 @@ fn archive_contains_every_file_and_its_checksum_is_right() {
     let page = fs::read_to_string(unpacked.join("share/man/man1/mux-run.1")).unwrap();
     assert!(page.contains("\\-\\-timeout"), "{page}");
     // The unpacked `mux` finds the worker in its own folder.
-    let told = output(Command::new(unpacked.join("bin/mux")).arg("--version")).ok();
-    assert!(told.stdout.contains("engine v8 1.2.3"), "{told:?}");
+    let shown = output(Command::new(unpacked.join("bin/mux")).arg("--version")).ok();
+    assert!(shown.stdout.contains("engine v8 1.2.3"), "{shown:?}");
 }
 
 #[test]
@@ -251,14 +251,14 @@ fn each_program_prints_its_version() {
     let json = env.mux(["--json", "--version"]).ok().json();
     assert_eq!(json["build"], BUILD);
     assert_eq!(json["contract"], contract);
-    let told = json["engine"].as_str().unwrap();
+    let shown = json["engine"].as_str().unwrap();
     let status = env.mux(["--json", "status"]).ok().json();
     assert_eq!(status["contract"], contract);
     let running = match status["engine_version"].as_str() {
         Some(version) => format!("{engine} {version}"),
         None => engine.clone(),
     };
-    assert_eq!(told, running);
+    assert_eq!(shown, running);
     assert!(env.mux(["status"]).ok().stdout.contains(&running));
     let muxd = output(env.command("muxd").arg("--version")).ok();
     assert!(

@@ -129,14 +129,14 @@ fn failed_run_replays_its_error_and_differences_are_reported() {
     let source = "return (await mux.fix.add({ a: 1, b: 1 })) + 6";
     edited["program"]["source"] = source.into();
     fs::write(&file, edited.to_string()).unwrap();
-    let told = replay(&other, &file);
-    let told = told.fails(1, &["does not end as it was recorded"]).json();
-    assert_eq!(told["verified"], false, "{told:#}");
+    let output = replay(&other, &file);
+    let output = output.fails(1, &["does not end as it was recorded"]).json();
+    assert_eq!(output["verified"], false, "{output:#}");
 
     edited["program"]["source"] = "return await mux.fix.add({ a: 1, b: 9 })".into();
     fs::write(&file, edited.to_string()).unwrap();
-    let told = replay(&other, &file);
-    told.fails(
+    let output = replay(&other, &file);
+    output.fails(
         1,
         &["no further call of fix.add", "nothing is sent in a replay"],
     );
@@ -188,8 +188,11 @@ fn failed_run_is_verified_like_any_other() {
             (&again["ok"], &again["verified"]),
             (&json!(false), &json!(true))
         );
-        let told = env.mux(["replay", file.to_str().unwrap(), "--verify"]).ok();
-        assert!(told.stderr.contains("the run ends as recorded"), "{told:?}");
+        let output = env.mux(["replay", file.to_str().unwrap(), "--verify"]).ok();
+        assert!(
+            output.stderr.contains("the run ends as recorded"),
+            "{output:?}"
+        );
         let mut other = read(&file);
         other["outcome"]["error"]["message"] = "otherwise".into();
         fs::write(&file, other.to_string()).unwrap();

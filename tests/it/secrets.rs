@@ -17,8 +17,8 @@ fn set(env: &TestEnv, name: &str, value: &str) -> mux_tests::Output {
 }
 
 fn token(env: &TestEnv, server: &str) -> String {
-    let told = env.mux(["call", &format!("{server}.env"), "name=TOKEN"]);
-    told.ok().stdout.trim().to_owned()
+    let output = env.mux(["call", &format!("{server}.env"), "name=TOKEN"]);
+    output.ok().stdout.trim().to_owned()
 }
 
 fn state(env: &TestEnv, server: &str) -> Value {

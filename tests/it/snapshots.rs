@@ -79,8 +79,8 @@ async fn random_values_and_time_origin_are_not_those_of_the_snapshot() {
         // Each pool starts another process, with two isolates in each.
         let pool = pool(Some(folder.path()), MemoryLimits::default());
         for _ in 0..2 {
-            let told = run(&pool, "a", TELL).await.unwrap();
-            let (random, uuid, origin): (f64, String, f64) = serde_json::from_str(&told).unwrap();
+            let output = run(&pool, "a", TELL).await.unwrap();
+            let (random, uuid, origin): (f64, String, f64) = serde_json::from_str(&output).unwrap();
             seen.push((random.to_string(), uuid));
             let made = fs::metadata(&path).unwrap().modified().unwrap();
             let made = made.duration_since(std::time::UNIX_EPOCH).unwrap();

@@ -168,9 +168,9 @@ fn invalid_trace_context_is_dropped_and_without_one_none_is_sent() {
     let home = Home::new();
     home.env.result(ALL);
     let is_silent = |what: &str| {
-        for told in [home.meta("near"), home.meta("far"), home.headers()] {
-            assert_eq!(told.get("traceparent"), None, "{what}: {told}");
-            assert_eq!(told.get("tracestate"), None, "{what}: {told}");
+        for output in [home.meta("near"), home.meta("far"), home.headers()] {
+            assert_eq!(output.get("traceparent"), None, "{what}: {output}");
+            assert_eq!(output.get("tracestate"), None, "{what}: {output}");
         }
         assert_eq!(home.header_of_api("traceparent"), None, "{what}");
         assert_eq!(home.header_of_api("tracestate"), None, "{what}");

@@ -18,10 +18,10 @@ const SOON: Duration = Duration::from_secs(20);
 #[track_caller]
 fn upgrade(env: &TestEnv) -> (i32, i32) {
     let old = env.daemon().unwrap();
-    let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
+    let output = env.mux(["--json", "restart", "--upgrade"]).ok().json();
     let new = env.daemon().unwrap();
-    assert_eq!(told["before"], old);
-    assert_eq!(told["pid"], new);
+    assert_eq!(output["before"], old);
+    assert_eq!(output["pid"], new);
     assert_ne!(old, new);
     (old, new)
 }
@@ -30,8 +30,8 @@ fn upgrade(env: &TestEnv) -> (i32, i32) {
 #[track_caller]
 fn count(env: &TestEnv, server: &str) -> i64 {
     let path = format!("{server}.counter");
-    let told = env.mux(["--json", "call", &path, "key=k"]).ok().json();
-    told["result"].as_str().unwrap().parse().unwrap()
+    let output = env.mux(["--json", "call", &path, "key=k"]).ok().json();
+    output["result"].as_str().unwrap().parse().unwrap()
 }
 
 #[track_caller]

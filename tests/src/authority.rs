@@ -24,11 +24,11 @@ use tokio::{
     sync::{Notify, oneshot},
 };
 
-use self::state::State;
 pub use self::{
     browser::{Page, browse, visit},
     rules::{Refresh, Rules},
 };
+use self::{protected::Protected, state::State};
 
 pub struct Authority {
     shared: Arc<Shared>,
@@ -39,7 +39,8 @@ pub struct Authority {
 /// The state that both servers share.
 struct Shared {
     issuer: String,
-    resource: String,
+    /// The addresses of the MCP servers.
+    resources: Vec<String>,
     state: Mutex<State>,
     /// Refreshes that are held go on.
     released: Notify,
@@ -64,23 +65,45 @@ impl Authority {
 
     /// Starts servers whose URLs name this host. They listen on 127.0.0.1, on the ports of those URLs.
     pub fn named(rules: Rules, host: &str) -> Self {
+        Self::start_all(rules, host, 1)
+    }
+
+    /// Starts one authorization server with this number of MCP servers behind it.
+    pub fn with_servers(rules: Rules, count: usize) -> Self {
+        Self::start_all(rules, "127.0.0.1", count)
+    }
+
+    fn start_all(rules: Rules, host: &str, count: usize) -> Self {
         let bind = || {
             let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
             listener.set_nonblocking(true).unwrap();
             listener
         };
-        let (issuing, protecting) = (bind(), bind());
+        let issuing = bind();
+        let protecting: Vec<_> = (0..count).map(|_| bind()).collect();
         let url = |address: SocketAddr| format!("http://{host}:{}", address.port());
         let shared = Arc::new(Shared {
             issuer: url(issuing.local_addr().unwrap()),
-            resource: format!("{}/mcp", url(protecting.local_addr().unwrap())),
+            resources: protecting
+                .iter()
+                .map(|listener| format!("{}/mcp", url(listener.local_addr().unwrap())))
+                .collect(),
             state: Mutex::new(State::new(rules)),
             released: Notify::new(),
         });
         let (end, ended) = oneshot::channel::<()>();
-        let routes = (
-            issuer::routes(Arc::clone(&shared)),
-            protected::routes(Arc::clone(&shared)),
+        let mut all = vec![(issuing, issuer::routes(Arc::clone(&shared)))];
+        all.extend(
+            protecting
+                .into_iter()
+                .zip(&shared.resources)
+                .map(|(listener, resource)| {
+                    let protected = Protected {
+                        shared: Arc::clone(&shared),
+                        resource: resource.clone(),
+                    };
+                    (listener, protected::routes(protected))
+                }),
         );
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
@@ -88,11 +111,12 @@ impl Authority {
             .unwrap();
         let thread = std::thread::spawn(move || {
             runtime.block_on(async move {
-                let accept = |listener| TcpListener::from_std(listener).unwrap();
-                let (issuing, protecting) = (accept(issuing), accept(protecting));
+                let served = all.into_iter().map(|(listener, routes)| {
+                    let listener = TcpListener::from_std(listener).unwrap();
+                    axum::serve(listener, routes).into_future()
+                });
                 tokio::select! {
-                    served = axum::serve(issuing, routes.0).into_future() => served.unwrap(),
-                    served = axum::serve(protecting, routes.1).into_future() => served.unwrap(),
+                    _ = futures::future::join_all(served) => {}
                     _ = ended => {}
                 }
             });
@@ -106,11 +130,20 @@ impl Authority {
 
     /// The address of the MCP server.
     pub fn url(&self) -> &str {
-        &self.shared.resource
+        self.url_of(0)
+    }
+
+    pub fn url_of(&self, server: usize) -> &str {
+        &self.shared.resources[server]
     }
 
     pub fn issuer(&self) -> &str {
         &self.shared.issuer
+    }
+
+    /// `[servers.NAME]` for one of several MCP servers.
+    pub fn server_of(&self, server: usize, name: &str) -> String {
+        format!("[servers.{name}]\nurl = {:?}\n", self.url_of(server))
     }
 
     /// `[servers.NAME]` for the MCP server, with `more` lines.

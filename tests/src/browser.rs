@@ -27,8 +27,8 @@ pub struct Browser {
 impl Browser {
     /// Finds the installed browser, or returns the reason why there is none.
     pub fn here() -> Result<Self, String> {
-        let told = |name: &str| variable(name).map(PathBuf::from);
-        match (told(PROGRAM), told(DRIVER)) {
+        let setup_variable = |name: &str| variable(name).map(PathBuf::from);
+        match (setup_variable(PROGRAM), setup_variable(DRIVER)) {
             (Some(program), Some(driver)) if program.exists() && driver.exists() => {
                 Ok(Self { program, driver })
             }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::{
     Output, TestEnv, clients,
-    env::{binary, compiler, output, told},
+    env::{binary, compiler, output, setup_variable},
 };
 
 /// The npm packages that they are compiled against and packaged with.
@@ -17,7 +17,7 @@ const MODULES: &str = "MUX_TEST_EDITORS";
 pub struct Editors {
     folder: tempfile::TempDir,
     /// More environment variables for the tests.
-    told: Vec<(&'static str, PathBuf)>,
+    variables: Vec<(&'static str, PathBuf)>,
 }
 
 impl Default for Editors {
@@ -30,13 +30,13 @@ impl Editors {
     pub fn compiled() -> Self {
         let folder = tempfile::tempdir().unwrap();
         output(script("editors").arg(folder.path())).ok();
-        let told = Vec::new();
-        Self { folder, told }
+        let variables = Vec::new();
+        Self { folder, variables }
     }
 
     /// Gives the tests a path in an environment variable.
     pub fn tell(&mut self, name: &'static str, path: &Path) {
-        self.told.push((name, path.to_owned()));
+        self.variables.push((name, path.to_owned()));
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -47,7 +47,7 @@ impl Editors {
     #[track_caller]
     pub fn tests(&self, package: &str, file: &str, env: &TestEnv) {
         let file = self.path(&format!("tests/{package}/test/{file}.test.js"));
-        let modules = PathBuf::from(told(MODULES, "--editors"));
+        let modules = PathBuf::from(setup_variable(MODULES, "--editors"));
         let ran = output(
             Command::new(clients::node())
                 .args(["--test", "--test-reporter=tap"])
@@ -61,7 +61,7 @@ impl Editors {
                     modules.join("typescript/lib/tsserver.js"),
                 )
                 .env("MUX_TEST_PLUGINS", self.folder.path())
-                .envs(self.told.iter().map(|(name, path)| (name, path)))
+                .envs(self.variables.iter().map(|(name, path)| (name, path)))
                 .env_remove("MUX_HOME"),
         )
         .ok();
@@ -85,7 +85,7 @@ impl Editors {
                     "--skipLibCheck",
                 ])
                 .args(["--types", "node", "--typeRoots"])
-                .arg(Path::new(&told(MODULES, "--editors")).join("@types"))
+                .arg(Path::new(&setup_variable(MODULES, "--editors")).join("@types"))
                 .arg(file),
         )
     }
@@ -104,7 +104,7 @@ pub fn script(name: &str) -> Command {
     let mut command = Command::new(source("scripts").join(name));
     command
         .env("MUX_TEST_TSC", compiler())
-        .env(MODULES, told(MODULES, "--editors"))
+        .env(MODULES, setup_variable(MODULES, "--editors"))
         .env("MUX_TEST_NODE", clients::node());
     command
 }

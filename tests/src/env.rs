@@ -353,7 +353,7 @@ pub fn pypi(program: &str) -> PathBuf {
 
 /// TypeScript's native compiler, which `scripts/setup` installed.
 pub fn compiler() -> PathBuf {
-    let path = PathBuf::from(told(COMPILER, "--types"));
+    let path = PathBuf::from(setup_variable(COMPILER, "--types"));
     assert!(
         path.exists(),
         "{path:?} does not exist: run `scripts/setup --types`"
@@ -363,7 +363,7 @@ pub fn compiler() -> PathBuf {
 
 /// The published descriptions of large APIs, which `scripts/setup` downloaded.
 pub fn apis() -> PathBuf {
-    let folder = PathBuf::from(told(APIS, "--apis"));
+    let folder = PathBuf::from(setup_variable(APIS, "--apis"));
     assert!(
         folder.exists(),
         "{folder:?} does not exist: run `scripts/setup --apis`"
@@ -373,17 +373,17 @@ pub fn apis() -> PathBuf {
 
 /// The Python in which `scripts/setup` installed published suites of tasks.
 pub fn suites_python() -> PathBuf {
-    PathBuf::from(told(SUITES, "--suites"))
+    PathBuf::from(setup_variable(SUITES, "--suites"))
 }
 
-pub(crate) fn told(name: &str, option: &str) -> String {
+pub(crate) fn setup_variable(name: &str, option: &str) -> String {
     variable(name).unwrap_or_else(|| {
         panic!("{name} is not set: run scripts/test, or `scripts/setup {option} && . build/env`")
     })
 }
 
 fn installed(folder: &str, program: &str) -> PathBuf {
-    let folder = told(folder, "--servers");
+    let folder = setup_variable(folder, "--servers");
     installed_at(Path::new(&folder).join(program))
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     Running, TestEnv, clients,
-    env::{installed_at, told},
+    env::{installed_at, setup_variable},
     process,
 };
 
@@ -34,7 +34,7 @@ impl GraphqlServer {
         let mut command = Command::new(clients::node());
         command
             .arg(script)
-            .arg(installed_at(told(FOLDER, "--servers")))
+            .arg(installed_at(setup_variable(FOLDER, "--servers")))
             .arg(&journal)
             .args(options);
         let mut running = Running::start(&mut command);
@@ -82,7 +82,7 @@ pub fn schema() -> PathBuf {
 
 /// A file of GitHub's published schema: SDL, or the result of an introspection.
 pub fn github(file: &str) -> PathBuf {
-    let folder = told(APIS, "--apis");
+    let folder = setup_variable(APIS, "--apis");
     installed_at(
         Path::new(&folder)
             .join("node_modules/@octokit/graphql-schema")

@@ -10,7 +10,8 @@
 //!   clients and the editor packages, `fake_daemon` gives clients prepared responses, `fake_programs` stand in for large
 //!   binaries.
 //! - `authority`, `web`, `proxy` and `graphql` are servers; `browser` drives a real browser.
-//! - `golden` compares with recorded text; `snapshot` makes homes with or without V8 snapshots.
+//! - `output_snapshot` compares what commands print with snapshots of `insta`, `golden` compares generated files and
+//!   data; `snapshot` makes homes with or without V8 snapshots.
 //! - `discovery` has graded queries over sets of tools, and judges a ranking.
 //! - `canary` limits the daemon's longest poll and memory growth, `chance` and `dice` are seeded randomness, `left_out`
 //!   skips tests whose tools are missing.
@@ -33,6 +34,7 @@ pub mod frames;
 pub mod golden;
 pub mod graphql;
 mod left_out;
+pub mod output_snapshot;
 pub mod pool;
 pub mod process;
 pub mod proxy;
@@ -50,5 +52,6 @@ pub use env::{Output, TestEnv};
 pub use fake_daemon::{Answers, FakeDaemon};
 pub use graphql::GraphqlServer;
 pub use left_out::left_out;
+pub use output_snapshot::Transcript;
 pub use running::Running;
 pub use terminal::{TerminalStreams, TestTerminal};

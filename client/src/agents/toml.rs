@@ -3,14 +3,14 @@
 //! Tables with headers are inserted into and removed from the text directly, because a comment above a header belongs
 //! to the user and not to the table.
 
-mod blocks;
+mod table_ranges;
 mod values;
 
 use serde_json::{Map, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 
 pub(super) use self::values::{add_toml_item, set_toml_value};
-use super::document::{ConfigDocumentError, utf16_position};
+use super::config_document::{ConfigDocumentError, utf16_position};
 
 pub(super) fn read_toml(text: &str) -> Result<Value, ConfigDocumentError> {
     let document = parse_toml(text)?;
@@ -52,7 +52,7 @@ pub(super) fn put_toml_entry(
     let mut alone = DocumentMut::new();
     section_table(&mut alone, section)?.insert(name, headed_table(entry));
     let piece = alone.to_string();
-    Ok(blocks::with_table(text, section, piece.trim_start()))
+    Ok(table_ranges::with_table(text, section, piece.trim_start()))
 }
 
 pub(super) fn take_toml_entry(
@@ -60,7 +60,7 @@ pub(super) fn take_toml_entry(
     section: &[&str],
     name: &str,
 ) -> Result<String, ConfigDocumentError> {
-    if let Some(rest) = blocks::without_table(text, section, name) {
+    if let Some(rest) = table_ranges::without_table(text, section, name) {
         return Ok(rest);
     }
     if let Some(rest) = values::without_lines(text, section, name) {

@@ -50,7 +50,8 @@ pub(crate) enum ServersCommand {
     #[command(
         after_help = "Opens a browser, and the daemon stores the tokens. If no browser can reach this machine,\n\
         --paste reads the address of the page at which the browser ends.\n\
-        Examples:\n  mux servers login docs\n  mux servers login docs --paste"
+        Two entries of one `url` with different accounts have a login each.\n\
+        Examples:\n  mux servers login docs\n  mux servers login docs --account work\n  mux servers login docs --paste"
     )]
     Login(LoginArgs),
     /// Sign out: revoke the tokens and delete them
@@ -68,6 +69,9 @@ pub(crate) enum ServersCommand {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LoginArgs {
     pub(crate) server: String,
+    /// Sign in to this account: writes `account` into the server's entry
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
     /// Print the address, and open no browser
     #[arg(long)]
     pub(crate) no_browser: bool,
@@ -89,6 +93,9 @@ pub(crate) struct ServerAddArgs {
     /// Send this header with each request; can be repeated
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = parse_pair, requires = "url")]
     pub(crate) headers: Vec<(String, String)>,
+    /// Name the login: an address can have one for each account
+    #[arg(long, value_name = "NAME", requires = "url")]
+    pub(crate) account: Option<String>,
     /// The transport: auto, streamable-http or sse
     #[arg(long, value_name = "TRANSPORT", requires = "url")]
     pub(crate) transport: Option<String>,

@@ -128,7 +128,11 @@ pub(super) async fn resume(args: args::ResumeArgs, json: bool) -> CommandResult 
     }
     let session = connect_or_start().await?;
     session.require_feature("resume_run")?;
-    let mut view = RunView::new(json, at_end.parts.is_some(), None);
+    let mut view = RunView::new(
+        json,
+        at_end.parts.is_some(),
+        render::ProgramListing::without_source(),
+    );
     let questions = TerminalQuestions::for_run(json || args.detach, &mut view);
     questions.announce(&session).await;
     let request = ResumeRequest {

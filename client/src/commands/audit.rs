@@ -2,8 +2,8 @@
 //!
 //! Invariant: an invalid line, such as one torn by a crash, is counted and skipped.
 
-mod files;
-mod wanted;
+mod audit_files;
+mod audit_filter;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -11,8 +11,8 @@ use mux_proto::{Error, Kind, endpoint::Dirs};
 use serde_json::Value;
 
 use self::{
-    files::{AuditFile, AuditTail, list_audit_files},
-    wanted::AuditFilter,
+    audit_files::{AuditFile, AuditTail, list_audit_files},
+    audit_filter::AuditFilter,
 };
 use super::{CommandResult, resolve_dirs, usage_error, wait_for_ctrl_c};
 use crate::{args, render};

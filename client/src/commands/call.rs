@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::{
     CommandFailure, CommandResult, call_result,
     input::{self, GivenInput, InputMistake, InputWording, quote},
-    parts, request_with_retry, run,
+    part_files, request_with_retry, run,
     terminal_questions::TerminalQuestions,
-    trace, usage_error, wait_for_ctrl_c,
+    trace_context, usage_error, wait_for_ctrl_c,
 };
 use crate::{args, render};
 
@@ -48,11 +48,11 @@ pub(super) async fn call(args: args::CallArgs, json: bool) -> CommandResult {
         CallArguments::Typed(pairs) => (JsonText::default(), pairs),
     };
     if let Some(folder) = &args.save_parts
-        && let Err((message, hint)) = parts::prepare_parts_dir(folder)
+        && let Err((message, hint)) = part_files::prepare_parts_dir(folder)
     {
         return usage_error(message, hint, json);
     }
-    let (traceparent, tracestate) = trace::read_trace_context(args.trace);
+    let (traceparent, tracestate) = trace_context::read_trace_context(args.trace);
     let request = CallRequest {
         path,
         arguments,

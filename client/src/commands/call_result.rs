@@ -5,9 +5,9 @@ use std::path::Path;
 use mux_client::Session;
 use mux_proto::{Handle, Held};
 
-use super::{CommandResult, parts, stored};
+use super::{CommandResult, part_files, stored_value};
 use crate::{
-    part::result_parts,
+    content_part::result_parts,
     render::{self, SavedParts},
 };
 
@@ -25,10 +25,10 @@ pub(super) async fn print_call_result(
     let value = match &held {
         Held::Value(value) => value.to_value(),
         Held::Stored(handle) if folder.is_some() || (!json && !raw && may_have_parts(handle)) => {
-            parts::load_held_value(session, &held).await?
+            part_files::load_held_value(session, &held).await?
         }
         Held::Stored(_) if json => return Ok(render::call_document(&held, None)),
-        Held::Stored(handle) => return stored::print_stored_value(session, handle).await,
+        Held::Stored(handle) => return stored_value::print_stored_value(session, handle).await,
     };
     let found = match raw {
         true => result_parts(&value["content"]),
@@ -36,7 +36,7 @@ pub(super) async fn print_call_result(
     };
     let saved = match folder {
         Some(folder) => {
-            let (files, failure) = parts::save_parts(session, folder, &found).await;
+            let (files, failure) = part_files::save_parts(session, folder, &found).await;
             Some(SavedParts { files, failure })
         }
         None => None,

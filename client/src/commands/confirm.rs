@@ -1,4 +1,4 @@
-//! A yes-or-no question before a command goes on.
+//! Yes-or-no prompts.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 

@@ -3,19 +3,19 @@
 //! Invariant: it starts nothing, and every warning and failure comes with a fix.
 
 mod agents;
-mod checker;
+mod config_file;
 mod daemon;
+mod directories;
 mod machine;
 mod network;
-mod places;
+mod pending_approvals;
 mod programs;
 mod servers;
 mod service;
 mod telemetry;
+mod type_checker;
 mod unpinned;
-mod waiting;
 mod workers;
-mod written;
 
 use std::path::Path;
 
@@ -80,12 +80,12 @@ async fn run_checks() -> Vec<DoctorCheck> {
     let dirs = match Dirs::resolve(home.as_deref()) {
         Ok(dirs) => dirs,
         Err(error) => {
-            let mut group = CheckGroup::new(places::PLACES_GROUP);
+            let mut group = CheckGroup::new(directories::PLACES_GROUP);
             group.fail(error.to_string(), "mux cannot work until this is fixed");
             return group.checks;
         }
     };
-    let places = places::check_directories(&dirs);
+    let places = directories::check_directories(&dirs);
     let usable = !places.failed();
     let muxd = env_path(variables::DAEMON);
     let programs = programs::check_programs(muxd, env_path(variables::WORKER));
@@ -100,10 +100,14 @@ async fn run_checks() -> Vec<DoctorCheck> {
         match session.client.status(within_seconds(10)).await {
             Ok(Ok(status)) => {
                 asked.extend(workers::check_workers(&status).checks);
-                asked.extend(checker::check_type_checker(&status).checks);
+                asked.extend(type_checker::check_type_checker(&status).checks);
                 asked.extend(servers::check_servers(&status).checks);
                 asked.extend(telemetry::check_telemetry(&status).checks);
-                asked.extend(waiting::check_pending_approvals(&session).await.checks);
+                asked.extend(
+                    pending_approvals::check_pending_approvals(&session)
+                        .await
+                        .checks,
+                );
                 known = Some(status);
             }
             Ok(Err(error)) => group.fail(error.message, "`mux logs` shows more"),
@@ -119,7 +123,7 @@ async fn run_checks() -> Vec<DoctorCheck> {
     checks.extend(service::check_service(&dirs, known).await.checks);
     let path = env_path("PATH");
     checks.extend(
-        written::check_config_file(&dirs, known, path.as_deref().map(Path::as_os_str)).checks,
+        config_file::check_config_file(&dirs, known, path.as_deref().map(Path::as_os_str)).checks,
     );
     checks.extend(unpinned::check_package_versions(&dirs, env_path).checks);
     checks.extend(asked);

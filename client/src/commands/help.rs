@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 
-use super::{CommandResult, edit};
+use super::{CommandResult, config_edit};
 use crate::{
     args::{HelpArgs, MuxCli, grouped_help},
     render, usage,
@@ -24,7 +24,7 @@ pub(super) fn help(args: HelpArgs) -> CommandResult {
 
 /// The help, with what to do first if nothing is configured.
 pub(super) fn overview() -> ExitCode {
-    let first_step = (!edit::has_entries()).then_some(FIRST_STEP);
+    let first_step = (!config_edit::has_entries()).then_some(FIRST_STEP);
     render::help(&grouped_help(), first_step);
     ExitCode::SUCCESS
 }

@@ -3,33 +3,33 @@
 //! Invariant: a secret in an agent's file goes into the `env` file and nowhere else, and an existing entry is
 //! overwritten only with `--replace`.
 
-mod definition;
+mod agent_servers;
 mod env_file;
-mod foreign;
 mod merge;
 mod move_records;
 mod moves;
-mod names;
-mod references;
+mod server_definition;
+mod server_names;
 mod undo;
-mod withhold;
+mod variable_references;
+mod withhold_secrets;
 
 use std::{path::Path, time::SystemTime};
 
 use mux_client::within_seconds;
 use mux_proto::{Error, Kind, ReloadReport, endpoint::Dirs};
 
-pub(super) use self::{
-    definition::{SERVER_IDENTITY_KEYS, ServerDefinition, overwrite_entry},
-    env_file::EnvFile,
-    names::{names_clash, nearest_valid_name},
-    references::escape_literal,
-    withhold::{WithheldSecret, withhold_credentials, withhold_secrets},
-};
 use self::{
-    foreign::AgentSource,
+    agent_servers::AgentSource,
     merge::{MergedConfig, merge_servers},
     moves::ServerMover,
+};
+pub(super) use self::{
+    env_file::EnvFile,
+    server_definition::{SERVER_IDENTITY_KEYS, ServerDefinition, overwrite_entry},
+    server_names::{names_clash, nearest_valid_name},
+    variable_references::escape_literal,
+    withhold_secrets::{WithheldSecret, withhold_credentials, withhold_secrets},
 };
 use super::{
     CommandFailure, CommandResult, connect_if_running, install::agent_places, resolve_dirs,
@@ -138,7 +138,7 @@ fn read_all_agents(
     let mut sources = Vec::new();
     for agent in agents {
         let path = places.agent_config_file(*agent);
-        match foreign::read_agent_servers(*agent, &path, project.as_deref()) {
+        match agent_servers::read_agent_servers(*agent, &path, project.as_deref()) {
             Ok(source) => {
                 import.read(*agent, path, Ok(source.notes.clone()));
                 sources.push(source);

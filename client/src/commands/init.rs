@@ -198,7 +198,7 @@ impl<'a> InitSteps<'a> {
             if !changed.is_empty() {
                 let names: Vec<&str> = changed.iter().map(|agent| agent.display_name()).collect();
                 next.push(format!(
-                    "restart {}, so that they start `mux mcp`",
+                    "restart {} to start `mux mcp` there",
                     names.join(", ")
                 ));
             }

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a failure with one agent's file does not affect the others.
 
-mod ours;
-mod plan;
-mod undo;
+mod install_plan;
+mod mux_launch;
+mod uninstall_plan;
 
 use std::{
     path::{Path, PathBuf},
@@ -13,8 +13,8 @@ use std::{
 
 use mux_proto::{Error, Kind};
 
-pub(super) use self::plan::own_entry_names;
-use self::plan::{FileStep, InstallPlan};
+pub(super) use self::install_plan::own_entry_names;
+use self::install_plan::{FileStep, InstallPlan};
 use super::{CommandFailure, CommandResult, env_path, usage_error};
 use crate::{
     agents::{
@@ -51,7 +51,7 @@ pub(super) fn edit_agents(
             true => project_file(agent)?,
             false => places.agent_config_file(agent),
         };
-        let door = ours::launch_entry(agent, args)?;
+        let door = mux_launch::launch_entry(agent, args)?;
         let found = args.project || places.seems_installed(agent);
         edits.push(match edit_agent_file(agent, &path, &door, args, places) {
             Ok(edit) => InstallEdit { found, ..edit },
@@ -144,9 +144,9 @@ fn edit_agent_file(
 ) -> Result<InstallEdit, Error> {
     let file = AgentFile::read(path).map_err(|error| file_error(&error))?;
     let plan = if args.undo {
-        undo::plan_uninstall(&file, path, agent, &args.name)
+        uninstall_plan::plan_uninstall(&file, path, agent, &args.name)
     } else {
-        plan::plan_install(&file, agent, &args.name, door)
+        install_plan::plan_install(&file, agent, &args.name, door)
     };
     let InstallPlan { status, step } =
         plan.map_err(|error| unusable_file_error(&error, agent, path, args, door))?;
@@ -220,7 +220,7 @@ fn file_error(error: &crate::agents::AgentFileError) -> Error {
 
 /// The error for a file that was left alone, with the edit to make by hand.
 fn unusable_file_error(
-    error: &plan::InstallPlanError,
+    error: &install_plan::InstallPlanError,
     agent: Agent,
     path: &Path,
     args: &args::InstallArgs,
@@ -240,7 +240,7 @@ fn unusable_file_error(
     if args.undo {
         return failure.hint(format!("remove the entry `{}` by hand", args.name));
     }
-    let section = plan::default_section(agent);
+    let section = install_plan::default_section(agent);
     let entry = door.manual_text(agent, section, &args.name);
     failure.hint(format!(
         "fix the file and try again, or add this by hand:\n{entry}"

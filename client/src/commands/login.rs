@@ -6,10 +6,15 @@ use std::io::{self, IsTerminal};
 
 use mux_client::{Session, within_seconds};
 use mux_proto::{
-    Kind, LoginFinishRequest, LoginRequest, LoginStarted, LoginState, LoginWaitRequest, transport,
+    Error, Kind, LoginFinishRequest, LoginRequest, LoginStarted, LoginState, LoginWaitRequest,
+    transport,
 };
+use mux_typegen::names::spell;
 
-use super::{CommandFailure, CommandResult, browser, connect_or_start, show::SERVER_START_TIMEOUT};
+use super::{
+    CommandFailure, CommandResult, browser, config::change::ConfigSource, connect_or_start,
+    status_and_lists::SERVER_START_TIMEOUT,
+};
 use crate::{args, exit, render, web_url};
 
 /// Milliseconds of one long poll; the daemon waits no longer.
@@ -18,6 +23,9 @@ const LOGIN_POLL_MS: u64 = 30_000;
 const LOGIN_TIMEOUT_SECS: u64 = 180;
 
 pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
+    if let Some(account) = &args.account {
+        set_account(&args.server, account, json).await?;
+    }
     let session = connect_or_start().await?;
     session
         .require_feature("login")
@@ -52,6 +60,36 @@ pub(super) async fn login(args: args::LoginArgs, json: bool) -> CommandResult {
     };
     drop(opened);
     Ok(render::signed_in(&state, json))
+}
+
+/// Writes `account` into the server's entry.
+async fn set_account(server: &str, account: &str, json: bool) -> Result<(), CommandFailure> {
+    let source = ConfigSource::read()?;
+    let document = source.document()?;
+    let entries = document.section_entries(&["servers"]).into_iter();
+    let mut names = entries.map(|(name, _)| name);
+    let Some(name) = names.find(|name| spell(name) == spell(server)) else {
+        let message = format!("config.toml has no server `{server}`");
+        let error = Error::new(Kind::NotFound, message);
+        return Err(error
+            .hint("`mux servers` lists them; --account works for those of your own config.toml")
+            .into());
+    };
+    let path = ["servers", name, "account"];
+    let text = document.with_value(&path, 2, &account.into());
+    let text = text.map_err(|error| source.not_edited(&error))?;
+    let summary = format!("account = {account:?} is in [servers.{name}]");
+    let edit = source.apply(&text, summary.clone(), None, false).await?;
+    if let Some(problem) = edit.not_reloaded {
+        let message = format!("{summary}, and not in force: {problem}");
+        return Err(Error::new(Kind::Unavailable, message)
+            .hint("`mux reload`")
+            .into());
+    }
+    if edit.changed && !json {
+        render::note(&format!("{summary} of config.toml now"));
+    }
+    Ok(())
 }
 
 pub(super) async fn logout(server: String, json: bool) -> CommandResult {

@@ -3,21 +3,21 @@
 //!
 //! Invariant: the lines of one log stay in their order, whatever their times are.
 
-mod backward;
-mod family;
-mod follow;
-mod past;
-mod wanted;
+mod backward_lines;
+mod log_files;
+mod log_filter;
+mod log_tail;
+mod past_lines;
 
 use std::{process::ExitCode, time::Duration};
 
 use mux_proto::{Error, Kind, endpoint::Dirs};
 
 use self::{
-    family::{LogSelection, is_log_of_server, select_logs},
-    follow::LogTail,
-    past::read_past_lines,
-    wanted::LogFilter,
+    log_files::{LogSelection, is_log_of_server, select_logs},
+    log_filter::LogFilter,
+    log_tail::LogTail,
+    past_lines::read_past_lines,
 };
 use super::{CommandResult, audit, resolve_dirs, usage_error, wait_for_ctrl_c};
 use crate::{

@@ -8,7 +8,7 @@ use mux_client::within_seconds;
 use mux_proto::{Error, Kind};
 
 use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
-use crate::{args, exit::unavailable_error, exposition, render};
+use crate::{args, exit::unavailable_error, prometheus_text, render};
 
 pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResult {
     if args.token {
@@ -24,8 +24,8 @@ pub(super) async fn metrics(args: &args::MetricsArgs, json: bool) -> CommandResu
     if !json {
         return Ok(render::metrics(&text));
     }
-    let families =
-        exposition::parse_metrics(&text).map_err(|error| unavailable_error(error.to_string()))?;
+    let families = prometheus_text::parse_metrics(&text)
+        .map_err(|error| unavailable_error(error.to_string()))?;
     Ok(render::metrics_document(&families))
 }
 

@@ -11,7 +11,7 @@ use super::{
     CommandFailure, CommandResult,
     confirm::{DefaultAnswer, confirm},
     connect_or_start,
-    show::SERVER_START_TIMEOUT,
+    status_and_lists::SERVER_START_TIMEOUT,
 };
 use crate::{
     args,

@@ -4,7 +4,8 @@ use mux_client::within_seconds;
 use mux_proto::{ExplainRequest, Language, RunRequest};
 
 use super::{
-    CommandFailure, CommandResult, input, request_with_retry, run, source, trace, usage_error,
+    CommandFailure, CommandResult, input, program_source, request_with_retry, run, trace_context,
+    usage_error,
 };
 use crate::{
     args,
@@ -12,7 +13,7 @@ use crate::{
 };
 
 pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResult {
-    let listing = match source::read_source(&args.source)? {
+    let listing = match program_source::read_source(&args.source)? {
         Ok(listing) => listing,
         Err((message, _)) => {
             let hint = "name a JSON file, give the steps with -e JSON, or - for standard input";
@@ -34,10 +35,10 @@ pub(super) async fn program(args: args::ProgramArgs, json: bool) -> CommandResul
     if let Err((message, hint)) = at_end.check_paths() {
         return usage_error(message, hint, json);
     }
-    let (traceparent, tracestate) = trace::read_trace_context(args.trace);
+    let (traceparent, tracestate) = trace_context::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
-        name: source::file_name(&args.source),
+        name: program_source::file_name(&args.source),
         language: Language::Json,
         input: input.into(),
         traceparent,

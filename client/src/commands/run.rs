@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::{
     CommandFailure, CommandResult, connect_or_start,
     input::{self, GivenInput, InputMistake, InputWording},
-    parts, recording, request_with_retry, source, stored,
+    part_files, program_source, recording_files, request_with_retry, stored_value,
     terminal_questions::TerminalQuestions,
-    trace, usage_error, wait_for_ctrl_c,
+    trace_context, usage_error, wait_for_ctrl_c,
 };
 use crate::{
     args,
@@ -25,7 +25,7 @@ const PROGRAM_INPUT: InputWording = InputWording {
 };
 
 pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
-    let listing = match source::read_source(&args.source)? {
+    let listing = match program_source::read_source(&args.source)? {
         Ok(listing) => listing,
         Err((message, hint)) => return usage_error(message, hint, json),
     };
@@ -41,10 +41,10 @@ pub(super) async fn run(args: args::RunArgs, json: bool) -> CommandResult {
     if let Err((message, hint)) = at_end.check_paths() {
         return usage_error(message, hint, json);
     }
-    let (traceparent, tracestate) = trace::read_trace_context(args.trace);
+    let (traceparent, tracestate) = trace_context::read_trace_context(args.trace);
     let request = RunRequest {
         source: listing.text.clone(),
-        name: source::file_name(&args.source),
+        name: program_source::file_name(&args.source),
         input: input.into(),
         traceparent,
         tracestate,
@@ -79,11 +79,11 @@ impl RunEndActions {
     /// Checks the paths before the program runs, so that a wrong name fails early. The error is message and hint.
     pub(super) fn check_paths(&self) -> Result<(), (String, String)> {
         if let Some(folder) = &self.parts {
-            parts::prepare_parts_dir(folder)?;
+            part_files::prepare_parts_dir(folder)?;
         }
         self.recording
             .as_deref()
-            .map_or(Ok(()), recording::prepare_recording)
+            .map_or(Ok(()), recording_files::prepare_recording)
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) async fn execute_run(
             Err(error) => Ok(render::failure(&error, json, Some(&listing))),
         };
     }
-    let mut view = RunView::new(json, at_end.parts.is_some(), Some(listing));
+    let mut view = RunView::new(json, at_end.parts.is_some(), listing);
     let questions = TerminalQuestions::for_run(silent, &mut view);
     let run = request_with_retry(async |session| {
         questions.announce(session).await;
@@ -139,6 +139,7 @@ pub(super) async fn execute_run(
             finished = watched => finished?,
             never = questions.answer_all(session) => match never {},
         };
+        questions.print_declined(session).await;
         Ok((session.clone(), finished.outcome))
     });
     let finished = tokio::select! {
@@ -161,16 +162,16 @@ pub(super) async fn finish_run(
     json: bool,
 ) -> CommandResult {
     if let Some(folder) = &at_end.parts {
-        let (files, failure) = parts::save_parts(session, folder, view.parts()).await;
+        let (files, failure) = part_files::save_parts(session, folder, view.parts()).await;
         view.saved(&files, failure);
     }
     if let Some(file) = &at_end.recording {
-        let written = recording::save_recording(session, file, view.recording()).await;
+        let written = recording_files::save_recording(session, file, view.recording()).await;
         view.recorded(file, written);
     }
     let mut is_verified = false;
     if let Some(expected) = &at_end.expected {
-        let difference = recording::outcome_difference(session, expected, &outcome).await;
+        let difference = recording_files::outcome_difference(session, expected, &outcome).await;
         is_verified = difference.is_none();
         view.verified(difference);
     }
@@ -180,7 +181,7 @@ pub(super) async fn finish_run(
         RunOutcome::Stored(handle) if json => view.stored(&handle),
         RunOutcome::Stored(handle) => {
             let failure = view.finish_before_stored();
-            let code = stored::print_stored_value(session, &handle).await?;
+            let code = stored_value::print_stored_value(session, &handle).await?;
             match failure {
                 Some(error) => return Err(error.into()),
                 None => code,
@@ -194,7 +195,7 @@ pub(super) async fn finish_run(
 }
 
 pub(super) async fn check_source(args: args::SourceArgs, json: bool) -> CommandResult {
-    let listing = match source::read_source(&args)? {
+    let listing = match program_source::read_source(&args)? {
         Ok(listing) => listing,
         Err((message, hint)) => return usage_error(message, hint, json),
     };

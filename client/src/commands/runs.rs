@@ -13,7 +13,7 @@ use mux_proto::{
 use super::{
     CommandFailure, CommandResult, connect_if_running, connect_or_start, resolve_dirs,
     run::{RunEndActions, finish_run},
-    stored, usage_error, wait_for_ctrl_c,
+    stored_value, usage_error, wait_for_ctrl_c,
 };
 use crate::{
     args::{self, RunsCommand},
@@ -110,7 +110,11 @@ async fn watch_run(session: &Session, args: args::WatchArgs, json: bool) -> Comm
     }
     // The daemon resolves the number of a run to its whole id.
     let run = fetch_run_info(session, args.run).await?.run;
-    let mut view = RunView::new(json, at_end.parts.is_some(), None);
+    let mut view = RunView::new(
+        json,
+        at_end.parts.is_some(),
+        render::ProgramListing::without_source(),
+    );
     view.accepted(&run);
     let watched = mux_client::watch(session, &run, args.after, |event| view.show(event));
     let finished = tokio::select! {
@@ -153,7 +157,7 @@ async fn cancel_runs(session: &Session, runs: Vec<String>, json: bool) -> Comman
 async fn read_stored_value(session: &Session, args: args::ReadArgs, json: bool) -> CommandResult {
     if !json {
         let pages = ValuePages::new(session, &args.handle, args.offset, args.length);
-        return stored::print_stored_text(pages).await;
+        return stored_value::print_stored_text(pages).await;
     }
     session.require_feature("read")?;
     let request = ReadRequest {

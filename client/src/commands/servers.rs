@@ -3,19 +3,20 @@
 //! Invariant: the file is edited here and never by a request to the daemon, so that a client that can only call tools
 //! cannot add a program. An edit touches one entry, and secrets go into the `env` file.
 
-mod entry;
+mod server_entry;
 
 use mux_client::within_seconds;
 use mux_proto::{Kind, ServerInfo, transport};
 use serde_json::json;
 
-pub(super) use self::entry::{absolute_program, current_dir};
-use self::entry::{build_server_entry, parse_definition};
+pub(super) use self::server_entry::{absolute_program, current_dir};
+use self::server_entry::{build_server_entry, parse_definition};
 use super::{
-    CommandFailure, CommandResult, connect_or_start,
-    edit::{ConfigFiles, edit_verb},
+    CommandFailure, CommandResult,
+    config_edit::{ConfigFiles, edit_verb},
+    connect_or_start,
     import::{SERVER_IDENTITY_KEYS, config_failure, overwrite_entry, withhold_secrets},
-    show::SERVER_START_TIMEOUT,
+    status_and_lists::SERVER_START_TIMEOUT,
     usage_error,
 };
 use crate::{
@@ -25,7 +26,7 @@ use crate::{
 
 const SERVERS_SECTION: &[&str] = &["servers"];
 /// Other keys that `--replace` removes with the old entry.
-const REPLACED_KEYS: &[&str] = &["transport", "socket", "oauth"];
+const REPLACED_KEYS: &[&str] = &["transport", "socket", "oauth", "account"];
 
 pub(super) async fn add_server(args: &args::ServerAddArgs, json: bool) -> CommandResult {
     if args.command.is_empty() && args.url.is_none() {

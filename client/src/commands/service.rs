@@ -3,12 +3,12 @@
 //! Invariant: one daemon of a user serves. From the end of the daemon that a client started until the service manager
 //! listens, no client can start another.
 
-mod files;
-mod place;
-mod room;
-mod system;
-mod texts;
-mod tool;
+mod service_command;
+mod service_files;
+mod service_location;
+mod service_manager;
+mod stop_running;
+mod unit_files;
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ use mux_client::within_seconds;
 use mux_proto::{Error, Kind, Started, endpoint::Dirs};
 
 use self::{
-    files::PlannedFile,
-    system::ServiceManager,
-    texts::UnwritablePathError,
-    tool::{ServiceCommandError, ServiceStep},
+    service_command::{ServiceCommandError, ServiceStep},
+    service_files::PlannedFile,
+    service_manager::ServiceManager,
+    unit_files::UnwritablePathError,
 };
 use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
 use crate::{
@@ -80,9 +80,9 @@ pub(super) async fn install_service(
     json: bool,
 ) -> Result<ServiceChange, CommandFailure> {
     let system = current_manager()?;
-    let described = place::describe_service(dirs)?;
-    let (name, folder) = (&described.name, place::service_dir(system)?);
-    let files = files::plan_writes(system.unit_files(&described, &folder)?)?;
+    let described = service_location::describe_service(dirs)?;
+    let (name, folder) = (&described.name, service_location::service_dir(system)?);
+    let files = service_files::plan_writes(system.unit_files(&described, &folder)?)?;
     let changed = files.iter().any(PlannedFile::changes);
     let reached = system.check_reachable().await;
     let in_force = !changed && system.is_active(name).await && system.is_enabled(name).await;
@@ -111,7 +111,7 @@ pub(super) async fn install_service(
     }
     if !steps.is_empty() {
         let waiting = render::SpinnerGuard::begin("stopping the running muxd", json);
-        let room = room::stop_running_daemon(dirs).await;
+        let room = stop_running::stop_running_daemon(dirs).await;
         waiting.end();
         let (pid, held) = room?;
         change.made_room = pid;
@@ -126,10 +126,10 @@ pub(super) async fn install_service(
 async fn uninstall_service(dirs: &Dirs, dry_run: bool, json: bool) -> CommandResult {
     let system = current_manager()?;
     let (name, folder) = (
-        place::service_name(dirs.home()),
-        place::service_dir(system)?,
+        service_location::service_name(dirs.home()),
+        service_location::service_dir(system)?,
     );
-    let files = files::plan_removals(system, &name, &folder)?;
+    let files = service_files::plan_removals(system, &name, &folder)?;
     let reached = system.check_reachable().await.is_ok();
     let (before, after) = match files.is_empty() || !reached {
         true => Default::default(),
@@ -176,10 +176,10 @@ async fn run_steps(steps: &[ServiceStep]) -> Result<(), ServiceCommandError> {
 pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, CommandFailure> {
     let system = current_manager()?;
     let (name, folder) = (
-        place::service_name(dirs.home()),
-        place::service_dir(system)?,
+        service_location::service_name(dirs.home()),
+        service_location::service_dir(system)?,
     );
-    let files = files::plan_removals(system, &name, &folder)?;
+    let files = service_files::plan_removals(system, &name, &folder)?;
     let files: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
     let mut report = ServiceReport {
         installed: !files.is_empty(),
@@ -195,8 +195,8 @@ pub(super) async fn service_report(dirs: &Dirs) -> Result<ServiceReport, Command
     };
     if report.installed {
         // If muxd cannot be found, the rest is still reported.
-        if let Ok(described) = place::describe_service(dirs) {
-            let wanted = files::plan_writes(system.unit_files(&described, &folder)?)?;
+        if let Ok(described) = service_location::describe_service(dirs) {
+            let wanted = service_files::plan_writes(system.unit_files(&described, &folder)?)?;
             let stale = wanted.into_iter().filter(PlannedFile::changes);
             report.stale = stale.map(|file| file.path).collect();
         }

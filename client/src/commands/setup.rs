@@ -5,7 +5,7 @@
 
 mod download;
 mod error;
-mod install;
+mod install_compiler;
 mod package;
 
 use std::{fs, path::Path};
@@ -32,7 +32,7 @@ impl From<SetupError> for CommandFailure {
 pub(super) async fn setup(args: args::SetupArgs, json: bool) -> CommandResult {
     if args.check {
         let package = CompilerPackage::of_this_machine()?;
-        let found = install::find_installed(&package, &resolve_dirs()?.typescript());
+        let found = install_compiler::find_installed(&package, &resolve_dirs()?.typescript());
         return Ok(render::compiler(&found, json));
     }
     let (compiler, from) = install_compiler(args, json).await?;
@@ -42,7 +42,7 @@ pub(super) async fn setup(args: args::SetupArgs, json: bool) -> CommandResult {
 /// The URL from which the compiler would be downloaded; `None` if it is installed.
 pub(super) fn missing_compiler_url() -> Result<Option<String>, CommandFailure> {
     let package = CompilerPackage::of_this_machine()?;
-    let found = install::find_installed(&package, &resolve_dirs()?.typescript());
+    let found = install_compiler::find_installed(&package, &resolve_dirs()?.typescript());
     let is_installed = found.version.as_deref() == Some(package.version);
     Ok((!is_installed).then(|| package.url(&registry_url(None))))
 }
@@ -57,7 +57,7 @@ pub(super) async fn install_compiler(
     let folder = dirs.typescript();
     dirs.prepare()
         .map_err(|error| CommandFailure::from(exit::unavailable_error(error.to_string())))?;
-    let found = install::find_installed(&package, &folder);
+    let found = install_compiler::find_installed(&package, &folder);
     if found.version.as_deref() == Some(package.version) {
         return Ok((found, None));
     }
@@ -73,7 +73,7 @@ pub(super) async fn install_compiler(
             None => download::download(&url)?,
         };
         package.verify(&archive, &url)?;
-        install::install_compiler(&package, &archive, &folder)
+        install_compiler::install_compiler(&package, &archive, &folder)
     };
     let done = tokio::task::spawn_blocking(work).await;
     waiting.end();

@@ -9,14 +9,15 @@ use mux_proto::{Error, Kind, RefreshedSource, ServerInfo, ToolsRequest, transpor
 use serde_json::{Map, Value, json};
 
 use super::{
-    CommandFailure, CommandResult, connect_or_start,
-    edit::{ConfigFiles, edit_verb},
+    CommandFailure, CommandResult,
+    config_edit::{ConfigFiles, edit_verb},
+    connect_or_start,
     import::{
         ServerDefinition, WithheldSecret, config_failure, escape_literal, nearest_valid_name,
         overwrite_entry, withhold_credentials,
     },
     servers::{absolute_program, current_dir},
-    show::SERVER_START_TIMEOUT,
+    status_and_lists::SERVER_START_TIMEOUT,
 };
 use crate::{
     args::{self, SourceAddArgs, SourcesCommand},

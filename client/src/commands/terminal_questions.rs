@@ -147,7 +147,7 @@ impl TerminalQuestions {
         }
     }
 
-    /// Prints which questions were declined during the call, once it has its answer: that may have overtaken notices.
+    /// Prints which questions were declined during a call or run that has ended: its end may have overtaken notices.
     pub(super) async fn print_declined(&self, session: &Session) {
         if self.asks() || self.is_idle(session) {
             return;
@@ -176,8 +176,8 @@ impl TerminalQuestions {
     }
 
     fn is_idle(&self, session: &Session) -> bool {
-        let shows_call = self.call.is_some() && !self.is_mute;
-        !(self.asks() || shows_call) || session.require_feature("approvals").is_err()
+        let shows_declined = self.spinner.is_some() && !self.is_mute;
+        !(self.asks() || shows_declined) || session.require_feature("approvals").is_err()
     }
 
     fn asks(&self) -> bool {

@@ -17,7 +17,7 @@ use super::{CommandFailure, CommandResult, connect_if_running, resolve_dirs};
 use crate::{
     args,
     exit::unavailable_error,
-    exposition,
+    prometheus_text,
     render::{self, TopTerminal},
     top::{KeyAction, MetricsReading, ReadingHistory, TopFigures, TopScreen},
 };
@@ -170,8 +170,8 @@ async fn take_reading(session: &Session) -> Result<MetricsReading, CommandFailur
     let (metrics, runs) = tokio::join!(metrics, runs);
     let text = metrics?.map_err(CommandFailure::from)?.text;
     let runs = runs?.map_err(CommandFailure::from)?.runs;
-    let families =
-        exposition::parse_metrics(&text).map_err(|error| unavailable_error(error.to_string()))?;
+    let families = prometheus_text::parse_metrics(&text)
+        .map_err(|error| unavailable_error(error.to_string()))?;
     let daemon = (session.welcome.pid, session.welcome.build.clone());
     Ok(MetricsReading::new(Instant::now(), daemon, &families, runs))
 }

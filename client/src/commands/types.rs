@@ -14,7 +14,7 @@ use mux_proto::{
 
 use super::{
     CommandFailure, CommandResult, connect_or_start, request_with_retry,
-    show::SERVER_START_TIMEOUT, wait_for_ctrl_c,
+    status_and_lists::SERVER_START_TIMEOUT, wait_for_ctrl_c,
 };
 use crate::{args, render};
 

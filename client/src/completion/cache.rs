@@ -123,6 +123,7 @@ mod tests {
             warnings: Vec::new(),
             remembered: Vec::new(),
             instructions: Vec::new(),
+            fence: None,
         }
     }
 

@@ -14,7 +14,10 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tarpc::client::RpcError;
 
-use super::{McpOptions, ServedTools, link::DaemonLink, names::ListedNames, own};
+use super::{
+    McpOptions, ServedTools, builtins, daemon_link::DaemonLink, fence::FenceRules,
+    listed_names::ListedNames,
+};
 
 /// Milliseconds that a listing waits for servers whose tools were never listed before. Later results are announced as a
 /// list change.
@@ -35,6 +38,7 @@ struct SeenTools {
     names: ListedNames,
     /// The digest of the list that the agent has.
     digest: Option<[u8; 32]>,
+    fence: FenceRules,
 }
 
 impl ToolCatalog {
@@ -83,6 +87,11 @@ impl ToolCatalog {
         Ok(self.resolve_known_name(name).or(own))
     }
 
+    /// For which servers results are enclosed, as of the last list.
+    pub(super) fn fence_rules(&self) -> FenceRules {
+        self.seen().fence.clone()
+    }
+
     /// The instructions of the server, if only one is shown.
     pub(super) async fn instructions(&self) -> Option<String> {
         let ServedTools::Server(server) = &self.0.show else {
@@ -102,7 +111,7 @@ impl ToolCatalog {
     /// All names of tools, for the error about an unknown one.
     pub(super) fn known_names(&self) -> Vec<String> {
         let own = match self.0.show {
-            ServedTools::Programs => own::BUILTIN_NAMES,
+            ServedTools::Programs => builtins::BUILTIN_NAMES,
             _ => &[],
         };
         let seen = self.seen();
@@ -125,13 +134,14 @@ impl ToolCatalog {
 
     async fn list_all_tools(&self) -> Result<Vec<Tool>, Error> {
         let ToolCatalogInner { show, .. } = &*self.0;
-        let offered = match show {
+        let listed = match show {
             ServedTools::Programs => self.fetch_tools(None, true).await?,
             ServedTools::Everything => self.fetch_tools(None, false).await?,
             ServedTools::Server(server) => self.fetch_tools(Some(server.clone()), false).await?,
         };
+        let offered = listed.tools;
         let mut tools = match show {
-            ServedTools::Programs => own::builtin_definitions(&self.fetch_inventory().await?),
+            ServedTools::Programs => builtins::builtin_definitions(&self.fetch_inventory().await?),
             _ => Vec::new(),
         };
         let mut names = ListedNames::default();
@@ -149,7 +159,10 @@ impl ToolCatalog {
         for (tool, name) in offered.iter().zip(given) {
             tools.push(tool_definition(tool, name));
         }
-        self.seen().names = names;
+        let mut seen = self.seen();
+        seen.names = names;
+        seen.fence = FenceRules::new(listed.fence);
+        drop(seen);
         Ok(tools)
     }
 
@@ -165,11 +178,7 @@ impl ToolCatalog {
         Ok(asked.await?.text)
     }
 
-    async fn fetch_tools(
-        &self,
-        server: Option<String>,
-        direct: bool,
-    ) -> Result<Vec<ToolInfo>, Error> {
+    async fn fetch_tools(&self, server: Option<String>, direct: bool) -> Result<ToolList, Error> {
         let request = ToolsRequest {
             server,
             direct,
@@ -178,7 +187,7 @@ impl ToolCatalog {
             ..ToolsRequest::default()
         };
         let asked = self.0.link.request("tools", request, request_tools);
-        Ok(asked.await?.tools)
+        asked.await
     }
 
     fn seen(&self) -> MutexGuard<'_, SeenTools> {

@@ -14,10 +14,9 @@ use mux_proto::{Error, MuxClient, SubscribeRequest};
 use rmcp::ErrorData;
 
 use super::{
-    guide,
-    link::{DaemonConnection, DaemonLink},
-    names,
-    offers::{ResourcesAndPrompts, resource_error},
+    daemon_link::{DaemonConnection, DaemonLink},
+    guide, listed_names,
+    resources_and_prompts::{ResourcesAndPrompts, resource_error},
 };
 
 /// The timeout of a subscription, in seconds: the server may have to be started first.
@@ -123,7 +122,7 @@ impl ResourceSubscriptions {
     pub(super) fn listed_update(&self, server: &str, uri: &str) -> Option<ResourceUpdate> {
         let shown = |own: &str| match self.0.offers.is_single() {
             true => own.to_owned(),
-            false => names::listed_uri(server, own),
+            false => listed_names::listed_uri(server, own),
         };
         let wanted = self.lock_subscribers();
         let all = wanted

@@ -1,4 +1,5 @@
-//! A run as a tool result for the agent: the result first, then console output and emitted parts.
+//! A run as a tool result for the agent: the result first, then console output and emitted parts. What may be data of
+//! servers is enclosed.
 //!
 //! Invariant: omissions are stated, and nothing is repeated.
 
@@ -12,10 +13,13 @@ use mux_typegen::names::display_path;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use super::answers::{part_content, render_error, stored_value_notice, value_text};
+use super::{
+    fence::{DataOrigin, FenceRules},
+    tool_results::{fenced_error, part_content, render_error, stored_value_notice, value_text},
+};
 use crate::{
-    came_before::{self, EndedCall},
-    steps,
+    prior_calls::{self, EndedCall},
+    step_outcome,
 };
 
 /// The maximum size of the console output, in bytes.
@@ -34,18 +38,27 @@ pub(super) struct RunTranscript {
     of_steps: bool,
     /// Whether the agent was already told why types are not checked.
     unchecked_told: Arc<AtomicBool>,
+    /// Where the data comes from that the program has read.
+    origin: DataOrigin,
+    fences: FenceRules,
 }
 
 impl RunTranscript {
-    pub(super) fn new(unchecked_told: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(unchecked_told: Arc<AtomicBool>, fences: &FenceRules) -> Self {
         Self {
             unchecked_told,
+            fences: fences.clone(),
             ..Self::default()
         }
     }
 
+    /// Records that the program may read a stored value.
+    pub(super) fn add_stored_value(&mut self) {
+        self.origin.has_stored = true;
+    }
+
     pub(super) fn add(&mut self, event: &Event) {
-        self.of_steps |= steps::is_step_event(event);
+        self.of_steps |= step_outcome::is_step_event(event);
         match &event.event {
             EventKind::Checked {
                 warnings,
@@ -59,6 +72,7 @@ impl RunTranscript {
             }
             EventKind::Console { level, text } => self.console.push(console_line(*level, text)),
             EventKind::CallEnded { path, error, .. } => {
+                self.origin.add_path(path);
                 self.calls.push(EndedCall {
                     path: path.clone(),
                     error: error.clone(),
@@ -93,48 +107,63 @@ impl RunTranscript {
             _ => "succeeded",
         };
         let mut document = self.document(run, state);
-        let split = self.of_steps.then(|| steps::split_steps(outcome));
+        let split = self.of_steps.then(|| step_outcome::split_steps(outcome));
         let (steps, outcome) = match split.flatten() {
             Some((steps, end)) => (Some(steps), end),
             None => (None, outcome.clone()),
         };
-        let first = match &outcome {
+        let fence = self.origin.fence(&self.fences);
+        if let Some(fence) = &fence {
+            document.insert("untrusted".into(), fence.sources());
+        }
+        let mut content = Vec::new();
+        // The index of the first block that is data.
+        let data = match &outcome {
             Outcome::Result(value) => {
                 let value = value.to_value();
-                let text = value_text(&value);
+                content.push(ContentBlock::text(value_text(&value)));
                 document.insert("result".into(), value);
-                text
+                0
             }
             Outcome::Stored(handle) => {
                 let stored = json!({ "handle": handle.handle, "bytes": handle.bytes });
                 document.insert("stored".into(), stored);
-                stored_value_notice("The result", handle)
+                let notice = stored_value_notice("The result", handle);
+                content.push(ContentBlock::text(notice));
+                content.push(ContentBlock::text(handle.preview.as_str()));
+                1
             }
             Outcome::Error(error) => {
                 let error = error.clone().for_agents();
                 document.insert("error".into(), json!(error));
-                format!("{}{}", render_error(&error), self.prior_calls_text(&error))
+                let prior = self.prior_calls_text(&error);
+                let error = render_error(&fenced_error(error, fence.as_ref()));
+                content.push(ContentBlock::text(format!("{error}{prior}")));
+                1
             }
         };
-        let mut content = vec![ContentBlock::text(first)];
-        let lines = steps.as_ref().map(steps::step_lines).unwrap_or_default();
+        let lines = steps
+            .as_ref()
+            .map(step_outcome::step_lines)
+            .unwrap_or_default();
         document.extend(steps.map(|steps| ("steps".to_owned(), steps)));
-        for (title, lines) in [
-            ("steps", lines),
-            ("console", self.console_tail()),
-            ("warnings", self.warnings.clone()),
-        ] {
-            if !lines.is_empty() {
-                let text = format!("{title}:\n{}", lines.join("\n"));
-                content.push(ContentBlock::text(text));
-            }
-        }
+        let listed = |title: &str, lines: &[String]| {
+            let text = format!("{title}:\n{}", lines.join("\n"));
+            (!lines.is_empty()).then(|| ContentBlock::text(text))
+        };
+        content.extend(listed("steps", &lines));
+        content.extend(listed("console", &self.console_tail()));
         content.extend(self.parts.iter().map(part_content));
+        if let Some(fence) = fence {
+            fence.enclose(&mut content, data);
+        }
+        content.extend(listed("warnings", &self.warnings));
         let mut result = match outcome {
             Outcome::Error(_) => CallToolResult::error(content),
             _ => CallToolResult::success(content),
         };
         result.structured_content = Some(document.into());
+        self.origin.mark_meta(&mut result.meta);
         result
     }
 
@@ -204,7 +233,7 @@ impl RunTranscript {
 
     /// Describes the calls before a failure, which matter before the program is repeated.
     fn prior_calls_text(&self, failure: &Error) -> String {
-        let words = came_before::describe_prior_calls(&self.calls, failure);
+        let words = prior_calls::describe_prior_calls(&self.calls, failure);
         words.map_or_else(String::new, |words| format!("\n  before that, {words}"))
     }
 }

@@ -12,7 +12,7 @@ use mux_proto::{
 use mux_typegen::names::display_path;
 
 use super::{
-    amounts, print_document, print_json_line,
+    human_units, print_document, print_json_line,
     runs::unix_millis,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
     table::ListTable,
@@ -64,7 +64,7 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> ListTable {
         table.add_row([
             approval.approval.clone(),
             state(approval),
-            amounts::age_text(now.saturating_sub(approval.since_ms)),
+            human_units::age_text(now.saturating_sub(approval.since_ms)),
             shown_path(&approval.path),
             one_line(
                 &spelled_out(&arguments(approval)),
@@ -84,7 +84,7 @@ fn table(approvals: &[ApprovalInfo], now: u64) -> ListTable {
 fn state(approval: &ApprovalInfo) -> String {
     match (approval.state, approval.left_ms) {
         (ApprovalState::Waiting, Some(left)) => {
-            format!("waiting, {} left", amounts::duration_text(left as f64))
+            format!("waiting, {} left", human_units::duration_text(left as f64))
         }
         (ApprovalState::Waiting, None) => "waiting".into(),
         (ApprovalState::Pending, _) => "pending".into(),
@@ -131,7 +131,7 @@ pub(crate) fn approval(list: &ApprovalList, json: bool) -> ExitCode {
         paint(STRONG, id),
         paint(NAME, shown_path(&approval.path))
     );
-    let since = amounts::age_text(unix_millis().saturating_sub(approval.since_ms));
+    let since = human_units::age_text(unix_millis().saturating_sub(approval.since_ms));
     let workspace = approval
         .workspace
         .as_ref()
@@ -183,7 +183,7 @@ pub(crate) fn granted(list: &ApprovalList, json: bool) -> ExitCode {
             shown_path(&grant.path),
             grant.agent.clone().unwrap_or_else(|| "-".into()),
             one_line(&grant.rule, MAX_PATH_CHARS),
-            amounts::age_text(unix_millis().saturating_sub(grant.since_ms)),
+            human_units::age_text(unix_millis().saturating_sub(grant.since_ms)),
         ]);
     }
     println!("{}", table.text());
@@ -221,7 +221,7 @@ pub(crate) fn decided(decided: &Decided, decision: Decision, json: bool) -> Exit
         }
     );
     if decided.released > 0 {
-        let others = amounts::count_text(decided.released, "other call");
+        let others = human_units::count_text(decided.released, "other call");
         println!("{others} waiting for the same approval went on, too");
     }
     if !decided.unshown.is_empty() {

@@ -7,7 +7,7 @@ use mux_typegen::names::display_path;
 use serde_json::{Value, json};
 
 use super::{
-    amounts, note, print_document,
+    human_units, note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
     table::{cut_line, terminal_columns},
 };
@@ -22,7 +22,7 @@ pub(crate) fn audit(entries: &[Value], torn: usize, json: bool) {
         audit_entry(entry);
     }
     if torn > 0 {
-        let lines = amounts::count_text(torn, "line");
+        let lines = human_units::count_text(torn, "line");
         note(&format!(
             "{lines} cannot be read: damaged by a crash or edited by hand"
         ));
@@ -57,10 +57,10 @@ fn entry_line(entry: &Value) -> String {
         kind if matches!(kind.as_str(), "denied" | "pending" | "cancelled") => paint(WARN, kind),
         kind => paint(ERROR, kind),
     };
-    let mut more = vec![amounts::duration_text(
+    let mut more = vec![human_units::duration_text(
         entry["ms"].as_f64().unwrap_or_default(),
     )];
-    more.extend(entry["bytes"].as_u64().map(amounts::size_text));
+    more.extend(entry["bytes"].as_u64().map(human_units::size_text));
     let (decision, by) = (text("decision"), text("by"));
     if !decision.is_empty() {
         more.push(

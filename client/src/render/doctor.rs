@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    amounts, print_document,
+    human_units, print_document,
     style::{DIM, ERROR, GOOD, STRONG, WARN, paint},
 };
 
@@ -53,8 +53,11 @@ pub(crate) fn doctor(checks: &[DoctorCheck], json: bool) -> ExitCode {
             }
             print_check(check);
         }
-        let warnings = amounts::count_text(warnings, "warning");
-        println!("\n{}, {warnings}", amounts::count_text(failures, "failure"));
+        let warnings = human_units::count_text(warnings, "warning");
+        println!(
+            "\n{}, {warnings}",
+            human_units::count_text(failures, "failure")
+        );
     }
     ExitCode::from(u8::from(failures > 0))
 }

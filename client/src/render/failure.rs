@@ -26,6 +26,16 @@ pub(crate) struct ProgramListing {
     pub(crate) text: String,
 }
 
+impl ProgramListing {
+    /// For a program whose source is not available.
+    pub(crate) fn without_source() -> Self {
+        Self {
+            name: "program".into(),
+            text: String::new(),
+        }
+    }
+}
+
 /// Prints the error of a failed command; returns the exit code of the error's kind.
 pub(crate) fn failure(error: &Error, json: bool, listing: Option<&ProgramListing>) -> ExitCode {
     if json {
@@ -100,14 +110,8 @@ fn print_diagnostic(kind: &str, error: &Error, listing: Option<&ProgramListing>)
     for line in message {
         eprintln!("  {}", escape_text(line));
     }
-    match (listing, error.line) {
-        (Some(listing), Some(line)) => show_place(listing, line, error.column.unwrap_or(1)),
-        // The program's source is not available.
-        (None, Some(line)) => {
-            let column = error.column.unwrap_or(1);
-            eprintln!("  {} program:{line}:{column}", paint(DIM, "-->"));
-        }
-        (_, None) => {}
+    if let (Some(listing), Some(line)) = (listing, error.line) {
+        show_place(listing, line, error.column.unwrap_or(1));
     }
     show_stack(error);
     show_hint(error);

@@ -10,9 +10,9 @@ use mux_proto::{Error, ReloadReport};
 use serde_json::{Value, json};
 
 use super::{
-    amounts::count_text,
     display_path,
     failure::print_error,
+    human_units::count_text,
     note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, escape_text, paint},
     warn,

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::{
     CompilerInfo, ImportOutcome, ImportReport, InstallEdit, InstallStatus, MoveOutcome,
-    ServiceChange,
-    amounts::count_text,
-    display_path, print_document,
+    ServiceChange, display_path,
+    human_units::count_text,
+    print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, escape_text, one_line, paint},
     usage, warn,
 };

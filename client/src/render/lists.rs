@@ -1,13 +1,19 @@
 //! Lists of tools and servers.
 
-use std::{path::Path, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use super::terminal::{eprintln, print, println};
 use comfy_table::{Cell, Color};
-use mux_proto::{AuthState, ProblemDetail, ServerInfo, ServerState, ToolInfo, ToolList};
+use mux_proto::{
+    AuthState, ProblemDetail, SandboxInfo, SandboxState, ServerInfo, ServerState, ToolInfo,
+    ToolList,
+};
 
 use super::{
-    amounts, display_path, note, print_document,
+    display_path, human_units, note, print_document,
     style::{DIM, NAME, STRONG, WARN, escape_text, paint},
     table::{ListTable, cut_line, terminal_columns, text_columns},
     terminal::escape_one_line,
@@ -182,7 +188,7 @@ pub(crate) fn tool(tool: &ToolInfo, types: &str) -> ExitCode {
     }
     if let Some(calls) = tool.observed_calls {
         let calls = usize::try_from(calls).unwrap_or(usize::MAX);
-        let calls = amounts::count_text(calls, "call");
+        let calls = human_units::count_text(calls, "call");
         traits.push(format!("its result was observed in {calls}"));
     }
     print!("{}", escape_text(types));
@@ -287,6 +293,7 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
         }
     }
     remarks.extend(server.warnings.iter().cloned());
+    remarks.extend(server.sandbox.iter().flat_map(sandbox_remarks));
     if server.secret_in_args {
         remarks.push(SECRET_IN_ARGS.to_owned());
     }
@@ -300,12 +307,49 @@ pub(super) fn server_remarks(server: &ServerInfo) -> Vec<String> {
     remarks
 }
 
+/// The layers of a sandbox, what it lets through, and what it has denied.
+fn sandbox_remarks(sandbox: &SandboxInfo) -> Vec<String> {
+    if sandbox.state != SandboxState::On {
+        return Vec::new();
+    }
+    let layers = match sandbox.layers.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", sandbox.layers.join(", ")),
+    };
+    let network = sandbox.network.as_deref().unwrap_or("none");
+    let paths = |what: &str, paths: &[PathBuf]| {
+        let paths: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
+        match paths.is_empty() {
+            true => String::new(),
+            false => format!("; {what}: {}", paths.join(", ")),
+        }
+    };
+    let (read, write) = (
+        paths("reads", &sandbox.read),
+        paths("writes", &sandbox.write),
+    );
+    let denied = sandbox.denied.iter();
+    std::iter::once(format!(
+        "in a sandbox{layers}; network: {network}{read}{write}"
+    ))
+    .chain(denied.map(|denied| format!("its sandbox denied {denied}")))
+    .collect()
+}
+
+/// As whom the server is used: who has signed in, and the account of its entry.
+pub(crate) fn user_of(server: &ServerInfo) -> Option<String> {
+    match (&server.who, &server.account) {
+        (Some(who), Some(account)) if who != account => Some(format!("{who} ({account})")),
+        (who, account) => who.clone().or_else(|| account.clone()),
+    }
+}
+
 /// The table of servers: one row for each server, and one for each session of servers that may have several.
 pub(super) fn server_table(servers: &[ServerInfo]) -> ListTable {
     let mut table = ListTable::new([
-        "SERVER", "STATE", "TOOLS", "START", "CALLS", "PID", "SHARE", "COMMAND",
+        "SERVER", "STATE", "WHO", "TOOLS", "START", "CALLS", "PID", "SHARE", "COMMAND",
     ])
-    .leaving_out(["SHARE", "START", "PID", "CALLS", "TOOLS"]);
+    .leaving_out(["SHARE", "START", "PID", "CALLS", "TOOLS", "WHO"]);
     for server in servers {
         let number = |n: Option<u64>| n.map_or_else(|| "-".into(), |n| n.to_string());
         let dimmed = |cell: Cell| match server.state {
@@ -315,6 +359,9 @@ pub(super) fn server_table(servers: &[ServerInfo]) -> ListTable {
         table.add_row([
             dimmed(Cell::new(&server.name)),
             state_cell(server.state),
+            Cell::new(escape_one_line(
+                &user_of(server).unwrap_or_else(|| "-".into()),
+            )),
             Cell::new(number(server.tools.map(|n| n as u64))),
             Cell::new(
                 server
@@ -330,6 +377,7 @@ pub(super) fn server_table(servers: &[ServerInfo]) -> ListTable {
             table.add_row([
                 Cell::new(format!("  {}", escape_one_line(&session.of))),
                 state_cell(session.state),
+                Cell::new(""),
                 Cell::new(""),
                 Cell::new(""),
                 Cell::new(""),
@@ -368,7 +416,8 @@ mod tests {
                     { "of": "/home/me/project", "state": "backing_off" },
                 ],
             },
-            { "name": "git", "state": "cold", "starts": 0, "calls": 0, "in_flight": 0, "command": "uvx mcp-server-git" },
+            { "name": "git", "state": "cold", "starts": 0, "calls": 0, "in_flight": 0, "command": "uvx mcp-server-git",
+              "who": "ada@example.com", "account": "work" },
         ]);
         serde_json::from_value(server).unwrap()
     }
@@ -390,12 +439,12 @@ mod tests {
         assert_eq!(narrow.lines().collect::<Vec<_>>(), lines);
         let piped = server_table(&servers()).text_within(None);
         let lines = [
-            "SERVER              STATE        TOOLS  START    CALLS  PID      SHARE      COMMAND",
-            "filesystem          ready        14     1204 ms  12     1234567  workspace  npx -y \
+            "SERVER              STATE        WHO                     TOOLS  START    CALLS  PID      SHARE      COMMAND",
+            "filesystem          ready        -                       14     1204 ms  12     1234567  workspace  npx -y \
              @modelcontextprotocol/server-filesystem /home/me/notes",
-            "  /tmp/data         ready                               1234567",
-            "  /home/me/project  backing off                         -",
-            "git                 cold         -      -        0      -        -          uvx mcp-server-git",
+            "  /tmp/data         ready                                                       1234567",
+            "  /home/me/project  backing off                                                 -",
+            "git                 cold         ada@example.com (work)  -      -        0      -        -          uvx mcp-server-git",
         ];
         assert_eq!(piped.lines().collect::<Vec<_>>(), lines);
     }

@@ -7,7 +7,7 @@ use mux_proto::{LoggedOut, LoginState};
 use serde_json::json;
 
 use super::{
-    amounts, note, print_document,
+    human_units, note, print_document,
     style::{NAME, escape_text, paint},
     warn,
 };
@@ -55,13 +55,18 @@ pub(crate) fn signed_in(state: &LoginState, json: bool) -> ExitCode {
     }
     let name = paint(NAME, &state.server);
     let by = state.issuer.as_deref().unwrap_or("an unnamed server");
-    println!("signed in to {name} by {}", escape_text(by));
+    let who = state.who.as_deref().map(|who| format!(" as {who}"));
+    println!(
+        "signed in to {name} by {}{}",
+        escape_text(by),
+        escape_text(&who.unwrap_or_default())
+    );
     if !state.scopes.is_empty() {
         println!("allowed: {}", escape_text(&state.scopes.join(" ")));
     }
     match (&state.problem, state.tools) {
         (Some(problem), _) => warn(format!("the server is not usable yet: {problem}")),
-        (None, Some(tools)) => println!("{} available", amounts::count_text(tools, "tool")),
+        (None, Some(tools)) => println!("{} available", human_units::count_text(tools, "tool")),
         (None, None) => {}
     }
     ExitCode::SUCCESS

@@ -11,7 +11,7 @@ use super::terminal::{escape_visible, escaped_json, println};
 use serde_json::{Map, Value, json};
 
 use super::{
-    amounts,
+    human_units,
     style::{DIM, ERROR, GOOD, NAME, WARN, paint},
 };
 use crate::{
@@ -99,7 +99,7 @@ fn line_row(line: &LogLine) -> String {
     let more = match whole > end as u64 {
         true => paint(
             DIM,
-            format!("\u{2026} ({} in all)", amounts::size_text(whole)),
+            format!("\u{2026} ({} in all)", human_units::size_text(whole)),
         ),
         false => String::new(),
     };

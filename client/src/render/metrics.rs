@@ -6,7 +6,7 @@ use super::terminal::println;
 use serde_json::{Map, Value, json};
 
 use super::{output_exit_code, print_data, print_document};
-use crate::exposition::{MetricFamily, MetricSample};
+use crate::prometheus_text::{MetricFamily, MetricSample};
 
 /// Prints Prometheus' text unchanged.
 pub(crate) fn metrics(text: &str) -> ExitCode {
@@ -96,7 +96,7 @@ fn json_number(value: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exposition;
+    use crate::prometheus_text;
 
     #[test]
     fn histogram_is_one_object_for_each_set_of_labels() {
@@ -104,7 +104,7 @@ mod tests {
                     t_seconds_count{s=\"a\"} 2\nt_seconds_bucket{s=\"a\",le=\"0.1\"} 1\n\
                     t_seconds_bucket{s=\"a\",le=\"+Inf\"} 2\nt_seconds_sum{s=\"b\"} 0\n\
                     t_seconds_count{s=\"b\"} 0\n";
-        let families = exposition::parse_metrics(text).unwrap();
+        let families = prometheus_text::parse_metrics(text).unwrap();
         assert_eq!(
             family_json(&families[0]),
             json!({ "name": "t_seconds", "help": "T.", "type": "histogram", "metrics": [

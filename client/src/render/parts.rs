@@ -7,15 +7,15 @@ use mux_proto::{Error, Held, Outcome};
 use serde_json::{Map, Value, json};
 
 use super::{
-    amounts, display_path, note, output_exit_code, print_document, print_value,
-    record::{outcome_fields, read_command},
+    display_path, human_units, note, output_exit_code, print_document, print_value,
+    run_document::{outcome_fields, read_command},
     run_view::print_late_failure,
     style::{DIM, escape_text, one_line, paint},
     terminal::print_data,
 };
 use crate::{
+    content_part::{ContentPart, PartContent},
     exit,
-    part::{ContentPart, PartContent},
 };
 
 /// The maximum length of a uri or MIME type, in characters.
@@ -57,7 +57,7 @@ pub(super) fn part_summary(part: &Held) -> String {
         Held::Value(block) => {
             let part = ContentPart::parse_block(&block.to_value());
             let what = part.mime.as_deref().unwrap_or(&part.kind);
-            let size = part.size().map(|size| amounts::size_text(size as u64));
+            let size = part.size().map(|size| human_units::size_text(size as u64));
             let uri = part
                 .uri
                 .as_deref()
@@ -67,7 +67,7 @@ pub(super) fn part_summary(part: &Held) -> String {
         }
         Held::Stored(handle) => format!(
             "{} of JSON; `{}` reads it",
-            amounts::size_text(handle.bytes),
+            human_units::size_text(handle.bytes),
             read_command(handle)
         ),
     }
@@ -151,7 +151,7 @@ pub(super) fn print_saved_part(number: usize, file: &std::path::Path) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::record::tests::handle, *};
+    use super::{super::run_document::tests::handle, *};
 
     #[test]
     fn part_is_described_by_type_size_and_uri() {

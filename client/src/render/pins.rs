@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
 use super::{
-    amounts, print_document,
+    human_units, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, one_line, paint},
     table::ListTable,
+    warn,
 };
 
 /// The time limit for finding the shortest diff.
@@ -36,7 +37,10 @@ pub(crate) fn pins(list: &PinList, json: bool) -> ExitCode {
         table.add_row([
             Cell::new(one_line(&pinned_tool_name(list, tool), MAX_PIN_NAME_CHARS)),
             pin_status_cell(tool.standing),
-            Cell::new(tool.since_ms.map_or_else(|| "-".into(), amounts::date_text)),
+            Cell::new(
+                tool.since_ms
+                    .map_or_else(|| "-".into(), human_units::date_text),
+            ),
             Cell::new(digest.get(..SHOWN_DIGEST_DIGITS).unwrap_or(digest)),
         ]);
     }
@@ -69,7 +73,7 @@ pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
     for tool in tools {
         let name = one_line(&pinned_tool_name(list, tool), MAX_PIN_NAME_CHARS);
         let path = format!("{}.{name}", spell(&list.server));
-        println!("{}  {}", paint(STRONG, path), paint(DIM, summary(tool)));
+        println!("{}  {}", paint(STRONG, &path), paint(DIM, summary(tool)));
         for line in difference(tool).lines() {
             match line.as_bytes().first() {
                 Some(b'+') => println!("{}", paint(GOOD, line)),
@@ -77,6 +81,9 @@ pub(crate) fn differences(list: &PinList, tools: &[PinInfo]) {
                 Some(b'@') => println!("{}", paint(DIM, line)),
                 _ => println!("{line}"),
             }
+        }
+        for sign in &tool.signs {
+            warn(format!("{path} may instruct a model: {sign}"));
         }
         println!();
     }
@@ -133,6 +140,7 @@ pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool
                     "standing": tool.standing,
                     "digest": tool.digest,
                     "diff": difference(tool),
+                    "signs": tool.signs,
                 })
             })
             .collect();
@@ -143,7 +151,7 @@ pub(crate) fn accepted(server: &str, tools: &[PinInfo], count: usize, json: bool
             paint(NAME, server)
         );
     } else {
-        let what = amounts::count_text(count, "tool");
+        let what = human_units::count_text(count, "tool");
         println!("{}: {what} accepted", paint(NAME, server));
     }
     ExitCode::SUCCESS
@@ -162,6 +170,7 @@ mod tests {
             since_ms: None,
             before: None,
             now: None,
+            signs: Vec::new(),
         };
         let list = PinList {
             server: "s".into(),
@@ -181,6 +190,7 @@ mod tests {
             since_ms: None,
             before: Some(text("old")),
             now: Some(text("new")),
+            signs: Vec::new(),
         };
         let shown = difference(&tool);
         assert!(

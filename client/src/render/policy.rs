@@ -13,7 +13,7 @@ use mux_typegen::names::display_path;
 use serde_json::{Value, json};
 
 use super::{
-    amounts::count_text,
+    human_units::count_text,
     note, print_document,
     style::{DIM, ERROR, GOOD, NAME, STRONG, WARN, one_line, paint},
     table::ListTable,

@@ -9,8 +9,9 @@ use mux_proto::{ProjectFile, ProjectInfo, ProjectState};
 use serde_json::json;
 
 use super::{
-    amounts::count_text,
-    display_path, print_document,
+    display_path,
+    human_units::count_text,
+    print_document,
     style::{DIM, GOOD, NAME, STRONG, WARN, paint},
     warn,
 };

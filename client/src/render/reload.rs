@@ -6,7 +6,7 @@ use super::terminal::println;
 use mux_proto::{ReloadReport, SectionChange};
 
 use super::{
-    amounts::{age_text, count_text},
+    human_units::{age_text, count_text},
     print_document,
     style::one_line,
     warn,

@@ -12,15 +12,15 @@ use mux_proto::{Error, Event, EventKind, Handle, Held, JsonText, Kind, Level, Ou
 use serde_json::json;
 
 use super::{
-    ProgramListing, SpinnerGuard, SpinnerHandle, amounts, approvals,
+    ProgramListing, SpinnerGuard, SpinnerHandle, approvals,
+    call_lines::{self, CallLines, call_progress_line},
     failure::{note_unchecked, print_error, print_warning},
-    live::{self, CallLines, call_progress_line},
-    parts, print_document, print_value,
-    record::RunRecord,
+    human_units, parts, print_document, print_value,
+    run_document::RunRecord,
     style::{DIM, ERROR, WARN, escape_text, one_line, paint},
     verbosity::{Verbosity, verbosity},
 };
-use crate::{came_before, exit};
+use crate::{exit, prior_calls};
 
 /// The maximum number of characters of an event that is printed as JSON.
 const MAX_EVENT_CHARS: usize = 2_000;
@@ -41,11 +41,11 @@ pub(crate) struct RunView {
     /// Whether approvals are prompted for at this terminal.
     asks: bool,
     /// The program's source, if it is available.
-    listing: Option<ProgramListing>,
+    listing: ProgramListing,
 }
 
 impl RunView {
-    pub(crate) fn new(json: bool, saves: bool, listing: Option<ProgramListing>) -> Self {
+    pub(crate) fn new(json: bool, saves: bool, listing: ProgramListing) -> Self {
         Self {
             json,
             waiting: SpinnerGuard::begin("asking muxd", json),
@@ -88,7 +88,7 @@ impl RunView {
             }
             EventKind::Started {} | EventKind::ServerReady { .. } => self.update_spinner(),
             EventKind::CallStarted { call, path } => {
-                self.running.insert(*call, live::tool_name(path));
+                self.running.insert(*call, call_lines::tool_name(path));
                 self.update_spinner();
             }
             EventKind::CallProgress {
@@ -114,7 +114,7 @@ impl RunView {
                 self.update_spinner();
                 // The step is shown instead.
                 if !self.record.is_of_steps() {
-                    let name = live::tool_name(path);
+                    let name = call_lines::tool_name(path);
                     let ended = |l: &mut CallLines| l.ended(&name, *ms, *bytes, error.as_ref());
                     self.print_call_line(ended);
                 }
@@ -130,7 +130,7 @@ impl RunView {
                 bytes,
                 error,
             } => {
-                let name = live::step_name(step, tool);
+                let name = call_lines::step_name(step, tool);
                 self.print_call_line(|lines| lines.ended(&name, *ms, *bytes, error.as_ref()));
             }
             EventKind::StepSkipped { step, tool, reason } => {
@@ -138,7 +138,7 @@ impl RunView {
             }
             EventKind::Emitted { part } => self.emitted(part),
             EventKind::Resumed { run, calls } if !self.json => {
-                let calls = amounts::count_text(*calls, "call");
+                let calls = human_units::count_text(*calls, "call");
                 super::note(&format!("{run} resumed; answered from the record: {calls}"));
             }
             EventKind::ApprovalAsked(asked) if !self.json => {
@@ -187,7 +187,7 @@ impl RunView {
             None => self.waiting.update_message("running"),
             Some(path) if self.running.len() == 1 => self.waiting.update_message(path),
             Some(path) => {
-                let more = amounts::count_text(self.running.len() - 1, "more call");
+                let more = human_units::count_text(self.running.len() - 1, "more call");
                 self.waiting.update_message(&format!("{path} and {more}"));
             }
         }
@@ -202,7 +202,7 @@ impl RunView {
         let why = why_not.filter(|_| self.lines.is_some()).map(str::to_owned);
         self.waiting.aside(move || {
             for warning in &warnings {
-                print_warning(warning, listing.as_ref());
+                print_warning(warning, Some(&listing));
             }
             if let Some(why) = why {
                 note_unchecked(&why);
@@ -255,7 +255,7 @@ impl RunView {
         match written {
             Ok(_) if self.json => self.record.recorded = Some(json!(file)),
             Ok(bytes) => {
-                let size = amounts::size_text(bytes);
+                let size = human_units::size_text(bytes);
                 let text = format!("recorded in {} ({size})", file.display());
                 self.waiting.aside(move || super::note(&text));
             }
@@ -302,15 +302,15 @@ impl RunView {
         self.finish_lines()
     }
 
-    pub(crate) fn failed(mut self, error: &Error) -> ExitCode {
+    pub(crate) fn failed(self, error: &Error) -> ExitCode {
         if self.json {
             return self.finish_json(&Outcome::Error(error.clone()));
         }
-        let before = came_before::describe_prior_calls(&self.record.ended, error);
-        let listing = self.listing.take();
+        let before = prior_calls::describe_prior_calls(&self.record.ended, error);
         let code = self.verification_code();
+        let listing = self.listing.clone();
         let failure = self.finish_lines();
-        print_error(error, listing.as_ref());
+        print_error(error, Some(&listing));
         if let Some(words) = before {
             eprintln!("  {} {words}", paint(DIM, "before that,"));
         }

@@ -7,7 +7,7 @@ use comfy_table::{Cell, Color};
 use mux_proto::{RunInfo, RunList, RunState};
 use serde_json::{Value, json};
 
-use super::{amounts, print_document, style::one_line, table::ListTable};
+use super::{human_units, print_document, style::one_line, table::ListTable};
 
 /// The maximum length of a title in the list, in characters.
 pub(super) const MAX_TITLE_CHARS: usize = 60;
@@ -60,8 +60,8 @@ fn table(runs: &[RunInfo], now: u64) -> ListTable {
         table.add_row([
             Cell::new(&run.run),
             state(run),
-            Cell::new(amounts::age_text(now.saturating_sub(run.accepted_ms))),
-            Cell::new(amounts::duration_text(run.ms as f64)),
+            Cell::new(human_units::age_text(now.saturating_sub(run.accepted_ms))),
+            Cell::new(human_units::duration_text(run.ms as f64)),
             Cell::new(calls_text(run)),
             Cell::new(one_line(client_name(run), MAX_TITLE_CHARS)),
             Cell::new(one_line(&run.title, MAX_TITLE_CHARS)),

@@ -7,7 +7,7 @@ use comfy_table::{Cell, Color};
 use mux_proto::{SecretInfo, SecretList, SecretPlace, SecretRemoved};
 
 use super::{
-    amounts, display_path, note, print_document,
+    display_path, human_units, note, print_document,
     style::{NAME, paint},
     table::ListTable,
     warn,
@@ -36,7 +36,7 @@ pub(crate) fn secrets(list: &SecretList, json: bool) -> ExitCode {
                 Cell::new(
                     secret
                         .since_ms
-                        .map_or_else(|| "-".into(), amounts::date_text),
+                        .map_or_else(|| "-".into(), human_units::date_text),
                 ),
                 used,
             ]);

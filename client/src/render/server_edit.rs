@@ -7,7 +7,7 @@ use mux_proto::{AuthState, Error, Kind, ServerInfo, ServerState, SourceNote};
 use serde_json::json;
 
 use super::{
-    amounts, display_path, failure::print_error, note, print_document, style::escape_text, warn,
+    display_path, failure::print_error, human_units, note, print_document, style::escape_text, warn,
 };
 use crate::exit;
 
@@ -178,12 +178,16 @@ pub(crate) fn server_edit(edit: &ServerEdit, json: bool) -> ExitCode {
 fn print_connection(server: &str, connected: &Result<ServerInfo, Error>) {
     match connected {
         Ok(info) => {
-            let tools = amounts::count_text(info.tools.unwrap_or_default(), "tool");
+            let tools = human_units::count_text(info.tools.unwrap_or_default(), "tool");
             let took = info.start_ms.unwrap_or_default();
             println!(
                 "connected: {tools} in {}",
-                amounts::duration_text(took as f64)
+                human_units::duration_text(took as f64)
             );
+            // Its tools are pinned as they are now.
+            for warning in &info.warnings {
+                warn(warning);
+            }
         }
         Err(error) if error.kind == Kind::AuthRequired => {
             note(&format!(
@@ -203,7 +207,7 @@ fn print_functions(source: &str, offered: &OfferedFunctions) {
         .map(|path| escape_text(path).into_owned())
         .collect();
     let more = if count > named { ", …" } else { "" };
-    let functions = amounts::count_text(count, "function");
+    let functions = human_units::count_text(count, "function");
     println!("{functions}: {}{more}", some.join(", "));
     for SourceNote { text, fix } in &offered.notes {
         let text = match fix {

@@ -7,8 +7,9 @@ use mux_proto::{ConfigProblem, ConfigReport, SettingsReport};
 use serde_json::{Value, json};
 
 use super::{
-    amounts::count_text,
-    display_path, note, output_exit_code, print_document, print_value,
+    display_path,
+    human_units::count_text,
+    note, output_exit_code, print_document, print_value,
     style::{ERROR, one_line, paint},
 };
 

@@ -7,7 +7,7 @@ use comfy_table::Cell;
 use mux_proto::{RefreshedSource, ServerInfo, SourceInfo};
 
 use super::{
-    amounts, display_path,
+    display_path, human_units,
     lists::{server_remarks, state_cell},
     print_document,
     style::{NAME, escape_text, paint},
@@ -77,7 +77,7 @@ fn description_age(info: &SourceInfo, address: &str) -> String {
     let now = now.unwrap_or_default().as_millis();
     let now = u64::try_from(now).unwrap_or(u64::MAX);
     match info.fetched_ms {
-        Some(at) => amounts::age_text(now.saturating_sub(at)),
+        Some(at) => human_units::age_text(now.saturating_sub(at)),
         None if address.contains("://") || address.starts_with('$') => "not read yet".into(),
         None => "a file".into(),
     }

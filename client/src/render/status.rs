@@ -7,9 +7,9 @@ use mux_proto::{CheckerStatus, Degraded, ServerInfo, Status, TelemetryStatus};
 use serde_json::{Value, json};
 
 use super::{
-    amounts, display_path,
+    display_path, human_units,
     lists::{server_remarks, server_table},
-    print_document, screen, started_by,
+    print_document, screen_fit, started_by,
     style::{DIM, NAME, STRONG, WARN, escape_text, one_line, paint},
     warn,
 };
@@ -41,7 +41,7 @@ pub(crate) fn status(status: &Status, all: bool, json: bool) -> ExitCode {
             let above = above.len() + 1 + status.problems.len();
             println!(
                 "\n{}",
-                screen::fitting_lines(&status.servers, above).join("\n")
+                screen_fit::fitting_lines(&status.servers, above).join("\n")
             );
         }
     }
@@ -127,7 +127,7 @@ fn short_lines(status: &Status) -> Vec<String> {
     }
     lines.push(labeled_line("workers", workers(status)));
     lines.push(labeled_line("types", checker_text(&status.checker)));
-    let clients = amounts::count_text(status.clients, "client");
+    let clients = human_units::count_text(status.clients, "client");
     lines.push(labeled_line("runs", format!("{}; {clients}", runs(status))));
     lines.push(labeled_line("config", display_path(&status.config)));
     lines.push(labeled_line("log", display_path(&status.log)));

@@ -12,7 +12,7 @@ use comfy_table::Cell;
 
 pub(crate) use self::terminal::{TopTerminal, can_draw as can_draw_top};
 use super::{
-    amounts, print_document,
+    human_units, print_document,
     runs::{MAX_TITLE_CHARS, calls_text, client_name, state_name},
     style::{STRONG, one_line, paint},
     table::ListTable,
@@ -122,7 +122,7 @@ fn run_cells(run: &mux_proto::RunInfo) -> [String; 6] {
     [
         run.run.clone(),
         state_name(run),
-        amounts::duration_text(run.ms as f64),
+        human_units::duration_text(run.ms as f64),
         calls_text(run),
         one_line(client_name(run), MAX_TITLE_CHARS),
         one_line(&run.title, MAX_TITLE_CHARS),
@@ -132,10 +132,10 @@ fn run_cells(run: &mux_proto::RunInfo) -> [String; 6] {
 fn seconds_or_dash(seconds: Option<f64>) -> String {
     seconds.map_or_else(
         || "-".into(),
-        |seconds| amounts::duration_text(seconds * 1_000.0),
+        |seconds| human_units::duration_text(seconds * 1_000.0),
     )
 }
 
 fn size_or_dash(bytes: Option<u64>) -> String {
-    bytes.map_or_else(|| "-".into(), amounts::size_text)
+    bytes.map_or_else(|| "-".into(), human_units::size_text)
 }

@@ -9,7 +9,7 @@ use super::terminal::println;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{amounts, display_path, print_document};
+use super::{display_path, human_units, print_document};
 
 #[derive(Debug, Serialize)]
 pub(crate) struct VersionInfo {
@@ -49,7 +49,7 @@ pub(crate) fn manual_pages_written(dir: &Path, pages: &[PathBuf], json: bool) ->
     if json {
         print_document(&json!({ "ok": true, "pages": pages }));
     } else {
-        let count = amounts::count_text(pages.len(), "page");
+        let count = human_units::count_text(pages.len(), "page");
         println!("{count} written to {}", display_path(dir));
     }
     ExitCode::SUCCESS

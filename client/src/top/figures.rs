@@ -164,7 +164,7 @@ pub(crate) mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::exposition;
+    use crate::prometheus_text;
 
     /// A reading `seconds` after `began`, with `calls` calls.
     pub(crate) fn reading(began: Instant, pid: u32, seconds: u64, calls: u32) -> MetricsReading {
@@ -182,7 +182,7 @@ pub(crate) mod tests {
              muxd_call_duration_seconds_bucket{{server=\"fix\",le=\"+Inf\"}} {calls}\n",
             seconds as f64 / 10.0
         );
-        let families = exposition::parse_metrics(&text).unwrap();
+        let families = prometheus_text::parse_metrics(&text).unwrap();
         let at = began + Duration::from_secs(seconds);
         let runs = [RunState::Running, RunState::Succeeded].map(run);
         MetricsReading::new(at, (pid, "0.1.0".into()), &families, runs.into())

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use mux_proto::RunInfo;
 
-use crate::exposition::MetricFamily;
+use crate::prometheus_text::MetricFamily;
 
 /// A reading of the whole daemon; counters are sums since it started.
 #[derive(Clone, Debug)]

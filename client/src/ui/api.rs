@@ -27,8 +27,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::{
-    UiState, guard, shell,
-    stream::{ShownRun, stream_to_tab},
+    UiState, request_guard, static_files,
+    tab_stream::{ShownRun, stream_to_tab},
 };
 
 /// The maximum size of a request body: the longest is the reason for a denial.
@@ -48,13 +48,13 @@ pub(super) fn routes(desk: Arc<UiState>) -> Router {
         .route("/api/tool", get(tool))
         .route("/api/approval", get(approval))
         .route("/api/grants", get(grants))
-        .route(guard::ENTER_PATH, post(enter))
+        .route(request_guard::ENTER_PATH, post(enter))
         .route("/api/connect", post(connect))
         .route("/api/decide", post(decide))
         .route("/api/resume", post(resume))
         .route("/api/revoke", post(revoke))
         .route("/api/cancel", post(cancel))
-        .fallback(shell::serve_static_file)
+        .fallback(static_files::serve_static_file)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&desk),
@@ -73,7 +73,7 @@ async fn check_request(State(desk): SharedUiState, request: Request, next: Next)
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
-    guard::set_security_headers(response.headers_mut());
+    request_guard::set_security_headers(response.headers_mut());
     response
 }
 
@@ -189,7 +189,7 @@ struct EnterBody {
 async fn enter(State(desk): SharedUiState, Json(EnterBody { code }): Json<EnterBody>) -> Response {
     match desk.once.redeem_code(&code) {
         true => Json(json!({ "token": desk.guard.token() })).into_response(),
-        false => guard::RequestRefusal::Token.into_response(),
+        false => request_guard::RequestRefusal::Token.into_response(),
     }
 }
 

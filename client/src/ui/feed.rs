@@ -18,7 +18,7 @@ use tokio::{sync::watch, time::sleep};
 
 use super::{
     latencies::{LatencySummary, ToolLatencies},
-    line::SharedConnection,
+    shared_connection::SharedConnection,
 };
 
 /// The interval between polls of the status.

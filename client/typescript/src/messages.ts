@@ -558,6 +558,14 @@ export interface Fault {
   details?: unknown;
 }
 
+/** For which servers the user wants results to be marked as data. */
+export interface FenceInfo {
+  /** Whether results of servers that are not named below are marked, and those whose server is not known. */
+  default: boolean;
+  /** The servers for which the opposite holds. */
+  except?: string[];
+}
+
 /** The tools whose learned result types to delete. */
 export interface ForgetTypesRequest {
   /** `server` or `server.tool`; everything if empty. */
@@ -734,6 +742,8 @@ export interface LoginState {
   pending: boolean;
   /** The authorization server that issued the tokens. */
   issuer?: string;
+  /** Who has signed in, if the authorization server says so. */
+  who?: string;
   /** The scopes that were granted. */
   scopes?: string[];
   /** The number of tools that the server lists for this user. */
@@ -930,6 +940,8 @@ export interface PinInfo {
   before?: string;
   /** The present definition, as JSON with sorted names. Invisible characters are escaped. */
   now?: string;
+  /** What in the present definition may instruct a model, each as a code and an excerpt. */
+  signs?: string[];
 }
 
 /** The tools of one server, each with its pin. */
@@ -1315,6 +1327,30 @@ export interface RunsRequest {
   limit?: number;
 }
 
+/** The sandbox of a server. */
+export interface SandboxInfo {
+  state: SandboxState;
+  /** The layers in force, once the server was started by this daemon. */
+  layers?: string[];
+  /** What it may read, beyond its own program and the system's. */
+  read?: string[];
+  write?: string[];
+  /** `none`, `any`, or the hosts that it may reach. */
+  network?: string;
+  /** What it was denied lately. */
+  denied?: string[];
+}
+
+export type SandboxState =
+  /** It runs in a sandbox. */
+  | "on"
+  /** It has all of the user's rights, as the configuration says. */
+  | "off"
+  /** It has all of the user's rights, because the configuration says nothing. */
+  | "bare"
+  /** A value that only newer builds know. */
+  | "other";
+
 /** One page of results, the best first. The same tools come in the same order as long as no server's tools change. */
 export interface SearchPage {
   results: ToolHit[];
@@ -1447,6 +1483,10 @@ export interface ServerInfo {
   sessions?: SessionInfo[];
   /** The state of the login, if the server requires one. */
   auth?: AuthState;
+  /** The `account` of its entry, which tells logins at one address apart. */
+  account?: string;
+  /** Who has signed in, as the authorization server says it. */
+  who?: string;
   /** Milliseconds until the next attempt, while the server is backing off. */
   retry_in_ms?: number;
   /** Warnings for the user, such as tools that have changed. */
@@ -1457,6 +1497,8 @@ export interface ServerInfo {
   project?: string;
   /** For a source: an API that the daemon calls itself. */
   source?: SourceInfo;
+  /** For a server that the daemon starts: what it may reach. */
+  sandbox?: SandboxInfo;
 }
 
 /** A server's `instructions`. Untrusted text from the server, without invisible characters, 16 KiB at most. */
@@ -1703,6 +1745,8 @@ export interface ToolList {
   remembered?: string[];
   /** The instructions of the requested server, if it has any. */
   instructions?: ServerInstructions[];
+  /** Whose results are to be marked as data where a model reads them. */
+  fence?: FenceInfo;
 }
 
 export interface ToolsRequest {

@@ -1,27 +1,32 @@
 //! The user's login at one server: the token for the next request, and the handling of a refused token.
 //!
-//! Invariant: at most one refresh is in flight, and its token is on disk before it is used. A refresh continues if its
-//! callers are dropped, since the old token may be invalid already.
+//! Invariant: at most one exchange of a refresh token is in flight, and its token is on disk before it is used. A
+//! refresh continues if its callers are dropped, since the old token may be invalid already.
 
+mod shared_sign_in;
 mod token_refresh;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use futures::future::{BoxFuture, Shared};
 use mux_secrets::Secret;
 use parking_lot::{Mutex, MutexGuard};
 use rmcp::transport::auth::WWWAuthenticateParams;
-use tokio::task::spawn_blocking;
+use tokio::{sync::Semaphore, task::spawn_blocking};
 use tracing::warn;
 use url::Url;
 
 use super::{
+    accounts::Accounts,
     auth_server_client::{AuthServerClient, HttpClientFactory},
     credential_store::CredentialStore,
     error::{AuthError, one_line_excerpt},
     issuer_bindings::IssuerBindings,
     keyring::KeyringUnavailable,
-    login_record::{LoginKey, LoginRecord, LoginSecrets, union},
+    login_record::{LoginKey, LoginRecord, LoginSecrets, canonical, union},
 };
 
 type SharedRefresh = Shared<BoxFuture<'static, Result<Secret, AuthError>>>;
@@ -48,6 +53,9 @@ pub struct Account {
     /// The issuer in the entry, if any: tokens of others are not used.
     issuer: Option<String>,
     held: Mutex<AccountState>,
+    /// The turn of those who exchange the refresh token, which each exchange may replace.
+    exchanging: Semaphore,
+    accounts: Weak<Accounts>,
 }
 
 #[derive(Default)]
@@ -57,6 +65,10 @@ struct AccountState {
     login: Option<Arc<LoginCredentials>>,
     /// The refresh in flight, with the login that it refreshes.
     refreshing: Option<(Arc<LoginCredentials>, SharedRefresh)>,
+    /// The attempt in flight to share the sign-in of another server.
+    joining: Option<Shared<BoxFuture<'static, Option<Secret>>>>,
+    /// The logins with which the last such attempt failed.
+    unshared_with: Vec<LoginRecord>,
     /// Why the user must sign in.
     required: Option<String>,
     /// The `WWW-Authenticate` of the last answer that asked for a login.
@@ -83,7 +95,7 @@ pub(super) struct AccountParts {
 }
 
 impl Account {
-    pub(super) fn new(parts: AccountParts) -> Self {
+    pub(super) fn new(parts: AccountParts, accounts: Weak<Accounts>) -> Self {
         Self {
             key: parts.key,
             server: parts.server,
@@ -94,7 +106,32 @@ impl Account {
             client_secret: parts.client_secret,
             issuer: parts.issuer,
             held: Mutex::default(),
+            exchanging: Semaphore::new(1),
+            accounts,
         }
+    }
+
+    /// The parts of an account for the login of another server, with the same client and network.
+    pub(super) fn parts_for(&self, record: &LoginRecord) -> AccountParts {
+        AccountParts {
+            key: record.key.clone(),
+            server: canonical(&record.key.resource).unwrap_or_else(|| self.server.clone()),
+            store: Arc::clone(&self.store),
+            issuers: Arc::clone(&self.issuers),
+            client: self.client,
+            network: self.current_network(),
+            client_secret: self.client_secret.clone(),
+            issuer: None,
+        }
+    }
+
+    fn accounts(&self) -> Option<Arc<Accounts>> {
+        self.accounts.upgrade()
+    }
+
+    fn current_network(&self) -> Arc<mux_settings::NetworkSettings> {
+        let used = self.network.lock();
+        Arc::clone(&used)
     }
 
     /// Sets the proxies and certificates for further requests.
@@ -104,11 +141,7 @@ impl Account {
     }
 
     pub(super) async fn endpoints(&self) -> Result<AuthServerClient, String> {
-        let network = {
-            let used = self.network.lock();
-            Arc::clone(&used)
-        };
-        AuthServerClient::of(&self.server, &network, self.client).await
+        AuthServerClient::of(&self.server, &self.current_network(), self.client).await
     }
 
     /// The token for the next request; `None` if the user has not signed in, which the server may not require.
@@ -147,6 +180,11 @@ impl Account {
         self.remember_challenge(challenge);
         let Some(login) = self.login().await else {
             let unread = self.store.problem();
+            if unread.is_none()
+                && let Some(token) = self.shared_sign_in().await
+            {
+                return Ok(token);
+            }
             return Err(self.require_login(unread.as_deref().unwrap_or("not signed in")));
         };
         match &login.secrets.access {
@@ -219,6 +257,31 @@ impl Account {
         lacks.then(|| format!("the login lacks the scope {}", lacking.join(" ")))
     }
 
+    /// Who has signed in, if the authorization server says so.
+    pub fn who(&self) -> Option<String> {
+        self.known_record()?.who
+    }
+
+    /// Whether the server has refused calls for want of a login, and may share the sign-in of another one.
+    pub fn may_share_sign_in(&self) -> bool {
+        self.login_status() == Some(LoginStatus::Required)
+            && self.known_record().is_none()
+            && !self
+                .store
+                .lenders(&self.key, self.issuer.as_deref())
+                .is_empty()
+    }
+
+    /// Whether both use one sign-in: they have one login, or one shares the login of the other.
+    pub fn shares_sign_in_with(&self, other: &Self) -> bool {
+        let sign_in = |account: &Self| {
+            let record = account.known_record()?;
+            Some(record.shares.clone().unwrap_or_else(|| record.id()))
+        };
+        let own = sign_in(self);
+        own.is_some() && own == sign_in(other)
+    }
+
     /// The login without its secrets.
     pub(super) fn known_record(&self) -> Option<LoginRecord> {
         let held = self.lock_state().login.clone();
@@ -272,7 +335,7 @@ impl Account {
 
     /// The issuer of the user's own client: that of its first login, or of a login that an earlier version saved.
     pub(super) async fn remembered_issuer(&self) -> Result<Option<String>, AuthError> {
-        let (issuers, key) = (Arc::clone(&self.issuers), self.key.clone());
+        let (issuers, key) = (Arc::clone(&self.issuers), self.key.of_client());
         let found = spawn_blocking(move || issuers.find(&key)).await;
         let found = found.unwrap_or_else(|_| Err("the daemon is ending".into()));
         let found = found.map_err(AuthError::Store)?;
@@ -286,7 +349,7 @@ impl Account {
         }
         let (issuers, key, issuer) = (
             Arc::clone(&self.issuers),
-            self.key.clone(),
+            self.key.of_client(),
             issuer.to_owned(),
         );
         let kept = spawn_blocking(move || issuers.remember(&key, &issuer)).await;

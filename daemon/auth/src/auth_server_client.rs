@@ -6,12 +6,15 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use mux_secrets::Secret;
 use reqwest::{
-    Client, ClientBuilder, Request, Response, StatusCode, header::CONTENT_TYPE, redirect,
+    Client, ClientBuilder, Request, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+    redirect,
 };
 use rmcp::transport::auth::{
     AuthorizationManager, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
 };
 use serde::Deserialize;
+use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use super::{
@@ -22,6 +25,8 @@ use mux_http::address_policy::{AddressPolicy, url_without_secrets};
 
 /// The timeout of a request to an authorization server.
 pub(super) const AUTH_SERVER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout of the question who has signed in, which delays the end of a login.
+const USERINFO_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
 
 /// Creates an HTTP client with the user's proxies and certificates.
@@ -149,6 +154,24 @@ impl AuthServerClient {
         }
     }
 
+    /// The claims of the user to whom a token belongs.
+    pub(super) async fn userinfo(&self, endpoint: &str, token: &Secret) -> Result<Value, String> {
+        let url = Url::parse(endpoint).map_err(|_| "its userinfo endpoint is not a URL")?;
+        self.check_endpoint_url("userinfo endpoint", &url)?;
+        let request = self.client.get(url).header(ACCEPT, "application/json");
+        let request = request
+            .timeout(USERINFO_TIMEOUT)
+            .bearer_auth(token.expose());
+        let sent = request.send().await;
+        let response = sent.map_err(|error| chain(&error.without_url()))?;
+        let status = response.status();
+        let body = whole(response).await?;
+        match status.is_success() {
+            true => serde_json::from_slice(&body).map_err(|_| "its answer is malformed".into()),
+            false => Err(format!("it answered {status}")),
+        }
+    }
+
     async fn post(
         &self,
         (what, endpoint): (&str, &str),
@@ -163,7 +186,7 @@ impl AuthServerClient {
             .client
             .post(url)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .header("accept", "application/json");
+            .header(ACCEPT, "application/json");
         match &secrets.client {
             Some(secret) if !record.secret_in_body => {
                 // RFC 6749, 2.3.1: both are encoded before they are joined.

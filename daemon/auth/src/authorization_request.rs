@@ -11,12 +11,14 @@ use rmcp::transport::auth::{
 };
 use serde_json::Value;
 use tokio::time::timeout;
+use tracing::debug;
 use url::Url;
 
 use super::{
     account::{Account, LoginCredentials},
     auth_server_client::{AUTH_SERVER_TIMEOUT, AuthServerClient, chain},
     error::{AuthError, one_line_excerpt},
+    identity,
     issuer_bindings::is_same_issuer,
     login_record::{LoginRecord, LoginSecrets, TokenResponse, union},
 };
@@ -33,6 +35,15 @@ pub(super) struct LoginOptions {
     pub(super) port: Option<u16>,
 }
 
+/// The authorization server that an MCP server names.
+pub(super) struct DiscoveredIssuer {
+    endpoints: AuthServerClient,
+    manager: AuthorizationManager,
+    source: Source,
+    metadata: AuthorizationMetadata,
+    pub(super) issuer: String,
+}
+
 /// An authorization request that waits for its response.
 pub(super) struct AuthorizationRequest {
     manager: AuthorizationManager,
@@ -42,14 +53,12 @@ pub(super) struct AuthorizationRequest {
     record: LoginRecord,
     client_secret: Option<Secret>,
     asked: Vec<String>,
+    endpoints: AuthServerClient,
+    userinfo_endpoint: Option<String>,
 }
 
-/// Finds the authorization server, registers a client if necessary, and creates the request.
-pub(super) async fn question(
-    account: &Account,
-    terms: &LoginOptions,
-    redirect: &str,
-) -> Result<AuthorizationRequest, AuthError> {
+/// Finds the authorization server of an MCP server.
+pub(super) async fn discover(account: &Account) -> Result<DiscoveredIssuer, AuthError> {
     let endpoints = account.endpoints().await;
     let endpoints = endpoints.map_err(AuthError::Unavailable)?;
     let mut manager = endpoints
@@ -62,16 +71,40 @@ pub(super) async fn question(
     check_metadata(&found.metadata, found.source, &endpoints)?;
     let metadata = found.metadata;
     manager.set_metadata(metadata.clone());
-
     let issuer = match &metadata.issuer {
         Some(issuer) => issuer.clone(),
         None => account.server.origin().ascii_serialization(),
     };
+    Ok(DiscoveredIssuer {
+        endpoints,
+        manager,
+        source: found.source,
+        metadata,
+        issuer,
+    })
+}
+
+/// Finds the authorization server, registers a client if necessary, and creates the request.
+pub(super) async fn question(
+    account: &Account,
+    terms: &LoginOptions,
+    redirect: &str,
+) -> Result<AuthorizationRequest, AuthError> {
+    let DiscoveredIssuer {
+        endpoints,
+        mut manager,
+        metadata,
+        issuer,
+        ..
+    } = discover(account).await?;
     check_issuer(account, terms, &issuer).await?;
     let before = account.login().await;
     let before = before.filter(|login| login.record.issuer == issuer);
     let mut scopes = match terms.scopes.is_empty() {
-        true => manager.select_initial_scopes(&[]).await,
+        true => {
+            let required = manager.select_initial_scopes(&[]).await;
+            union(&required, &identity_scopes(&required, terms, &metadata))
+        }
         false => terms.scopes.clone(),
     };
     if let Some(before) = &before {
@@ -84,8 +117,10 @@ pub(super) async fn question(
     let own = own.filter(|id| is_usable(id, &metadata));
     let client = match (own, &before) {
         (Some(id), _) => client_config(id, redirect, terms.client_secret.as_ref()),
-        // Reuse the registration if the redirect URL is the same.
-        (None, Some(before)) if before.record.redirect == redirect => {
+        // Reuse the registration if the redirect URL is the same, and the client's secret is known.
+        (None, Some(before))
+            if before.record.redirect == redirect && before.record.shares.is_none() =>
+        {
             let secret = before.secrets.client.as_ref();
             client_config(&before.record.client_id, redirect, secret)
         }
@@ -100,14 +135,19 @@ pub(super) async fn question(
         .get_authorization_url(&asked)
         .await
         .map_err(map_rmcp_error)?;
-    let url = Url::parse(&url)
+    let mut url = Url::parse(&url)
         .map_err(|_| AuthError::Unfit("its authorization endpoint is not a URL".into()))?;
+    if let Some(account) = &account.key.account {
+        choose_account(&mut url, account);
+    }
     let state = query_parameter(&url, "state").unwrap_or_default();
     let audience = query_parameter(&url, "resource");
     let record = LoginRecord {
         issuer,
         key: account.key.clone(),
         client_id,
+        who: None,
+        shares: None,
         redirect: redirect.to_owned(),
         audience: audience.unwrap_or_else(|| account.key.resource.clone()),
         token_endpoint: metadata.token_endpoint.clone(),
@@ -126,7 +166,23 @@ pub(super) async fn question(
         record,
         client_secret,
         asked: scopes,
+        endpoints,
+        userinfo_endpoint: text(&metadata, "userinfo_endpoint"),
     })
+}
+
+impl DiscoveredIssuer {
+    /// The audience of tokens for the MCP server, if it has metadata of its own (RFC 9728).
+    pub(super) async fn audience(&mut self) -> Option<String> {
+        if self.source != Source::ProtectedResourceMetadata {
+            return None;
+        }
+        // rmcp tells it only in an authorization URL.
+        let client = client_config(CLIENT_NAME, "http://127.0.0.1/callback", None);
+        self.manager.configure_client(client).ok()?;
+        let url = self.manager.get_authorization_url(&[]).await.ok()?;
+        query_parameter(&Url::parse(&url).ok()?, "resource")
+    }
 }
 
 impl AuthorizationRequest {
@@ -166,7 +222,41 @@ impl AuthorizationRequest {
         let (mut record, mut secrets) = (self.record, LoginSecrets::default());
         secrets.client = self.client_secret;
         record.take(&mut secrets, grant, &self.asked);
+        if let (None, Some(endpoint), Some(token)) =
+            (&record.who, &self.userinfo_endpoint, &secrets.access)
+        {
+            match self.endpoints.userinfo(endpoint, token).await {
+                Ok(claims) => record.who = identity::of_claims(&claims),
+                Err(why) => debug!(why, "the authorization server does not say who signed in"),
+            }
+        }
         Ok(LoginCredentials { record, secrets })
+    }
+}
+
+/// The scopes with which an authorization server says who signs in, where it knows them. A client that the user
+/// registered may not have them, and without other scopes they would take the place of the server's default ones.
+fn identity_scopes(
+    required: &[String],
+    terms: &LoginOptions,
+    metadata: &AuthorizationMetadata,
+) -> Vec<String> {
+    let supported = metadata.scopes_supported.as_deref().unwrap_or_default();
+    let is_known = |scope: &&str| supported.iter().any(|known| known == scope);
+    if required.is_empty() || terms.client_id.is_some() || !is_known(&"openid") {
+        return Vec::new();
+    }
+    let scopes = ["openid", "email"].into_iter().filter(is_known);
+    scopes.map(str::to_owned).collect()
+}
+
+/// Asks for a choice of the user: a browser is often signed in as another one already. Authorization servers ignore
+/// parameters that they do not know (RFC 6749, 3.1).
+fn choose_account(url: &mut Url, account: &str) {
+    let mut query = url.query_pairs_mut();
+    query.append_pair("prompt", "select_account");
+    if account.contains('@') {
+        query.append_pair("login_hint", account);
     }
 }
 

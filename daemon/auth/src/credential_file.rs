@@ -11,7 +11,7 @@ use std::{
 use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 
-use super::login_record::{LoginRecord, LoginSecrets};
+use super::login_record::{LoginKey, LoginRecord, LoginSecrets};
 use mux_files::atomic_file;
 
 /// A longer file was not written by muxd.
@@ -49,6 +49,9 @@ pub(super) struct CredentialContents {
     pub(super) logins: Vec<LoginEntry>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) secrets: Vec<SecretEntry>,
+    /// From which servers the user has signed out: they share no sign-in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) signed_out: Vec<LoginKey>,
 }
 
 #[derive(Default, Deserialize, Serialize)]
@@ -58,8 +61,8 @@ struct CredentialDocument {
     contents: CredentialContents,
 }
 
-/// Version 2 added named secrets, which older builds would drop.
-const CREDENTIAL_FILE_VERSION: u32 = 2;
+/// Version 2 added named secrets, which older builds would drop. Version 3 added accounts, which they would mix up.
+const CREDENTIAL_FILE_VERSION: u32 = 3;
 /// The name of the file in earlier versions.
 const LEGACY_FILE_NAME: &str = "tokens.json";
 
@@ -141,10 +144,13 @@ impl CredentialFile {
 
     /// Writes the file. It is on disk when this returns.
     pub(super) fn write(&self, contents: CredentialContents) -> Result<(), CredentialFileError> {
-        let document = CredentialDocument {
-            version: CREDENTIAL_FILE_VERSION,
-            contents,
+        let mut logins = contents.logins.iter();
+        let version = match logins.any(|login| login.record.key.account.is_some()) {
+            true => CREDENTIAL_FILE_VERSION,
+            // Older builds can read it.
+            false => 2,
         };
+        let document = CredentialDocument { version, contents };
         self.replace(&document)
             .map_err(|source| CredentialFileError::Write {
                 path: self.0.clone(),
@@ -199,6 +205,7 @@ mod tests {
         CredentialContents {
             logins: vec![entry],
             secrets: vec![named("HERE", Some("s")), named("ELSEWHERE", None)],
+            signed_out: vec![record(None, 0).key],
         }
     }
 

@@ -63,6 +63,7 @@ type FileVersion = (u64, SystemTime);
 enum StoreJob {
     Save(Box<(LoginRecord, LoginSecrets)>, JobReply),
     Forget(String, JobReply),
+    SignOut(LoginKey, JobReply),
     Set(String, Secret, JobReply),
     Remove(String, JobReply<bool>),
 }
@@ -94,11 +95,7 @@ impl CredentialStore {
 
     /// The latest login for this key, and for this issuer if one is given.
     pub(super) fn find(&self, key: &LoginKey, issuer: Option<&str>) -> Option<LoginRecord> {
-        // A user may have fixed the file, or a predecessor may have refreshed a token.
-        if self.problem().is_some() || self.disk.has_changed() {
-            self.disk.read();
-        }
-        let contents = self.disk.contents.load();
+        let contents = self.current_contents();
         let found = contents
             .logins
             .iter()
@@ -108,6 +105,52 @@ impl CredentialStore {
             });
         let latest = found.max_by_key(|entry| entry.record.received_at)?;
         Some(latest.record.clone())
+    }
+
+    fn current_contents(&self) -> Arc<CredentialContents> {
+        // A user may have fixed the file, or a predecessor may have refreshed a token.
+        if self.problem().is_some() || self.disk.has_changed() {
+            self.disk.read();
+        }
+        self.disk.contents.load_full()
+    }
+
+    pub(super) fn by_id(&self, id: &str) -> Option<LoginRecord> {
+        let mut found = self.records_where(|record| record.id() == id);
+        found.pop()
+    }
+
+    /// The logins that share this one.
+    pub(super) fn borrowers(&self, id: &str) -> Vec<LoginRecord> {
+        self.records_where(|record| record.shares.as_deref() == Some(id))
+    }
+
+    /// The logins of other servers that a server without a login may share: those of the same client and account, and of
+    /// this issuer if one is given. None if the user has signed out of the server.
+    pub(super) fn lenders(&self, key: &LoginKey, issuer: Option<&str>) -> Vec<LoginRecord> {
+        if self.current_contents().signed_out.contains(key) {
+            return Vec::new();
+        }
+        self.records_where(|record| {
+            let of_server = LoginKey {
+                resource: key.resource.clone(),
+                ..record.key.clone()
+            };
+            of_server == *key
+                && record.key != *key
+                && record.shares.is_none()
+                && record.refreshable
+                && issuer.is_none_or(|issuer| is_same_issuer(issuer, &record.issuer))
+        })
+    }
+
+    fn records_where(&self, is_wanted: impl Fn(&LoginRecord) -> bool) -> Vec<LoginRecord> {
+        let contents = self.current_contents();
+        let records = contents.logins.iter().map(|entry| &entry.record);
+        records
+            .filter(|record| is_wanted(record))
+            .cloned()
+            .collect()
     }
 
     /// The secrets of a login. `None` if they are gone; an error if the keyring that has them fails.
@@ -145,6 +188,15 @@ impl CredentialStore {
     ) -> impl Future<Output = Result<(), AuthError>> + use<> {
         let id = record.id();
         self.ask(|done| StoreJob::Forget(id, done))
+    }
+
+    /// Keeps this server from sharing a sign-in, until it has a login of its own.
+    pub(super) fn sign_out(
+        &self,
+        key: &LoginKey,
+    ) -> impl Future<Output = Result<(), AuthError>> + use<> {
+        let key = key.clone();
+        self.ask(|done| StoreJob::SignOut(key, done))
     }
 
     /// Why the file is not used, with a remedy.
@@ -226,6 +278,7 @@ impl CredentialBackend {
         self.change(move |contents| {
             let logins = &mut contents.logins;
             logins.retain(|entry| entry.record.id() != id);
+            contents.signed_out.retain(|key| *key != record.key);
             logins.push(LoginEntry { record, secrets });
         })
         .await
@@ -244,6 +297,14 @@ impl CredentialBackend {
             contents.logins.retain(|entry| entry.record.id() != id);
         };
         self.change(forget).await
+    }
+
+    async fn sign_out(self: &Arc<Self>, key: LoginKey) -> Result<(), AuthError> {
+        self.change(move |contents| {
+            contents.signed_out.retain(|known| *known != key);
+            contents.signed_out.push(key);
+        })
+        .await
     }
 
     async fn change(
@@ -277,6 +338,7 @@ async fn work(disk: Arc<CredentialBackend>, mut jobs: mpsc::UnboundedReceiver<St
         match job {
             StoreJob::Save(what, done) => drop(done.send(disk.save(what.0, what.1).await)),
             StoreJob::Forget(id, done) => drop(done.send(disk.forget(id).await)),
+            StoreJob::SignOut(key, done) => drop(done.send(disk.sign_out(key).await)),
             StoreJob::Set(name, value, done) => drop(done.send(disk.set(name, value).await)),
             StoreJob::Remove(name, done) => drop(done.send(disk.remove(name).await)),
         }

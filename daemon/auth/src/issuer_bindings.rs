@@ -113,6 +113,7 @@ mod tests {
             resource: "https://server.test/mcp".into(),
             client: Some("mine".into()),
             proof: proof.map(str::to_owned),
+            account: None,
         }
     }
 

@@ -6,25 +6,28 @@
 //! - `login_attempt`: one login, which sends the user to the authorization server with an `authorization_request` and
 //!   waits for the redirect of the browser (`callback_server`).
 //! - `account`: the token for every request to a server, and whether the user must sign in. `account/token_refresh`
-//!   refreshes a stale token over `auth_server_client`, in one task, and saves the new one before it is used. `error`:
-//!   why there is no token.
+//!   refreshes a stale token over `auth_server_client`, in one task, and saves the new one before it is used.
+//!   `account/shared_sign_in` gets the token with the refresh token of another server's login. `accounts` are those in
+//!   use. `error`: why there is no token.
 //! - `credential_store` saves credentials in the `keyring` or a `credential_file`, each login as a `login_record`.
 //!   `credential_store/stored_secrets` and `named_secrets`: the secrets that the configuration names.
-//!   `issuer_bindings`: the issuer of a client that the user registered.
+//!   `issuer_bindings`: the issuer of a client that the user registered. `identity`: who has signed in.
 //!
-//! A login belongs to a server's URL, client and client secret, never to its name. The environment of `mux-config`
-//! puts the value of a named secret into an entry. No error repeats a secret of an entry.
+//! A login belongs to a server's URL, client, client secret and `account`, never to the server's name. The environment
+//! of `mux-config` puts the value of a named secret into an entry. No error repeats a secret of an entry.
 //!
 //! Invariant: a token is sent only to the server that it is for and to the authorization server that issued it. It
 //! appears in no log, no error, no answer and no worker.
 
 mod account;
+mod accounts;
 mod auth_server_client;
 mod authorization_request;
 mod callback_server;
 mod credential_file;
 mod credential_store;
 mod error;
+mod identity;
 mod issuer_bindings;
 mod keyring;
 mod login_attempt;
@@ -51,6 +54,7 @@ pub use self::{
     named_secrets::{MAX_SECRET_BYTES, StoredSecretInfo},
 };
 use self::{
+    accounts::Accounts,
     authorization_request::LoginOptions,
     callback_server::{CallbackServer, redirect_uri},
     credential_store::CredentialStore,
@@ -60,9 +64,6 @@ use self::{
 use mux_settings::{OauthSetting, RemoteServer};
 use mux_text::random_name::random_name;
 
-/// A login key with the issuer in the server's entry, if any: logins of other issuers are not used.
-type AccountKey = (LoginKey, Option<String>);
-
 /// All logins of one user.
 #[derive(Debug)]
 pub struct Auth {
@@ -71,7 +72,7 @@ pub struct Auth {
     /// Whether the keyring is used unless the configuration says otherwise.
     keyring: bool,
     issuers: Arc<IssuerBindings>,
-    accounts: Mutex<HashMap<AccountKey, Arc<Account>>>,
+    accounts: Arc<Accounts>,
     /// The latest login attempt by server.
     attempts: Mutex<HashMap<String, Arc<LoginAttempt>>>,
     last: AtomicU64,
@@ -105,7 +106,7 @@ impl Auth {
             store: Arc::new(CredentialStore::open(file, keyring)),
             client,
             keyring,
-            accounts: Mutex::default(),
+            accounts: Accounts::new(),
             attempts: Mutex::default(),
             last: AtomicU64::new(0),
         })
@@ -124,22 +125,16 @@ impl Auth {
     /// The account for this server; `None` if it does not use OAuth.
     pub fn account(&self, remote: &RemoteServer) -> Option<Arc<Account>> {
         let (terms, key, server) = self.login_options(remote)?;
-        let mut accounts = lock_ignoring_poison(&self.accounts);
-        let account = accounts.entry((key.clone(), terms.issuer.clone()));
-        let account = account.or_insert_with(|| {
-            Arc::new(Account::new(account::AccountParts {
-                key,
-                server,
-                store: Arc::clone(&self.store),
-                issuers: Arc::clone(&self.issuers),
-                client: self.client,
-                network: Arc::clone(&remote.network),
-                client_secret: terms.client_secret,
-                issuer: terms.issuer,
-            }))
-        });
-        account.use_network(&remote.network);
-        Some(Arc::clone(account))
+        Some(self.accounts.of_entry(account::AccountParts {
+            key,
+            server,
+            store: Arc::clone(&self.store),
+            issuers: Arc::clone(&self.issuers),
+            client: self.client,
+            network: Arc::clone(&remote.network),
+            client_secret: terms.client_secret,
+            issuer: terms.issuer,
+        }))
     }
 
     /// Starts a login. `opening` opens the server's session afterwards.
@@ -198,7 +193,8 @@ impl Auth {
         login_attempt::LOGIN_TIMEOUT
     }
 
-    /// Signs out of this server: forgets the tokens, and revokes them if the authorization server supports it.
+    /// Signs out of this server: forgets the tokens, and revokes them if the authorization server supports it. A shared
+    /// sign-in ends for all of its servers, and this one shares none until the user signs in to it.
     pub async fn logout(&self, remote: &RemoteServer) -> Result<LogoutOutcome, AuthError> {
         let Some(account) = self.account(remote) else {
             return Ok(LogoutOutcome::default());
@@ -206,15 +202,22 @@ impl Auth {
         if let Some(problem) = self.store.problem() {
             return Err(AuthError::Store(problem));
         }
-        let login = account.login().await;
-        let record = account.known_record();
-        account.forget();
-        let Some(record) = record else {
+        let Some(record) = account.known_record() else {
+            account.forget();
             return Ok(LogoutOutcome::default());
         };
+        self.store.sign_out(&account.key).await?;
+        let shared = record.shares.as_deref().and_then(|id| self.store.by_id(id));
+        let (account, record) = match shared {
+            Some(lender) => (self.accounts.of_record(&lender, &account), lender),
+            None => (account, record),
+        };
+        let login = account.login().await;
+        account.forget();
         account.remember_issuer(&record.issuer).await?;
         // Forget it first: a token that was deleted is as good as revoked.
         self.store.forget(&record).await?;
+        account.end_borrowers(&record.id()).await?;
         let revoked = match (&record.revocation_endpoint, login) {
             (None, _) => Err("the authorization server does not support revocation".into()),
             (_, None) => Err("the keyring that holds the token does not answer".into()),
@@ -255,10 +258,7 @@ impl Auth {
         else {
             return None;
         };
-        let mut headers = remote.headers.keys();
-        let own = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
-        // A token for the host in the URL must not be sent to a local socket.
-        if own || remote.socket.is_some() {
+        if !remote.has_login() {
             return None;
         }
         let server = canonical(remote.url.expose())?;
@@ -267,6 +267,7 @@ impl Auth {
             resource: server.to_string(),
             client: client_id.clone(),
             proof: client_secret.as_ref().map(LoginKey::proof),
+            account: remote.account.clone(),
         };
         let terms = LoginOptions {
             client_id: client_id.clone(),
@@ -315,9 +316,11 @@ mod tests {
     use mux_settings::{ServerEndpoint, Settings};
 
     fn remote(secret: &str) -> RemoteServer {
-        let entry = format!(
-            "[servers.a]\nurl = \"https://x.test/mcp\"\noauth = {{ client_id = \"mine\"{secret} }}\n"
-        );
+        remote_with(&format!("oauth = {{ client_id = \"mine\"{secret} }}"))
+    }
+
+    fn remote_with(keys: &str) -> RemoteServer {
+        let entry = format!("[servers.a]\nurl = \"https://x.test/mcp\"\n{keys}\n");
         let config = Config::parse(&entry, "c").unwrap();
         let mut settings = Settings::resolve(config, &Environment::default(), Path::new("/"));
         match settings
@@ -340,18 +343,33 @@ mod tests {
         let auth = Auth::open(home.path().join("credentials.json"), false, client);
         let account = |secret| auth.account(&remote(secret)).unwrap();
         let (one, two, none) = (
-            account(", client_secret = \"one\""),
-            account(", client_secret = \"two\""),
+            account(", client_secret = \"first\""),
+            account(", client_secret = \"second\""),
             account(""),
         );
         assert!(!Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &none));
-        assert!(Arc::ptr_eq(&one, &account(", client_secret = \"one\"")));
+        assert!(Arc::ptr_eq(&one, &account(", client_secret = \"first\"")));
         let own = |account: &Account| account.add_client_secret(&Default::default()).client;
-        assert_eq!(own(&one), Some(Secret::new("one")));
-        assert_eq!((own(&two), own(&none)), (Some(Secret::new("two")), None));
+        assert_eq!(own(&one), Some(Secret::new("first")));
+        assert_eq!((own(&two), own(&none)), (Some(Secret::new("second")), None));
         assert!(
-            !format!("{:?}", one.key).contains("one"),
+            !format!("{:?}", one.key).contains("first"),
             "it is named by a hash"
         );
+    }
+
+    #[tokio::test]
+    async fn accounts_at_one_url_are_separate_and_each_is_shared() {
+        let home = tempfile::tempdir().unwrap();
+        let client = mux_http::http_client::client_builder;
+        let auth = Auth::open(home.path().join("credentials.json"), false, client);
+        let account = |keys| auth.account(&remote_with(keys)).unwrap();
+        let (work, own, none) = (
+            account("account = \"work\""),
+            account("account = \"own\""),
+            account(""),
+        );
+        assert!(!Arc::ptr_eq(&work, &own) && !Arc::ptr_eq(&work, &none));
+        assert!(Arc::ptr_eq(&work, &account("account = \"work\"")));
     }
 }

@@ -20,6 +20,7 @@ use super::{
     authorization_request::AuthorizationRequest,
     callback_server::{CallbackRequest, CallbackServer},
     error::{AuthError, is_client_rejection, one_line_excerpt},
+    login_record::LoginRecord,
 };
 
 /// How long the user may take to sign in.
@@ -46,6 +47,8 @@ pub struct LoginAttempt {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompletedLogin {
     pub issuer: String,
+    /// Who has signed in, if the authorization server says so.
+    pub who: Option<String>,
     pub scopes: Vec<String>,
     /// The number of tools of the server, or why its session could not be opened.
     pub opened: Result<usize, String>,
@@ -90,12 +93,13 @@ impl LoginAttempt {
             // The port is free.
             drop(free);
             let outcome = match signed_in {
-                Ok((issuer, scopes)) => {
-                    info!(server, issuer, "signed in");
+                Ok(record) => {
+                    info!(server, issuer = record.issuer, "signed in");
                     let opened = opening().await;
                     Ok(CompletedLogin {
-                        issuer,
-                        scopes,
+                        issuer: record.issuer,
+                        who: record.who,
+                        scopes: record.scopes,
                         opened,
                     })
                 }
@@ -166,7 +170,7 @@ async fn answer(
     account: &Account,
     question: AuthorizationRequest,
     mut brought: mpsc::Receiver<CallbackRequest>,
-) -> Result<(String, Vec<String>), AuthError> {
+) -> Result<LoginRecord, AuthError> {
     let deadline = Instant::now() + LOGIN_TIMEOUT;
     let late = |_| AuthError::TimedOut(LOGIN_TIMEOUT);
     loop {
@@ -216,7 +220,7 @@ async fn take(
     account: &Account,
     question: AuthorizationRequest,
     brought: AuthorizationResponse,
-) -> Result<(String, Vec<String>), AuthError> {
+) -> Result<LoginRecord, AuthError> {
     let (code, issuer) = match brought {
         AuthorizationResponse::Refusal(why) => return Err(AuthError::Denied(why)),
         AuthorizationResponse::Code { code, issuer } => (code, issuer),
@@ -231,9 +235,10 @@ async fn take(
             return Err(error);
         }
     };
-    let (issuer, scopes) = (login.record.issuer.clone(), login.record.scopes.clone());
+    let record = login.record.clone();
     account.save_login(login).await?;
-    Ok((issuer, scopes))
+    account.end_borrowers(&record.id()).await?;
+    Ok(record)
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use mux_secrets::{Secret, expose_optional};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::identity;
+
 /// A token that expires within this time counts as expired, or within a quarter of its lifetime if that is shorter.
 const TOKEN_EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 
@@ -23,12 +25,23 @@ pub(super) struct LoginKey {
     /// A hash of the client secret, which distinguishes entries with different secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) proof: Option<String>,
+    /// The `account` of the entry, which tells logins at one server apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) account: Option<String>,
 }
 
 impl LoginKey {
     /// Whether the user registered this client, so that it belongs to one issuer.
     pub(super) fn is_own_client(&self) -> bool {
         self.client.is_some() || self.proof.is_some()
+    }
+
+    /// The key of the client that the user registered, whoever signs in with it.
+    pub(super) fn of_client(&self) -> Self {
+        Self {
+            account: None,
+            ..self.clone()
+        }
     }
 
     /// A hash that represents a client secret.
@@ -46,6 +59,12 @@ pub(super) struct LoginRecord {
     #[serde(flatten)]
     pub(super) key: LoginKey,
     pub(super) client_id: String,
+    /// Who has signed in, as the authorization server says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) who: Option<String>,
+    /// The ID of the login whose refresh token this one uses, if it has none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) shares: Option<String>,
     /// The redirect URL, which a registration is bound to.
     pub(super) redirect: String,
     /// The `resource` that tokens are requested for (RFC 8707).
@@ -105,6 +124,11 @@ pub(super) struct TokenResponse {
     pub(super) refresh_token: Option<Secret>,
     #[serde(default)]
     scope: Option<String>,
+    #[serde(default)]
+    id_token: Option<Secret>,
+    /// Who has signed in, for a token that was requested with the refresh token of another login.
+    #[serde(skip)]
+    pub(super) who: Option<String>,
 }
 
 impl LoginRecord {
@@ -113,6 +137,10 @@ impl LoginRecord {
         let client = self.key.client.as_deref().unwrap_or_default();
         let mut identity = vec![&*self.issuer, &*self.key.resource, client];
         identity.extend(self.key.proof.as_deref());
+        // A proof has no space.
+        let account = self.key.account.as_ref();
+        let account = account.map(|account| format!("account {account}"));
+        identity.extend(account.as_deref());
         let identity = identity.join("\n");
         blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned()
     }
@@ -157,13 +185,18 @@ impl LoginRecord {
             Some(scopes) => scopes.split_whitespace().map(str::to_owned).collect(),
             None => asked.to_vec(),
         };
+        let token = grant.id_token.as_ref();
+        let who = token
+            .and_then(|token| identity::of_id_token(token, &self.issuer, &self.client_id))
+            .or(grant.who);
+        self.who = who.or(self.who.take());
         self.received_at = now();
         self.expires_in = grant.expires_in;
         secrets.access = Some(grant.access_token);
         if grant.refresh_token.is_some() {
             secrets.refresh = grant.refresh_token;
         }
-        self.refreshable = secrets.refresh.is_some();
+        self.refreshable = secrets.refresh.is_some() || self.shares.is_some();
     }
 }
 
@@ -213,8 +246,11 @@ pub(super) mod tests {
                 resource: "https://server.test/mcp".into(),
                 client: None,
                 proof: None,
+                account: None,
             },
             client_id: "client".into(),
+            who: None,
+            shares: None,
             redirect: "http://127.0.0.1:1/callback".into(),
             audience: "https://server.test/mcp".into(),
             token_endpoint: "https://issuer.test/token".into(),

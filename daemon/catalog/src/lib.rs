@@ -11,10 +11,11 @@
 //!   resolves names.
 //! - `pins` are the definitions that were first trusted: a `pin_book` for each server, in a `pin_file`, written by a
 //!   `pin_writer`, compared by `definition_diff`; `pin_status` is a tool's pin status.
-//! - `lookalikes` finds names made to look like others.
+//! - `lookalikes` finds names made to look like others, `injection_signs` texts that may instruct a model.
 //! - `scope` is what one agent sees in one workspace. `search` ranks tools (`search_cursor`, `search_index`,
 //!   `index_segment`) by their words (`word_splitting`, `vocabulary`, `synonyms`), `inventory` lists them within a
-//!   budget (`token_estimate`), the most needed first (`tool_order`); `tool_usage` counts calls.
+//!   budget (`token_estimate`), the most needed first (`tool_order`); `tool_usage` counts calls,
+//!   `server_usage` remembers when each server was last called.
 //! - `argument_check` and `tool_results` apply a tool's schemas; `mux-schema` compiles, limits and caches schemas.
 //! - `tool_list_store` keeps the lists of the last session, `server_eras` the MCP era of each server.
 //! - `shape_learning` passes results to `learned_shapes`, the shapes of results; `type_declarations` is the text that
@@ -52,6 +53,7 @@
 mod argument_check;
 mod cache_slot;
 mod description;
+mod injection_signs;
 pub mod inventory;
 mod learned_shapes;
 mod lookalikes;
@@ -60,6 +62,7 @@ pub mod pins;
 mod scope;
 pub mod search;
 mod server_eras;
+mod server_usage;
 mod shape_learning;
 mod tool;
 mod tool_drafts;
@@ -71,17 +74,22 @@ mod tool_set;
 mod tool_usage;
 mod type_declarations;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use tokio::sync::watch;
 
 pub use self::tool_results::MAX_ERROR_MESSAGE_BYTES;
 use self::{
-    cache_slot::CacheSlot, server_eras::ServerEras, shape_learning::ShapeLearner,
-    tool_list_store::ToolListStore, tool_usage::ToolUsage, type_declarations::TypeTexts,
+    cache_slot::CacheSlot, server_eras::ServerEras, server_usage::ServerUsage,
+    shape_learning::ShapeLearner, tool_list_store::ToolListStore, tool_usage::ToolUsage,
+    type_declarations::TypeTexts,
 };
 pub use self::{
     description::ToolDescription,
+    injection_signs::InjectionSign,
     learned_shapes::LearnedShapes,
     lookalikes::imitations,
     pin_status::{DefinitionChange, PinStatus},
@@ -102,6 +110,7 @@ pub struct Catalog {
     remembered: ToolListStore,
     eras: ServerEras,
     usage: ToolUsage,
+    server_usage: ServerUsage,
     learned: Arc<LearnedShapes>,
     lessons: ShapeLearner,
     texts: TypeTexts,
@@ -119,6 +128,7 @@ impl Catalog {
             remembered: ToolListStore::new(&shelf),
             eras: ServerEras::new(&shelf),
             usage: ToolUsage::new(&shelf),
+            server_usage: ServerUsage::new(&shelf),
             lessons: ShapeLearner::start(Arc::clone(&learned), news.clone()),
             learned,
             texts: TypeTexts::new(&shelf),
@@ -133,6 +143,7 @@ impl Catalog {
             self.remembered.load(&cache),
             self.eras.load(&cache),
             self.usage.load(&cache),
+            self.server_usage.load(&cache),
             self.learned.load(&cache)
         );
         self.shelf.put_up(cache);
@@ -241,6 +252,16 @@ impl Catalog {
         self.usage.level(tool)
     }
 
+    /// Records a call of the server.
+    pub fn record_call(&self, key: &ListKey) {
+        self.server_usage.record_call(key, SystemTime::now());
+    }
+
+    /// When the server was last called, by this daemon or an earlier one.
+    pub fn last_call(&self, key: &ListKey) -> Option<SystemTime> {
+        self.server_usage.last_call(key)
+    }
+
     /// Forgets what was learned from the results of one tool, of one server's tools, or of all. Returns the number of
     /// tools.
     pub fn forget_learned(&self, server: Option<&str>, tool: Option<&str>) -> usize {
@@ -288,6 +309,7 @@ impl Catalog {
         self.learned.save();
         self.texts.save();
         self.usage.save();
+        self.server_usage.save();
         if let Some(cache) = self.cache() {
             cache.flush().await;
         }

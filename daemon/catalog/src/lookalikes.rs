@@ -143,7 +143,7 @@ fn has_unseen(name: &str) -> bool {
 }
 
 /// A name with invisible characters escaped and lookalike letters annotated.
-fn visible(name: &str) -> String {
+pub(super) fn visible(name: &str) -> String {
     let mut shown = String::with_capacity(name.len());
     for letter in name.chars() {
         match letter {

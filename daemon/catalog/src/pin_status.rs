@@ -6,7 +6,7 @@
 use mux_wire::{Fault, FaultKind};
 use serde_json::json;
 
-use super::{Tool, ToolSet};
+use super::{InjectionSign, Tool, ToolSet};
 use mux_text::digest::DigestKey;
 
 /// The maximum number of names in a warning.
@@ -124,6 +124,25 @@ impl ToolSet {
                 "{count} {are} new since its server was first trusted: {names}; {accept} acknowledges this"
             ));
         }
+        if !self.instruction_signs.is_empty() {
+            let signs = listed_signs(&self.instruction_signs);
+            remarks.push(format!(
+                "the instructions of {server} may instruct a model beyond its tools: {signs}; `mux tools --server {server}` \
+                 shows them"
+            ));
+        }
+        let signed: Vec<_> = self.iter().filter(|tool| !tool.signs.is_empty()).collect();
+        for tool in signed.iter().take(MAX_NAMED_TOOLS) {
+            let (path, signs) = (self.path(tool), listed_signs(&tool.signs));
+            remarks.push(format!(
+                "{path} has text that may instruct a model: {signs}; `mux types {path}` shows it"
+            ));
+        }
+        if let Some(more) = signed.len().checked_sub(MAX_NAMED_TOOLS + 1) {
+            let more = more + 1;
+            let have = plural(more, "tool has", "tools have");
+            remarks.push(format!("{more} more {have} text that may instruct a model"));
+        }
         let mismatches = self.iter().filter_map(|tool| tool.mismatch());
         remarks.extend(mismatches.take(MAX_NAMED_TOOLS).map(str::to_owned));
         remarks
@@ -141,6 +160,11 @@ fn listed(names: &[String]) -> String {
         }
         _ => names.join(", "),
     }
+}
+
+fn listed_signs(signs: &[InjectionSign]) -> String {
+    let signs: Vec<String> = signs.iter().map(InjectionSign::to_string).collect();
+    signs.join(", ")
 }
 
 fn plural(count: usize, one: &'static str, more: &'static str) -> &'static str {

@@ -14,8 +14,9 @@ use mux_typegen::{ObservedResult, ToolDecl};
 use serde_json::{Map, Value};
 
 use super::{
-    OverriddenTool, PinStatus, ToolDescription, argument_check::ArgumentSchema,
-    lookalikes::NameSkeleton, tool_drafts::ToolDraft, tool_results::ResultSchema,
+    InjectionSign, OverriddenTool, PinStatus, ToolDescription, argument_check::ArgumentSchema,
+    injection_signs::signs_of_definition, lookalikes::NameSkeleton, tool_drafts::ToolDraft,
+    tool_results::ResultSchema,
 };
 use mux_policy::ToolHints;
 use mux_text::digest::DigestKey;
@@ -56,6 +57,8 @@ pub struct Tool {
     /// The digest of the complete definition: with another one, the name may mean another tool.
     pub definition_key: DigestKey,
     pub standing: PinStatus,
+    /// What may instruct a model in the definition that is shown.
+    pub(super) signs: Box<[InjectionSign]>,
     /// What it is to its server, if the user overrides it.
     pub(super) overridden: Option<Arc<OverriddenTool>>,
     pub(super) arguments: ArgumentSchema,
@@ -100,6 +103,7 @@ impl Tool {
             key: draft.key,
             definition_key: draft.definition_key,
             standing: draft.standing,
+            signs: draft.signs.into(),
             overridden: draft.overridden,
             arguments: ArgumentSchema::default(),
             results: ResultSchema::default(),
@@ -174,6 +178,14 @@ impl Tool {
     /// The skeleton of its name, for the comparison with others.
     pub(super) fn name_skeleton(&self) -> &NameSkeleton {
         self.look.get_or_init(|| NameSkeleton::of(&self.name))
+    }
+
+    /// What may instruct a model in its present definition, which may not be the one that is shown.
+    pub fn injection_signs(&self) -> Vec<InjectionSign> {
+        match self.change() {
+            Some(change) => signs_of_definition(&value(&change.now)),
+            None => self.signs.to_vec(),
+        }
     }
 
     /// Its name without invisible characters.

@@ -6,7 +6,10 @@ use std::{ops::Range, sync::Arc};
 
 use serde_json::Value;
 
-use super::{OverriddenTool, PinStatus, Tool, ToolDescription, pin_status};
+use super::{
+    InjectionSign, OverriddenTool, PinStatus, Tool, ToolDescription, injection_signs::SignSearch,
+    pin_status,
+};
 use mux_text::{
     digest::{Digest, DigestKey},
     sanitize::{clean, clean_members, clean_schema, shortened},
@@ -19,6 +22,7 @@ pub(super) struct ToolDrafts {
     sheet: String,
     /// Texts of which each tool gets its own copy.
     words: String,
+    search: SignSearch,
 }
 
 /// A tool, with the ranges of its texts.
@@ -43,11 +47,13 @@ pub(super) struct ToolDraft {
     pub(super) key: DigestKey,
     pub(super) definition_key: DigestKey,
     pub(super) standing: PinStatus,
+    pub(super) signs: Vec<InjectionSign>,
     pub(super) overridden: Option<Arc<OverriddenTool>>,
 }
 
 impl ToolDrafts {
     pub(super) fn add(&mut self, server: &str, mut described: ToolDescription) {
+        let signs = self.search.of_tool(&described);
         readable(&mut described, server);
         let path = format!("{server}.{}", described.name);
         let description = described.description.take();
@@ -107,9 +113,15 @@ impl ToolDrafts {
             key,
             definition_key: whole.key(),
             standing: described.standing,
+            signs,
             overridden: described.overridden,
         };
         self.drafts.push(draft);
+    }
+
+    /// Whether there was too much text to look for signs of injection in all of it.
+    pub(super) fn is_over_search_limit(&self) -> bool {
+        self.search.is_over
     }
 
     pub(super) fn finish(self, server: &Arc<str>) -> Vec<Arc<Tool>> {

@@ -56,7 +56,12 @@ impl ListKey {
             ServerEndpoint::Remote(remote) => {
                 let digest = digest.text("url").text(remote.url.expose());
                 let names = remote.headers.keys();
-                names.fold(digest.text("headers"), |digest, name| digest.text(name))
+                let digest = names.fold(digest.text("headers"), |digest, name| digest.text(name));
+                match &remote.account {
+                    // A list may be private to the login.
+                    Some(account) => digest.text("account").text(account),
+                    None => digest,
+                }
             }
             ServerEndpoint::Source(source) => {
                 let digest = digest.text("source").text(&source.shown());

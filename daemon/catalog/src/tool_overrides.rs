@@ -29,6 +29,8 @@ pub struct OverriddenTool {
     pub(super) input_schema: String,
     defaults: Map<String, Value>,
     fixed: Map<String, Value>,
+    /// The arguments that callers see.
+    offered: HashSet<String>,
 }
 
 impl OverriddenTool {
@@ -68,15 +70,13 @@ impl Tool {
         let Some(overridden) = &self.overridden else {
             return Ok(given);
         };
-        let declared = self.input_schema();
         let names_fixed = |given: &str| {
             let mut fixed = overridden.fixed.keys();
             fixed.any(|fixed| fixed == given || fold(fixed) == fold(given))
         };
-        let is_declared = |name: &str| declared["properties"].get(name).is_some();
         let refused = given
             .keys()
-            .find(|name| names_fixed(name) && !is_declared(name));
+            .find(|name| names_fixed(name) && !overridden.offered.contains(*name));
         if let Some(name) = refused {
             return Err(self.refuse(&[format!(
                 "{name:?} is fixed by the override of {}.{}: leave it out",
@@ -174,14 +174,17 @@ fn overridden(mut tool: ToolDescription, read: &ToolOverride) -> Result<ToolDesc
                 .map_err(|mistake| format!("`{key}.{name}` {mistake}"))?;
         }
     }
-    let own = OverriddenTool {
-        server_name: tool.name.clone(),
-        input_schema: tool.input_schema.to_string(),
-        defaults: read.defaults.clone(),
-        fixed: read.fixed.clone(),
-    };
+    let server_schema = tool.input_schema.to_string();
     hide_arguments(&mut tool.input_schema, &read.fixed);
     make_optional(&mut tool.input_schema, &read.defaults);
+    let offered = tool.input_schema["properties"].as_object();
+    let own = OverriddenTool {
+        server_name: tool.name.clone(),
+        input_schema: server_schema,
+        defaults: read.defaults.clone(),
+        fixed: read.fixed.clone(),
+        offered: offered.into_iter().flat_map(Map::keys).cloned().collect(),
+    };
     if let Some(name) = &read.name {
         tool.name.clone_from(name);
     }

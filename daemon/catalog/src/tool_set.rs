@@ -11,7 +11,8 @@ use std::{
 use mux_typegen::names::{SpellingCollision, find_collisions, is_path, spell, tool_spellings};
 
 use super::{
-    Tool, ToolDescription,
+    InjectionSign, Tool, ToolDescription,
+    injection_signs::signs_of_instructions,
     tool_drafts::ToolDrafts,
     tool_names::{self, ToolNames},
     tool_overrides,
@@ -34,6 +35,8 @@ pub struct ToolSet {
     names: ToolNames,
     /// The server's instructions, without invisible characters.
     instructions: Option<Arc<str>>,
+    /// What may instruct a model beyond the tools in the instructions.
+    pub(super) instruction_signs: Vec<InjectionSign>,
     /// Warnings about ambiguous and duplicate tools, for the user.
     pub warnings: Vec<String>,
     /// The digest of all tools, in their order.
@@ -79,6 +82,11 @@ impl ToolSet {
             }
             drafts.add(&server, description);
         }
+        if drafts.is_over_search_limit() {
+            set.warnings.push(format!(
+                "{server} describes its tools in more text than is searched for instructions to a model"
+            ));
+        }
         set.tools = drafts.finish(&server);
         set.finish(&server);
         set
@@ -87,6 +95,7 @@ impl ToolSet {
     /// Adds the server's instructions.
     pub fn saying(mut self, instructions: Option<&str>) -> Self {
         self.instructions = instructions.and_then(readable_instructions);
+        self.instruction_signs = instructions.map(signs_of_instructions).unwrap_or_default();
         self
     }
 

@@ -323,6 +323,7 @@ fn shell_spawn_spec(shell: &str, basis: &Environment) -> SpawnSpec {
             .collect(),
         cwd: "/".into(),
         tag: "login-shell".into(),
+        limits: Default::default(),
     }
 }
 

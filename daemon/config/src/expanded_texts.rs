@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toml::Value;
+
 use super::{Config, OauthEntry, ServerEntry, SourceEntry};
 use crate::environment::{commands_in, secrets_in};
 
@@ -65,7 +67,11 @@ impl Config {
 impl ServerEntry {
     pub fn needs_environment(&self) -> bool {
         // A URL may be reached through a proxy in the user's environment.
-        self.url.is_some() || self.texts().any(|text| text.contains("${"))
+        self.url.is_some()
+            || self
+                .texts()
+                // A path of its sandbox may be in the home.
+                .any(|text| text.contains("${") || text.starts_with('~'))
     }
 
     pub fn commands(&self) -> BTreeSet<String> {
@@ -78,7 +84,15 @@ impl ServerEntry {
 
     fn texts(&self) -> impl Iterator<Item = &str> {
         let fields = [&self.command, &self.cwd, &self.socket].into_iter();
-        fields.flatten().map(String::as_str).chain(self.values())
+        let sandbox = self.sandbox.as_ref().and_then(Value::as_table);
+        let paths = sandbox.into_iter().flat_map(|table| {
+            let lists = ["read", "write"].into_iter();
+            lists.filter_map(|key| table.get(key)?.as_array()).flatten()
+        });
+        let fields = fields.flatten().map(String::as_str);
+        fields
+            .chain(paths.filter_map(Value::as_str))
+            .chain(self.values())
     }
 
     /// The values that may contain `${cmd:…}` and `${keyring:…}`.

@@ -3,12 +3,12 @@
 //! This crate depends on `mux-secrets`, `mux-text`, and the keeper, which runs commands. It does not depend on servers,
 //! sessions or settings: `mux-settings` turns the entries into checked values.
 //!
-//! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `sources` and `telemetry` are the sections
-//!   as written, `tool_overrides` the overrides of tools; the top level and servers are here. `line_index`: the lines of keys in the file. `expanded_texts`:
-//!   the values that are expanded, and their references. `written_config`: all values as written. `parse_errors`:
-//!   messages about mistakes in a file, `config_problem`: one mistake with the key that it is about. `entry_error`: why an entry cannot
-//!   be used. `schema`: the JSON
-//!   Schema of the file, made from these types.
+//! - `agents`, `approvals`, `audit`, `limits`, `metrics`, `pins`, `policy`, `results`, `sandbox`, `sources` and
+//!   `telemetry` are the sections as written, `tool_overrides` the overrides of tools; the top level and servers are
+//!   here. `line_index`: the lines of keys in the file. `expanded_texts`: the values that are expanded, and their
+//!   references. `written_config`: all values as written. `parse_errors`: messages about mistakes in a file,
+//!   `config_problem`: one mistake with the key that it is about. `entry_error`: why an entry cannot be used. `schema`:
+//!   the JSON Schema of the file, made from these types.
 //! - `environment`: the environment of servers, from the user's login shell and the `env` file, never from the client
 //!   that started the daemon. `environment/text_references` parses references in values, `environment/command_values`
 //!   runs commands (`${cmd:…}`). A named secret (`${keyring:NAME}`) is a value of the credential store.
@@ -34,6 +34,8 @@ mod metrics;
 pub mod parse_errors;
 mod pins;
 mod policy;
+mod results;
+mod sandbox;
 pub mod schema;
 mod sources;
 mod telemetry;
@@ -43,7 +45,8 @@ mod written_config;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use self::schema::{
-    SERVER_KEYS, TOOLS_KEYS, TOP_LEVEL_KEYS, duration, duration_or_never, globs, roots, text,
+    ACCOUNT_PATTERN, SERVER_KEYS, TOOLS_KEYS, TOP_LEVEL_KEYS, duration, duration_or_never, globs,
+    roots, text,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +63,8 @@ pub use self::{
     metrics::MetricsEntry,
     pins::PinsEntry,
     policy::{AnnotationsEntry, PolicyEntry},
+    results::ResultsEntry,
+    sandbox::{NetworkEntry, SandboxChoice, SandboxDefaultsEntry, SandboxEntry},
     sources::{CredentialEntry, SourceEntry},
     telemetry::TelemetryEntry,
     tool_overrides::ToolOverrideEntry,
@@ -78,6 +83,8 @@ pub struct Config {
     pub check: CheckEntry,
     pub agents: BTreeMap<String, AgentEntry>,
     pub pins: PinsEntry,
+    pub results: ResultsEntry,
+    pub sandbox: SandboxDefaultsEntry,
     pub audit: AuditEntry,
     pub metrics: MetricsEntry,
     pub approvals: ApprovalsEntry,
@@ -145,6 +152,9 @@ pub struct ServerEntry {
     /// Its working directory; a relative path starts at your home.
     #[schemars(extend("x-default" = "your home"))]
     pub cwd: Option<String>,
+    /// What the server may reach; `false` gives it all of your rights.
+    #[schemars(schema_with = "self::sandbox::sandbox", extend("x-type" = "`false` or table", "x-default" = "by `sandbox.mode`"))]
+    pub sandbox: Option<Value>,
     /// `http://` or `https://` and a host.
     #[schemars(extend("x-default" = "required"))]
     pub url: Option<String>,
@@ -189,8 +199,13 @@ pub struct ServerEntry {
     /// `false` disables logins; a table describes your client, see below.
     #[schemars(extend("x-type" = "`false` or table", "x-default" = "on"))]
     pub oauth: Option<OauthEntry>,
-    /// `eager` opens the session when the daemon starts, and again after it ends.
-    #[schemars(schema_with = "text", extend("enum" = ["lazy", "eager"], "default" = "lazy"))]
+    /// The name of the login. Entries of one `url` with different accounts have a login each.
+    #[schemars(schema_with = "text", extend("pattern" = ACCOUNT_PATTERN))]
+    pub account: Option<String>,
+    /// `lazy` opens the session when a call needs it; `auto` also in the background if the server was called lately: when
+    /// the daemon starts (see [`prestart`](#daemon)), and after its process has ended. `eager` opens it when the daemon
+    /// starts, and again after it ends.
+    #[schemars(schema_with = "text", extend("enum" = ["auto", "lazy", "eager"], "default" = "auto"))]
     pub start: Option<String>,
     /// Closes a session that has had no call for this long.
     #[schemars(schema_with = "duration_or_never", extend("x-range" = "at least `1s`", "x-default" = "`\"never\"` for a session that all clients share, otherwise `\"30m\"`"))]
@@ -204,6 +219,12 @@ pub struct ServerEntry {
     /// What happens to structured content that does not match the tool's output schema.
     #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "error"))]
     pub check_results: Option<String>,
+    /// Whether its results are marked as data where a model reads them as text.
+    #[schemars(extend("x-default" = "`results.fence`"))]
+    pub fence: Option<bool>,
+    /// What happens to a result that seems to hold a secret.
+    #[schemars(schema_with = "text", extend("enum" = ["mask", "warn", "off"], "x-default" = "`results.secrets`"))]
+    pub secrets: Option<String>,
 }
 
 /// `roots = "workspace"`, `"none"`, or a list of directories.
@@ -266,6 +287,10 @@ pub struct DaemonEntry {
     /// state directory.
     #[schemars(schema_with = "text", extend("enum" = ["auto", "never"], "x-default" = "`\"auto\"`; `\"never\"` with `MUX_HOME` set"))]
     pub keyring: Option<String>,
+    /// Servers that were called within this time are started with the daemon, in the background, unless their `start`
+    /// says otherwise.
+    #[schemars(schema_with = "duration_or_never", extend("default" = "3d"))]
+    pub prestart: Option<String>,
 }
 
 /// `[check]`
@@ -326,6 +351,8 @@ impl Config {
                 "check" => config.check = deserialize_entry(value, "check")?,
                 "agents" => config.read_agents(value)?,
                 "pins" => config.pins = deserialize_entry(value, "pins")?,
+                "results" => config.results = deserialize_entry(value, "results")?,
+                "sandbox" => config.sandbox = deserialize_entry(value, "sandbox")?,
                 "audit" => config.audit = deserialize_entry(value, "audit")?,
                 "metrics" => config.metrics = deserialize_entry(value, "metrics")?,
                 "approvals" => config.approvals = deserialize_entry(value, "approvals")?,

@@ -14,8 +14,8 @@ use schemars::{
 
 use super::{
     AnnotationsEntry, ApprovalsEntry, AuditEntry, CheckEntry, DaemonEntry, LimitsEntry,
-    MetricsEntry, PinsEntry, ServerEntry, SourceEntry, TelemetryEntry, ToolOverrideEntry,
-    ToolsEntry, agents::AgentTable,
+    MetricsEntry, PinsEntry, ResultsEntry, SandboxDefaultsEntry, SandboxEntry, ServerEntry,
+    SourceEntry, TelemetryEntry, ToolOverrideEntry, ToolsEntry, agents::AgentTable,
 };
 
 pub(super) type Keys = LazyLock<Vec<String>>;
@@ -26,9 +26,13 @@ pub(super) static SOURCE_KEYS: Keys = LazyLock::new(keys_of::<SourceEntry>);
 pub(super) static TOOLS_KEYS: Keys = LazyLock::new(keys_of::<ToolsEntry>);
 pub(super) static LIMITS_KEYS: Keys = LazyLock::new(keys_of::<LimitsEntry>);
 pub(super) static AGENT_KEYS: Keys = LazyLock::new(keys_of::<AgentTable>);
+pub(super) static SANDBOX_KEYS: Keys = LazyLock::new(keys_of::<SandboxEntry>);
 pub(super) static RULE_KEYS: Keys = LazyLock::new(keys_of::<RuleTable>);
 pub(super) static OVERRIDE_KEYS: Keys = LazyLock::new(keys_of::<ToolOverrideEntry>);
 pub(super) static ANNOTATION_KEYS: Keys = LazyLock::new(keys_of::<AnnotationsEntry>);
+
+/// The names of accounts: words and mail addresses.
+pub(super) const ACCOUNT_PATTERN: &str = "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$";
 
 /// The configuration of muxd.
 #[derive(JsonSchema)]
@@ -51,6 +55,10 @@ struct ConfigFile {
     agents: Option<BTreeMap<String, AgentTable>>,
     /// What happens when the definition of a tool changes.
     pins: Option<PinsEntry>,
+    /// How results of servers are treated.
+    results: Option<ResultsEntry>,
+    /// Servers whose entry says nothing about a sandbox.
+    sandbox: Option<SandboxDefaultsEntry>,
     /// How calls wait for an approval.
     approvals: Option<ApprovalsEntry>,
     /// The audit log.

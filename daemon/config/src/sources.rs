@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::schema::{SOURCE_KEYS, duration, text};
+use super::schema::{ACCOUNT_PATTERN, SOURCE_KEYS, duration, text};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Value;
@@ -33,6 +33,9 @@ pub struct SourceEntry {
     pub headers: BTreeMap<String, String>,
     /// The credentials by the name of their security scheme.
     pub auth: BTreeMap<String, CredentialEntry>,
+    /// A name for whose credentials these are, which `mux servers` shows.
+    #[schemars(schema_with = "text", extend("pattern" = ACCOUNT_PATTERN))]
+    pub account: Option<String>,
     /// OpenAPI only: scopes of the token that is fetched.
     #[schemars(extend("x-default" = "what operations name"))]
     pub scopes: Option<Vec<String>>,
@@ -71,6 +74,12 @@ pub struct SourceEntry {
     /// What happens to a result that does not match the description.
     #[schemars(schema_with = "text", extend("enum" = ["error", "warn", "off"], "default" = "warn"))]
     pub check_results: Option<String>,
+    /// Whether its results are marked as data where a model reads them as text.
+    #[schemars(extend("x-default" = "`results.fence`"))]
+    pub fence: Option<bool>,
+    /// What happens to a result that seems to hold a secret.
+    #[schemars(schema_with = "text", extend("enum" = ["mask", "warn", "off"], "x-default" = "`results.secrets`"))]
+    pub secrets: Option<String>,
 }
 
 /// What is sent for a security scheme.

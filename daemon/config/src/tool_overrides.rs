@@ -16,7 +16,7 @@ pub struct ToolOverrideEntry {
     /// What the tool is called here: in programs, lists, rules, approvals and the audit log.
     #[schemars(extend("x-default" = "the server's name for it"))]
     pub name: Option<String>,
-    /// What readers are told instead of the server's description.
+    /// Replaces the server's description.
     #[schemars(extend("x-default" = "the server's"))]
     pub description: Option<String>,
     /// What counts for rules, approvals and `retry` instead of the server's annotations.

@@ -1,10 +1,10 @@
 //! The path of every tool call, whether from a program, the command line or a pass-through, and of requests for
 //! resources, prompts and completions.
 //!
-//! It depends on upstream, catalog, policy, approvals, audit and callers. It does not know runs or wire messages.
+//! It depends on upstream, catalog, policy, approvals, audit, callers and secrets. It does not know runs or wire messages.
 //!
 //! resolve the server → its session → resolve the tool as the caller sees it → policy, which may hold the call → its
-//! pin → arguments → a slot among the server's calls → the call, once → the value.
+//! pin → arguments → a slot among the server's calls → the call, once → secrets in its result → the value.
 //!
 //! - `permission` alone asks policy, before anything about a call's arguments is revealed; rules on arguments decide on
 //!   the text that is sent. `explanation` says what policy would answer, without a call; `approval` requests approval
@@ -13,10 +13,11 @@
 //!   function. It runs outside the runtime's threads and within limits.
 //! - `arguments` parses arguments, long ones off the runtime's threads; `resolve_tool` finds the tool that a call would
 //!   reach; `dispatch` checks the tool again before its call is sent; `call_attempts` decides whether a call may be
-//!   sent again; `call_fault` words the errors of calls.
+//!   sent again; `call_fault` words the errors of calls; `result_secrets` looks for secrets in what servers answer.
 //! - `resources_and_prompts` is the same path for resources, prompts and completions; `server_requests` lets policy
 //!   decide on the requests of servers to clients (elicitation, sampling, roots): `mux-upstream` passes the request and
 //!   a future of its answer.
+//! - `sandbox_hint` says of errors that a server's sandbox may have caused them.
 //! - `spans` names the trace spans of requests: a span begins for each call, and its context is sent in the request's
 //!   `_meta` or headers.
 //!
@@ -40,6 +41,8 @@ mod graphql_policy;
 mod permission;
 mod resolve_tool;
 mod resources_and_prompts;
+mod result_secrets;
+mod sandbox_hint;
 mod server_requests;
 mod spans;
 
@@ -64,6 +67,8 @@ use self::{
     graphql_policy::DocumentJudges,
     permission::{PermissionRequest, PermissionSubject},
     resolve_tool::requested_path,
+    result_secrets::search_answer,
+    sandbox_hint::add_sandbox_hint,
 };
 pub use self::{
     arguments::CallArguments,
@@ -346,16 +351,19 @@ impl Gateway {
         };
         let took = started.elapsed();
         let outcome = match sent {
-            Ok(DispatchedCall { tool, answer }) => match answer {
-                Ok(result) if raw => Ok(json_weight::to_text(result).await),
-                Ok(result) => {
-                    let value = value_of(&tool, result, result_check(&server)).await;
-                    self.learn_output_type(&tool, value).await
+            Ok(DispatchedCall { tool, answer }) => {
+                match search_answer(&server, &path, answer).await {
+                    Ok(result) if raw => Ok(json_weight::to_text(result).await),
+                    Ok(result) => {
+                        let value = value_of(&tool, result, result_check(&server)).await;
+                        self.learn_output_type(&tool, value).await
+                    }
+                    Err(fault) => Err(fault),
                 }
-                Err(error) => Err(fault_of_call_error(&path, error).await),
-            },
+            }
             Err(fault) => Err(fault),
         };
+        let outcome = outcome.map_err(|fault| add_sandbox_hint(&server, fault));
         span.in_scope(|| match &outcome {
             Ok(_) => debug!(?took, "call ended"),
             Err(fault) => info!(?took, kind = %fault.kind, "call failed"),

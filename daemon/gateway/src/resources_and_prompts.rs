@@ -20,7 +20,9 @@ use super::{
     call_attempts::UnsentRetry,
     call_timeouts, fault_of_call_error, next_session,
     permission::{ApprovalReason, PermissionRequest, PermissionSubject, deny_if_ask},
-    ready_session, spans,
+    ready_session,
+    result_secrets::search_answer,
+    spans,
 };
 use mux_approvals::ResumableRun;
 use mux_audit::CallAuditGuard;
@@ -248,12 +250,17 @@ impl Gateway {
         };
         traced.end_with(|| spans::error_type(Ok(&outcome)));
         let took = started.elapsed();
-        let outcome = match outcome {
+        let missing = outcome.as_ref().is_err_and(is_missing_resource);
+        let outcome = match search_answer(&server, &path, outcome).await {
             Ok(value) => {
                 let (value, text) = json_weight::with_text(value).await;
                 Ok((value, text.len()))
             }
-            Err(error) => Err(fault_of_offer_error(&path, error).await),
+            Err(fault) if missing => Err(Fault {
+                kind: FaultKind::NotFound,
+                ..fault
+            }),
+            Err(fault) => Err(fault),
         };
         let result = outcome.as_ref().map(|(_, bytes)| *bytes);
         observer.call_ended(number, &path, took, result);
@@ -363,9 +370,12 @@ fn list_timeout_fault(server: &str, wait: Duration) -> Fault {
     Fault::new(FaultKind::Unavailable, message).hint("it may be starting or busy; ask again")
 }
 
+fn is_missing_resource(error: &CallError) -> bool {
+    matches!(error, CallError::Refused { code, .. } if *code == RESOURCE_NOT_FOUND_CODE)
+}
+
 async fn fault_of_offer_error(path: &str, error: CallError) -> Fault {
-    let missing =
-        matches!(&error, CallError::Refused { code, .. } if *code == RESOURCE_NOT_FOUND_CODE);
+    let missing = is_missing_resource(&error);
     let mut fault = fault_of_call_error(path, error).await;
     if missing {
         fault.kind = FaultKind::NotFound;

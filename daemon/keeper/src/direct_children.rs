@@ -175,6 +175,7 @@ impl From<ExitStatus> for ChildExit {
         ChildExit {
             code: status.code(),
             signal: status.signal(),
+            exceeded: None,
         }
     }
 }
@@ -201,6 +202,7 @@ mod tests {
             env: Vec::new(),
             cwd: "/".into(),
             tag: "test".into(),
+            limits: Default::default(),
         }
     }
 

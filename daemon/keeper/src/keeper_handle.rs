@@ -80,7 +80,7 @@ impl Keeper {
 
     /// Starts a program. After [`SpawnError::Keeper`] the caller may start another keeper.
     pub async fn spawn(&self, mut spec: SpawnSpec) -> Result<KeptChild, SpawnError> {
-        spec.program = find(&spec).await?;
+        spec.program = find_program(&spec).await?;
         let program = spec.program.clone();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let leash = self.leash(id);
@@ -202,7 +202,7 @@ impl Keeper {
 }
 
 /// Resolves the program on the blocking pool, because a directory of `PATH` may be on a slow network.
-async fn find(spec: &SpawnSpec) -> Result<PathBuf, SpawnError> {
+pub async fn find_program(spec: &SpawnSpec) -> Result<PathBuf, SpawnError> {
     let (program, cwd) = (spec.program.clone(), spec.cwd.clone());
     let path: Vec<(OsString, OsString)> = spec
         .env

@@ -256,9 +256,18 @@ impl KeeperOwner {
                         entry.fail(kind, message, errno);
                     }
                 }
-                KeeperEvent::Exited { id, code, signal } => {
+                KeeperEvent::Exited {
+                    id,
+                    code,
+                    signal,
+                    exceeded,
+                } => {
                     if let Some(entry) = self.children.get(&id) {
-                        entry.ended(ChildExit { code, signal });
+                        entry.ended(ChildExit {
+                            code,
+                            signal,
+                            exceeded,
+                        });
                     }
                 }
                 KeeperEvent::Gone { id } => {

@@ -271,7 +271,7 @@ impl KeeperProcess {
         let id = request.id;
         match launch(request, &self.origin) {
             Ok(launched) => {
-                self.trees.add(id, master, &launched);
+                self.trees.add(id, master, &launched, Instant::now());
                 let LaunchedChild { pid, pipes, .. } = launched;
                 let pid = pid.as_raw().cast_unsigned();
                 self.masters

@@ -30,6 +30,25 @@ pub struct SpawnSpec {
     pub cwd: PathBuf,
     /// Names the child in `MUX_KEPT` and in logs; any text without a NUL.
     pub tag: String,
+    pub limits: TreeLimits,
+}
+
+/// What a child may use together with its descendants. The keeper measures it about once a second, and kills a tree
+/// that uses more.
+#[derive(Serialize, Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct TreeLimits {
+    /// Resident memory in bytes.
+    pub memory: Option<u64>,
+    /// Processes and threads.
+    pub tasks: Option<u32>,
+}
+
+/// The limit that a tree has exceeded.
+#[derive(Serialize, Deserialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ExceededLimit {
+    Memory,
+    Tasks,
 }
 
 /// A running child. The caller may take its pipes.
@@ -49,6 +68,8 @@ pub struct KeptChild {
 pub struct ChildExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
+    /// The keeper killed it because of this limit.
+    pub exceeded: Option<ExceededLimit>,
 }
 
 /// The two ways to end a tree.
@@ -180,6 +201,7 @@ impl ChildExit {
     pub const LOST: ChildExit = ChildExit {
         code: None,
         signal: None,
+        exceeded: None,
     };
 }
 
@@ -215,6 +237,17 @@ impl From<StopSignal> for Signal {
 
 impl fmt::Display for ChildExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.exceeded {
+            Some(ExceededLimit::Memory) => {
+                return f.write_str("killed: it used more memory than sandbox.memory allows");
+            }
+            Some(ExceededLimit::Tasks) => {
+                return f.write_str(
+                    "killed: it had more processes and threads than sandbox.processes allows",
+                );
+            }
+            None => {}
+        }
         match (self.code, self.signal) {
             (Some(code), _) => write!(f, "exit code {code}"),
             (None, Some(number)) => match Signal::try_from(number) {
@@ -245,7 +278,15 @@ mod tests {
 
     #[test]
     fn exit_is_displayed_as_text() {
-        let exit = |code, signal| ChildExit { code, signal }.to_string();
+        let exit = |code, signal| {
+            let exceeded = None;
+            ChildExit {
+                code,
+                signal,
+                exceeded,
+            }
+            .to_string()
+        };
         assert_eq!(exit(Some(3), None), "exit code 3");
         assert_eq!(exit(None, Some(9)), "killed by signal 9 (SIGKILL)");
         assert_eq!(exit(None, Some(40)), "killed by signal 40");

@@ -27,6 +27,7 @@ use nix::{
 use mux_process::core_dumps;
 
 use super::{
+    kept_child::TreeLimits,
     process_table::{MARKER_VARIABLE, marker},
     wire::{FDS_PER_CHILD, SpawnFailure, SpawnRequest},
 };
@@ -34,6 +35,7 @@ use super::{
 pub(super) struct LaunchedChild {
     pub(super) pid: Pid,
     pub(super) marker: Vec<u8>,
+    pub(super) limits: TreeLimits,
     /// The keeper's ends, in the order of the protocol.
     pub(super) pipes: [OwnedFd; FDS_PER_CHILD],
 }
@@ -106,6 +108,7 @@ pub(super) fn launch(
     Ok(LaunchedChild {
         pid: Pid::from_raw(child.id().cast_signed()),
         marker: marker.into_vec(),
+        limits: request.limits,
         pipes: [stdin.into(), stdout.into(), stderr.into()],
     })
 }

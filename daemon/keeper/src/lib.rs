@@ -15,9 +15,10 @@
 //!   `sweep_dead_keeper` ends what a killed keeper owned, `program_lookup` searches `PATH`, `error` defines the errors.
 //! - The keeper process is [`run_keeper`] (`keeper_process`): one thread, one loop over its socket, its signals
 //!   (`signals`) and its clock. `daemon_socket` is its end of the socket, `launch_child` starts one child,
-//!   `process_trees` ends trees, `process_table` reads the ancestry of processes from `/proc`, `keeper_lock` waits for
-//!   the previous keeper, `daemons` holds the served daemons (one, or two during an upgrade), `orphans` ends what the
-//!   last keeper of this home left behind, `keeper_guard` is the parent process.
+//!   `process_trees` ends trees, also those that exceed their limits, `process_table` reads processes and their
+//!   ancestry from `/proc`, `keeper_lock` waits for the previous keeper, `daemons` holds the served daemons (one, or two
+//!   during an upgrade), `orphans` ends what the last keeper of this home left behind, `keeper_guard` is the parent
+//!   process.
 //! - `wire` is the protocol between the two; `descriptor_passing` sends bytes and descriptors through the socket.
 //!
 //! Invariants:
@@ -74,9 +75,9 @@ mod direct_children;
 #[cfg(not(target_os = "linux"))]
 pub use direct_children::run_keeper;
 pub use error::{KeeperError, SpawnError};
-pub use keeper_handle::Keeper;
 #[cfg(target_os = "linux")]
 pub use keeper_handle::KeeperOffer;
+pub use keeper_handle::{Keeper, find_program};
 #[cfg(target_os = "linux")]
 pub use keeper_process::run_keeper;
-pub use kept_child::{ChildExit, KeptChild, SpawnSpec};
+pub use kept_child::{ChildExit, ExceededLimit, KeptChild, SpawnSpec, TreeLimits};

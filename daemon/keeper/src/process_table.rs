@@ -20,6 +20,9 @@ pub(super) struct ProcessEntry {
     pub(super) group: Pid,
     /// The process has ended and was not reaped.
     pub(super) zombie: bool,
+    pub(super) threads: u32,
+    /// Resident memory, in pages.
+    pub(super) pages: u64,
 }
 
 impl ProcessTable {
@@ -113,6 +116,9 @@ fn parse_stat(stat: &[u8]) -> Option<ProcessEntry> {
         zombie: matches!(state, "Z" | "X" | "x"),
         parent: number(rest.next()?)?,
         group: number(rest.next()?)?,
+        // Fields 20 and 24; the last one read was the 5th.
+        threads: rest.nth(14).and_then(|it| it.parse().ok()).unwrap_or(0),
+        pages: rest.nth(3).and_then(|it| it.parse().ok()).unwrap_or(0),
     })
 }
 
@@ -126,6 +132,8 @@ mod tests {
             parent: Pid::from_raw(parent),
             group: Pid::from_raw(group),
             zombie: false,
+            threads: 0,
+            pages: 0,
         }
     }
 
@@ -133,6 +141,10 @@ mod tests {
     fn stat_with_any_command_name_is_parsed() {
         let seen = parse_stat(b"12 (a) R 1 (b \xff) S 3 4 5 0 -1 4194560 ");
         assert_eq!(seen, Some(process(12, 3, 4)));
+        let fields = b"12 (a) S 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25";
+        let used = parse_stat(fields).unwrap();
+        // The value of each field after the second is its number less one.
+        assert_eq!((used.threads, used.pages), (19, 23));
         let dead = parse_stat(b"12 (a) Z 3 4 5").unwrap();
         assert!(dead.zombie);
         assert_eq!(parse_stat(b"12 (a"), None);

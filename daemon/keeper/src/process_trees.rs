@@ -10,12 +10,13 @@ use std::{
 };
 
 use nix::{
+    libc,
     sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
 
 use super::{
-    kept_child::StopSignal,
+    kept_child::{ExceededLimit, StopSignal, TreeLimits},
     launch_child::LaunchedChild,
     process_table::{ProcessEntry, ProcessTable, marker_of},
     wire::KeeperEvent,
@@ -28,6 +29,9 @@ const LEFTOVER_TERM_GRACE: Duration = Duration::from_millis(500);
 /// kernel must not keep the keeper busy.
 const INITIAL_KILL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_KILL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the trees with limits are measured.
+const LIMIT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(super) struct ProcessTrees(Vec<ChildTree>);
@@ -46,10 +50,16 @@ struct ChildTree {
     asked: bool,
     kill_at: Option<Instant>,
     kill_retry: Duration,
+    limits: TreeLimits,
+    /// When it is measured next; `None` without limits.
+    check_at: Option<Instant>,
+    exceeded: Option<ExceededLimit>,
 }
 
 impl ProcessTrees {
-    pub(super) fn add(&mut self, id: u64, master: u64, launched: &LaunchedChild) {
+    pub(super) fn add(&mut self, id: u64, master: u64, launched: &LaunchedChild, now: Instant) {
+        let limits = launched.limits;
+        let is_limited = limits != TreeLimits::default();
         self.0.push(ChildTree {
             id,
             master,
@@ -60,6 +70,9 @@ impl ProcessTrees {
             asked: false,
             kill_at: None,
             kill_retry: INITIAL_KILL_INTERVAL,
+            limits,
+            check_at: is_limited.then(|| now + LIMIT_CHECK_INTERVAL),
+            exceeded: None,
         });
     }
 
@@ -73,9 +86,10 @@ impl ProcessTrees {
         let mut running = self.0.iter_mut().filter(|child| !child.exited);
         let child = running.find(|child| child.pid == pid)?;
         child.exited = true;
+        child.check_at = None;
         child.exit = Some(status);
         child.kill_at.get_or_insert(now + LEFTOVER_TERM_GRACE);
-        Some((child.master, exited(child.id, status)))
+        Some((child.master, child.exit_event(status)))
     }
 
     /// Moves the child to another daemon. Returns the events for that daemon.
@@ -88,7 +102,7 @@ impl ProcessTrees {
         }
         child.master = to;
         let pid = child.pid.as_raw().cast_unsigned();
-        let exit = child.exit.map(|status| exited(id, status));
+        let exit = child.exit.map(|status| child.exit_event(status));
         std::iter::once(KeeperEvent::Given { id, pid })
             .chain(exit)
             .collect()
@@ -132,6 +146,11 @@ impl ProcessTrees {
     ) -> Option<Instant> {
         let mut snapshot = None;
         for index in 0..self.0.len() {
+            if self.0[index].is_check_due(now) {
+                let table = snapshot.get_or_insert_with(ProcessTable::read);
+                let members = self.members(table, &self.0[index]);
+                self.0[index].check_limits(&members, now);
+            }
             let due = self.0[index].kill_at.is_some_and(|at| at <= now);
             let maybe_gone = reaped && self.0[index].exited;
             if !due && !maybe_gone {
@@ -147,7 +166,8 @@ impl ProcessTrees {
             }
             !child.is_gone()
         });
-        self.0.iter().filter_map(|child| child.kill_at).min()
+        let due = |child: &ChildTree| [child.kill_at, child.check_at].into_iter().flatten().min();
+        self.0.iter().filter_map(due).min()
     }
 
     /// Signals everything below the keeper, of every daemon.
@@ -178,15 +198,47 @@ impl ProcessTrees {
     }
 }
 
-fn exited(id: u64, status: ExitStatus) -> KeeperEvent {
-    KeeperEvent::Exited {
-        id,
-        code: status.code(),
-        signal: status.signal(),
-    }
+/// The size of a page of memory, in bytes.
+#[expect(unsafe_code, reason = "no safe wrapper of sysconf is at hand")]
+fn page_size() -> u64 {
+    // SAFETY: the call takes an integer and returns one.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    size.try_into().unwrap_or(4096)
 }
 
 impl ChildTree {
+    fn exit_event(&self, status: ExitStatus) -> KeeperEvent {
+        KeeperEvent::Exited {
+            id: self.id,
+            code: status.code(),
+            signal: status.signal(),
+            exceeded: self.exceeded,
+        }
+    }
+
+    fn is_check_due(&self, now: Instant) -> bool {
+        !self.exited && self.check_at.is_some_and(|at| at <= now)
+    }
+
+    /// Has the tree killed if it exceeds a limit.
+    fn check_limits(&mut self, members: &[ProcessEntry], now: Instant) {
+        self.check_at = Some(now + LIMIT_CHECK_INTERVAL);
+        let tasks: u32 = members.iter().map(|process| process.threads).sum();
+        let pages: u64 = members.iter().map(|process| process.pages).sum();
+        let exceeded = match self.limits {
+            TreeLimits {
+                tasks: Some(most), ..
+            } if tasks > most => ExceededLimit::Tasks,
+            TreeLimits {
+                memory: Some(most), ..
+            } if pages * page_size() > most => ExceededLimit::Memory,
+            _ => return,
+        };
+        self.exceeded.get_or_insert(exceeded);
+        self.check_at = None;
+        self.kill_at = Some(now);
+    }
+
     fn proceed(&mut self, due: bool, members: &[ProcessEntry], now: Instant) {
         let alive = members.iter().any(|process| !process.zombie);
         if self.exited && !alive {

@@ -9,7 +9,7 @@ use std::{collections::VecDeque, ffi::OsString, os::unix::ffi::OsStringExt};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-use super::kept_child::{SpawnSpec, StopSignal};
+use super::kept_child::{ExceededLimit, SpawnSpec, StopSignal, TreeLimits};
 
 /// Both sides are the same binary, except during an upgrade: then the versions may differ.
 pub const KEEPER_PROTOCOL_VERSION: u32 = 2;
@@ -47,6 +47,8 @@ pub(super) struct SpawnRequest {
     pub(super) env: Vec<(OsText, OsText)>,
     pub(super) cwd: OsText,
     pub(super) tag: String,
+    #[serde(default)]
+    pub(super) limits: TreeLimits,
 }
 
 /// A response or report of the keeper.
@@ -69,6 +71,8 @@ pub(super) enum KeeperEvent {
         id: u64,
         code: Option<i32>,
         signal: Option<i32>,
+        #[serde(default)]
+        exceeded: Option<ExceededLimit>,
     },
     /// Nothing of the child's tree is left. The last event of an `id`.
     Gone { id: u64 },
@@ -157,6 +161,7 @@ impl SpawnRequest {
                 .collect(),
             cwd: spec.cwd.into_os_string().into(),
             tag: spec.tag,
+            limits: spec.limits,
         }
     }
 }

@@ -19,7 +19,7 @@
 //!   values that look like one, `scan` finds secrets in prose.
 //! - `arguments` masks command-line arguments, `url` a URL, `config_line` a line of a diff. `known` holds secrets known
 //!   by their value, including those written literally in a server's configuration.
-//! - `masker` replaces what these find; `secret` is the type of a secret.
+//! - `masker` replaces what these find, `json_value` in the strings of a JSON value; `secret` is the type of a secret.
 //!
 //! Invariants:
 //!
@@ -30,6 +30,7 @@
 pub mod arguments;
 mod config_line;
 mod formats;
+mod json_value;
 mod known;
 mod masker;
 mod names;
@@ -40,6 +41,7 @@ pub mod url;
 
 pub use self::{
     config_line::mask_config_line,
+    json_value::{mask_value, value_has_secret},
     known::{KnownSecrets, MIN_KNOWN_LEN},
     masker::{Masker, RecentTokens},
     names::{Suspicion, suspicion},

@@ -224,7 +224,7 @@ fn definition_changes(old: &ServerDefinition, new: &ServerDefinition) -> Vec<Str
         ("override", old.overrides == new.overrides),
         ("share", old.share == new.share),
         ("roots", old.roots == new.roots),
-        ("start", old.eager == new.eager),
+        ("start", old.start == new.start),
         ("idle_close", old.idle_close == new.idle_close),
         ("retry", old.retry == new.retry),
         ("start_timeout", old.start_timeout == new.start_timeout),
@@ -236,6 +236,8 @@ fn definition_changes(old: &ServerDefinition, new: &ServerDefinition) -> Vec<Str
         ("pins", old.pins == new.pins),
         ("era", old.era == new.era),
         ("check_results", old.check_results == new.check_results),
+        ("fence", old.results.fence == new.results.fence),
+        ("secrets", old.results.secrets == new.results.secrets),
     ];
     keys.extend(differing_keys(&same));
     if keys.is_empty() {
@@ -249,6 +251,7 @@ fn process_changes(old: &ProcessServer, new: &ProcessServer) -> Vec<String> {
         ("command", old.command == new.command),
         ("args", old.args == new.args),
         ("cwd", old.cwd == new.cwd),
+        ("sandbox", old.sandbox == new.sandbox),
     ]);
     keys.extend(differing_entries("env", &old.env, &new.env));
     keys
@@ -260,6 +263,7 @@ fn remote_changes(old: &RemoteServer, new: &RemoteServer) -> Vec<String> {
         ("transport", old.transport == new.transport),
         ("socket", old.socket == new.socket),
         ("oauth", old.oauth == new.oauth),
+        ("account", old.account == new.account),
     ]);
     keys.extend(differing_entries("headers", &old.headers, &new.headers));
     keys
@@ -272,6 +276,7 @@ fn source_changes(old: &SourceDefinition, new: &SourceDefinition) -> Vec<String>
         ("base_url", old.base_url == new.base_url),
         ("origins", old.origins == new.origins),
         ("auth", old.credentials == new.credentials),
+        ("account", old.account == new.account),
         ("scopes", old.scopes == new.scopes),
         ("rate", old.rate == new.rate),
         ("refresh", old.refresh == new.refresh),

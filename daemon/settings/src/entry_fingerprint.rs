@@ -67,7 +67,15 @@ fn of_server(entry: &ServerEntry) -> DigestKey {
             }
         }
     };
-    digest.key()
+    with_account(digest, entry.account.as_deref()).key()
+}
+
+/// An entry without an account has the same fingerprint as before this key existed: approvals stay valid.
+fn with_account(digest: Digest, account: Option<&str>) -> Digest {
+    match account {
+        Some(account) => digest.text("account").text(account),
+        None => digest,
+    }
 }
 
 fn of_source(entry: &SourceEntry) -> DigestKey {
@@ -90,7 +98,7 @@ fn of_source(entry: &SourceEntry) -> DigestKey {
             }
         }
     });
-    digest.key()
+    with_account(digest, entry.account.as_deref()).key()
 }
 
 fn texts(digest: Digest, all: &[String]) -> Digest {
@@ -140,6 +148,7 @@ mod tests {
                     "oauth = false",
                     "oauth = { client_id = \"c\" }",
                     "oauth = { client_id = \"c\", issuer = \"https://i\" }",
+                    "account = \"work\"",
                 ],
             ),
             (
@@ -150,6 +159,7 @@ mod tests {
                     "headers = { A = \"1\" }",
                     "auth = { k = \"v\" }",
                     "auth = { k = { username = \"v\", password = \"w\" } }",
+                    "account = \"work\"",
                 ],
             ),
         ] {

@@ -3,9 +3,10 @@
 //! Depends on `mux-config` (the file as written), `mux-policy`, `mux-secrets` and the sandbox's limits, and on no
 //! server, session or client.
 //!
-//! - `server`, `source`, `agents`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins` and
-//!   `telemetry` resolve one section each, `tool_overrides` those of a server's tools. `source_values` checks a source's values; `remote` holds proxies and secrets
-//!   of a server behind a URL; `roots` and `workspace` resolve what depends on the client's directory.
+//! - `server`, `sandbox`, `source`, `agents`, `approvals`, `check_mode`, `setting_limits`, `audit`, `metrics`, `pins`,
+//!   `results` and `telemetry` resolve one section each, `tool_overrides` those of a server's tools, `account` the name
+//!   of a login. `source_values` checks a source's values; `remote` holds proxies and secrets of a server behind a URL;
+//!   `roots` and `workspace` resolve what depends on the client's directory.
 //! - `settings_report` lists each value with its origin, `settings_text` writes them as a `config.toml`, with the units
 //!   of `setting_units`; `differences` compares two configurations, `entry_fingerprint` identifies an entry by its texts
 //!   in the file.
@@ -24,6 +25,7 @@
 //!   a secret.
 //! - A project's files start and run nothing unless the user has approved their current content at their current path.
 
+mod account;
 mod agents;
 mod approvals;
 mod audit;
@@ -34,7 +36,9 @@ mod metrics;
 mod pins;
 pub mod projects;
 mod remote;
+mod results;
 mod roots;
+mod sandbox;
 mod server;
 mod setting_limits;
 mod setting_units;
@@ -64,10 +68,12 @@ pub use self::{
     entry_fingerprint::EntryFingerprint,
     pins::OnChange,
     remote::{NetworkSettings, NetworkVariable},
+    results::{ResultSettings, SecretSearch},
     roots::RootsSetting,
+    sandbox::{HostPattern, SandboxMode, SandboxNetwork, SandboxSetting, ServerSandbox},
     server::{
         OauthSetting, ProcessServer, ProtocolEra, RemoteServer, RemoteTransport, ResultCheck,
-        RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode,
+        RetryPolicy, ServerDefinition, ServerEndpoint, ShareMode, StartMode,
     },
     setting_limits::{AskLimits, LimitSettings, RunLimits, StoredValueLimits},
     settings_report::{HostDefaults, SettingOrigin, SettingRow},
@@ -78,11 +84,13 @@ pub use self::{
 
 pub use mux_config::EntryError;
 use mux_config::{
-    Config, ConfigProblem, LineIndex, ServerEntry, WrittenConfig, environment::Environment,
+    Config, ConfigProblem, DaemonEntry, LineIndex, ServerEntry, WrittenConfig,
+    environment::Environment,
 };
 use mux_policy::PolicySet;
 
 const DEFAULT_IDLE_EXIT: Duration = Duration::from_secs(3 * 60 * 60);
+const DEFAULT_PRESTART: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
 /// The resolved configuration of the daemon.
 #[derive(Clone, Debug)]
@@ -103,12 +111,18 @@ pub struct Settings {
     pub agent_names: BTreeSet<String>,
     /// What happens to a tool whose definition has changed, unless its server's entry overrides it.
     pub on_change: OnChange,
+    /// How results are treated, unless the server's entry overrides it.
+    pub results: ResultSettings,
+    /// What applies to servers whose entry has no `sandbox`.
+    pub sandbox_mode: SandboxMode,
     /// Whether the audit log is on, and how much of it is kept.
     pub audit: (bool, AuditRetention),
     /// The address of the metrics port; `None` if it is off.
     pub metrics: Option<SocketAddr>,
     /// The idle time after which the daemon exits; `None`: never.
     pub idle_exit: Option<Duration>,
+    /// Servers that were called within this time are started with the daemon; `None`: no server is.
+    pub prestart: Option<Duration>,
     /// Whether tokens are stored in the system's keyring; `None`: decided by the environment of the daemon.
     pub keyring: Option<bool>,
     /// Where spans are exported; `None` if they are not.
@@ -150,6 +164,28 @@ impl ServerSettings {
         problems.collect()
     }
 
+    /// The paths that its sandbox grants and that do not exist.
+    fn sandbox_problems(&self) -> Vec<ConfigProblem> {
+        let Ok(ServerDefinition {
+            link: ServerEndpoint::Process(process),
+            ..
+        }) = &self.definition
+        else {
+            return Vec::new();
+        };
+        let missing = process.sandbox.sandbox().into_iter();
+        let missing = missing.flat_map(ServerSandbox::missing_paths);
+        let problems = missing.map(|(key, path)| {
+            let message = format!(
+                "[servers.{}]: {} does not exist; create it or remove it from sandbox.{key}: the server does not start",
+                self.name,
+                path.display()
+            );
+            ConfigProblem::at(&["servers", &self.name, "sandbox", key], message)
+        });
+        problems.collect()
+    }
+
     /// The key in a form for file names, such as those of its log and its pins.
     pub fn identity(&self) -> String {
         let Some(root) = &self.project else {
@@ -168,23 +204,54 @@ pub fn key(name: &str, project: Option<&Path>) -> String {
     }
 }
 
+/// What applies to a server or a source whose entry does not say otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerDefaults {
+    pub calls_at_once: usize,
+    pub ask: AskLimits,
+    pub on_change: OnChange,
+    pub results: ResultSettings,
+    pub sandbox_mode: SandboxMode,
+}
+
 impl Settings {
+    /// The defaults of entries.
+    pub fn server_defaults(&self) -> ServerDefaults {
+        ServerDefaults {
+            calls_at_once: self.limits.calls_per_server,
+            ask: self.limits.ask,
+            on_change: self.on_change,
+            results: self.results,
+            sandbox_mode: self.sandbox_mode,
+        }
+    }
+
     /// Resolves a configuration. `home` is the default working directory of servers.
     pub fn resolve(config: Config, environment: &Environment, home: &Path) -> Self {
         let mut problems = config.problems;
         let limits = LimitSettings::resolve(&config.limits, &mut problems);
         let approvals = ApprovalTerms::resolve(&config.approvals, &mut problems);
         let runs = RunLimits::resolve(&limits.run, &config.agents, &mut problems);
-        let idle_exit = match config.daemon.idle_exit.as_deref() {
-            None => Some(DEFAULT_IDLE_EXIT),
+        let mut duration_or_never = |text: Option<&str>, key, default| match text {
+            None => Some(default),
             Some("never") => None,
-            Some(text) => Some(
-                parse_setting_duration(text, "daemon.idle_exit").unwrap_or_else(|problem| {
-                    problems.push(ConfigProblem::at(&["daemon", "idle_exit"], problem));
-                    DEFAULT_IDLE_EXIT
-                }),
-            ),
+            Some(text) => {
+                let what = format!("daemon.{key}");
+                Some(
+                    parse_setting_duration(text, &what).unwrap_or_else(|problem| {
+                        problems.push(ConfigProblem::at(&["daemon", key], problem));
+                        default
+                    }),
+                )
+            }
         };
+        let DaemonEntry {
+            idle_exit,
+            prestart,
+            ..
+        } = &config.daemon;
+        let idle_exit = duration_or_never(idle_exit.as_deref(), "idle_exit", DEFAULT_IDLE_EXIT);
+        let prestart = duration_or_never(prestart.as_deref(), "prestart", DEFAULT_PRESTART);
         let keyring = match config.daemon.keyring.as_deref() {
             None => None,
             Some("auto") => Some(true),
@@ -206,9 +273,17 @@ impl Settings {
         let names = config.servers.keys().chain(config.sources.keys());
         let names: Vec<String> = names.cloned().collect();
         let on_change = pins::resolve(&config.pins, &mut problems);
+        let sandbox_mode = SandboxMode::resolve(&config.sandbox, &mut problems);
         let audit = self::audit::resolve(&config.audit, &mut problems);
         let metrics = self::metrics::resolve(&config.metrics, &mut problems);
-        let terms = limits.terms(on_change);
+        let results = ResultSettings::resolve(&config.results, &mut problems);
+        let defaults = ServerDefaults {
+            calls_at_once: limits.calls_per_server,
+            ask: limits.ask,
+            on_change,
+            results,
+            sandbox_mode,
+        };
         let agent_names = config.agents.keys().cloned().collect();
         let telemetry = telemetry::resolve(&config.telemetry, environment);
         let mut disabled = BTreeMap::new();
@@ -224,15 +299,17 @@ impl Settings {
             let definition = check_name(&name, &names)
                 .and(entry)
                 .map_err(EntryError::from)
-                .and_then(|entry| ServerDefinition::resolve(entry, environment, home, terms));
+                .and_then(|entry| ServerDefinition::resolve(entry, environment, home, defaults));
             let server = ServerSettings {
                 name: name.clone(),
                 project: None,
                 definition,
             };
             problems.extend(server.override_problems("servers"));
+            problems.extend(server.sandbox_problems());
             servers.insert(name, server);
         }
+        account::refuse_contradictions(&mut servers, &config.lines);
         let mut sources = BTreeSet::new();
         for (name, entry) in config.sources {
             if servers.contains_key(&name) || disabled.contains_key(&name) {
@@ -252,7 +329,7 @@ impl Settings {
             let definition = check_name(&name, &names)
                 .and(entry)
                 .map_err(EntryError::from)
-                .and_then(|entry| ServerDefinition::of_source(entry, environment, home, terms));
+                .and_then(|entry| ServerDefinition::of_source(entry, environment, home, defaults));
             let source = ServerSettings {
                 name: name.clone(),
                 project: None,
@@ -273,9 +350,12 @@ impl Settings {
             agents,
             agent_names,
             on_change,
+            results,
+            sandbox_mode,
             audit,
             metrics,
             idle_exit,
+            prestart,
             keyring,
             telemetry,
             problems,
@@ -417,7 +497,7 @@ mod tests {
     #[test]
     fn a_problem_names_the_keys_of_its_value() {
         let text = "unknown = 1\n[limits]\nwall = \"9h\"\n[daemon]\nkeyring = \"x\"\nidle_exit = \"x\"\n[check]\nmode = \"x\"\n\
-                    [pins]\non_change = \"x\"\n[audit]\nkeep = \"1s\"\n[metrics]\nlisten = \"x\"\n[approvals]\nheld = 0\n\
+                    [pins]\non_change = \"x\"\n[results]\nsecrets = \"x\"\n[audit]\nkeep = \"1s\"\n[metrics]\nlisten = \"x\"\n[approvals]\nheld = 0\n\
                     [agents.a]\ncheck = \"x\"\nlimits = { wall = \"9h\", heap = 1 }\npolicy = [{ action = \"x\" }]\n\
                     [servers.b]\n[sources.b]\nurl = \"x\"\n[[policy]]\nmatch = \"a\"\naction = \"x\"\n";
         let config = Config::parse(text, "c").unwrap();
@@ -440,6 +520,7 @@ mod tests {
             "metrics.listen",
             "pins.on_change",
             "policy.1",
+            "results.secrets",
             "servers.b",
             "sources.b",
             "unknown",

@@ -382,13 +382,15 @@ impl Project {
             .keys()
             .map(|name| format!("`{name}`"))
             .collect();
-        let defines = match names.as_slice() {
-            [] => "defines no server".into(),
-            names => format!("defines {}", names.join(", ")),
+        let servers = match names.as_slice() {
+            [] => "no server".into(),
+            names => names.join(", "),
         };
-        let standing = match self.standing {
-            ApprovalStatus::Changed => "has changed since you approved it",
-            _ => "is not approved",
+        let (define, standing) = match (files.len(), self.standing) {
+            (0 | 1, ApprovalStatus::Changed) => ("defines", "has changed since you approved it"),
+            (0 | 1, _) => ("defines", "is not approved"),
+            (_, ApprovalStatus::Changed) => ("define", "have changed since you approved them"),
+            _ => ("define", "are not approved"),
         };
         let denials = match (self.still_denied.is_empty(), self.content.denied.is_empty()) {
             (true, true) => "",
@@ -398,7 +400,7 @@ impl Project {
             }
         };
         format!(
-            "{} in {} {defines}, and {standing}{denials}; see `mux project show`, then `mux project approve`",
+            "{} in {} {define} {servers}, and {standing}{denials}; see `mux project show`, then `mux project approve`",
             files.join(" and "),
             self.root.display()
         )

@@ -4,7 +4,7 @@
 
 use mux_secrets::{KnownSecrets, Secret, url};
 
-use super::RemoteServer;
+use super::{OauthSetting, RemoteServer};
 use mux_config::environment::Environment;
 
 /// Proxies and certificates from the user's environment, never from the daemon's own.
@@ -84,6 +84,13 @@ impl RemoteServer {
         shown
     }
 
+    /// Whether the user can sign in. A token for the host in the URL must not be sent to a local socket.
+    pub fn has_login(&self) -> bool {
+        let mut headers = self.headers.keys();
+        let own = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
+        self.oauth != OauthSetting::Off && !own && self.socket.is_none()
+    }
+
     /// The secrets that are masked in errors: values of headers and of the query, and passwords.
     pub fn known_secrets(&self) -> KnownSecrets {
         let mut known = self.network.known_secrets();
@@ -99,7 +106,6 @@ impl RemoteServer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OauthSetting;
 
     #[test]
     fn secrets_of_an_entry_are_masked_and_short_words_are_not() {
@@ -112,6 +118,7 @@ mod tests {
             socket: None,
             network: Default::default(),
             oauth: OauthSetting::Off,
+            account: None,
         };
         let said = "bearer Bearer t0ken-123 or t0ken-123, p4ssw0rd, a%20secret, a secret; 1 is on";
         let masker = mux_secrets::Masker::new(&remote.known_secrets());

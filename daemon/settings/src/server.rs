@@ -13,9 +13,9 @@ use std::{
 use mux_secrets::{KnownSecrets, Secret, arguments, is_secret, may_be_generated};
 
 use super::{
-    AskLimits, OnChange, RootsSetting, ToolOverrides, entry_fingerprint::EntryFingerprint,
-    parse_setting_duration, remote::NetworkSettings, source::SourceDefinition,
-    workspace::resolve_path,
+    AskLimits, OnChange, ResultSettings, RootsSetting, SandboxMode, SandboxSetting, ServerDefaults,
+    ToolOverrides, account, entry_fingerprint::EntryFingerprint, parse_setting_duration,
+    remote::NetworkSettings, source::SourceDefinition, workspace::resolve_path,
 };
 use mux_config::{
     EntryError, OauthEntry, ServerEntry,
@@ -38,8 +38,7 @@ pub struct ServerDefinition {
     /// Which callers share a session; `None`: inferred from the server's behavior.
     pub share: Option<ShareMode>,
     pub roots: RootsSetting,
-    /// Whether a session is opened when the daemon starts, and reopened whenever it ends.
-    pub eager: bool,
+    pub start: StartMode,
     /// How long a session may be unused before it is closed; `None`: depends on its session key.
     pub idle_close: Option<Duration>,
     pub retry: RetryPolicy,
@@ -55,10 +54,24 @@ pub struct ServerDefinition {
     /// What happens to a tool whose definition has changed since it was first trusted.
     pub pins: OnChange,
     pub check_results: ResultCheck,
+    pub results: ResultSettings,
     /// The only era in which sessions are opened. `None`: negotiated, and changed if tools need the other one.
     pub era: Option<ProtocolEra>,
     /// The fingerprint of the entry as written.
     pub written: EntryFingerprint,
+}
+
+/// When a session is opened.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum StartMode {
+    /// By a call. If the server was called lately, also in the background: when the daemon starts, or after its process
+    /// has ended.
+    #[default]
+    Auto,
+    /// By a call only.
+    Lazy,
+    /// When the daemon starts, and whenever it has ended.
+    Eager,
 }
 
 /// How a server is reached.
@@ -79,6 +92,7 @@ pub struct ProcessServer {
     pub written: Vec<String>,
     pub env: BTreeMap<String, Secret>,
     pub cwd: PathBuf,
+    pub sandbox: SandboxSetting,
     /// The secrets of the entry, which are masked in errors.
     pub hidden: KnownSecrets,
 }
@@ -96,6 +110,8 @@ pub struct RemoteServer {
     pub socket: Option<PathBuf>,
     pub network: Arc<NetworkSettings>,
     pub oauth: OauthSetting,
+    /// The name of the login, which tells it apart from others at this URL.
+    pub account: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -128,6 +144,36 @@ pub enum ProtocolEra {
     Legacy,
     /// From 2026-07-28 on: requests are independent of each other, and the server sends none.
     Modern,
+}
+
+impl OauthSetting {
+    /// The first key in which two settings describe different clients.
+    pub(super) fn disagreement(&self, other: &Self) -> Option<&'static str> {
+        let (
+            Self::On {
+                client_id: id,
+                client_secret: secret,
+                issuer,
+                ..
+            },
+            Self::On {
+                client_id: other_id,
+                client_secret: other_secret,
+                issuer: other_issuer,
+                ..
+            },
+        ) = (self, other)
+        else {
+            return None;
+        };
+        let issuers_differ = issuer.is_some() && other_issuer.is_some() && issuer != other_issuer;
+        match () {
+            () if issuers_differ => Some("oauth.issuer"),
+            () if id != other_id => Some("oauth.client_id"),
+            () if secret != other_secret => Some("oauth.client_secret"),
+            () => None,
+        }
+    }
 }
 
 impl ProtocolEra {
@@ -204,6 +250,15 @@ impl ServerEndpoint {
         }
     }
 
+    /// The `account` of the entry.
+    pub fn account(&self) -> Option<&str> {
+        match self {
+            Self::Process(_) => None,
+            Self::Remote(remote) => remote.account.as_deref(),
+            Self::Source(source) => source.account.as_deref(),
+        }
+    }
+
     /// Whether an argument contains a literal secret, which is visible in the file and in process lists.
     pub fn has_secret_arguments(&self) -> bool {
         match self {
@@ -244,16 +299,15 @@ pub(super) fn resolve_calls_at_once(
 }
 
 impl ServerDefinition {
-    /// Resolves an entry. `home` is the default working directory; `calls_at_once` and `ask` are defaults from
-    /// `[limits]`, `on_change` from `[pins]`.
+    /// Resolves an entry. `home` is the default working directory.
     pub fn resolve(
         entry: ServerEntry,
         environment: &Environment,
         home: &Path,
-        (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
+        defaults: ServerDefaults,
     ) -> Result<Self, EntryError> {
-        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, calls_at_once)?;
-        let link = resolve_link(entry.clone(), environment, home)?;
+        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, defaults.calls_at_once)?;
+        let link = resolve_link(entry.clone(), environment, home, defaults.sandbox_mode)?;
         let this = Self {
             written: EntryFingerprint::of_server(&entry),
             roots: RootsSetting::resolve(entry.roots.as_ref(), &link, environment, home)?,
@@ -269,10 +323,14 @@ impl ServerDefinition {
                     ("run", ShareMode::Run),
                 ],
             )?,
-            eager: parse_choice(
+            start: parse_choice(
                 entry.start.as_deref(),
                 "start",
-                &[("lazy", false), ("eager", true)],
+                &[
+                    ("auto", StartMode::Auto),
+                    ("lazy", StartMode::Lazy),
+                    ("eager", StartMode::Eager),
+                ],
             )?
             .unwrap_or_default(),
             idle_close: match entry.idle_close.as_deref() {
@@ -303,15 +361,18 @@ impl ServerDefinition {
                 DEFAULT_SERVER_TOTAL_TIMEOUT,
             )?,
             calls_at_once,
-            ask,
+            ask: defaults.ask,
             pins: parse_choice(entry.pins.as_deref(), "pins", OnChange::ON_CHANGE_WORDS)?
-                .unwrap_or(on_change),
+                .unwrap_or(defaults.on_change),
             check_results: parse_choice(
                 entry.check_results.as_deref(),
                 "check_results",
                 ResultCheck::RESULT_CHECK_WORDS,
             )?
             .unwrap_or_default(),
+            results: defaults
+                .results
+                .of_entry(entry.fence, entry.secrets.as_deref())?,
             era: parse_choice(entry.era.as_deref(), "era", ProtocolEra::ERA_WORDS)?.flatten(),
             link,
         };
@@ -333,17 +394,20 @@ fn resolve_link(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,
+    sandbox_mode: SandboxMode,
 ) -> Result<ServerEndpoint, EntryError> {
     let remote = [
         ("headers", !entry.headers.is_empty()),
         ("transport", entry.transport.is_some()),
         ("socket", entry.socket.is_some()),
         ("oauth", entry.oauth.is_some()),
+        ("account", entry.account.is_some()),
     ];
     let local = [
         ("args", !entry.args.is_empty()),
         ("env", !entry.env.is_empty()),
         ("cwd", entry.cwd.is_some()),
+        ("sandbox", entry.sandbox.is_some()),
     ];
     let misplaced = |keys: &[(&str, bool)], with: &str| match keys.iter().find(|(_, set)| *set) {
         Some((key, _)) => Err(EntryError::Invalid(format!("`{key}` requires `{with}`"))),
@@ -356,7 +420,7 @@ fn resolve_link(
         }
         (Some(_), None) => {
             misplaced(&remote, "url")?;
-            resolve_process(entry, environment, home).map(ServerEndpoint::Process)
+            resolve_process(entry, environment, home, sandbox_mode).map(ServerEndpoint::Process)
         }
         (None, Some(_)) => {
             misplaced(&local, "command")?;
@@ -390,6 +454,7 @@ fn resolve_process(
     entry: ServerEntry,
     environment: &Environment,
     home: &Path,
+    sandbox_mode: SandboxMode,
 ) -> Result<ProcessServer, EntryError> {
     let expand = |text: &String| environment.expand(text);
     let command = entry.command.unwrap_or_default();
@@ -402,6 +467,7 @@ fn resolve_process(
         return Err("`command` is empty".into());
     }
     Ok(ProcessServer {
+        sandbox: SandboxSetting::resolve(entry.sandbox.as_ref(), sandbox_mode, environment, home)?,
         hidden: secrets_of_process(&entry.args, &entry.env, environment),
         command,
         written,
@@ -436,7 +502,7 @@ fn resolve_remote(
         ("streamable-http", Some(RemoteTransport::StreamableHttp)),
         ("sse", Some(RemoteTransport::Sse)),
     ];
-    Ok(RemoteServer {
+    let remote = RemoteServer {
         url: url.into(),
         written,
         headers: expand_values(&entry.headers, environment)?,
@@ -447,7 +513,15 @@ fn resolve_remote(
         },
         network: Arc::new(NetworkSettings::of(environment)),
         oauth: resolve_oauth(entry.oauth, environment)?,
-    })
+        account: entry.account.map(account::parse_account).transpose()?,
+    };
+    match &remote.account {
+        Some(account) if !remote.has_login() => Err(format!(
+            "account = {account:?} has no login: remove it, or `oauth = false`, `socket` and the Authorization header"
+        )
+        .into()),
+        _ => Ok(remote),
+    }
 }
 
 fn resolve_oauth(

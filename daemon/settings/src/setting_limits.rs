@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 use mux_sandbox::{MemoryLimits, PoolLimits, ProgramLimits};
 
 use super::{
-    OnChange, parse_setting_duration,
+    parse_setting_duration,
     setting_units::{duration_text, size_text},
 };
 use mux_config::{AgentEntry, ConfigProblem, LimitsEntry, SizeEntry};
@@ -91,11 +91,6 @@ impl Default for LimitSettings {
 }
 
 impl LimitSettings {
-    /// The defaults of server entries: concurrent calls, question limits, and `on_change`.
-    pub fn terms(&self, on_change: OnChange) -> (usize, AskLimits, OnChange) {
-        (self.calls_per_server, self.ask, on_change)
-    }
-
     pub(super) fn resolve(entry: &LimitsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
         let mut this = Self::default();
         let Self {

@@ -67,8 +67,13 @@ impl Settings {
         let check = &self.checks;
         report.row(&["check", "tsc"], json!(check.compiler));
         report.row(&["pins", "on_change"], json!(self.on_change.word()));
-        let idle = self.idle_exit.map_or_else(|| json!("never"), time);
-        report.row(&["daemon", "idle_exit"], idle);
+        report.row(&["results", "fence"], json!(self.results.fence));
+        let secrets = self.results.secrets.word();
+        report.row(&["results", "secrets"], json!(secrets));
+        report.row(&["sandbox", "mode"], json!(self.sandbox_mode.word()));
+        let time_or_never = |limit: Option<Duration>| limit.map_or_else(|| json!("never"), time);
+        report.row(&["daemon", "idle_exit"], time_or_never(self.idle_exit));
+        report.row(&["daemon", "prestart"], time_or_never(self.prestart));
         let (enabled, terms) = self.audit;
         report.row(&["audit", "enabled"], json!(enabled));
         report.row(&["audit", "keep"], time(terms.keep));

@@ -233,6 +233,9 @@ mode = "warn"
 tsc = "/opt/tsc"
 [pins]
 on_change = "warn"
+[results]
+fence = false
+secrets = "mask"
 [audit]
 keep = "30d"
 size = "8MiB"
@@ -326,10 +329,10 @@ enabled = false
             "emitted = \"16MiB\" # default",
             "kept_for = \"36h\" # config.toml:7",
             "idle_exit = \"never\" # config.toml:9",
-            "keep = \"30d\" # config.toml:17",
+            "keep = \"30d\" # config.toml:20",
             "keyring = \"never\" # config.toml:10",
-            "[[policy]] # config.toml:29",
-            "command = \"mcp-server-filesystem\" # config.toml:50",
+            "[[policy]] # config.toml:32",
+            "command = \"mcp-server-filesystem\" # config.toml:53",
         ] {
             assert!(lines.iter().any(|known| known == line), "{line}\n{text}");
         }

@@ -17,8 +17,8 @@ use mux_secrets::Secret;
 
 use self::source_values::{is_http, origins, rate, scopes, secret_headers};
 use super::{
-    AskLimits, OnChange, ResultCheck, RetryPolicy, RootsSetting, ServerDefinition, ServerEndpoint,
-    ShareMode, ToolOverrides,
+    OnChange, ResultCheck, RetryPolicy, RootsSetting, ServerDefaults, ServerDefinition,
+    ServerEndpoint, ShareMode, StartMode, ToolOverrides, account,
     entry_fingerprint::EntryFingerprint,
     parse_setting_duration,
     remote::NetworkSettings,
@@ -51,6 +51,8 @@ pub struct SourceDefinition {
     pub secret_headers: Vec<Secret>,
     /// Credentials by the name of their security scheme.
     pub credentials: BTreeMap<String, SourceCredential>,
+    /// The name for whose credentials these are.
+    pub account: Option<String>,
     /// The scopes that tokens are requested for; `None`: all that operations name.
     pub scopes: Option<Vec<String>>,
     pub rate: Option<RequestRate>,
@@ -120,15 +122,15 @@ impl ServerDefinition {
         entry: SourceEntry,
         environment: &Environment,
         home: &Path,
-        (calls_at_once, ask, on_change): (usize, AskLimits, OnChange),
+        defaults: ServerDefaults,
     ) -> Result<Self, EntryError> {
-        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, calls_at_once)?;
+        let calls_at_once = resolve_calls_at_once(entry.calls_at_once, defaults.calls_at_once)?;
         Ok(Self {
             written: EntryFingerprint::of_source(&entry),
             exclude: entry.tools.exclude.clone(),
             overrides: ToolOverrides::resolve(&entry.r#override),
             share: Some(ShareMode::User),
-            eager: false,
+            start: StartMode::Lazy,
             idle_close: Some(Duration::MAX),
             retry: parse_choice(entry.retry.as_deref(), "retry", RetryPolicy::RETRY_WORDS)?
                 .unwrap_or_default(),
@@ -144,9 +146,9 @@ impl ServerDefinition {
                 DEFAULT_SOURCE_TOTAL_TIMEOUT,
             )?,
             calls_at_once,
-            ask,
+            ask: defaults.ask,
             pins: parse_choice(entry.pins.as_deref(), "pins", OnChange::ON_CHANGE_WORDS)?
-                .unwrap_or(on_change),
+                .unwrap_or(defaults.on_change),
             check_results: parse_choice(
                 entry.check_results.as_deref(),
                 "check_results",
@@ -154,6 +156,9 @@ impl ServerDefinition {
             )?
             // Descriptions often do not match what the API returns.
             .unwrap_or(ResultCheck::Warn),
+            results: defaults
+                .results
+                .of_entry(entry.fence, entry.secrets.as_deref())?,
             era: None,
             roots: RootsSetting::Off,
             link: ServerEndpoint::Source(resolve_source(entry, environment, home)?),
@@ -249,6 +254,7 @@ fn resolve_source(
         credentials: credentials
             .map(|(scheme, entry)| Ok((scheme.clone(), credential(entry)?)))
             .collect::<Result<_, EntryError>>()?,
+        account: entry.account.map(account::parse_account).transpose()?,
         scopes: entry.scopes.as_deref().map(scopes).transpose()?,
         rate: entry.rate.as_deref().map(rate).transpose()?,
         refresh: match &entry.refresh {

@@ -21,6 +21,10 @@ impl ServerDefinition {
                         .cwd
                         .to_string_lossy()
                         .contains(WORKSPACE_PLACEHOLDER)
+                    || process.sandbox.sandbox().is_some_and(|sandbox| {
+                        let mut paths = sandbox.read.iter().chain(&sandbox.write);
+                        paths.any(|path| path.to_string_lossy().contains(WORKSPACE_PLACEHOLDER))
+                    })
             }
             ServerEndpoint::Remote(remote) => {
                 let socket = remote.socket.as_ref();
@@ -51,6 +55,10 @@ impl ServerDefinition {
                 process.args.iter_mut().for_each(fill);
                 process.env.values_mut().for_each(fill);
                 fill_path(&mut process.cwd);
+                if let Some(sandbox) = process.sandbox.sandbox_mut() {
+                    sandbox.read.iter_mut().for_each(fill_path);
+                    sandbox.write.iter_mut().for_each(fill_path);
+                }
             }
             ServerEndpoint::Remote(remote) => {
                 fill(&mut remote.url);

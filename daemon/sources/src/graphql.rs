@@ -151,6 +151,7 @@ pub fn source_for_tests(schema: &str) -> Arc<dyn Source> {
         credentials: BTreeMap::new(),
         origins: Vec::new(),
         secret_headers: Vec::new(),
+        account: None,
         scopes: None,
         rate: None,
         refresh: Duration::from_secs(3600),

@@ -207,9 +207,9 @@ impl Daemon {
             .collect();
         let mut outlooks = BTreeMap::new();
         for project in &projects {
-            let terms = settings.limits.terms(settings.on_change);
             let home = &self.paths.home;
-            let (outlook, own) = project.resolve(&taken, &environment, home, terms);
+            let (outlook, own) =
+                project.resolve(&taken, &environment, home, settings.server_defaults());
             servers.extend(own.into_iter().map(|server| (server.key(), server)));
             outlooks.insert(Arc::clone(&project.root), Arc::new(outlook));
         }

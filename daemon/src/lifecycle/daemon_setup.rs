@@ -7,6 +7,7 @@ use mux_config::environment::Environment;
 use mux_proto::endpoint::Dirs;
 use mux_telemetry::trace;
 use mux_typecheck::CheckSettings;
+use mux_upstream::SandboxDirs;
 
 use super::ServiceManager;
 use crate::{daemon::DaemonPaths, degraded::DaemonDirs};
@@ -29,6 +30,8 @@ pub struct DaemonSetup {
     /// Where values that are too long for a message are stored.
     pub results: PathBuf,
     pub keeper_lock: PathBuf,
+    /// What concerns the sandboxes of servers.
+    pub sandboxes: SandboxDirs,
     /// The lock that is held while a daemon is being started.
     pub startup_lock: PathBuf,
     /// Where the workers' V8 snapshots are stored.
@@ -87,6 +90,11 @@ impl DaemonSetup {
             server_logs: dirs.logs().join("servers"),
             results: dirs.results(),
             keeper_lock: dirs.keeper_lock(),
+            sandboxes: SandboxDirs {
+                private: dirs.cache.join("sandboxes"),
+                egress: dirs.runtime.join("egress"),
+                protected: protected_paths(dirs),
+            },
             startup_lock: dirs.startup_lock(),
             snapshots: dirs.cache.join("snapshots"),
             credentials: dirs.credentials(),
@@ -117,4 +125,14 @@ impl DaemonSetup {
             telemetry: None,
         }
     }
+}
+
+/// What no sandbox contains. With a `MUX_HOME`, the directory of the configuration may be the user's home.
+fn protected_paths(dirs: &Dirs) -> Vec<PathBuf> {
+    let mut paths = vec![dirs.state.clone(), dirs.cache.clone(), dirs.runtime.clone()];
+    match dirs.home() {
+        Some(_) => paths.extend([dirs.config_file(), dirs.env_file()]),
+        None => paths.push(dirs.config.clone()),
+    }
+    paths
 }

@@ -67,7 +67,10 @@ pub(super) async fn tools(
         .flat_map(|q| q.split_whitespace())
         .map(str::to_lowercase)
         .collect();
-    let mut list = wire::ToolList::default();
+    let mut list = wire::ToolList {
+        fence: Some(fence_info(&upstreams.visible_servers(scope))),
+        ..wire::ToolList::default()
+    };
     let catalog = upstreams.catalog();
     let wait = request.wait_ms.map(Duration::from_millis);
     let detail = ToolDetail {
@@ -131,6 +134,20 @@ pub(super) async fn tools(
         malloc_trim::give_back_soon();
     }
     Ok(list)
+}
+
+/// For which servers the user wants results to be marked as data.
+fn fence_info(servers: &[Arc<Server>]) -> wire::FenceInfo {
+    let fences = |server: &Server| {
+        let definition = server.definition().as_ref();
+        definition.map_or(true, |definition| definition.results.fence)
+    };
+    let default = servers.is_empty() || servers.iter().any(|server| fences(server));
+    let others = servers.iter().filter(|server| fences(server) != default);
+    wire::FenceInfo {
+        default,
+        except: others.map(|server| server.name().to_owned()).collect(),
+    }
 }
 
 /// The tools of one server, if all of them and their warnings fit.

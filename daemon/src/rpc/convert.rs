@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -14,12 +14,13 @@ use serde_json::{Value, json};
 use super::{approvals, login, program_steps, sources};
 use crate::daemon::LoadReport;
 use mux_auth::LoginStatus;
+use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_handles::{InlineOrStored, ValueHandle, ValuePage};
 use mux_runs::{RunEvent, SequencedEvent, program_check::CheckFindings};
-use mux_settings::{ConfigChanges, ServerDefinition, ShareMode};
+use mux_settings::{ConfigChanges, SandboxSetting, ServerDefinition, ServerEndpoint, ShareMode};
 use mux_text::json_depth;
 use mux_typecheck::CheckerStatus;
-use mux_upstream::{Server, UnavailableCause, UpstreamState, Upstreams};
+use mux_upstream::{SandboxState, Server, UnavailableCause, UpstreamState, Upstreams};
 
 pub(super) fn welcome() -> wire::Welcome {
     let features = wire::version::FEATURES.iter();
@@ -328,11 +329,58 @@ pub(super) fn server_info(upstreams: &Upstreams, server: &Server) -> wire::Serve
             .as_ref()
             .and_then(|account| account.login_status())
             .map(auth_state),
+        account: server
+            .definition()
+            .as_ref()
+            .ok()
+            .and_then(|known| known.link.account())
+            .map(str::to_owned),
+        who: account.as_ref().and_then(|account| account.who()),
         retry_in_ms: view.retry_in.map(millis),
         warnings,
         project: server.project().map(Into::into),
         source: described.map(sources::source_info),
+        sandbox: sandbox_info(server, view.sandbox),
     }
+}
+
+/// `None` for a server that muxd does not start.
+fn sandbox_info(server: &Server, state: SandboxState) -> Option<wire::SandboxInfo> {
+    let definition = server.definition().as_ref().ok()?;
+    let ServerEndpoint::Process(process) = &definition.link else {
+        return None;
+    };
+    let sandbox = match &process.sandbox {
+        SandboxSetting::On(sandbox) => sandbox,
+        SandboxSetting::Off { chosen } => {
+            let state = match chosen {
+                true => wire::SandboxState::Off,
+                false => wire::SandboxState::Bare,
+            };
+            return Some(wire::SandboxInfo {
+                state,
+                ..wire::SandboxInfo::default()
+            });
+        }
+    };
+    let shown = |path: &PathBuf| {
+        let text = path.to_string_lossy();
+        PathBuf::from(text.replace(WORKSPACE_PLACEHOLDER, "${workspace}"))
+    };
+    let refused = state.refused.iter();
+    Some(wire::SandboxInfo {
+        state: wire::SandboxState::On,
+        layers: state.layers.iter().map(|&layer| layer.into()).collect(),
+        read: sandbox.read.iter().map(shown).collect(),
+        write: sandbox.write.iter().map(shown).collect(),
+        network: Some(sandbox.network.to_string()),
+        denied: refused
+            .map(|refused| match refused.count {
+                1 => format!("a connection to {}", refused.target),
+                count => format!("{count} connections to {}", refused.target),
+            })
+            .collect(),
+    })
 }
 
 /// A disabled server.

@@ -12,7 +12,7 @@ use mux_audit::AdminEvent;
 use mux_auth::{Account, Auth, AuthError, CompletedLogin, SessionOpener};
 use mux_config::environment::WORKSPACE_PLACEHOLDER;
 use mux_settings::{RemoteServer, ServerEndpoint};
-use mux_upstream::Server;
+use mux_upstream::{CallerIdentity, Server};
 
 /// The account for a server, if it is one to sign in to.
 pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
@@ -32,11 +32,16 @@ pub(super) async fn begin_login(
     let remote = login_remote(&server, door).map_err(|error| login_error(server.name(), &error))?;
     let opening: SessionOpener = Box::new({
         let (server, whose) = (Arc::clone(&server), door.whose());
+        let others = servers_of_sign_in(daemon, &server);
+        let upstreams = daemon.gateway.upstreams();
+        let (auth, all) = (Arc::clone(upstreams.auth()), upstreams.all());
         let (audit, origin) = (Arc::clone(daemon.gateway.audit()), door.origin());
         move || {
             Box::pin(async move {
                 audit.record_admin_event(AdminEvent::Login, server.name(), &origin);
                 let opened = server.restart(&whose).await;
+                restart_open(&others, &whose).await;
+                tokio::spawn(restart_waiting(auth, all, whose));
                 let tools = || server.tools().map_or(0, |tools| tools.len());
                 opened.map(|()| tools()).map_err(|fault| fault.message)
             })
@@ -87,6 +92,7 @@ pub(super) async fn logout(
     let server = daemon.gateway.upstreams().find_visible(name, &door.sight());
     let server = server.map_err(convert::error)?;
     let remote = login_remote(&server, door).map_err(|error| login_error(server.name(), &error))?;
+    let others = servers_of_sign_in(daemon, &server);
     let ended = auth(daemon).logout(&remote).await;
     let ended = ended.map_err(|error| login_error(server.name(), &error))?;
     if ended.was_signed_in {
@@ -97,12 +103,47 @@ pub(super) async fn logout(
         // It continues without a login, or fails with `auth_required`.
         drop(server.restart(&door.whose()).await);
     }
+    if ended.was_signed_in {
+        restart_open(&others, &door.whose()).await;
+    }
     Ok(wire::LoggedOut {
         server: server.name().to_owned(),
         was_signed_in: ended.was_signed_in,
         revoked: ended.revoked,
         problem: ended.problem,
     })
+}
+
+/// The other servers whose sessions belong to the user who has signed in to this one.
+fn servers_of_sign_in(daemon: &Daemon, server: &Arc<Server>) -> Vec<Arc<Server>> {
+    let Some(own) = account(auth(daemon), server) else {
+        return Vec::new();
+    };
+    let mut others = daemon.gateway.upstreams().all();
+    others.retain(|other| {
+        let account = account(auth(daemon), other);
+        !Arc::ptr_eq(other, server)
+            && account.is_some_and(|account| account.shares_sign_in_with(&own))
+    });
+    others
+}
+
+/// Opens the sessions of these servers anew, for another user or without one.
+async fn restart_open(servers: &[Arc<Server>], whose: &CallerIdentity) {
+    for server in servers.iter().filter(|server| server.is_open()) {
+        // The next call reports why it cannot be opened.
+        drop(server.restart(whose).await);
+    }
+}
+
+/// Opens the sessions of servers that had no login, and may share the new one.
+async fn restart_waiting(auth: Arc<Auth>, servers: Vec<Arc<Server>>, whose: CallerIdentity) {
+    for server in servers {
+        if account(&auth, &server).is_some_and(|account| account.may_share_sign_in()) {
+            // Without a login of its own it still has its reason.
+            drop(server.restart(&whose).await);
+        }
+    }
 }
 
 fn auth(daemon: &Daemon) -> &Auth {
@@ -140,13 +181,14 @@ fn login_remote(server: &Server, door: &ConnectionState) -> Result<RemoteServer,
 
 fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::LoginState {
     let pending = signed_in.is_none();
-    let (issuer, scopes, opened) = match signed_in {
+    let (issuer, who, scopes, opened) = match signed_in {
         Some(signed_in) => (
             Some(signed_in.issuer),
+            signed_in.who,
             signed_in.scopes,
             Some(signed_in.opened),
         ),
-        None => (None, Vec::new(), None),
+        None => (None, None, Vec::new(), None),
     };
     let (tools, problem) = match opened {
         Some(Ok(tools)) => (Some(tools), None),
@@ -157,6 +199,7 @@ fn login_state(server: String, signed_in: Option<CompletedLogin>) -> wire::Login
         server,
         pending,
         issuer,
+        who,
         scopes,
         tools,
         problem,

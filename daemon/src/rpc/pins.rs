@@ -109,5 +109,9 @@ fn pin_info(tool: &Tool, pinned: PinnedTool) -> wire::PinInfo {
         since_ms: pinned.since.map(|seconds| seconds.saturating_mul(1000)),
         before: change.and_then(|change| readable_definition(change.before.as_deref()?)),
         now: change.and_then(|change| readable_definition(&change.now)),
+        signs: {
+            let signs = tool.injection_signs().into_iter();
+            signs.map(|sign| sign.to_string()).collect()
+        },
     }
 }

@@ -49,6 +49,7 @@ impl EmbeddedDaemon {
             setup.program.clone(),
             setup.keeper_lock.clone(),
             environment.clone(),
+            setup.sandboxes.clone(),
         );
         // Nothing takes over from it: requests to upgrade are refused.
         let (upgrades, _) = mpsc::channel(1);
@@ -72,6 +73,7 @@ impl EmbeddedDaemon {
         parts.catalog.load(Cache::open(knowledge).await).await;
         // Its problems stand in the status.
         drop(parts.daemon.load(LoadTrigger::Start).await);
+        parts.daemon.prestart_servers();
         let background = tokio::spawn({
             let daemon = Arc::clone(&parts.daemon);
             async move {

@@ -29,7 +29,7 @@ pub(crate) struct Client {
 
 /// Who a client says it is.
 #[derive(Clone, Default)]
-pub(crate) struct Identity {
+pub(crate) struct ClientIdentity {
     pub(crate) name: Option<&'static str>,
     pub(crate) agent: Option<&'static str>,
     pub(crate) workspace: Option<PathBuf>,
@@ -45,7 +45,7 @@ pub(crate) fn within() -> tarpc::context::Context {
 impl Client {
     /// Connects the user's own client, which never requests notices.
     pub(crate) async fn deaf(home: &Home) -> Self {
-        Self::of(home, &Identity::default()).await
+        Self::of(home, &ClientIdentity::default()).await
     }
 
     /// Connects an agent's client.
@@ -53,9 +53,9 @@ impl Client {
         let agent = Some(agent);
         Self::of(
             home,
-            &Identity {
+            &ClientIdentity {
                 agent,
-                ..Identity::default()
+                ..ClientIdentity::default()
             },
         )
         .await
@@ -65,15 +65,15 @@ impl Client {
     pub(crate) async fn at(home: &Home, workspace: Option<PathBuf>) -> Self {
         Self::of(
             home,
-            &Identity {
+            &ClientIdentity {
                 workspace,
-                ..Identity::default()
+                ..ClientIdentity::default()
             },
         )
         .await
     }
 
-    pub(crate) async fn of(home: &Home, identity: &Identity) -> Self {
+    pub(crate) async fn of(home: &Home, identity: &ClientIdentity) -> Self {
         let rpc = home.dial().await;
         let hello = Hello {
             contract: CONTRACT,
@@ -375,9 +375,13 @@ impl Client {
         self.rpc.reload(within()).await.unwrap().unwrap();
     }
 
-    /// Waits until a server has no open session.
-    pub(crate) async fn until_closed(&self, name: &str) {
-        while self.server(name).await.state == ServerState::Ready {
+    /// Waits until the server's session with this number has ended. There may be another by then.
+    pub(crate) async fn until_ended(&self, name: &str, session: u64) {
+        loop {
+            let server = self.server(name).await;
+            if server.starts > session || server.state != ServerState::Ready {
+                return;
+            }
             tokio::task::yield_now().await;
         }
     }
@@ -404,8 +408,8 @@ impl Client {
     }
 
     pub(crate) async fn explain_request(&self, request: ExplainPolicyRequest) -> Value {
-        let told = self.rpc.explain_policy(within(), request);
-        json!(told.await.unwrap().unwrap())
+        let output = self.rpc.explain_policy(within(), request);
+        json!(output.await.unwrap().unwrap())
     }
 
     /// Waits until `fix` has this number of calls in flight.

@@ -192,6 +192,7 @@ impl ServerLauncher for FixtureLauncher {
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
+        _log: &'a Path,
     ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>> {
         async move {
             if Path::new(&process.command) != Path::new(FIXTURE) {

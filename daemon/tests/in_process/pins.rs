@@ -1,9 +1,12 @@
-//! Tools that change after they were trusted, and results that do not match their schema.
+//! Tools that change after they were trusted, results that do not match their schema or hold secrets,
+//! and descriptions that may instruct a model.
 
 mod accept;
 mod changes;
 mod damage;
 mod results;
+mod secrets;
+mod signs;
 
 use std::{fs, path::PathBuf};
 
@@ -19,13 +22,13 @@ use crate::{
 const POISON: &str = "POISON";
 
 /// A home with the fixture server `fix`, whose tools a test can change, and a client.
-struct Pinned {
+struct PinnedServer {
     home: Home,
     client: Client,
     changes: PathBuf,
 }
 
-impl Pinned {
+impl PinnedServer {
     /// `keys` are added to the server's entry.
     async fn new(keys: &str) -> Self {
         let home = Home::new();

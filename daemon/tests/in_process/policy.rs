@@ -6,7 +6,7 @@ use mux_proto::{
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Client, Identity, within},
+    client::{Client, ClientIdentity, within},
     home::Home,
 };
 
@@ -53,20 +53,20 @@ async fn policy_explains_which_rule_decides_and_why_the_others_do_not() {
     let home = with_rules();
     let client = Client::deaf(&home).await;
     client.tools(ToolsRequest::default()).await;
-    let told = explained(&client, "fix.echo", Some(json!({ "text": "x" })), None).await;
+    let explanation = explained(&client, "fix.echo", Some(json!({ "text": "x" })), None).await;
     assert_eq!(
-        (&told["action"], &told["known"]),
+        (&explanation["action"], &explanation["known"]),
         (&json!("allow"), &json!(true))
     );
-    assert_eq!(told["rule"]["number"], 4, "{told:#}");
-    let steps = told["steps"].as_array().unwrap().iter();
+    assert_eq!(explanation["rule"]["number"], 4, "{explanation:#}");
+    let steps = explanation["steps"].as_array().unwrap().iter();
     let outcomes: Vec<&str> = steps
         .map(|step| step["outcome"].as_str().unwrap())
         .collect();
     assert_eq!(outcomes, ["elsewhere", "unmet", "elsewhere", "decides"]);
-    let because = &told["steps"][1]["because"];
+    let because = &explanation["steps"][1]["because"];
     assert_eq!(because, "agent: a caller without --agent is not \"small*\"");
-    assert_eq!(told["hints"], json!([["read_only", true]]));
+    assert_eq!(explanation["hints"], json!([["read_only", true]]));
 
     let small = explained(&client, "fix.echo", None, Some("small-model")).await;
     assert_eq!(
@@ -117,11 +117,11 @@ async fn policy_explains_which_rule_decides_and_why_the_others_do_not() {
 async fn policy_explains_unknown_tools_and_servers() {
     let home = with_rules();
     let client = Client::deaf(&home).await;
-    let told = client.explain("fix.frobnicate").await;
-    assert_eq!(told["known"], false);
+    let explanation = client.explain("fix.frobnicate").await;
+    assert_eq!(explanation["known"], false);
     assert!(
-        told["notes"].to_string().contains("not known yet"),
-        "{told}"
+        explanation["notes"].to_string().contains("not known yet"),
+        "{explanation}"
     );
     assert_eq!(home.starts("fix"), 0);
     client.tools(ToolsRequest::default()).await;
@@ -129,29 +129,31 @@ async fn policy_explains_unknown_tools_and_servers() {
     home.stop().await;
     // The next daemon remembers the listed tools.
     let client = Client::deaf(&home).await;
-    let told = client.explain("fix.echo").await;
+    let explanation = client.explain("fix.echo").await;
     assert_eq!(
-        (&told["known"], &told["rule"]["number"]),
+        (&explanation["known"], &explanation["rule"]["number"]),
         (&json!(true), &json!(4)),
-        "{told:#}"
+        "{explanation:#}"
     );
     assert_eq!(home.starts("fix"), 1);
-    let told = client.explain("fix.frobnicate").await;
+    let explanation = client.explain("fix.frobnicate").await;
     assert!(
-        told["notes"]
+        explanation["notes"]
             .to_string()
             .contains("has no tool `frobnicate`"),
-        "{told}"
+        "{explanation}"
     );
-    let told = client.explain("nowhere.x").await;
+    let explanation = client.explain("nowhere.x").await;
     assert!(
-        told["notes"].to_string().contains("no server `nowhere`"),
-        "{told}"
+        explanation["notes"]
+            .to_string()
+            .contains("no server `nowhere`"),
+        "{explanation}"
     );
-    let told = client.explain("other.x").await;
-    assert_eq!(told["action"], "deny");
-    let told = client.explain("fix.resources/read").await;
-    assert_eq!(told.get("notes"), None, "{told}");
+    let explanation = client.explain("other.x").await;
+    assert_eq!(explanation["action"], "deny");
+    let explanation = client.explain("fix.resources/read").await;
+    assert_eq!(explanation.get("notes"), None, "{explanation}");
     let request = ExplainPolicyRequest {
         path: "nonsense".into(),
         ..ExplainPolicyRequest::default()
@@ -217,10 +219,10 @@ async fn conditions_of_rules_decide_for_every_way_of_calling() {
     let home = Home::new();
     let server = home.fixture("my-server", &[]);
     home.write_config(&server);
-    let identity = |agent| Identity {
+    let identity = |agent| ClientIdentity {
         agent,
         workspace: Some(home.dirs.config.clone()),
-        ..Identity::default()
+        ..ClientIdentity::default()
     };
     let user = Client::of(&home, &identity(None)).await;
     let small = Client::of(&home, &identity(Some("small"))).await;

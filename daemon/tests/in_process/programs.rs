@@ -6,7 +6,7 @@ use mux_proto::{Event, EventKind, Kind, RunState};
 use serde_json::{Value, json};
 
 use crate::{
-    client::{Client, Identity, within},
+    client::{Client, ClientIdentity, within},
     home::Home,
 };
 
@@ -60,9 +60,9 @@ async fn step_and_call_events_are_in_order_and_the_run_is_listed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn client_without_step_events_gets_console_lines() {
     let home = Home::with_fixtures(&[("fix", &[])]);
-    let old = Identity {
+    let old = ClientIdentity {
         features: Some(&["run"]),
-        ..Identity::default()
+        ..ClientIdentity::default()
     };
     let client = Client::of(&home, &old).await;
     let echo = ("fix.echo", json!({ "text": "x" }));

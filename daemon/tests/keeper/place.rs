@@ -52,6 +52,7 @@ impl Place {
             ],
             cwd: self.0.clone(),
             tag: "test".into(),
+            limits: Default::default(),
         }
     }
 

@@ -35,7 +35,9 @@
 //! - `slot` is the slot of one session, with its `slot_status`, `slot_usage` and `slot_handover`. `slot_owner` is the
 //!   task that owns it and handles each `slot_event`; `session_end` handles the end of its session, `slot_timers`
 //!   retries after a backoff and closes unused sessions. `start_queue` performs one start, `start_limiter` limits how
-//!   many servers start at once. `resource_subscriptions` renews subscriptions with each session.
+//!   many servers start at once. A server that was called lately is also started in the background, with the daemon or
+//!   when its process has ended in use: such a start waits for those of callers, and a caller that comes joins it.
+//!   `resource_subscriptions` renews subscriptions with each session.
 //! - `circuit_breaker` decides when a failed server is started again: each failure is followed by a backoff; five
 //!   failures in a minute open the breaker, and one successful attempt closes it. `slot_owner` opens a session only if
 //!   the breaker allows it.
@@ -138,9 +140,11 @@ mod session;
 mod sharing;
 mod upstreams;
 
+pub use mux_confine::{RefusedConnection, SandboxDirs};
+
 pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
-    link::{LaunchError, LaunchedServer, ProcessLauncher, ServerLauncher},
+    link::{LaunchError, LaunchedServer, ProcessLauncher, SandboxState, ServerLauncher},
     listing::ListKind,
     server::{
         CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,

@@ -44,7 +44,7 @@ use self::{
 };
 pub use self::{
     process::ProcessLauncher,
-    server_launcher::{LaunchError, LaunchedServer, ServerLauncher},
+    server_launcher::{LaunchError, LaunchedServer, SandboxState, ServerLauncher},
 };
 use mux_keeper::KeptChild;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};
@@ -111,7 +111,7 @@ impl ServerLink {
         launcher: &dyn ServerLauncher,
         log: (PathBuf, LogStamp),
     ) -> Result<Self, OpenError> {
-        match launcher.launch(name, process).await? {
+        match launcher.launch(name, process, &log.0).await? {
             LaunchedServer::Process(child) => {
                 Self::over_child(child, ResumedPipes::default(), process, log)
             }

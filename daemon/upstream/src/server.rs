@@ -4,6 +4,7 @@
 //! turned out to depend on the workspace, serves no other key from that moment on.
 
 mod circuit_breaker;
+mod secret_results;
 mod server_context;
 mod server_handover;
 mod server_shared;
@@ -16,6 +17,7 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, Weak},
+    time::SystemTime,
 };
 
 use futures::future::join_all;
@@ -35,7 +37,7 @@ use crate::{
     sharing::{CallerIdentity, RootsObserver, SessionKey, SessionScope, SlotClientState},
 };
 use mux_catalog::{KnownServer, ToolSet, pins::PinKey};
-use mux_settings::{EntryError, ServerDefinition, ServerSettings, ShareMode};
+use mux_settings::{EntryError, ServerDefinition, ServerSettings, ShareMode, StartMode};
 use mux_telemetry::metrics::ServerMeters;
 
 /// The maximum number of slots of one server. An unused slot makes room for a new one.
@@ -106,15 +108,37 @@ impl Server {
 
     /// Opens the session of an eager server. If not all clients share it, it opens with the first caller instead.
     pub(crate) fn open_if_eager(&self) {
+        let is_eager =
+            |server_shared: &ServerShared| server_shared.definition.start == StartMode::Eager;
+        self.open_user_session_if(is_eager, SlotEvent::Wake);
+    }
+
+    /// Opens the session in the background if the server was called at this time or later, and all clients share it.
+    /// Servers of projects, and those that need a login, open with the first caller.
+    pub(crate) fn prestart(&self, called_since: SystemTime) {
+        let is_due = |server_shared: &ServerShared| {
+            server_shared.definition.start == StartMode::Auto
+                && self.project.is_none()
+                && !server_shared.has_login()
+                && server_shared
+                    .catalog_entry
+                    .last_call()
+                    .is_some_and(|last_call| last_call >= called_since)
+        };
+        self.open_user_session_if(is_due, SlotEvent::Prestart);
+    }
+
+    /// Opens the session that all clients share, if there is one and it is due.
+    fn open_user_session_if(&self, is_due: impl Fn(&ServerShared) -> bool, opening: SlotEvent) {
         let Some(server_shared) = &self.server_shared else {
             return;
         };
-        if server_shared.definition.eager
+        if is_due(server_shared)
             && server_shared.sharing.current_sharing().share == ShareMode::User
             && let Ok(slot) = self.slot(&CallerIdentity::default())
         {
             // The slot was just created.
-            _ = slot.send_event(SlotEvent::Wake);
+            _ = slot.send_event(opening);
         }
     }
 
@@ -179,6 +203,12 @@ impl Server {
     /// The metrics of the server.
     pub fn meters(&self) -> &Arc<ServerMeters> {
         &self.meters
+    }
+
+    /// Records that the result of a call seemed to hold a secret; returns whether it is the first one of that path.
+    pub fn record_secret_result(&self, path: &str) -> bool {
+        let shared = self.server_shared.as_ref();
+        shared.is_some_and(|shared| shared.secret_results.record(path))
     }
 
     fn require_shared(&self) -> Result<&Arc<ServerShared>, Fault> {

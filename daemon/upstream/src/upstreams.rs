@@ -9,6 +9,7 @@ use std::{
         Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use futures::future::join_all;
@@ -59,6 +60,14 @@ impl Upstreams {
     /// From now on sessions are opened only for callers.
     pub fn disable_eager_start(&self) {
         self.eager_disabled.store(true, Ordering::Relaxed);
+    }
+
+    /// Starts servers in the background that were called within this time, as far as their entries allow it.
+    pub fn prestart(&self, within: Duration) {
+        let called_since = SystemTime::now().checked_sub(within);
+        for server in self.all() {
+            server.prestart(called_since.unwrap_or(UNIX_EPOCH));
+        }
     }
 
     /// Applies a configuration. Servers with an unchanged definition keep their sessions; calls in flight on the others

@@ -51,6 +51,9 @@ pub struct LoginState {
     /// The authorization server that issued the tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
+    /// Who has signed in, if the authorization server says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
     /// The scopes that were granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,

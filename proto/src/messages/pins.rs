@@ -37,6 +37,9 @@ pub struct PinInfo {
     /// The present definition, as JSON with sorted names. Invisible characters are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<String>,
+    /// What in the present definition may instruct a model, each as a code and an excerpt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signs: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]

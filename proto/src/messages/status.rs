@@ -57,6 +57,12 @@ pub struct ServerInfo {
     /// The state of the login, if the server requires one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<AuthState>,
+    /// The `account` of its entry, which tells logins at one address apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Who has signed in, as the authorization server says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
     /// Milliseconds until the next attempt, while the server is backing off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_ms: Option<u64>,
@@ -72,6 +78,46 @@ pub struct ServerInfo {
     /// For a source: an API that the daemon calls itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceInfo>,
+    /// For a server that the daemon starts: what it may reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxInfo>,
+}
+
+/// The sandbox of a server.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SandboxInfo {
+    pub state: SandboxState,
+    /// The layers in force, once the server was started by this daemon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<String>,
+    /// What it may read, beyond its own program and the system's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<PathBuf>,
+    /// `none`, `any`, or the hosts that it may reach.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    /// What it was denied lately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxState {
+    /// It runs in a sandbox.
+    On,
+    /// It has all of the user's rights, as the configuration says.
+    Off,
+    /// It has all of the user's rights, because the configuration says nothing.
+    #[default]
+    Bare,
+    /// A value that only newer builds know.
+    #[serde(other)]
+    Other,
 }
 
 /// One session of a server that has several.

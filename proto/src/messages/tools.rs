@@ -51,6 +51,20 @@ pub struct ToolList {
     /// The instructions of the requested server, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<ServerInstructions>,
+    /// Whose results are to be marked as data where a model reads them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<FenceInfo>,
+}
+
+/// For which servers the user wants results to be marked as data.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FenceInfo {
+    /// Whether results of servers that are not named below are marked, and those whose server is not known.
+    pub default: bool,
+    /// The servers for which the opposite holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

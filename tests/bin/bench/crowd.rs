@@ -14,7 +14,7 @@ use super::{
     commands::Place,
     echo::{self, Echo},
     figures::{Samples, fact, millis, row},
-    idle::told,
+    idle::work_summary,
     processes::{Look, Memory, descriptors},
 };
 
@@ -71,7 +71,7 @@ pub(crate) async fn measure(place: &Place, rounds: usize) -> anyhow::Result<()> 
     let look = Look::at(daemon);
     sleep(WATCHED).await;
     let work = Look::at(daemon).since(&look, daemon);
-    fact("muxd: while they are silent", &told(work));
+    fact("muxd: while they are silent", &work_summary(work));
     let beside = calls(&working, rounds).await?;
     row("muxd: the same call beside them", &beside);
     let ratio = beside.median().as_secs_f64() / alone.median().as_secs_f64();
@@ -131,7 +131,7 @@ async fn at_once(
     let work = Look::at(daemon).since(&look, daemon);
     fact(
         &format!("muxd: while each asks again after {} s", POLL.as_secs()),
-        &told(work),
+        &work_summary(work),
     );
     Ok(())
 }

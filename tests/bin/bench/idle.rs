@@ -67,7 +67,7 @@ fn one(
             &format!(
                 "{}; {}; {} threads, {} descriptors",
                 shown(held),
-                told(work),
+                work_summary(work),
                 threads(pid),
                 descriptors(pid)
             ),
@@ -82,7 +82,7 @@ fn one(
             "PSS {:.1} MiB, private {:.1} MiB; {}",
             mebibytes(memory.pss),
             mebibytes(memory.private),
-            told(all)
+            work_summary(all)
         ),
     );
     let held = Memory::of(daemon)?;
@@ -106,7 +106,7 @@ fn shown(memory: Memory) -> String {
     )
 }
 
-pub(crate) fn told(work: Work) -> String {
+pub(crate) fn work_summary(work: Work) -> String {
     format!(
         "{:.2} wake-ups/s, CPU {:.4} %",
         work.wakes_per_second, work.cpu_percent

@@ -36,16 +36,16 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
     let alternating = tokio::task::spawn_blocking({
         let env = Arc::clone(&env);
         move || {
-            let (mut whole, mut told) = (Samples::default(), Samples::default());
+            let (mut whole, mut until_serving) = (Samples::default(), Samples::default());
             for _ in 0..rounds {
                 let upgrade = || env.mux(["--json", "restart", "--upgrade"]).ok().json();
                 let answer = whole.time(upgrade);
-                told.push(Duration::from_millis(answer["ms"].as_u64().unwrap_or(0)));
+                until_serving.push(Duration::from_millis(answer["ms"].as_u64().unwrap_or(0)));
             }
-            (whole, told)
+            (whole, until_serving)
         }
     });
-    let (whole, told) = alternating.await?;
+    let (whole, until_serving) = alternating.await?;
     over.store(true, Ordering::Relaxed);
     let (mut times, mut values, mut failed) = (Samples::default(), vec![1], Vec::new());
     for client in clients {
@@ -58,7 +58,10 @@ pub(crate) async fn measure(rounds: usize) -> anyhow::Result<()> {
     let made = values.len();
     values.dedup();
     row("`mux restart --upgrade`", &whole);
-    row("from the request until the new daemon serves", &told);
+    row(
+        "from the request until the new daemon serves",
+        &until_serving,
+    );
     row("one call of those meanwhile", &times);
     fact("calls", &made.to_string());
     fact("longest call", &format!("{:?}", times.quantile(1.0)));

@@ -18,7 +18,7 @@ use mux_proto::{
 };
 use serde_json::{Value, json};
 
-use super::tokens::Tokens;
+use super::tokens::TokenCounter;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -35,7 +35,7 @@ pub(crate) struct Digest {
 
 struct Bill {
     session: Session,
-    tokens: Tokens,
+    tokens: TokenCounter,
 }
 
 pub(crate) async fn print(args: &Digest) -> anyhow::Result<()> {
@@ -47,7 +47,7 @@ pub(crate) async fn print(args: &Digest) -> anyhow::Result<()> {
     let dirs = Dirs::resolve(home.as_deref())?;
     let me = ClientIdentity::new("mux-bill", "1");
     let session = connect_or_spawn(&dirs, None, &me).await?;
-    let tokens = Tokens::new()?;
+    let tokens = TokenCounter::new()?;
     Bill { session, tokens }.print(args).await
 }
 
@@ -142,8 +142,8 @@ impl Bill {
 
     /// The calls that the program makes, as a model would make them: each with its arguments and
     /// its result in the conversation, counted once.
-    async fn replay(&self, args: &Digest) -> anyhow::Result<Replayed> {
-        let mut replayed = Replayed {
+    async fn replay(&self, args: &Digest) -> anyhow::Result<ReplayedTask> {
+        let mut replayed = ReplayedTask {
             count: 0,
             tokens: 0,
         };
@@ -173,7 +173,7 @@ impl Bill {
         &self,
         path: &str,
         arguments: Value,
-        replayed: &mut Replayed,
+        replayed: &mut ReplayedTask,
     ) -> Result<Value, anyhow::Error> {
         let request = CallRequest {
             path: path.into(),
@@ -191,7 +191,7 @@ impl Bill {
     }
 }
 
-struct Replayed {
+struct ReplayedTask {
     count: usize,
     tokens: usize,
 }

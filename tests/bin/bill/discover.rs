@@ -35,12 +35,12 @@ pub(crate) struct Discovery {
 }
 
 /// The agents that look at the tools, and what they were answered.
-pub(crate) struct Discoverer<'a> {
+pub(crate) struct ToolDiscovery<'a> {
     env: &'a TestEnv,
-    views: HashMap<String, View>,
+    views: HashMap<String, OfferedTools>,
 }
 
-struct View {
+struct OfferedTools {
     plain: Vec<Value>,
     mux: Vec<Value>,
     /// Whether the definition of `run` shows the signature of every tool.
@@ -49,7 +49,7 @@ struct View {
     answers: HashMap<String, String>,
 }
 
-impl<'a> Discoverer<'a> {
+impl<'a> ToolDiscovery<'a> {
     pub(crate) fn new(env: &'a TestEnv) -> Self {
         Self {
             env,
@@ -68,7 +68,7 @@ impl<'a> Discoverer<'a> {
         };
         let env = self.env;
         let view = self.views.entry(name);
-        let view = view.or_insert_with_key(|name| View::new(env, name));
+        let view = view.or_insert_with_key(|name| OfferedTools::new(env, name));
         let hidden: Vec<String> = task.hidden.iter().map(ToolName::plain).collect();
         let shown: Vec<Value> = view
             .plain
@@ -118,7 +118,7 @@ impl<'a> Discoverer<'a> {
     }
 }
 
-impl View {
+impl OfferedTools {
     /// What an agent of this name sees; without a name, everything.
     fn new(env: &TestEnv, name: &str) -> Self {
         let scope: &[&str] = match name {

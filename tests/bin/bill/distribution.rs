@@ -7,11 +7,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    discover::{Discoverer, Discovery, Setting},
-    play::{Exchange, Played, Player},
-    suites::{SuiteTask, Suites, SuitesHome},
-    tokens::Tokens,
-    transcript::{Counted, Prices, Transcript},
+    discover::{Discovery, Setting, ToolDiscovery},
+    play::{Exchange, PlayedTask, TaskPlayer},
+    suites::{SuiteTask, SuitesHome, TaskSuites},
+    tokens::TokenCounter,
+    transcript::{TokenCounts, TokenPrices, Transcript},
 };
 
 /// Which tasks are played.
@@ -27,7 +27,7 @@ pub(crate) struct SuitesArgs {
 
 /// How the calls of one turn of the user are spread over the requests of a model.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Arrangement {
+enum ToolArrangement {
     /// Plain calls are all made at once, and the program returns every result.
     AtOnce,
     /// Each plain call waits for the result of the one before; the program returns every result.
@@ -36,7 +36,7 @@ enum Arrangement {
     LastResult,
 }
 
-impl Arrangement {
+impl ToolArrangement {
     const ALL: [Self; 3] = [Self::AtOnce, Self::OneByOne, Self::LastResult];
 
     fn title(self) -> &'static str {
@@ -48,10 +48,10 @@ impl Arrangement {
     }
 }
 
-const PRICES: [(&str, Prices); 3] = [
-    ("no cache", Prices::UNCACHED),
-    ("cache", Prices::CACHED),
-    ("warm cache", Prices::WARM),
+const PRICES: [(&str, TokenPrices); 3] = [
+    ("no cache", TokenPrices::UNCACHED),
+    ("cache", TokenPrices::CACHED),
+    ("warm cache", TokenPrices::WARM),
 ];
 const SETTINGS: [(Setting, &str); 3] = [
     (
@@ -74,27 +74,27 @@ const TASKS_A_LINE: usize = 50;
 const NAMED_LOSERS: usize = 3;
 
 /// The tokens of one task with one set of tools, with one tokenizer.
-struct Row<'a> {
+struct CostRow<'a> {
     task: &'a SuiteTask,
     setting: Setting,
-    ways: BTreeMap<Arrangement, (Counted, Counted)>,
+    ways: BTreeMap<ToolArrangement, (TokenCounts, TokenCounts)>,
     discovery: usize,
     needed: usize,
     missed: usize,
 }
 
-impl Row<'_> {
+impl CostRow<'_> {
     /// How many times what the program costs the plain calls cost.
-    fn ratio(&self, arrangement: Arrangement, prices: Prices) -> f64 {
+    fn ratio(&self, arrangement: ToolArrangement, prices: TokenPrices) -> f64 {
         let (plain, program) = &self.ways[&arrangement];
         plain.cost(prices) / program.cost(prices)
     }
 }
 
 pub(crate) fn print(args: &SuitesArgs) -> anyhow::Result<()> {
-    let suites = Suites::load()?;
+    let suites = TaskSuites::load()?;
     let home = SuitesHome::new(&suites)?;
-    let mut player = Player::new(&home);
+    let mut player = TaskPlayer::new(&home);
     let mut played = Vec::new();
     let mut left_out = Vec::new();
     let mut step = 0;
@@ -121,7 +121,7 @@ pub(crate) fn print(args: &SuitesArgs) -> anyhow::Result<()> {
     }
     drop(player);
     // Discovered at last, when the shapes of all results are known and declarations are at their longest.
-    let mut discoverer = Discoverer::new(&home.env);
+    let mut discoverer = ToolDiscovery::new(&home.env);
     let mut all = Vec::new();
     for (task, texts) in &played {
         for (setting, _) in SETTINGS {
@@ -130,8 +130,8 @@ pub(crate) fn print(args: &SuitesArgs) -> anyhow::Result<()> {
     }
     println_all(&suites.notes, &left_out, played.len());
     let mut lines = String::new();
-    for tokens in Tokens::both()? {
-        let rows: Vec<Row<'_>> = all
+    for tokens in TokenCounter::both()? {
+        let rows: Vec<CostRow<'_>> = all
             .iter()
             .map(|(task, texts, setting, discovery)| row(task, texts, *setting, discovery, &tokens))
             .collect();
@@ -156,18 +156,18 @@ fn progress(tasks: usize) {
 
 fn row<'a>(
     task: &'a SuiteTask,
-    texts: &Played,
+    texts: &PlayedTask,
     setting: Setting,
     discovery: &Discovery,
-    tokens: &Tokens,
-) -> Row<'a> {
-    let ways = Arrangement::ALL.map(|arrangement| {
+    tokens: &TokenCounter,
+) -> CostRow<'a> {
+    let ways = ToolArrangement::ALL.map(|arrangement| {
         let plain = plain(task, texts, arrangement, discovery).count(tokens);
         let program = programs(task, texts, arrangement, discovery).count(tokens);
         (arrangement, (plain, program))
     });
     let exchanges = discovery.turns.iter().flatten();
-    Row {
+    CostRow {
         task,
         setting,
         ways: ways.into(),
@@ -181,15 +181,15 @@ fn row<'a>(
 
 fn plain(
     task: &SuiteTask,
-    texts: &Played,
-    arrangement: Arrangement,
+    texts: &PlayedTask,
+    arrangement: ToolArrangement,
     discovery: &Discovery,
 ) -> Transcript {
     let mut talk = Transcript::new(vec![discovery.plain.clone(), task.system.clone()]);
     for (turn, exchanges) in task.turns.iter().zip(&texts.plain) {
         talk.hear(&turn.user);
         match arrangement {
-            Arrangement::AtOnce if !exchanges.is_empty() => {
+            ToolArrangement::AtOnce if !exchanges.is_empty() => {
                 talk.say(exchanges.iter().map(|one| one.said.clone()).collect());
                 for exchange in exchanges {
                     talk.hear(&exchange.heard);
@@ -204,14 +204,14 @@ fn plain(
 
 fn programs(
     task: &SuiteTask,
-    texts: &Played,
-    arrangement: Arrangement,
+    texts: &PlayedTask,
+    arrangement: ToolArrangement,
     discovery: &Discovery,
 ) -> Transcript {
     let mut talk = Transcript::new(vec![discovery.mux.clone(), task.system.clone()]);
     let runs = match arrangement {
-        Arrangement::LastResult => &texts.last,
-        Arrangement::AtOnce | Arrangement::OneByOne => &texts.all,
+        ToolArrangement::LastResult => &texts.last,
+        ToolArrangement::AtOnce | ToolArrangement::OneByOne => &texts.all,
     };
     for ((turn, runs), discovered) in task.turns.iter().zip(runs).zip(&discovery.turns) {
         talk.hear(&turn.user);
@@ -242,10 +242,10 @@ fn println_all(notes: &[String], left_out: &[String], played: usize) {
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
-fn tables(tokens: &Tokens, rows: &[Row<'_>]) {
+fn tables(tokens: &TokenCounter, rows: &[CostRow<'_>]) {
     println!("\n## {}", tokens.name());
     for (setting, title) in SETTINGS {
-        let mut groups: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
+        let mut groups: BTreeMap<&str, Vec<&CostRow<'_>>> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.setting == setting) {
             groups.entry(&row.task.group).or_default().push(row);
         }
@@ -257,11 +257,11 @@ fn tables(tokens: &Tokens, rows: &[Row<'_>]) {
         }
         println!("\n|---|---|{}", "---|---|".repeat(PRICES.len()));
         for (group, rows) in &groups {
-            for arrangement in Arrangement::ALL {
+            for arrangement in ToolArrangement::ALL {
                 print!("| {group} | {} |", arrangement.title());
                 for (_, prices) in PRICES {
                     let ratios = rows.iter().map(|row| row.ratio(arrangement, prices));
-                    print!(" {} |", Spread::of(ratios.collect()));
+                    print!(" {} |", CostSpread::of(ratios.collect()));
                 }
                 println!();
             }
@@ -275,14 +275,14 @@ fn tables(tokens: &Tokens, rows: &[Row<'_>]) {
 
 /// Medians of what there is to read and to write.
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
-fn sizes(groups: &BTreeMap<&str, Vec<&Row<'_>>>) {
+fn sizes(groups: &BTreeMap<&str, Vec<&CostRow<'_>>>) {
     println!(
         "| tasks | number | before the first request: plain | the same: mux | calls and results: plain | programs and results | \
          discovery | written: plain | written: programs | tools not found by the first search |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (group, rows) in groups {
-        let median = |figure: fn(&Row<'_>) -> usize| {
+        let median = |figure: fn(&CostRow<'_>) -> usize| {
             let mut all: Vec<f64> = rows.iter().map(|row| figure(row) as f64).collect();
             all.sort_by(f64::total_cmp);
             quantile(&all, 0.5)
@@ -292,24 +292,24 @@ fn sizes(groups: &BTreeMap<&str, Vec<&Row<'_>>>) {
         println!(
             "| {group} | {} | {} | {} | {} | {} | {} | {} | {} | {missed} of {needed} |",
             rows.len(),
-            median(|row| row.ways[&Arrangement::AtOnce].0.standing),
-            median(|row| row.ways[&Arrangement::AtOnce].1.standing),
-            median(|row| row.ways[&Arrangement::AtOnce].0.calls()),
-            median(|row| row.ways[&Arrangement::AtOnce].1.calls() - row.discovery),
+            median(|row| row.ways[&ToolArrangement::AtOnce].0.standing),
+            median(|row| row.ways[&ToolArrangement::AtOnce].1.standing),
+            median(|row| row.ways[&ToolArrangement::AtOnce].0.calls()),
+            median(|row| row.ways[&ToolArrangement::AtOnce].1.calls() - row.discovery),
             median(|row| row.discovery),
-            median(|row| row.ways[&Arrangement::AtOnce].0.written()),
-            median(|row| row.ways[&Arrangement::AtOnce].1.written()),
+            median(|row| row.ways[&ToolArrangement::AtOnce].0.written()),
+            median(|row| row.ways[&ToolArrangement::AtOnce].1.written()),
         );
     }
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
-fn losers(group: &str, rows: &[&Row<'_>]) {
-    let ratio = |row: &Row<'_>| row.ratio(Arrangement::AtOnce, Prices::CACHED);
-    let mut losing: Vec<&&Row<'_>> = rows.iter().filter(|row| ratio(row) < 1.0).collect();
+fn losers(group: &str, rows: &[&CostRow<'_>]) {
+    let ratio = |row: &CostRow<'_>| row.ratio(ToolArrangement::AtOnce, TokenPrices::CACHED);
+    let mut losing: Vec<&&CostRow<'_>> = rows.iter().filter(|row| ratio(row) < 1.0).collect();
     losing.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
     for row in losing.into_iter().take(NAMED_LOSERS) {
-        let (plain, program) = &row.ways[&Arrangement::AtOnce];
+        let (plain, program) = &row.ways[&ToolArrangement::AtOnce];
         println!(
             "- {group}: {} ({} calls in {} turns): {:.0} as plain calls, {:.0} as programs",
             row.task.id,
@@ -319,20 +319,20 @@ fn losers(group: &str, rows: &[&Row<'_>]) {
                 .map(|turn| turn.calls.len())
                 .sum::<usize>(),
             row.task.turns.len(),
-            plain.cost(Prices::CACHED),
-            program.cost(Prices::CACHED),
+            plain.cost(TokenPrices::CACHED),
+            program.cost(TokenPrices::CACHED),
         );
     }
 }
 
 /// The distribution of ratios of a group of tasks.
-struct Spread {
+struct CostSpread {
     sorted: Vec<f64>,
     /// Of the tasks in which plain calls are cheaper, what the program costs in plain calls.
     losing: Vec<f64>,
 }
 
-impl Spread {
+impl CostSpread {
     fn of(mut ratios: Vec<f64>) -> Self {
         ratios.sort_by(f64::total_cmp);
         let losing = ratios.iter().rev().filter(|ratio| **ratio < 1.0);
@@ -343,7 +343,7 @@ impl Spread {
     }
 }
 
-impl std::fmt::Display for Spread {
+impl std::fmt::Display for CostSpread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [p10, p50, p90] = [0.1, 0.5, 0.9].map(|at| quantile(&self.sorted, at));
         let share = 100.0 * self.losing.len() as f64 / self.sorted.len() as f64;
@@ -363,12 +363,12 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get(at).copied().unwrap_or(f64::NAN)
 }
 
-fn document(tokens: &Tokens, row: &Row<'_>) -> Value {
+fn document(tokens: &TokenCounter, row: &CostRow<'_>) -> Value {
     let ways: BTreeMap<&str, Value> = row
         .ways
         .iter()
         .map(|(arrangement, (plain, program))| {
-            let side = |counted: &Counted| {
+            let side = |counted: &TokenCounts| {
                 let costs =
                     PRICES.map(|(name, prices)| (name.to_owned(), json!(counted.cost(prices))));
                 json!({
@@ -395,12 +395,12 @@ fn document(tokens: &Tokens, row: &Row<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::Spread;
+    use super::CostSpread;
 
     #[test]
     fn a_spread_names_the_share_of_losing_tasks_and_how_much_they_lose() {
         let ratios = (1..=10).map(|n| f64::from(n) / 4.0).collect();
-        let spread = Spread::of(ratios).to_string();
+        let spread = CostSpread::of(ratios).to_string();
         assert_eq!(spread, "0.50 / 1.50 / 2.25 | 30 %: 2.00 ×, at most 4.00 ×");
     }
 }

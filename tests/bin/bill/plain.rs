@@ -32,7 +32,10 @@ impl<'a> Conversation<'a> {
             if result["isError"] == true {
                 anyhow::bail!("{tool} failed: {result}");
             }
-            self.texts.hear(text(&result));
+            self.texts.hear(match is_plain(tool) {
+                true => plain_text(&result),
+                false => text(&result),
+            });
             results.push(result);
         }
         Ok(results)
@@ -54,6 +57,23 @@ pub(crate) fn text(result: &Value) -> String {
     let parts = result["content"].as_array().into_iter().flatten();
     let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
     texts.join("\n")
+}
+
+/// The same without the fence of muxd, which a client of the servers themselves does not get.
+pub(crate) fn plain_text(result: &Value) -> String {
+    let text = text(result);
+    match text.strip_prefix("<untrusted data of ") {
+        Some(rest) => {
+            let data = rest.split_once('\n').map_or("", |(_, data)| data);
+            data.rsplit_once('\n').map_or("", |(data, _)| data).into()
+        }
+        None => text,
+    }
+}
+
+/// Whether a tool is one of a server, as `--passthrough` names it.
+fn is_plain(tool: &str) -> bool {
+    tool.contains("__")
 }
 
 /// The tools as a client puts them before its model: their names, descriptions and input schemas.

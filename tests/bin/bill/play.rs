@@ -11,7 +11,7 @@ use mux_tests::Agent;
 use serde_json::{Value, json};
 
 use super::{
-    plain::{said, text},
+    plain::{plain_text, said, text},
     suites::{SuiteCall, SuiteTask, SuitesHome},
 };
 
@@ -24,19 +24,19 @@ pub(crate) struct Exchange {
 
 /// What a program gives back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Returns {
+pub(crate) enum ResultShape {
     All,
     Last,
 }
 
 /// The exchanges of each turn.
-pub(crate) struct Played {
+pub(crate) struct PlayedTask {
     pub(crate) plain: Vec<Vec<Exchange>>,
     pub(crate) all: Vec<Vec<Exchange>>,
     pub(crate) last: Vec<Vec<Exchange>>,
 }
 
-pub(crate) struct Player<'a> {
+pub(crate) struct TaskPlayer<'a> {
     home: &'a SuitesHome,
     passthrough: Agent,
     mux: Agent,
@@ -47,7 +47,7 @@ struct Answer {
     failed: bool,
 }
 
-impl<'a> Player<'a> {
+impl<'a> TaskPlayer<'a> {
     pub(crate) fn new(home: &'a SuitesHome) -> Self {
         Self {
             home,
@@ -57,7 +57,7 @@ impl<'a> Player<'a> {
     }
 
     /// Plays a task in every way. Fails if the ways differ in what they leave or give.
-    pub(crate) fn play(&mut self, task: &SuiteTask) -> anyhow::Result<Played> {
+    pub(crate) fn play(&mut self, task: &SuiteTask) -> anyhow::Result<PlayedTask> {
         self.home.reset(task)?;
         let answers: Vec<Vec<Answer>> = task
             .turns
@@ -65,10 +65,10 @@ impl<'a> Player<'a> {
             .map(|turn| turn.calls.iter().map(|call| self.call(call)).collect())
             .collect();
         let expected = self.home.state(task)?;
-        let all = self.run_all(task, &answers, &expected, Returns::All)?;
+        let all = self.run_all(task, &answers, &expected, ResultShape::All)?;
         // With one call in each turn, the programs are the same.
         let last = match task.turns.iter().any(|turn| turn.calls.len() > 1) {
-            true => self.run_all(task, &answers, &expected, Returns::Last)?,
+            true => self.run_all(task, &answers, &expected, ResultShape::Last)?,
             false => all.clone(),
         };
         let plain = task
@@ -84,7 +84,7 @@ impl<'a> Player<'a> {
                 exchanges.collect()
             })
             .collect();
-        Ok(Played { plain, all, last })
+        Ok(PlayedTask { plain, all, last })
     }
 
     /// Runs the programs of a task from its initial state.
@@ -93,7 +93,7 @@ impl<'a> Player<'a> {
         task: &SuiteTask,
         answers: &[Vec<Answer>],
         expected: &[Value],
-        returns: Returns,
+        returns: ResultShape,
     ) -> anyhow::Result<Vec<Vec<Exchange>>> {
         self.home.reset(task)?;
         let exchanges = task
@@ -116,7 +116,7 @@ impl<'a> Player<'a> {
             .passthrough
             .call(&call.name.plain(), call.arguments.clone());
         Answer {
-            text: text(&result),
+            text: plain_text(&result),
             failed: result["isError"] == true,
         }
     }
@@ -125,7 +125,7 @@ impl<'a> Player<'a> {
         &mut self,
         calls: &[SuiteCall],
         answers: &[Answer],
-        returns: Returns,
+        returns: ResultShape,
     ) -> anyhow::Result<Vec<Exchange>> {
         let mut exchanges = Vec::new();
         let mut from = 0;
@@ -147,7 +147,7 @@ impl<'a> Player<'a> {
         &mut self,
         calls: &[SuiteCall],
         answers: &[Answer],
-        returns: Returns,
+        returns: ResultShape,
     ) -> anyhow::Result<Exchange> {
         let arguments = json!({ "code": program(calls, returns) });
         let result = self.mux.call("run", arguments.clone());
@@ -161,7 +161,7 @@ impl<'a> Player<'a> {
             let mut expected: Vec<Value> = values.collect();
             let found = &result["structuredContent"]["result"];
             let expected = match (returns, expected.pop()) {
-                (Returns::All, Some(last)) if !expected.is_empty() => {
+                (ResultShape::All, Some(last)) if !expected.is_empty() => {
                     expected.push(last);
                     Value::Array(expected)
                 }
@@ -202,7 +202,7 @@ fn same(one: &Value, other: &Value) -> bool {
     }
 }
 
-fn program(calls: &[SuiteCall], returns: Returns) -> String {
+fn program(calls: &[SuiteCall], returns: ResultShape) -> String {
     let calls: Vec<String> = calls
         .iter()
         .map(|call| {
@@ -212,11 +212,11 @@ fn program(calls: &[SuiteCall], returns: Returns) -> String {
         .collect();
     match (calls.as_slice(), returns) {
         ([only], _) => format!("return {only};"),
-        (all, Returns::All) => format!("return [\n  {},\n];", all.join(",\n  ")),
-        ([before @ .., last], Returns::Last) => {
+        (all, ResultShape::All) => format!("return [\n  {},\n];", all.join(",\n  ")),
+        ([before @ .., last], ResultShape::Last) => {
             format!("{};\nreturn {last};", before.join(";\n"))
         }
-        ([], Returns::Last) => String::new(),
+        ([], ResultShape::Last) => String::new(),
     }
 }
 

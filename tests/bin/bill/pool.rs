@@ -12,11 +12,11 @@ pub(crate) const FILES: usize = 40;
 const SERVICES: &[&str] = &["billing", "search", "login", "mail", "stock"];
 
 /// The servers, and the files that the tasks read.
-pub(crate) struct Pool {
+pub(crate) struct ServerPool {
     pub(crate) env: TestEnv,
 }
 
-impl Pool {
+impl ServerPool {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let env = TestEnv::new();
         let home = env.home().display().to_string();

@@ -32,12 +32,12 @@ pub(crate) struct SuiteTask {
     pub(crate) hidden: Vec<ToolName>,
     /// What the suite tells the model before the first turn.
     pub(crate) system: String,
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<TaskTurn>,
 }
 
 /// What the user says, and the calls that the suite has as the right answer.
 #[derive(Deserialize)]
-pub(crate) struct Turn {
+pub(crate) struct TaskTurn {
     pub(crate) user: String,
     pub(crate) calls: Vec<SuiteCall>,
 }
@@ -86,12 +86,12 @@ struct SuiteVersion {
 
 /// The tasks of all suites that are there in the expected version, and a line on each suite.
 #[derive(Default)]
-pub(crate) struct Suites {
+pub(crate) struct TaskSuites {
     pub(crate) tasks: Vec<SuiteTask>,
     pub(crate) notes: Vec<String>,
 }
 
-impl Suites {
+impl TaskSuites {
     pub(crate) fn load() -> anyhow::Result<Self> {
         let mut suites = Self::default();
         for suite in SUITES {
@@ -167,7 +167,7 @@ pub(crate) struct SuitesHome {
 }
 
 impl SuitesHome {
-    pub(crate) fn new(suites: &Suites) -> anyhow::Result<Self> {
+    pub(crate) fn new(suites: &TaskSuites) -> anyhow::Result<Self> {
         let env = TestEnv::new();
         let all = suites.servers();
         let mut config = String::new();

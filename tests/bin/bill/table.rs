@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 
 use super::{
     plain::{Conversation, definitions},
-    pool::Pool,
+    pool::ServerPool,
     tasks::{self, Task},
-    tokens::Tokens,
-    transcript::Counted,
+    tokens::TokenCounter,
+    transcript::TokenCounts,
 };
 
-struct Row {
-    plain: Counted,
-    program: Counted,
+struct CostRow {
+    plain: TokenCounts,
+    program: TokenCounts,
 }
 
 #[expect(clippy::print_stdout, reason = "this is what it is for")]
 pub(crate) fn print() -> anyhow::Result<()> {
-    let tokens = Tokens::new()?;
-    let pool = Pool::new()?;
+    let tokens = TokenCounter::new()?;
+    let pool = ServerPool::new()?;
     pool.env.mux(["tools"]).ok();
     let mut passthrough = Agent::legacy(&pool.env, &["--passthrough"], json!({}));
     let mut mux = Agent::legacy(&pool.env, &[], json!({}));
@@ -47,7 +47,7 @@ pub(crate) fn print() -> anyhow::Result<()> {
     println!("|---|---|---|---|---|---|---|---|");
     passthrough.call("memory__create_entities", tasks::remember(&pool));
     for task in tasks::ALL {
-        let row = Row::of(
+        let row = CostRow::of(
             task,
             &pool,
             &tokens,
@@ -56,7 +56,7 @@ pub(crate) fn print() -> anyhow::Result<()> {
             &mut mux,
             &own_definitions,
         )?;
-        let Row { plain, program } = row;
+        let CostRow { plain, program } = row;
         let less = plain.context() as f64 / program.context() as f64;
         let cheaper = |own: usize, other: usize| if own <= other { "**" } else { "" };
         println!(
@@ -77,11 +77,11 @@ pub(crate) fn print() -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Row {
+impl CostRow {
     fn of(
         task: &Task,
-        pool: &Pool,
-        tokens: &Tokens,
+        pool: &ServerPool,
+        tokens: &TokenCounter,
         plain: &mut Agent,
         plain_definitions: &str,
         programs: &mut Agent,

@@ -7,8 +7,8 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::{
-    plain::{Conversation, text},
-    pool::{FILES, Pool},
+    plain::{Conversation, plain_text},
+    pool::{FILES, ServerPool},
 };
 
 pub(crate) struct Task {
@@ -16,8 +16,8 @@ pub(crate) struct Task {
     /// The tools whose types a model reads before it writes the program.
     pub(crate) tools: &'static [&'static str],
     pub(crate) program: &'static str,
-    pub(crate) input: fn(&Pool) -> Value,
-    pub(crate) plain: fn(&Pool, &mut Conversation<'_>) -> anyhow::Result<Value>,
+    pub(crate) input: fn(&ServerPool) -> Value,
+    pub(crate) plain: fn(&ServerPool, &mut Conversation<'_>) -> anyhow::Result<Value>,
 }
 
 pub(crate) const ALL: &[Task] = &[
@@ -59,14 +59,14 @@ pub(crate) const ALL: &[Task] = &[
 ];
 
 /// The memory server knows where the note of the service is.
-pub(crate) fn remember(pool: &Pool) -> Value {
+pub(crate) fn remember(pool: &ServerPool) -> Value {
     let note = format!("note: {}", pool.path("note.txt").display());
     json!({ "entities": [{
         "name": "billing", "entityType": "service", "observations": [note, "runs on node-3"],
     }] })
 }
 
-fn chain(_: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
+fn chain(_: &ServerPool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
     let found = talk.one("memory__search_nodes", json!({ "query": "billing" }))?;
     let found = &found["structuredContent"]["entities"][0]["observations"][0];
     let path = found
@@ -75,10 +75,10 @@ fn chain(_: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
         .trim_start_matches("note: ")
         .to_owned();
     let read = talk.one("files__read_text_file", json!({ "path": path }))?;
-    Ok(text(&read).trim().into())
+    Ok(plain_text(&read).trim().into())
 }
 
-fn many(pool: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
+fn many(pool: &ServerPool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
     let directory = pool.path("logs").display().to_string();
     talk.one("files__list_directory", json!({ "path": directory }))?;
     let paths = (0..FILES).map(|n| format!("{directory}/node-{n}.log"));
@@ -87,24 +87,24 @@ fn many(pool: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
         .collect();
     let mut errors = BTreeMap::new();
     for result in talk.turn(&calls)? {
-        count_errors(&text(&result), &mut errors);
+        count_errors(&plain_text(&result), &mut errors);
     }
     Ok(json!(errors))
 }
 
-fn search(pool: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
+fn search(pool: &ServerPool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
     let path = pool.path("service.log");
     let read = talk.one("files__read_text_file", json!({ "path": path }))?;
-    let all = text(&read);
+    let all = plain_text(&read);
     let slow = all.lines().filter(|line| line.contains("ERROR mail"));
     Ok(slow.collect::<Vec<_>>().into())
 }
 
-fn etl(pool: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
+fn etl(pool: &ServerPool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
     let path = pool.path("orders.csv");
     let read = talk.one("files__read_text_file", json!({ "path": path }))?;
     let mut customers: BTreeMap<String, (u64, Vec<String>)> = BTreeMap::new();
-    for row in text(&read).lines().skip(1) {
+    for row in plain_text(&read).lines().skip(1) {
         let cells: Vec<&str> = row.split(',').collect();
         let [id, customer, item, amount] = cells[..] else {
             continue;
@@ -127,11 +127,11 @@ fn etl(pool: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
     Ok(json!(sums))
 }
 
-fn large(pool: &Pool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
+fn large(pool: &ServerPool, talk: &mut Conversation<'_>) -> anyhow::Result<Value> {
     let path = pool.path("large.log");
     let read = talk.one("files__read_text_file", json!({ "path": path }))?;
     let mut errors = BTreeMap::new();
-    count_errors(&text(&read), &mut errors);
+    count_errors(&plain_text(&read), &mut errors);
     Ok(json!(errors))
 }
 

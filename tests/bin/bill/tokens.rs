@@ -4,14 +4,14 @@ use std::{cell::RefCell, collections::HashMap};
 
 use tiktoken_rs::CoreBPE;
 
-pub(crate) struct Tokens {
+pub(crate) struct TokenCounter {
     name: &'static str,
     encoding: CoreBPE,
     /// The same definitions stand before many conversations.
     counted: RefCell<HashMap<String, usize>>,
 }
 
-impl Tokens {
+impl TokenCounter {
     /// OpenAI's `o200k_base`.
     pub(crate) fn new() -> anyhow::Result<Self> {
         Ok(Self::of("o200k_base", tiktoken_rs::o200k_base()?))

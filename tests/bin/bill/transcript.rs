@@ -3,11 +3,11 @@
 //! A request sends the whole context: what stands before the first request, and every text since. Its answer is
 //! written by the model and is part of the context of the next request.
 
-use super::tokens::Tokens;
+use super::tokens::TokenCounter;
 
 /// What a token costs, in the price of one token of input that no cache has.
 #[derive(Clone, Copy)]
-pub(crate) struct Prices {
+pub(crate) struct TokenPrices {
     pub(crate) cached: f64,
     pub(crate) output: f64,
     /// Whether an earlier conversation has put the standing texts into the cache.
@@ -18,7 +18,7 @@ pub(crate) struct Prices {
 const OUTPUT: f64 = 5.0;
 const CACHED: f64 = 0.1;
 
-impl Prices {
+impl TokenPrices {
     pub(crate) const UNCACHED: Self = Self {
         cached: 1.0,
         output: OUTPUT,
@@ -37,7 +37,7 @@ impl Prices {
 }
 
 #[derive(Clone, Default)]
-struct Request {
+struct ModelRequest {
     /// What the model reads and did not read before.
     heard: Vec<String>,
     /// What the model writes.
@@ -47,7 +47,7 @@ struct Request {
 #[derive(Clone, Default)]
 pub(crate) struct Transcript {
     standing: Vec<String>,
-    requests: Vec<Request>,
+    requests: Vec<ModelRequest>,
     /// For the next request.
     heard: Vec<String>,
 }
@@ -68,7 +68,7 @@ impl Transcript {
 
     /// A request that the model answers with calls of tools.
     pub(crate) fn say(&mut self, calls: Vec<String>) {
-        self.requests.push(Request {
+        self.requests.push(ModelRequest {
             heard: std::mem::take(&mut self.heard),
             said: calls,
         });
@@ -79,9 +79,9 @@ impl Transcript {
         self.say(Vec::new());
     }
 
-    pub(crate) fn count(&self, tokens: &Tokens) -> Counted {
+    pub(crate) fn count(&self, tokens: &TokenCounter) -> TokenCounts {
         let all = |texts: &[String]| texts.iter().map(|text| tokens.count(text)).sum();
-        Counted {
+        TokenCounts {
             standing: all(&self.standing),
             requests: self
                 .requests
@@ -93,13 +93,13 @@ impl Transcript {
 }
 
 /// The tokens of a conversation.
-pub(crate) struct Counted {
+pub(crate) struct TokenCounts {
     pub(crate) standing: usize,
     /// What each request adds: the tokens that the model reads, and those that it then writes.
     requests: Vec<(usize, usize)>,
 }
 
-impl Counted {
+impl TokenCounts {
     /// How many requests the model gets.
     pub(crate) fn requests(&self) -> usize {
         self.requests.len()
@@ -127,7 +127,7 @@ impl Counted {
     }
 
     /// What the conversation costs, in tokens of uncached input.
-    pub(crate) fn cost(&self, prices: Prices) -> f64 {
+    pub(crate) fn cost(&self, prices: TokenPrices) -> f64 {
         let input: f64 = self
             .inputs()
             .enumerate()
@@ -157,19 +157,22 @@ impl Counted {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counted, Prices};
+    use super::{TokenCounts, TokenPrices};
 
     #[test]
     fn every_request_reads_the_whole_context_and_only_its_beginning_is_cached() {
-        let counted = Counted {
+        let counted = TokenCounts {
             standing: 1000,
             requests: vec![(10, 20), (300, 0)],
         };
         assert_eq!(counted.context(), 1330);
         assert_eq!(counted.read(), 1010 + 1330);
         let cost = |prices| counted.cost(prices).round() as i64;
-        assert_eq!(cost(Prices::UNCACHED), 1010 + 1330 + 20 * 5);
-        assert_eq!(cost(Prices::CACHED), 1010 + (101 + 20 + 300) + 20 * 5);
-        assert_eq!(cost(Prices::WARM), 100 + 10 + (101 + 20 + 300) + 20 * 5);
+        assert_eq!(cost(TokenPrices::UNCACHED), 1010 + 1330 + 20 * 5);
+        assert_eq!(cost(TokenPrices::CACHED), 1010 + (101 + 20 + 300) + 20 * 5);
+        assert_eq!(
+            cost(TokenPrices::WARM),
+            100 + 10 + (101 + 20 + 300) + 20 * 5
+        );
     }
 }

@@ -68,7 +68,7 @@ impl Answers {
         self.counts().wrong.clone()
     }
 
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let counts = self.counts();
         let kinds = counts.by_kind.iter();
         let kinds: Vec<String> = kinds.map(|(kind, n)| format!("{kind} {n}")).collect();

@@ -53,7 +53,7 @@ impl Faults {
         self.counts.values().sum()
     }
 
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let all = self.counts.iter();
         let all: Vec<String> = all.map(|(fault, n)| format!("{fault:?} {n}")).collect();
         all.join(", ")

@@ -151,7 +151,7 @@ impl Vitals {
         problems
     }
 
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let warm: Vec<Look> = self.warm().copied().collect();
         let (grown, slope) = self.growth(&warm);
         let descriptors = slope_of(&warm, |look| look.descriptors as f64);

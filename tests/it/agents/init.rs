@@ -5,6 +5,7 @@ use std::fs;
 use mux_tests::{
     TestEnv, TestTerminal,
     env::{binary, output},
+    mux_snapshot,
 };
 use serde_json::{Value, json};
 
@@ -46,23 +47,34 @@ fn init_sets_up_an_agent_and_runs_a_program() {
     let env = unchecked();
     fs::create_dir_all(env.path(".codeium/windsurf")).unwrap();
     let before = contents(&env);
-    let plan = [
-        "agents: Cursor, Windsurf",
-        "would import 1 server into",
-        "fix of Cursor",
-        ".cursor/mcp.json",
-        ".codeium/windsurf/mcp_config.json",
-        "`mux import --move` takes fix out",
-    ];
-    env.mux(["init", "--dry-run"]).fails(0, &plan);
-    env.mux(["init"]).fails(
-        2,
-        &[
-            "would import 1 server into",
-            "cannot ask",
-            "`mux init --yes`",
-        ],
-    );
+    mux_snapshot!(env.mux(["init", "--dry-run"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    agents: Cursor, Windsurf
+    would import 1 server into [HOME]/config.toml
+      fix of Cursor
+    would add `mux mcp` to
+      Cursor  [HOME]/.cursor/mcp.json
+      Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
+
+    next: `mux import --move` takes fix out of the agents' files; until then each runs twice
+    ----- stderr -----
+    ");
+    mux_snapshot!(env.mux(["init"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    agents: Cursor, Windsurf
+    would import 1 server into [HOME]/config.toml
+      fix of Cursor
+    would add `mux mcp` to
+      Cursor  [HOME]/.cursor/mcp.json
+      Windsurf  [HOME]/.codeium/windsurf/mcp_config.json
+    ----- stderr -----
+    error: cannot ask for confirmation here
+      hint: `mux init --yes` does what is shown, `mux init --dry-run` only shows it
+    ");
     let refused = env.mux(["init", "--json"]).fails(2, &[]).json();
     assert_eq!(
         (&refused["ok"], &refused["changes"]),
@@ -70,29 +82,44 @@ fn init_sets_up_an_agent_and_runs_a_program() {
     );
     assert_eq!((contents(&env), env.daemon()), (before, None));
 
-    let done = env.mux(["init", "--agents", "cursor", "--yes"]).ok().stdout;
-    for part in [
-        "imported 1 server into",
-        "added `mux mcp` to",
-        ".mux-backup-",
-        "ran a program; the server fix answered with",
-        "next: restart Cursor,",
-        "next: `mux import --move` takes fix out",
-        "to undo: `mux install cursor --undo`; `mux servers remove NAME`",
-    ] {
-        assert!(done.contains(part), "{part}: {done}");
-    }
+    mux_snapshot!(env.mux(["init", "--agents", "cursor", "--yes"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    agents: Cursor
+    would import 1 server into [HOME]/config.toml
+      fix of Cursor
+    would add `mux mcp` to
+      Cursor  [HOME]/.cursor/mcp.json
+
+    imported 1 server into [HOME]/config.toml
+      backup: [HOME]/config.toml.mux-backup-[DATE]
+    added `mux mcp` to
+      Cursor  [HOME]/.cursor/mcp.json
+        backup: [HOME]/.cursor/mcp.json.mux-backup-[DATE]
+    ran a program; the server fix answered with [COUNT] tools: fix.add, fix.barrier, fix.blob, …
+
+    next: restart Cursor to start `mux mcp` there
+    next: `mux tools` lists the tools of your servers, `mux ui` shows muxd in the browser
+    next: `mux import --move` takes fix out of the agents' files; until then each runs twice
+    next: to undo: `mux install cursor --undo`; `mux servers remove NAME`
+    ----- stderr -----
+    ");
     assert_eq!(cursor_servers(&env), ["fix", "mux"]);
     assert!(!env.path(".codeium/windsurf/mcp_config.json").exists());
     assert_eq!(env.mux(["call", "fix.echo", "text=x"]).ok().stdout, "x\n");
 
     let before = contents(&env);
-    let again = env.mux(["init", "--agents", "cursor"]).ok().stdout;
-    assert!(again.contains("nothing to do"), "{again}");
-    assert!(
-        again.contains("`mux import --move` takes fix out"),
-        "{again}"
-    );
+    mux_snapshot!(env.mux(["init", "--agents", "cursor"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    agents: Cursor
+    nothing to do: everything is set up
+
+    next: `mux import --move` takes fix out of the agents' files; until then each runs twice
+    ----- stderr -----
+    ");
     let again = env
         .mux(["init", "--agents", "cursor", "--json"])
         .ok()
@@ -116,8 +143,14 @@ fn init_moves_servers_if_asked_and_each_step_can_be_undone() {
     let next = done["next"].to_string();
     assert!(next.contains("`mux import --undo`"), "{next}");
     assert!(!next.contains("runs twice"), "{next}");
-    let again = env.mux(["init", "--move"]).ok().stdout;
-    assert!(again.contains("nothing to do"), "{again}");
+    mux_snapshot!(env.mux(["init", "--move"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    agents: Cursor
+    nothing to do: everything is set up
+    ----- stderr -----
+    ");
     env.mux(["import", "--undo"]).ok();
     env.mux(["install", "cursor", "--undo"]).ok();
     assert_eq!(fs::read(env.path(CURSOR)).unwrap(), before);
@@ -158,10 +191,24 @@ fn init_names_a_failed_step_with_its_fix_and_takes_the_others() {
 #[test]
 fn init_without_agents_and_servers_names_how_to_add_one() {
     let env = TestEnv::new();
-    let hint = "mux servers add files -- npx";
-    env.mux(["init"])
-        .fails(1, &["no agent", hint, "mux init --agents NAME"]);
-    env.mux(["init", "--yes"]).fails(1, &["no agent", hint]);
+    mux_snapshot!(env.mux(["init"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: no agent that mux knows was found on this machine, and config.toml has no server
+      hint: add a server: mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+            or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed): mux init --agents NAME
+    ");
+    mux_snapshot!(env.mux(["init", "--yes"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: no agent that mux knows was found on this machine, and config.toml has no server
+      hint: add a server: mux servers add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+            or name an agent (claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed): mux init --agents NAME
+    ");
     assert_eq!(contents(&env), []);
 }
 

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
 };
 
-use mux_tests::{TestEnv, env::binary, env::output};
+use mux_tests::{TestEnv, env::binary, env::output, mux_snapshot};
 use serde_json::{Value, json};
 
 use super::{FILES, contents, data, with_all, write};
@@ -128,16 +128,8 @@ fn agents_install_writes_bare_command_if_mux_is_on_path() {
 fn agents_install_dry_run_changes_nothing() {
     let env = with_all();
     let before = contents(&env);
-    let shown = env.mux(["install", "--dry-run"]).ok();
-    assert_eq!(
-        shown.stdout.matches("`mux` would be added").count(),
-        FILES.len()
-    );
-    assert!(
-        shown.stdout.contains("\n+\t\t\"mux\": {\n"),
-        "{}",
-        shown.stdout
-    );
+    let shown = env.mux(["install", "--dry-run"]);
+    mux_snapshot!("install_dry_run", shown);
     for secret in ["ghp_0123", "hunter2", "literal-value", "pässword", "abc123"] {
         assert!(!shown.stdout.contains(secret), "{}", shown.stdout);
     }
@@ -169,8 +161,14 @@ fn agents_install_keeps_file_modes_and_symlinks() {
 
     fs::set_permissions(&real, fs::Permissions::from_mode(0o440)).unwrap();
     let before = contents(&env);
-    env.mux(["install", "cursor", "--undo"])
-        .fails(3, &["write-protected", "cursor.json"]);
+    mux_snapshot!(env.mux(["install", "cursor", "--undo"]), @r#"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    Cursor  [HOME]/.cursor/mcp.json
+    ----- stderr -----
+    error: "[HOME]/.cursor/../dotfiles/cursor.json" is write-protected
+    "#);
     assert_eq!(contents(&env), before);
 }
 
@@ -222,16 +220,30 @@ fn agents_install_leaves_unreadable_files_unchanged() {
     let after = contents(&env);
     let same = before.iter().filter(|file| after.contains(file)).count();
     assert_eq!(same, before.len() - 1);
-    env.mux(["install", "cursor"]).fails(
-        1,
-        &["was left alone: line 3, column 12", "add this by hand"],
-    );
-    let list = env.mux(["install", "--list"]).ok();
-    assert!(
-        list.stdout.contains("cannot be read: line 3"),
-        "{}",
-        list.stdout
-    );
+    mux_snapshot!(env.mux(["install", "cursor"]), @r#"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    Cursor  [HOME]/.cursor/mcp.json
+    ----- stderr -----
+    error: [HOME]/.cursor/mcp.json was left alone: line 3, column 12: Expected comma
+      fix the file and try again, or add this by hand:
+      {"mcpServers":{"mux":{"command":"[BIN]/mux","args":["mcp"],"env":{"MUX_HOME":"[HOME]"}}}}
+    "#);
+    mux_snapshot!(env.mux(["install", "--list"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    claude         not found  ~/.claude.json
+    claude-desktop not found  ~/.config/Claude/claude_desktop_config.json
+    cursor         cannot be read: line 3, column 12: Expected comma  ~/.cursor/mcp.json
+    vscode         not found  ~/.config/Code/User/mcp.json
+    codex          cannot be read: line 2, column 4: unclosed array, expected `]`  ~/.codex/config.toml
+    windsurf       has mux as `mux`  ~/.codeium/windsurf/mcp_config.json
+    opencode       not found  ~/.config/opencode/opencode.json
+    zed            without mux  ~/.config/zed/settings.json
+    ----- stderr -----
+    ");
 }
 
 #[test]
@@ -239,10 +251,24 @@ fn agents_install_does_not_replace_another_server() {
     let env = TestEnv::new();
     let text = "{\"mcpServers\":{\"mux\":{\"url\":\"https://mux.com/mcp\"}}}";
     let path = write(&env, ".cursor/mcp.json", text);
-    env.mux(["install", "cursor"])
-        .fails(1, &["`mux` is another server", "--name"]);
-    env.mux(["install", "cursor", "--undo"])
-        .fails(1, &["another server"]);
+    mux_snapshot!(env.mux(["install", "cursor"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    Cursor  [HOME]/.cursor/mcp.json
+    ----- stderr -----
+    error: [HOME]/.cursor/mcp.json was left alone: its entry `mux` is another server
+      choose another name: `mux install cursor --name NAME`
+    ");
+    mux_snapshot!(env.mux(["install", "cursor", "--undo"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    Cursor  [HOME]/.cursor/mcp.json
+    ----- stderr -----
+    error: [HOME]/.cursor/mcp.json was left alone: its entry `mux` is another server
+      choose another name: `mux install cursor --name NAME`
+    ");
     assert_eq!(fs::read_to_string(&path).unwrap(), text);
     env.mux(["install", "cursor", "--name", "muxd"]).ok();
     let list = env.mux(["install", "--list", "--json"]).ok().json();
@@ -268,8 +294,14 @@ fn agents_install_project_writes_shared_project_file() {
         "stdio"
     );
     assert!(!env.path(".claude.json").exists());
-    env.mux(["install", "codex", "--project"])
-        .fails(2, &["Codex", "claude, cursor and vscode"]);
+    mux_snapshot!(env.mux(["install", "codex", "--project"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: Codex has no project file that mux knows
+      hint: --project works with claude, cursor and vscode
+    ");
     env.mux(["install", "--project", "--undo"]).ok();
     assert!(!env.path(".mcp.json").exists());
 }
@@ -277,20 +309,71 @@ fn agents_install_project_writes_shared_project_file() {
 #[test]
 fn agents_install_lists_known_agents_if_none_is_found() {
     let env = TestEnv::new();
-    env.mux(["install"])
-        .fails(1, &["no agent", "claude-desktop"]);
-    env.mux(["install", "emacs"])
-        .fails(2, &["emacs", "claude-desktop"]);
-    env.mux(["install", "cursor", "--name", "a b"])
-        .fails(2, &["begins with a letter"]);
-    let list = env.mux(["install", "--list"]).ok();
-    assert_eq!(list.stdout.matches("not found").count(), FILES.len());
-    let named = env.mux(["install", "zed"]).ok();
-    assert!(
-        named.stdout.contains("Zed does not seem to be installed"),
-        "{}",
-        named.stdout
-    );
+    mux_snapshot!(env.mux(["install"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: no agent that mux knows was found on this machine
+      hint: name one: mux install claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed
+    ");
+    mux_snapshot!(env.mux(["install", "emacs"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value 'emacs' for '[AGENT]...'
+      [possible values: claude, claude-desktop, cursor, vscode, codex, windsurf, opencode, zed]
+
+    For more information, try '--help'.
+    ");
+    mux_snapshot!(env.mux(["install", "cursor", "--name", "a b"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value 'a b' for '--name <NAME>': a name begins with a letter and contains only letters, digits, - and _
+
+    For more information, try '--help'.
+    ");
+    mux_snapshot!(env.transcript(&[&["install", "--list"], &["install", "zed"]]), @r#"
+    $ mux install --list
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    claude         not found  ~/.claude.json
+    claude-desktop not found  ~/.config/Claude/claude_desktop_config.json
+    cursor         not found  ~/.cursor/mcp.json
+    vscode         not found  ~/.config/Code/User/mcp.json
+    codex          not found  ~/.codex/config.toml
+    windsurf       not found  ~/.codeium/windsurf/mcp_config.json
+    opencode       not found  ~/.config/opencode/opencode.json
+    zed            not found  ~/.config/zed/settings.json
+    ----- stderr -----
+
+    $ mux install zed
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    Zed  [HOME]/.config/zed/settings.json
+    --- ~/.config/zed/settings.json
+    +++ ~/.config/zed/settings.json
+    @@ -0,0 +1,11 @@
+    +{
+    +  "context_servers": {
+    +    "mux": {
+    +      "command": "[BIN]/mux",
+    +      "args": ["mcp"],
+    +      "env": {
+    +        "MUX_HOME": "[HOME]"
+    +      }
+    +    }
+    +  }
+    +}
+    Zed does not seem to be installed
+    `mux` added
+    ----- stderr -----
+    "#);
 }
 
 fn read(env: &TestEnv, place: &str) -> Value {

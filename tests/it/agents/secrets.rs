@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mux_tests::{TestEnv, env::binary};
+use mux_tests::{TestEnv, env::binary, mux_snapshot};
 use serde_json::json;
 
 use super::write;
@@ -28,12 +28,22 @@ fn agents_import_passes_secrets_only_to_the_server() {
     write(&env, ".claude.json", file.to_string());
 
     let shown = env.mux(["import", "--dry-run"]).ok();
-    let report = env.mux(["import"]).ok();
-    assert!(report.stdout.contains("muxd has read it"), "{report:#?}");
-    assert!(
-        report.stdout.contains("MUX_MY_FIXTURE_API_TOKEN"),
-        "{report:#?}"
-    );
+    let report = env.mux(["import"]);
+    mux_snapshot!(report, @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    Claude Code  [HOME]/.claude.json
+      my fixture added as my-fixture
+        a secret stored in `env` as MUX_MY_FIXTURE_API_TOKEN
+        a secret stored in `env` as MUX_MY_FIXTURE_ARG_4
+      mux skipped
+        it is mux itself
+    1 server written to [HOME]/config.toml
+    backup: [HOME]/config.toml.mux-backup-[DATE]
+    muxd has read it
+    ----- stderr -----
+    ");
     let again = env.mux(["import", "--json"]).ok();
     let statuses = again.json()["servers"].clone();
     assert_eq!(

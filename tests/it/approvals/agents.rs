@@ -99,15 +99,15 @@ fn agent_can_resume_but_not_approve_a_pending_run() {
     let code = format!("{mark}return await mux.fix.counter({{ key: 'a' }})");
     let mut agent = Agent::legacy(&home.env, &[], json!({}));
     let result = agent.call("run", json!({ "code": code, "check": false }));
-    let told = &result["structuredContent"];
+    let output = &result["structuredContent"];
     assert_eq!(
-        (&told["state"], &told["error"]["details"]["approvalId"]),
+        (&output["state"], &output["error"]["details"]["approvalId"]),
         (&json!("pending"), &json!("A1"))
     );
     assert!(text(&result).contains("resume"), "{result}");
     // Resuming does not approve.
-    let run = &told["run"];
-    assert_eq!(&told["error"]["details"]["resume"], run);
+    let run = &output["run"];
+    assert_eq!(&output["error"]["details"]["resume"], run);
     for _ in 0..2 {
         let result = agent.call("resume", json!({ "run": run }));
         assert_eq!(result["structuredContent"]["state"], "pending", "{result}");

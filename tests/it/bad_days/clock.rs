@@ -78,7 +78,7 @@ fn clock_jump_loses_nothing_and_is_reported() {
         .json();
     let handle = long["stored"]["handle"].as_str().unwrap();
 
-    for (seconds, told) in [
+    for (seconds, output) in [
         (DAY, "forward by 1day"),
         (-DAY, "back by 1day"),
         (2 * DAY, "forward by 2days"),
@@ -86,11 +86,14 @@ fn clock_jump_loses_nothing_and_is_reported() {
     ] {
         clock.set(seconds);
         let status = clock.status();
-        match told {
+        match output {
             "" => assert_eq!(modes(&status), Vec::<&str>::new(), "{status:#}"),
-            told => {
+            output => {
                 assert_eq!(modes(&status), ["clock"], "{status:#}");
-                assert!(status["degraded"].to_string().contains(told), "{status:#}");
+                assert!(
+                    status["degraded"].to_string().contains(output),
+                    "{status:#}"
+                );
             }
         }
         clock.mux(&["call", "fix.echo", "text=leapt"]).ok();

@@ -74,19 +74,19 @@ async fn daemon_without_descriptors_refuses_new_clients_and_serves_others() {
         sessions.extend(crowd(&env).await);
     };
     refused.fails(3, &["busy", "file descriptors", "ulimit -n"]);
-    let told = status(&env);
-    let strait = told["degraded"].as_array().unwrap();
+    let output = status(&env);
+    let strait = output["degraded"].as_array().unwrap();
     let strait = strait
         .iter()
         .find(|strait| strait["mode"] == "descriptors")
         .unwrap();
     assert!(
         strait["message"].as_str().unwrap().contains("in use"),
-        "{told:#}"
+        "{output:#}"
     );
     assert!(
         strait["fix"].as_str().unwrap().contains("LimitNOFILE="),
-        "{told:#}"
+        "{output:#}"
     );
     // It also reports what the daemon could not read meanwhile, such as its configuration.
     let doctor = env.mux(["doctor"]);
@@ -125,15 +125,18 @@ fn tiny_descriptor_limit_is_served_or_reported() {
     for limit in ["-n 32", "-n 24", "-n 16"] {
         let env = TestEnv::with_fixtures(&[("fix", &[])]);
         let said = with_limit(&env, limit, &["call", "fix.echo", "text=hi"]);
-        let told = status(&env);
-        let all = format!("{}{}{told}", said.stdout, said.stderr);
+        let output = status(&env);
+        let all = format!("{}{}{output}", said.stdout, said.stderr);
         assert!(
             said.code == 0
                 || all.contains("Too many open files")
                 || all.contains("file descriptors"),
             "{limit}: {said:#?}"
         );
-        assert!(modes(&told).contains(&"descriptors"), "{limit}: {told:#}");
+        assert!(
+            modes(&output).contains(&"descriptors"),
+            "{limit}: {output:#}"
+        );
         env.stop();
     }
 }

@@ -24,8 +24,8 @@ fn full_disk_stops_writes_but_not_the_service() {
     let pid = there.status()["pid"].clone();
     there.sh(FILL).ok();
 
-    let told = there.status();
-    assert!(modes(&told).contains(&"disk_full"), "{told:#}");
+    let output = there.status();
+    assert!(modes(&output).contains(&"disk_full"), "{output:#}");
     there.mux(&["call", "fix.echo", "text=full"]).ok();
     there
         .mux(&["run", "-e", "return await mux.fix.echo({ text: 'x' })"])
@@ -39,7 +39,7 @@ fn full_disk_stops_writes_but_not_the_service() {
         .mux(&["run", "--record", file.to_str().unwrap(), "-e", "return 1"])
         .fails(3, &["No space left on device"]);
     // Eventually the log and the audit log cannot be written either.
-    let told = until(
+    let output = until(
         || there.status(),
         "the log is lost",
         |status| modes(status).contains(&"log"),
@@ -50,7 +50,7 @@ fn full_disk_stops_writes_but_not_the_service() {
     there
         .mux(&["doctor"])
         .fails(1, &["is full", "fix: make room"]);
-    assert_eq!(told["pid"], pid, "nothing has crashed");
+    assert_eq!(output["pid"], pid, "nothing has crashed");
 
     there.sh("rm \"$1/filler\"").ok();
     until(
@@ -86,8 +86,8 @@ fn daemon_starts_on_a_full_disk() {
     there.mux(&["stop"]).ok();
     there.sh(FILL).ok();
     there.mux(&["call", "fix.echo", "text=full"]).ok();
-    let told = there.status();
-    assert!(modes(&told).contains(&"disk_full"), "{told:#}");
+    let output = there.status();
+    assert!(modes(&output).contains(&"disk_full"), "{output:#}");
     there.sh("rm \"$1/filler\"").ok();
     until(
         || there.status(),
@@ -138,19 +138,19 @@ fn read_only_cache_only_disables_caching() {
     there
         .mux(&["run", "-e", LONG])
         .fails(0, &["could not be kept", "Read-only file system"]);
-    let told = there.status();
-    let all = modes(&told);
+    let output = there.status();
+    let all = modes(&output);
     assert!(
         all.contains(&"read_only") && all.contains(&"cache"),
-        "{told:#}"
+        "{output:#}"
     );
     there
         .mux(&["doctor"])
         .fails(1, &["cannot be written", "fix: make "]);
 
     open(&there, "cache");
-    let told = there.status();
-    assert!(!modes(&told).contains(&"read_only"), "{told:#}");
+    let output = there.status();
+    assert!(!modes(&output).contains(&"read_only"), "{output:#}");
     let said = there.mux(&["run", "-e", LONG]).ok();
     assert!(!said.stderr.contains("could not be kept"), "{said:#?}");
     there.mux(&["restart"]).ok();
@@ -170,8 +170,8 @@ fn read_only_state_is_reported_and_calls_are_served() {
     there.mux(&["call", "fix.echo", "text=before"]).ok();
     protect(&there, "state");
     there.mux(&["call", "fix.echo", "text=hi"]).ok();
-    let told = there.status();
-    assert!(modes(&told).contains(&"read_only"), "{told:#}");
+    let output = there.status();
+    assert!(modes(&output).contains(&"read_only"), "{output:#}");
     // A daemon that is started then works, too: its lock files exist.
     there.mux(&["stop"]).ok();
     there.mux(&["call", "fix.echo", "text=cold"]).ok();

@@ -107,14 +107,14 @@ fn without_forks_running_processes_serve_and_starts_fail_with_a_reason() {
         let run = bounded.mux(&["run", "--timeout", "1s", "-e", "for (;;);"]);
         assert!([3, 124].contains(&run.code), "{run:#?}");
     }
-    let told = until(
+    let output = until(
         || bounded.status(),
         "it is told",
         |status| modes(status).contains(&"workers"),
     );
     assert!(
-        told["degraded"].to_string().contains("ulimit -u"),
-        "{told:#}"
+        output["degraded"].to_string().contains("ulimit -u"),
+        "{output:#}"
     );
     bounded
         .mux(&["run", "-e", "return 1"])
@@ -157,9 +157,9 @@ fn start_without_threads_fails_with_the_reason() {
         let args = [&limit, mux.to_str().unwrap(), "run", "-e", "return 1"];
         let said = output(&mut bounded.command(Path::new("prlimit"), &args));
         assert!(!said.stderr.contains("panicked"), "{most}: {said:#?}");
-        let told = ["ulimit -u", "Resource temporarily unavailable", "worker"];
+        let shown = ["ulimit -u", "Resource temporarily unavailable", "worker"];
         assert!(
-            said.code == 0 || said.code == 3 && told.iter().any(|part| said.stderr.contains(part)),
+            said.code == 0 || said.code == 3 && shown.iter().any(|part| said.stderr.contains(part)),
             "{most}: {said:#?}"
         );
         bounded.mux(&["stop", "--now"]);

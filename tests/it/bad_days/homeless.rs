@@ -13,14 +13,14 @@ fn missing_home_is_reported_and_calls_are_served() {
         output(&mut command)
     };
     mux(&["call", "fix.echo", "text=hi"]).ok();
-    let told = mux(&["--json", "status"]).ok().json();
-    assert!(modes(&told).contains(&"no_home"), "{told:#}");
+    let shown = mux(&["--json", "status"]).ok().json();
+    assert!(modes(&shown).contains(&"no_home"), "{shown:#}");
     mux(&["doctor"]).fails(0, &["HOME is not set", "fix: set HOME"]);
     // A restart with a home fixes it.
     env.mux(["restart"]).ok();
     env.mux(["call", "fix.echo", "text=hi"]).ok();
-    let told = env.mux(["--json", "status"]).ok().json();
-    assert_eq!(modes(&told), Vec::<&str>::new(), "{told:#}");
+    let shown = env.mux(["--json", "status"]).ok().json();
+    assert_eq!(modes(&shown), Vec::<&str>::new(), "{shown:#}");
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn failing_login_shell_is_reported() {
         .env("SHELL", "/bin/false")
         .args(["call", "fix.echo", "text=hi"]);
     output(&mut command).ok();
-    let told = env.mux(["--json", "status"]).ok().json();
-    assert_eq!(modes(&told), ["environment"], "{told:#}");
+    let shown = env.mux(["--json", "status"]).ok().json();
+    assert_eq!(modes(&shown), ["environment"], "{shown:#}");
     env.mux(["doctor"])
         .fails(0, &["/bin/false", "startup files"]);
 }

@@ -35,14 +35,14 @@ fn suspension_expires_due_timeouts_but_keeps_calls_and_sessions() {
     // The timeout of the run expired meanwhile.
     run.wait().fails(124, &["timeout"]);
     call.wait().fails(0, &["slept"]);
-    let told = until(
+    let output = until(
         || env.mux(["--json", "status"]).ok().json(),
         "it is told",
         |status| modes(status).contains(&"paused"),
     );
     assert!(
-        told.to_string().contains("was suspended for about"),
-        "{told:#}"
+        output.to_string().contains("was suspended for about"),
+        "{output:#}"
     );
     env.mux(["call", "fix.echo", "text=again"]).ok();
     assert_eq!(env.starts("fix"), server, "the session is the same");

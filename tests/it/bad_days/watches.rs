@@ -30,8 +30,8 @@ fn unwatchable_files_are_polled() {
     let status = env.mux(["--json", "status"]).ok().json();
     assert_eq!(modes(&status), ["watch"], "{status:#}");
     assert_eq!(status["problems"], serde_json::json!([]));
-    let told = env.mux(["status"]).ok().stdout;
-    assert!(told.contains("fs.inotify.max_user_instances"), "{told}");
+    let shown = env.mux(["status"]).ok().stdout;
+    assert!(shown.contains("fs.inotify.max_user_instances"), "{shown}");
 
     env.write_config(&env.fixture("renamed", &[]));
     until(

@@ -79,8 +79,8 @@ fn answer(asked: &Request) -> (Response, String) {
         "/echo" => Json(json!({ "you sent": sent })).into_response(),
         _ => {
             let said = json!({ "message": format!("it is refused: {text}"), "sent": sent });
-            let told = [("x-request-id", sent.join(" "))];
-            (StatusCode::FORBIDDEN, told, Json(said)).into_response()
+            let output = [("x-request-id", sent.join(" "))];
+            (StatusCode::FORBIDDEN, output, Json(said)).into_response()
         }
     };
     (answer, text)

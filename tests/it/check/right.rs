@@ -20,8 +20,8 @@ fn check_right_programs_have_no_errors() {
         .iter()
         .filter_map(|program| {
             let errors = errors(&env, program);
-            let told: Vec<String> = errors.iter().map(told).collect();
-            (!told.is_empty()).then(|| format!("{}\n{}", name(program), told.join("\n")))
+            let texts: Vec<String> = errors.iter().map(error_text).collect();
+            (!texts.is_empty()).then(|| format!("{}\n{}", name(program), texts.join("\n")))
         })
         .collect();
     none(&failures, programs.len());
@@ -77,14 +77,14 @@ fn run_part(part: usize) {
             let input = json!({ "dir": dir, "repo": repo, "handle": handle }).to_string();
             let file = program.to_str().unwrap();
             let output = env.mux(["--json", "run", file, "--input", &input]);
-            let error = || told(&output.json()["error"]);
+            let error = || error_text(&output.json()["error"]);
             (output.code != 0).then(|| format!("{}\n{}", name(program), error()))
         })
         .collect();
     none(&failures, programs.len());
 }
 
-fn told(error: &Value) -> String {
+fn error_text(error: &Value) -> String {
     let (kind, line, column) = (&error["kind"], &error["line"], &error["column"]);
     format!("  {line}:{column} {kind}: {}", error["message"])
 }

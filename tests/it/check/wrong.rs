@@ -23,8 +23,8 @@ fn check_wrong_programs_have_an_error_at_their_mistake() {
         .iter()
         .filter_map(|program| {
             let mistake = mistake(program);
-            let told = judge(&mistake, &errors(&env, program)).err()?;
-            Some(format!("{}: {told}", name(program)))
+            let output = judge(&mistake, &errors(&env, program)).err()?;
+            Some(format!("{}: {output}", name(program)))
         })
         .collect();
     none(&failures, programs.len());

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use mux_tests::{TestEnv, TestTerminal};
+use mux_tests::{TestEnv, TestTerminal, Transcript, mux_snapshot};
 use serde_json::json;
 
-use super::{complains, prints};
+use super::prints;
 
 #[test]
 fn commands_call_takes_pairs_json_or_standard_input() {
@@ -102,64 +102,216 @@ fn commands_call_accepts_every_spelling_of_a_path() {
 #[test]
 fn commands_call_shows_the_signature_for_invalid_arguments() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    let signature = "hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>";
-    for (args, mistake) in [
-        (&["a=1"][..], "\"b\" is a required property"),
-        (&["a=1", "b=two"], "b: \"two\" is not of type \"number\""),
-        (&["a=1", "a=2", "b=3"], "a: it is given twice"),
-        (
-            &[r#"{"a": -1, "b": 0}"#],
-            "a: -1 is less than the minimum of 0",
-        ),
-    ] {
-        complains(
-            env.mux([&["call", "fix.add"], args].concat()),
-            1,
-            &["error[validation]: ", mistake, signature],
-        );
-    }
+    mux_snapshot!(
+        env.transcript(&[
+            &["call", "fix.add", "a=1"],
+            &["call", "fix.add", "a=1", "b=two"],
+            &["call", "fix.add", "a=1", "a=2", "b=3"],
+            &["call", "fix.add", r#"{"a": -1, "b": 0}"#],
+        ]),
+        @r#"
+    $ mux call fix.add a=1
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the arguments of fix.add do not fit: "b" is a required property
+      hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>
+
+    $ mux call fix.add a=1 b=two
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the arguments of fix.add do not fit: b: "two" is not of type "number"
+      hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>
+
+    $ mux call fix.add a=1 a=2 b=3
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the arguments of fix.add do not fit: a: it is given twice
+      hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>
+
+    $ mux call fix.add {"a": -1, "b": 0}
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the arguments of fix.add do not fit: a: -1 is less than the minimum of 0
+      hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>
+    "#
+    );
 }
 
 #[test]
 fn commands_call_rejects_malformed_arguments_as_usage_errors() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    for (argument, part) in [
-        ("a", "\"a\" is not key=value, JSON, @FILE or -"),
-        ("@none.json", "cannot read \"none.json\""),
-        ("=1", "\"=1\" is not key=value"),
-        ("{\"a\": 1", "the arguments are not JSON"),
-        ("[1, 2]", "the arguments are JSON, but not an object"),
-        ("--text", "unexpected argument '--text'"),
-    ] {
-        complains(env.mux(["call", "fix.add", argument]), 2, &[part]);
-    }
-    complains(
-        env.mux(["call", "fix.add", "a=1", "{\"b\": 2}"]),
-        2,
-        &["is not key=value"],
+    mux_snapshot!(
+        env.transcript(&[
+            &["call"],
+            &["call", "fix.add", "a"],
+            &["call", "fix.add", "@none.json"],
+            &["call", "fix.add", "=1"],
+            &["call", "fix.add", "{\"a\": 1"],
+            &["call", "fix.add", "[1, 2]"],
+            &["call", "fix.add", "--text"],
+            &["call", "fix.add", "a=1", "{\"b\": 2}"],
+            &["call", "fix.add(a: 1"],
+            &["call", "fix.add(1, 2)"],
+        ]),
+        @r#"
+    $ mux call
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the following required arguments were not provided:
+      <PATH>
+
+    Usage: mux call <PATH> [ARGUMENT]...
+
+    For more information, try '--help'.
+
+    $ mux call fix.add a
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "a" is not key=value, JSON, @FILE or -
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add @none.json
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read "none.json": No such file or directory (os error 2)
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add =1
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "=1" is not key=value, JSON, @FILE or -
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add {"a": 1
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the arguments are not JSON: Unterminated object on line 1 column 1 in "{\"a\": 1"
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add [1, 2]
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the arguments are JSON, but not an object
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add --text
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: unexpected argument '--text' found
+
+      tip: an argument of a tool has no dashes: `text=VALUE`
+
+    Usage: mux call <PATH> [ARGUMENT]...
+
+    For more information, try '--help'.
+
+    $ mux call fix.add a=1 {"b": 2}
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "{\"b\": 2}" is not key=value; several arguments are all pairs
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add(a: 1
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "fix.add(a: 1" is not a call: it does not end with )
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add(1, 2)
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the arguments are not JSON: Expected colon after the string or word in object property on line 1 column 3 in "{1, 2}"
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+    "#
     );
-    for call in ["fix.add(a: 1", "fix.add(1, 2)"] {
-        complains(env.mux(["call", call]), 2, &["'files.read(path:"]);
+    let mut from_input = Transcript::default();
+    for input in [&b""[..], b"nope", b"\xff\xfe", b"7"] {
+        let output = env.mux_with_input(["call", "fix.add", "-"], input);
+        from_input.add(format!("mux call fix.add - < {input:?}"), &output);
     }
-    complains(env.mux(["call"]), 2, &["<PATH>"]);
-    for (input, part) in [
-        (&b""[..], "the arguments are not JSON"),
-        (b"nope", "the arguments are not JSON"),
-        (b"\xff\xfe", "cannot read standard input"),
-        (b"7", "but not an object"),
-    ] {
-        complains(
-            env.mux_with_input(["call", "fix.add", "-"], input),
-            2,
-            &[part],
-        );
-    }
+    mux_snapshot!(from_input, @r#"
+    $ mux call fix.add - < []
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the arguments are not JSON: EOF while parsing a value at line 1 column 0 on standard input
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add - < [110, 111, 112, 101]
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the arguments are not JSON: Unexpected word on line 1 column 1 on standard input
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add - < [255, 254]
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read standard input: it is not text in UTF-8
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+
+    $ mux call fix.add - < [55]
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the arguments are JSON, but not an object
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+    "#);
     let large = format!("{{\"text\": \"{}\"}}", "x".repeat(5 << 20));
-    complains(
-        env.mux_with_input(["call", "fix.echo", "-"], large.as_bytes()),
-        2,
-        &["over the limit of 4 MiB"],
-    );
+    mux_snapshot!(env.mux_with_input(["call", "fix.echo", "-"], large.as_bytes()), @r#"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read standard input: it is over the limit of 4 MiB
+      hint: arguments are key=value pairs, one JSON object, @FILE, or - for standard input:
+            files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
+    "#);
     // None of these starts the server.
     assert_eq!(env.starts("fix").len(), 0);
 }
@@ -167,19 +319,28 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
 #[test]
 fn commands_call_summarizes_an_image_and_saves_it() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    let output = env.mux(["call", "fix.image"]).ok();
-    assert_eq!(output.stdout, "");
-    assert_eq!(
-        output.stderr,
-        "part 1: image/png, 70 B\nnote: `--save-parts DIR` writes parts to files\n"
-    );
-    let output = env
-        .mux(["call", "fix.image", "--save-parts", "out/parts"])
-        .ok();
-    assert_eq!(output.stdout, "");
-    assert_eq!(
-        output.stderr,
-        "part 1: image/png, 70 B\npart 1: written to out/parts/part-1.png\n"
+    mux_snapshot!(
+        env.transcript(&[
+            &["call", "fix.image"],
+            &["call", "fix.image", "--save-parts", "out/parts"],
+        ]),
+        @"
+    $ mux call fix.image
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    part 1: image/png, 70 B
+    note: `--save-parts DIR` writes parts to files
+
+    $ mux call fix.image --save-parts out/parts
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    part 1: image/png, 70 B
+    part 1: written to out/parts/part-1.png
+    "
     );
     let image = fs::read(env.path("out/parts/part-1.png")).unwrap();
     assert!(image.starts_with(b"\x89PNG") && image.len() == 70);
@@ -192,18 +353,24 @@ fn commands_call_summarizes_an_image_and_saves_it() {
     assert_eq!(raw.json()["content"][0], document["result"]);
     assert_eq!(raw.stderr, "");
     let args = ["call", "fix.echo", "text=x", "--save-parts", "out/parts"];
-    let output = env.mux(args).ok();
-    assert_eq!(
-        (output.stdout.as_str(), output.stderr.as_str()),
-        ("x\n", "note: the result has no parts that could be saved\n")
-    );
+    mux_snapshot!(env.mux(args), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    x
+    ----- stderr -----
+    note: the result has no parts that could be saved
+    ");
     // An invalid folder fails before the tool is called.
     fs::write(env.path("file"), "").unwrap();
-    complains(
-        env.mux(["call", "fix.image", "--save-parts", "file"]),
-        2,
-        &["cannot make the directory file"],
-    );
+    mux_snapshot!(env.mux(["call", "fix.image", "--save-parts", "file"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot make the directory file: File exists (os error 17)
+      hint: name a directory that you can write to
+    ");
 }
 
 #[test]
@@ -220,17 +387,29 @@ fn commands_call_shows_progress_on_a_terminal() {
 #[test]
 fn commands_call_rejects_arguments_that_the_tool_does_not_declare() {
     let env = TestEnv::with_fixtures(&[("fix", &["--tools", "8"])]);
-    for arguments in [&["key=k", "bye=2"][..], &[r#"{"key": "k", "bye": 2}"#]] {
-        complains(
-            env.mux([&["call", "fix.counter"], arguments].concat()),
-            1,
-            &[
-                "error[validation]",
-                "no argument \"bye\" (did you mean \"by\"?)",
-                "hint: fix.counter(args: ",
-            ],
-        );
-    }
+    mux_snapshot!(
+        env.transcript(&[
+            &["call", "fix.counter", "key=k", "bye=2"],
+            &["call", "fix.counter", r#"{"key": "k", "bye": 2}"#],
+        ]),
+        @r#"
+    $ mux call fix.counter key=k bye=2
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the arguments of fix.counter do not fit: there is no argument "bye" (did you mean "by"?)
+      hint: fix.counter(args: { key: string; by?: number })
+
+    $ mux call fix.counter {"key": "k", "bye": 2}
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the arguments of fix.counter do not fit: there is no argument "bye" (did you mean "by"?)
+      hint: fix.counter(args: { key: string; by?: number })
+    "#
+    );
     prints(env.mux(["call", "fix.counter", "key=k"]), "1\n");
     // A program's call is not changed, because its type check has warned.
     let code = "return await mux.fix.counter({ key: 'k', bye: 2 } as any)";

@@ -2,47 +2,132 @@
 
 use std::time::Duration;
 
-use mux_tests::{TestEnv, process};
-use serde_json::json;
-
-use super::{complains, prints};
+use mux_tests::{TestEnv, mux_snapshot, process};
 
 #[test]
 fn read_only_commands_do_not_start_the_daemon() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
-    complains(env.mux(["status"]), 3, &["no muxd is running"]);
-    let status = env.mux(["status", "--json"]).fails(3, &[]).json();
-    assert_eq!(
-        status,
-        json!({ "running": false, "socket": env.dirs.socket() })
+    mux_snapshot!(
+        env.transcript(&[
+            &["status"],
+            &["status", "--json"],
+            &["runs"],
+            &["runs", "--json"],
+            &["runs", "--running"],
+            &["runs", "show", "1"],
+            &["runs", "watch", "1"],
+            &["runs", "cancel", "1"],
+            &["stop"],
+            &["stop", "--now"],
+            &["stop", "--json"],
+            &["logs"],
+            &["servers", "logs", "fix"],
+        ]),
+        @r#"
+    $ mux status
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    no muxd is running; it starts with the first command that needs it
+
+    $ mux status --json
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    {
+      "running": false,
+      "socket": "[HOME]/run/muxd.sock"
+    }
+    ----- stderr -----
+
+    $ mux runs
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    there are no recent runs
+
+    $ mux runs --json
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    {
+      "runs": [],
+      "total": 0
+    }
+    ----- stderr -----
+
+    $ mux runs --running
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    nothing is running
+
+    $ mux runs show 1
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    no muxd is running; it starts with the first command that needs it
+
+    $ mux runs watch 1
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    no muxd is running; it starts with the first command that needs it
+
+    $ mux runs cancel 1
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    no muxd is running; it starts with the first command that needs it
+
+    $ mux stop
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    no muxd is running
+    ----- stderr -----
+
+    $ mux stop --now
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    no muxd is running
+    ----- stderr -----
+
+    $ mux stop --json
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    {
+      "stopped": false,
+      "pid": null
+    }
+    ----- stderr -----
+
+    $ mux logs
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no log in [HOME]/state/log yet
+      hint: muxd writes it when it runs
+
+    $ mux servers logs fix
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no log of a server `fix`
+      hint: a server has one once it was started; see `mux servers`
+    "#
     );
-    for (args, said) in [
-        (&["runs"][..], "there are no recent runs\n"),
-        (&["runs", "--running"], "nothing is running\n"),
-    ] {
-        let none = env.mux(args).ok();
-        assert_eq!((none.stdout.as_str(), none.stderr.as_str()), ("", said));
-    }
-    let none = env.mux(["runs", "--json"]).ok().json();
-    assert_eq!(none, json!({ "runs": [], "total": 0 }));
-    for args in [
-        &["runs", "show", "1"][..],
-        &["runs", "watch", "1"],
-        &["runs", "cancel", "1"],
-    ] {
-        complains(env.mux(args), 3, &["no muxd is running"]);
-    }
     env.mux(["doctor"]).ok();
-    prints(env.mux(["stop"]), "no muxd is running\n");
-    prints(env.mux(["stop", "--now"]), "no muxd is running\n");
-    let stopped = env.mux(["stop", "--json"]).ok().json();
-    assert_eq!(stopped, json!({ "stopped": false, "pid": null }));
-    complains(env.mux(["logs"]), 1, &["there is no log"]);
-    complains(
-        env.mux(["servers", "logs", "fix"]),
-        1,
-        &["there is no log of a server `fix`"],
-    );
     for shell in ["bash", "zsh", "fish"] {
         env.mux(["completions", shell]).ok();
     }
@@ -58,12 +143,24 @@ fn commands_stop_and_restart_end_the_daemon_and_its_servers() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.pid"]).ok();
     let (first, server) = (env.daemon().unwrap(), env.starts("fix")[0]);
-    let output = env.mux(["restart"]).ok();
+    let output = env.mux(["restart"]);
     let second = env.daemon().unwrap();
     assert_ne!(first, second);
-    assert_eq!(output.stdout, format!("muxd {second} is running\n"));
+    mux_snapshot!(output, @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    muxd [PID] is running
+    ----- stderr -----
+    ");
     assert!(ends(first) && !process::is_alive(server));
-    prints(env.mux(["stop"]), &format!("muxd {second} has ended\n"));
+    mux_snapshot!(env.mux(["stop"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    muxd [PID] has ended
+    ----- stderr -----
+    ");
     assert!(ends(second));
     // The log can still be read.
     let logs = env.mux(["logs", "-n", "3"]).ok();

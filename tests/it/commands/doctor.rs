@@ -5,22 +5,18 @@ use std::{
     os::unix::fs::PermissionsExt,
 };
 
-use mux_tests::{TestEnv, env::output};
+use mux_tests::{TestEnv, env::output, mux_snapshot};
 use serde_json::Value;
 
-use super::complains;
-
-/// The checks with this verdict, one text for each.
-fn told(document: &Value, verdict: &str) -> Vec<String> {
+/// The checks with this verdict, one line for each.
+fn lines_of(document: &Value, verdict: &str) -> String {
     let checks = document["checks"].as_array().unwrap();
-    checks
-        .iter()
-        .filter(|check| check["verdict"] == verdict)
-        .map(|check| {
-            let of = |key: &str| check[key].as_str().unwrap_or_default().to_owned();
-            format!("{}: {} ({})", of("group"), of("message"), of("fix"))
-        })
-        .collect()
+    let of_verdict = checks.iter().filter(|check| check["verdict"] == verdict);
+    let lines = of_verdict.map(|check| {
+        let of = |key: &str| check[key].as_str().unwrap_or_default().to_owned();
+        format!("{}: {} ({})\n", of("group"), of("message"), of("fix"))
+    });
+    lines.collect()
 }
 
 #[test]
@@ -35,7 +31,7 @@ fn commands_doctor_finds_no_failures_in_a_healthy_home() {
     let document = env.mux(["doctor", "--json"]).ok().json();
     assert_eq!(document["ok"], true, "{document:#}");
     assert_eq!(document["failures"], 0, "{document:#}");
-    let good = told(&document, "ok").join("\n");
+    let good = lines_of(&document, "ok");
     for part in [
         "programs: muxd is ",
         "daemon: muxd ",
@@ -44,7 +40,7 @@ fn commands_doctor_finds_no_failures_in_a_healthy_home() {
         assert!(good.contains(part), "{part:?} in {good}");
     }
     let engine = env.mux(["status", "--json"]).ok().json()["engine"].take();
-    let warnings = told(&document, "warning").join("\n");
+    let warnings = lines_of(&document, "warning");
     assert_eq!(
         warnings.contains("workers: the engine is quickjs; limits that differ"),
         engine == "quickjs",
@@ -60,29 +56,28 @@ fn commands_doctor_reports_failures_with_fixes() {
          [servers.odd]\ncommand = \"\"\n[surplus]\nkey = 1\n",
         env.fixture("fix", &[]),
     ));
-    complains(env.mux(["call", "gone.echo"]), 3, &[]);
-    let output = env.mux(["doctor"]).fails(
-        1,
-        &[
-            "failure gone: ",
-            "gone: /no/such/program: there is no such file",
-            "install it, or write its full path as `command` in [servers.gone]",
-            "failure odd: ",
-            "change [servers.odd] in ",
-            "failures, ",
-        ],
-    );
+    mux_snapshot!(env.mux(["call", "gone.echo"]), @"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    error[unavailable]: the server `gone` cannot be started: /no/such/program: there is no such file
+      hint: its command: /no/such/program
+    ");
+    let output = env
+        .mux(["doctor"])
+        .fails(1, &["failure gone: ", "fix: ", "failures, "]);
     assert_eq!(output.stderr, "", "{output:#?}");
-    // It has never run, so it has no log.
-    assert!(!output.stdout.contains("servers logs gone"), "{output:#?}");
     let document = env.mux(["doctor", "--json"]).fails(1, &[]).json();
     assert_eq!(document["ok"], false);
-    let failures = told(&document, "failure");
-    assert_eq!(document["failures"], failures.len(), "{failures:#?}");
-    assert!(
-        failures.iter().any(|failure| failure.contains("surplus")),
-        "{failures:#?}"
-    );
+    let failures = lines_of(&document, "failure");
+    assert_eq!(document["failures"], failures.lines().count(), "{failures}");
+    // `gone` has never run, so its fix names no log.
+    mux_snapshot!(failures, @"
+    servers: unknown key `surplus` (known: servers, sources, policy, limits, daemon, check, agents, pins, results, sandbox, approvals, audit, metrics, telemetry) is ignored (`mux logs` shows more; after a change of [HOME]/config.toml, run `mux reload`)
+    servers: gone: /no/such/program: there is no such file (install it, or write its full path as `command` in [servers.gone] in [HOME]/config.toml)
+    servers: odd: `command` is empty (change [servers.odd] in [HOME]/config.toml and run `mux reload`)
+    ");
 }
 
 #[test]
@@ -97,21 +92,21 @@ fn commands_doctor_checks_folders_and_programs_without_a_daemon() {
     let document = output(command.env("MUX_DAEMON", "/nonexistent/muxd"))
         .fails(1, &[])
         .json();
-    let warnings = told(&document, "warning").join("\n");
+    let warnings = lines_of(&document, "warning");
     for part in ["other users could look into ", "(chmod 600 "] {
         assert!(warnings.contains(part), "{part:?} in {warnings}");
     }
-    let failures = told(&document, "failure").join("\n");
-    assert!(
-        failures.contains("there is no /nonexistent/muxd") && failures.contains("MUX_DAEMON"),
-        "{failures}"
-    );
+    mux_snapshot!(lines_of(&document, "failure"), @"programs: there is no /nonexistent/muxd (install muxd beside mux, or set MUX_DAEMON to it)");
 
     fs::set_permissions(&env.dirs.runtime, Permissions::from_mode(0o777)).unwrap();
-    env.mux(["doctor"]).fails(1, &["chmod go-w"]);
+    let failures = || {
+        let document = env.mux(["doctor", "--json"]).fails(1, &[]).json();
+        lines_of(&document, "failure")
+    };
+    mux_snapshot!(failures(), @r#"places: others can write to "[HOME]/run" (mode 777); run: chmod go-w "[HOME]/run" (mux cannot work until this is fixed)"#);
     fs::set_permissions(&env.dirs.runtime, Permissions::from_mode(0o700)).unwrap();
     fs::create_dir(env.dirs.socket()).unwrap();
-    env.mux(["doctor"]).fails(1, &["muxd.sock", "fix: "]);
+    mux_snapshot!(failures(), @"daemon: [HOME]/run/muxd.sock is a directory, and the socket belongs there (remove [HOME]/run/muxd.sock)");
     fs::remove_dir(env.dirs.socket()).unwrap();
     assert_eq!(env.daemon(), None);
 }

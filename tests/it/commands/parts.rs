@@ -3,10 +3,8 @@
 
 use std::fs;
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, mux_snapshot};
 use serde_json::{Value, json};
-
-use super::complains;
 
 /// Emits a text, an image of three bytes, an embedded resource and a link.
 const PROGRAM: &str = "mux.emit({ type: 'text', text: 'a text' });\n\
@@ -18,24 +16,46 @@ const PROGRAM: &str = "mux.emit({ type: 'text', text: 'a text' });\n\
 #[test]
 fn commands_run_summarizes_parts_on_standard_error() {
     let env = TestEnv::new();
-    let output = env.run(PROGRAM).ok();
-    assert_eq!(output.stdout, "over\n");
-    assert_eq!(
-        output.stderr,
-        "a text\npart 2: image/png, 3 B\npart 3: text/csv, 3 B, file:///a/table.csv\n\
-         part 4: resource_link, file:///a/b\nnote: `--save-parts DIR` writes parts to files\n"
-    );
-    let shown = env.mux(["runs", "show", "1"]).ok();
-    assert!(
-        shown.stdout.contains("part: image/png, 3 B\n"),
-        "{shown:#?}"
-    );
+    mux_snapshot!(env.run(PROGRAM), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    over
+    ----- stderr -----
+    a text
+    part 2: image/png, 3 B
+    part 3: text/csv, 3 B, file:///a/table.csv
+    part 4: resource_link, file:///a/b
+    note: `--save-parts DIR` writes parts to files
+    ");
+    let shown = env.mux(["runs", "show", "1"]);
+    mux_snapshot!(shown, @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    run [RUN]-1
+    state    succeeded
+    program  mux.emit({ type: 'text', text: 'a text' });
+    client   mux
+    from     [HOME]
+    began    [AGE]
+    took     [DURATION]
+    calls    0
+    part: text, 6 B
+    part: image/png, 3 B
+    part: text/csv, 3 B, file:///a/table.csv
+    part: resource_link, file:///a/b
+    over
+    ----- stderr -----
+    ");
     // A text is shown completely, so there is no note.
-    let text = env.run("mux.emit({ type: 'text', text: 'a text' })").ok();
-    assert_eq!(
-        (text.stdout.as_str(), text.stderr.as_str()),
-        ("", "a text\n")
-    );
+    mux_snapshot!(env.run("mux.emit({ type: 'text', text: 'a text' })"), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    a text
+    ");
 }
 
 #[test]
@@ -63,14 +83,21 @@ fn commands_run_as_json_contains_unchanged_parts() {
 fn commands_run_saves_parts_without_overwriting_files() {
     let env = TestEnv::new();
     let args = |more: &'static str| ["run", "--save-parts", "out/parts", "-e", PROGRAM, more];
-    let output = env.mux(&args("--")[..5]).ok();
-    assert_eq!(output.stdout, "over\n");
-    for line in [
-        "part 1: written to out/parts/part-1.txt\n",
-        "part 4: written to out/parts/part-4.json\n",
-    ] {
-        assert!(output.stderr.contains(line), "{line:?} in {output:#?}");
-    }
+    mux_snapshot!(env.mux(&args("--")[..5]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    over
+    ----- stderr -----
+    a text
+    part 2: image/png, 3 B
+    part 3: text/csv, 3 B, file:///a/table.csv
+    part 4: resource_link, file:///a/b
+    part 1: written to out/parts/part-1.txt
+    part 2: written to out/parts/part-2.png
+    part 3: written to out/parts/part-3.csv
+    part 4: written to out/parts/part-4.json
+    ");
     let read = |file: &str| fs::read(env.path("out/parts").join(file)).unwrap();
     assert_eq!(read("part-1.txt"), b"a text");
     assert_eq!(read("part-2.png"), [1, 2, 3]);
@@ -88,7 +115,14 @@ fn commands_run_saves_parts_without_overwriting_files() {
     let before = runs();
     fs::write(env.path("file"), "").unwrap();
     let args = ["run", "--save-parts", "file", "-e", PROGRAM];
-    complains(env.mux(args), 2, &["cannot make the directory file"]);
+    mux_snapshot!(env.mux(args), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot make the directory file: File exists (os error 17)
+      hint: name a directory that you can write to
+    ");
     assert_eq!(runs(), before);
 }
 
@@ -97,9 +131,15 @@ fn commands_run_saves_stored_parts_completely() {
     let env = TestEnv::new();
     let code = "const data = 'AAAA'.repeat(200_000);\n\
                 mux.emit({ type: 'image', data, mimeType: 'image/png' }); return 1";
-    let output = env.run(code).ok();
-    let read = "part 1: 781.3 KiB of JSON; `mux runs read h_";
-    assert!(output.stderr.starts_with(read), "{output:#?}");
+    mux_snapshot!(env.run(code), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    1
+    ----- stderr -----
+    part 1: 781.3 KiB of JSON; `mux runs read [HANDLE]` reads it
+    note: `--save-parts DIR` writes parts to files
+    ");
     let document = env.mux(["run", "--json", "-e", code]).ok().json();
     let bytes = document["parts"][0]["stored"]["bytes"].as_u64().unwrap();
     assert!(bytes > 800_000, "{document:#}");

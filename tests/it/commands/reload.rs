@@ -1,15 +1,24 @@
 //! `mux reload`: the effect of a new configuration on open sessions.
 
-use mux_tests::{TestEnv, process};
+use mux_tests::{TestEnv, mux_snapshot, process};
 use serde_json::{Value, json};
 
-use super::{complains, prints};
+use super::prints;
 
 /// The changes that a reload made, or that were active before it because the file had been saved.
 fn changes(report: &Value) -> Value {
     match report["earlier"]["report"].clone() {
         Value::Null => report.clone(),
         earlier => earlier,
+    }
+}
+
+/// The same as text. A change that was active before is told in one line.
+fn reported_changes(env: &TestEnv) -> String {
+    let told = env.mux(["reload"]).ok().stdout;
+    match told.split_once("already active (") {
+        Some((_, earlier)) => earlier.split_once("): ").unwrap().1.replace("; ", "\n"),
+        None => told.replace("servers: nothing changed\n", ""),
     }
 }
 
@@ -43,11 +52,14 @@ fn commands_reload_restarts_only_changed_servers() {
     prints(env.mux(["call", "kept.counter", "key=k"]), "2\n");
     prints(env.mux(["call", "changed.counter", "key=k"]), "1\n");
     prints(env.mux(["call", "added.counter", "key=k"]), "1\n");
-    complains(
-        env.mux(["call", "removed.counter", "key=k"]),
-        1,
-        &["no server `removed`"],
-    );
+    mux_snapshot!(env.mux(["call", "removed.counter", "key=k"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server `removed`
+      hint: known servers: added, changed, kept
+    ");
     let servers = env.mux(["servers", "--json"]).ok().json();
     let names: Vec<_> = servers
         .as_array()
@@ -82,11 +94,7 @@ fn commands_reload_keeps_the_old_session_for_calls_in_flight() {
     run.wait_for("waiting");
     let old = env.starts("fix")[0];
     env.write_config(&env.fixture("fix", &["--name", "new"]));
-    let told = env.mux(["reload"]).ok();
-    assert!(
-        told.stdout.contains("servers: fix (args) changed"),
-        "{told:?}"
-    );
+    mux_snapshot!(reported_changes(&env), @"servers: fix (args) changed");
     // The new session serves while the old one finishes its call.
     let new = env.mux(["call", "fix.pid"]).ok();
     assert_ne!(new.stdout.trim(), old.to_string());
@@ -104,19 +112,17 @@ fn commands_reload_keeps_the_last_good_configuration() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.pid"]).ok();
     env.write_config("[servers.fix\n");
-    complains(
-        env.mux(["reload"]),
-        1,
-        &[
-            "error[validation]",
-            "line 1",
-            "the last good configuration stays in force",
-        ],
-    );
+    mux_snapshot!(env.mux(["reload"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: [HOME]/config.toml is not valid TOML: line 1, column 13: unclosed table, expected `]`
+      hint: the last good configuration stays in force
+    ");
     env.mux(["call", "fix.pid"]).ok();
     assert_eq!(env.starts("fix").len(), 1);
-    let status = env.mux(["status"]).ok();
-    assert!(status.stderr.contains("is not valid TOML"), "{status:#?}");
+    mux_snapshot!(env.mux(["status"]).ok().stderr, @"warning: [HOME]/config.toml is not valid TOML: line 1, column 13: unclosed table, expected `]`");
     env.write_config(&env.fixture("fix", &[]));
     prints(env.mux(["reload"]), "nothing changed (1 server)\n");
     assert_eq!(env.mux(["status"]).ok().stderr, "");
@@ -132,14 +138,11 @@ fn commands_reload_names_what_changed_besides_servers() {
         "{fix}[limits]\nwall = \"40s\"\n[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n\
          [agents.small]\nexclude = [\"fix.env\"]\n"
     ));
-    let told = env.mux(["reload"]).ok().stdout;
-    for part in [
-        "policy: 1 rule added (deny fix.echo)",
-        "limits: wall changed",
-        "agents: small added",
-    ] {
-        assert!(told.contains(part), "{part:?} in {told}");
-    }
+    mux_snapshot!(reported_changes(&env), @"
+    policy: 1 rule added (deny fix.echo)
+    limits: wall changed
+    agents: small added
+    ");
     // Each change is told once.
     prints(env.mux(["reload"]), "nothing changed (1 server)\n");
     assert_eq!(env.starts("fix").len(), 1);
@@ -155,13 +158,13 @@ fn commands_reload_tells_what_was_active_before() {
     ));
     // Until the saved file is in force.
     while env.mux(["call", "fix.echo", "text=x"]).code != 5 {}
-    let told = env.mux(["reload"]).ok().stdout;
-    let (now, before) = told.trim_end().split_once('\n').unwrap();
-    assert_eq!(now, "nothing changed (1 server)");
-    assert!(before.starts_with("already active (loaded "), "{told}");
-    assert!(
-        before.ends_with("): policy: 1 rule added (deny fix.echo)"),
-        "{told}"
-    );
+    mux_snapshot!(env.mux(["reload"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    nothing changed (1 server)
+    already active (loaded [AGE]): policy: 1 rule added (deny fix.echo)
+    ----- stderr -----
+    ");
     prints(env.mux(["reload"]), "nothing changed (1 server)\n");
 }

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, mux_snapshot};
 use serde_json::json;
 
-use super::{complains, prints};
+use super::prints;
 
 #[test]
 fn commands_run_takes_a_file_standard_input_or_the_program_itself() {
@@ -79,11 +79,18 @@ fn commands_run_prints_text_as_text_and_other_values_as_json() {
 #[test]
 fn commands_run_sends_the_console_to_standard_error_in_order() {
     let env = TestEnv::new();
-    let output = env
-        .run("console.log('one'); console.error('two\\nlines'); console.debug('three'); return 4")
-        .ok();
-    assert_eq!(output.stdout, "4\n");
-    assert_eq!(output.stderr, "one\ntwo\nlines\nthree\n");
+    let code = "console.log('one'); console.error('two\\nlines'); console.debug('three'); return 4";
+    mux_snapshot!(env.run(code), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    4
+    ----- stderr -----
+    one
+    two
+    lines
+    three
+    ");
 }
 
 #[test]
@@ -137,75 +144,218 @@ fn commands_run_shows_where_a_program_failed() {
         "const deep = () => {\n\tthrow new Error('😀 here');\n};\n  deep();\n",
     )
     .unwrap();
-    let output = complains(env.mux(["run", "fails.ts"]), 1, &[]);
-    assert_eq!(
-        output.stderr,
-        "error[runtime]: 😀 here\n  --> fails.ts:2:8\n  2 |  throw new Error('😀 here');\n    |        ^\n  \
-         called from program (4:3)\n"
-    );
+    mux_snapshot!(env.mux(["run", "fails.ts"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[runtime]: 😀 here
+      --> fails.ts:2:8
+      2 |  throw new Error('😀 here');
+        |        ^
+      called from program (4:3)
+    ");
     let code = "await mux.fix.echo({ text: 'x' });\nreturn await mux.fix.ad({})";
-    complains(
-        env.run(code),
-        1,
-        &[
-            "--> program:2:8",
-            "hint: did you mean",
-            "fix.add(args: {",
-            "before that, 1 other call ended\n",
-        ],
-    );
+    mux_snapshot!(env.run(code), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no tool `fix.ad`
+      --> program:2:8
+      2 | return await mux.fix.ad({})
+        |        ^
+      hint: did you mean
+            fix.add(args: { a: number; b: number }): Promise<{ sum: number }>
+      before that, 1 other call ended
+    ");
 }
 
 #[test]
 fn commands_run_and_check_reject_invalid_arguments_as_usage_errors() {
     let env = TestEnv::new();
     fs::write(env.path("text.ts"), "return 1").unwrap();
-    for command in ["run", "check"] {
-        complains(
-            env.mux([command, "missing.ts"]),
-            2,
-            &["cannot read missing.ts", "hint: "],
-        );
-        complains(env.mux([command, "."]), 2, &["cannot read ."]);
-        complains(
-            env.mux([command]),
-            2,
-            &["no program was given", "-e CODE", "or - for"],
-        );
-        complains(
-            env.mux([command, "-e", "return 1", "text.ts"]),
-            2,
-            &["--eval"],
-        );
-    }
-    for (input, part) in [
-        ("{bad", "--input is not JSON"),
-        ("", "\"\" is not key=value, JSON, @FILE or -"),
-        ("undefined", "\"undefined\" is not key=value"),
-        ("@missing.json", "cannot read \"missing.json\""),
-    ] {
-        complains(
-            env.mux(["run", "text.ts", "--input", input]),
-            2,
-            &[part, "--input @input.json"],
-        );
-    }
-    for pairs in [["n=1", "{}"], ["n=1", "n=2"]] {
-        let args = ["run", "text.ts", "--input", pairs[0], "--input", pairs[1]];
-        complains(env.mux(args), 2, &["--input n=1 --input name=x"]);
-    }
-    complains(
-        env.mux_with_input(["run", "-", "--input", "-"], b"return 1"),
-        2,
-        &["standard input is the program"],
+    mux_snapshot!(
+        env.transcript(&[
+            &["run", "missing.ts"],
+            &["run", "."],
+            &["run"],
+            &["run", "-e", "return 1", "text.ts"],
+            &["run", "text.ts", "--input", "{bad"],
+            &["run", "text.ts", "--input", ""],
+            &["run", "text.ts", "--input", "undefined"],
+            &["run", "text.ts", "--input", "@missing.json"],
+            &["run", "text.ts", "--input", "n=1", "--input", "{}"],
+            &["run", "text.ts", "--input", "n=1", "--input", "n=2"],
+            &["run", "text.ts", "--timeout", "soon"],
+            &["run", "text.ts", "--timeout", "0"],
+            &["run", "text.ts", "--timeout", "3600s"],
+            &["check", "missing.ts"],
+            &["check", "."],
+            &["check"],
+            &["check", "-e", "return 1", "text.ts"],
+        ]),
+        @r#"
+    $ mux run missing.ts
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read missing.ts: No such file or directory (os error 2)
+      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+
+    $ mux run .
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read .: Is a directory (os error 21)
+      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+
+    $ mux run
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: no program was given
+      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+
+    $ mux run -e return 1 text.ts
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the argument '--eval <CODE>' cannot be used with '[FILE]'
+
+    Usage: mux run --eval <CODE> [FILE]
+
+    For more information, try '--help'.
+
+    $ mux run text.ts --input {bad
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: --input is not JSON: Expected colon after the string or word in object property on line 1 column 5 in "{bad"
+      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+            --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
+
+    $ mux run text.ts --input 
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "" is not key=value, JSON, @FILE or -
+      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+            --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
+
+    $ mux run text.ts --input undefined
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "undefined" is not key=value, JSON, @FILE or -
+      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+            --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
+
+    $ mux run text.ts --input @missing.json
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read "missing.json": No such file or directory (os error 2)
+      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+            --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
+
+    $ mux run text.ts --input n=1 --input {}
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "{}" is not key=value; several arguments are all pairs
+      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+            --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
+
+    $ mux run text.ts --input n=1 --input n=2
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: "n" is given twice; a list is n='[1, 2]'
+      hint: give JSON in quotes, key=value, @FILE, or - for standard input:
+            --input '{"n": 1}', or --input n=1 --input name=x, or --input @input.json
+
+    $ mux run text.ts --timeout soon
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value 'soon' for '--timeout <TIME>': it must be a time from 1s to 300s, such as 30s or 2m
+
+    For more information, try '--help'.
+
+    $ mux run text.ts --timeout 0
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value '0' for '--timeout <TIME>': it must be a time from 1s to 300s, such as 30s or 2m
+
+    For more information, try '--help'.
+
+    $ mux run text.ts --timeout 3600s
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value '3600s' for '--timeout <TIME>': it must be a time from 1s to 300s, such as 30s or 2m
+
+    For more information, try '--help'.
+
+    $ mux check missing.ts
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read missing.ts: No such file or directory (os error 2)
+      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+
+    $ mux check .
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: cannot read .: Is a directory (os error 21)
+      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+
+    $ mux check
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: no program was given
+      hint: name a TypeScript or JavaScript file, give the code with -e CODE, or - for standard input
+
+    $ mux check -e return 1 text.ts
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the argument '--eval <CODE>' cannot be used with '[FILE]'
+
+    Usage: mux check --eval <CODE> [FILE]
+
+    For more information, try '--help'.
+    "#
     );
-    for timeout in ["soon", "0", "3600s"] {
-        complains(
-            env.mux(["run", "text.ts", "--timeout", timeout]),
-            2,
-            &[&format!("'{timeout}'"), "--timeout", "from 1s to 300s"],
-        );
-    }
+    mux_snapshot!(env.mux_with_input(["run", "-", "--input", "-"], b"return 1"), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: standard input is the program, so it cannot be --input, too
+      hint: name a file for one of them
+    ");
     // None of this starts a daemon.
     assert_eq!(env.daemon(), None);
 }
@@ -220,21 +370,30 @@ fn commands_check_reports_mistakes_and_is_silent_otherwise() {
     .unwrap();
     fs::write(env.path("bad.ts"), "const a = 1;\nlet b = a +;\n").unwrap();
     // This home has no compiler.
-    for output in [
-        env.mux(["check", "good.ts"]).ok(),
-        env.mux_with_input(["check", "-"], b"return 1").ok(),
-    ] {
-        assert_eq!(output.stdout, "");
-        let note = "note: the types were not checked: ";
-        assert!(output.stderr.starts_with(note), "{output:#?}");
-    }
-    let output = complains(env.mux(["check", "bad.ts"]), 4, &["error[syntax]: "]);
-    assert!(
-        output
-            .stderr
-            .ends_with("--> bad.ts:2:12\n  2 | let b = a +;\n    |            ^\n"),
-        "{output:#?}"
-    );
+    mux_snapshot!(env.mux(["check", "good.ts"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    note: the types were not checked: no TypeScript 7 compiler was found: run `mux setup`, or set [check] tsc in config.toml
+    ");
+    mux_snapshot!(env.mux_with_input(["check", "-"], b"return 1"), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    note: the types were not checked: no TypeScript 7 compiler was found: run `mux setup`, or set [check] tsc in config.toml
+    ");
+    mux_snapshot!(env.mux(["check", "bad.ts"]), @"
+    success: false
+    exit_code: 4
+    ----- stdout -----
+    ----- stderr -----
+    error[syntax]: Expression expected
+      --> bad.ts:2:12
+      2 | let b = a +;
+        |            ^
+    ");
     let mut document = env.mux(["check", "--json", "good.ts"]).ok().json();
     assert!(document["unchecked"].take().is_string(), "{document:#}");
     assert_eq!(

@@ -1,10 +1,13 @@
 //! `mux runs` and `mux run --detach`: runs that another client started.
 
-use mux_tests::TestEnv;
+use mux_tests::{
+    TestEnv, mux_snapshot,
+    output_snapshot::{TABLE, bind_filters},
+};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::{complains, prints};
+use super::prints;
 
 /// A program that runs until it is cancelled.
 const ENDLESS: &str = "console.log('begun'); await mux.fix.hang()";
@@ -15,6 +18,21 @@ fn detach(env: &TestEnv, code: &str) -> String {
     let run = output.stdout.trim_end().to_owned();
     let note = format!("note: `mux runs watch {run}` follows it; ");
     assert!(output.stderr.starts_with(&note), "{output:#?}");
+    run
+}
+
+/// A home with a fixture server that logs its calls.
+fn home() -> TestEnv {
+    let env = TestEnv::new();
+    let log = env.path("calls");
+    env.write_config(&env.fixture("fix", &["--call-log", log.to_str().unwrap()]));
+    env
+}
+
+/// Starts a program that waits for its first call, and returns the id of its run.
+fn detach_endless(env: &TestEnv) -> String {
+    let run = detach(env, ENDLESS);
+    env.until_called(&env.path("calls"), "hang", 1, "fix.pid");
     run
 }
 
@@ -35,8 +53,17 @@ fn commands_runs_watch_follows_a_detached_run_and_exits_like_it() {
         assert_eq!(output.stderr, "one\ntwo\n", "{output:#?}");
     }
     // `--after` an event in the middle, and after the last one.
-    let late = env.mux(["runs", "watch", &run, "--after", "3"]).ok();
-    assert_eq!(late.stderr, "two\n", "{late:#?}");
+    let late = env.mux(["runs", "watch", &run, "--after", "3"]);
+    mux_snapshot!(late, @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [
+      1
+    ]
+    ----- stderr -----
+    two
+    ");
     prints(
         env.mux(["runs", "watch", &run, "--after", "1000"]),
         "[\n  1\n]\n",
@@ -48,19 +75,26 @@ fn commands_runs_watch_follows_a_detached_run_and_exits_like_it() {
         .json();
     assert_eq!(started["ok"], true);
     let failed = started["run"].as_str().unwrap();
-    complains(
-        env.mux(["runs", "watch", failed]),
-        1,
-        &["error[runtime]: no", "--> program:1:"],
-    );
+    mux_snapshot!(env.mux(["runs", "watch", failed]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[runtime]: no
+      --> program:1:7
+    ");
     let document = env.mux(["runs", "watch", failed, "--json"]).json();
     assert_eq!(document["run"], failed, "{document:#}");
     assert_eq!(document["error"]["message"], "no", "{document:#}");
-    complains(
-        env.mux(["program", "--detach", "-e", "{}", "--timeout", "10m"]),
-        2,
-        &["from 1s to 300s"],
-    );
+    mux_snapshot!(env.mux(["program", "--detach", "-e", "{}", "--timeout", "10m"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value '10m' for '--timeout <TIME>': it must be a time from 1s to 300s, such as 30s or 2m
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
@@ -89,11 +123,21 @@ fn commands_runs_watch_interrupted_does_not_cancel_the_run() {
         let list = env.mux(["runs", "--running", "--json"]).ok().json();
         assert_eq!(list["runs"][0]["run"], *run, "{list:#}");
     }
-    prints(
-        env.mux(["runs", "cancel", &run]),
-        &format!("{run} was cancelled\n"),
-    );
-    complains(env.mux(["runs", "watch", &run]), 130, &["error[cancelled]"]);
+    mux_snapshot!(env.mux(["runs", "cancel", &run]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [RUN]-1 was cancelled
+    ----- stderr -----
+    ");
+    mux_snapshot!(env.mux(["runs", "watch", &run]), @"
+    success: false
+    exit_code: 130
+    ----- stdout -----
+    ----- stderr -----
+    begun
+    error[cancelled]: the run was cancelled
+    ");
 }
 
 /// Waits until a process catches SIGINT, as shown in `/proc`.
@@ -115,58 +159,59 @@ fn until_it_listens(pid: i32) {
 
 #[test]
 fn commands_runs_lists_running_and_ended_runs() {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let env = home();
     env.run("// what it is\nconst a = 1;").ok();
-    complains(
-        env.run("await mux.fix.fail({ message: 'x' })"),
-        1,
-        &["error[tool]"],
-    );
-    let endless = detach(&env, ENDLESS);
+    mux_snapshot!(env.run("await mux.fix.fail({ message: 'x' })"), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[tool]: x
+      --> program:1:1
+      1 | await mux.fix.fail({ message: 'x' })
+        | ^
+    ");
+    let endless = detach_endless(&env);
 
-    let output = env.mux(["runs"]).ok();
-    assert_eq!(output.stderr, "", "{output:#?}");
-    let listed = env.mux(["runs", "list"]).ok().stdout;
-    let rows: Vec<Vec<&str>> = listed
-        .lines()
-        .map(|row| {
-            row.split("  ")
-                .map(str::trim)
-                .filter(|c| !c.is_empty())
-                .collect()
-        })
-        .collect();
-    assert_eq!(rows.len(), 4, "{output:#?}");
-    assert_eq!(
-        rows[0],
-        [
-            "RUN", "STATE", "BEGAN", "TOOK", "CALLS", "CLIENT", "PROGRAM"
-        ]
-    );
-    assert_eq!(rows[1][0], endless);
-    assert!(["waiting", "running"].contains(&rows[1][1]), "{output:#?}");
-    assert_eq!((rows[2][1], rows[2][4]), ("failed (tool)", "1 (1 failed)"));
-    assert_eq!((rows[3][1], rows[3][5]), ("succeeded", "mux"));
-
-    let one = env.mux(["runs", "--limit", "1"]).ok();
-    assert_eq!(one.stdout.lines().count(), 2, "{one:#?}");
-    assert_eq!(one.stderr, "1 of 3 runs; --limit shows more\n");
+    let _filters = bind_filters(&[TABLE]);
+    mux_snapshot!(env.mux(["runs"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    RUN  STATE  BEGAN  TOOK  CALLS  CLIENT  PROGRAM
+    [RUN]-3  running  [AGE]  [DURATION]  1  mux  console.log('begun'); await mux.fix.hang()
+    [RUN]-2  failed (tool)  [AGE]  [DURATION]  1 (1 failed)  mux  await mux.fix.fail({ message: 'x' })
+    [RUN]-1  succeeded  [AGE]  [DURATION]  0  mux  const a = 1;
+    ----- stderr -----
+    ");
+    mux_snapshot!(env.mux(["runs", "list", "--limit", "1"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    RUN  STATE  BEGAN  TOOK  CALLS  CLIENT  PROGRAM
+    [RUN]-3  running  [AGE]  [DURATION]  1  mux  console.log('begun'); await mux.fix.hang()
+    ----- stderr -----
+    1 of 3 runs; --limit shows more
+    ");
     let running = env.mux(["runs", "--running", "--json"]).ok().json();
     assert_eq!(running["total"], 1, "{running:#}");
     assert_eq!(running["runs"][0]["detached"], true, "{running:#}");
 
-    let cancelled = env.mux(["runs", "cancel", number(&endless), "1"]).ok();
-    let first = env.mux(["--json", "runs", "show", "1"]).ok().json();
-    let first = first["run"].as_str().unwrap();
-    assert_eq!(
-        cancelled.stdout,
-        format!("{endless} was cancelled\n{first} had ended: succeeded\n")
-    );
-    let none = env.mux(["runs", "--running"]).ok();
-    assert_eq!(
-        (none.stdout.as_str(), none.stderr.as_str()),
-        ("", "nothing is running\n")
-    );
+    mux_snapshot!(env.mux(["runs", "cancel", number(&endless), "1"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [RUN]-3 was cancelled
+    [RUN]-1 had ended: succeeded
+    ----- stderr -----
+    ");
+    mux_snapshot!(env.mux(["runs", "--running"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    nothing is running
+    ");
 }
 
 #[test]
@@ -203,27 +248,50 @@ fn commands_runs_name_a_program_after_its_file() {
             "report.ts"
         ]
     );
-    let shown = env.mux(["runs", "show", "1"]).ok();
-    assert!(shown.stdout.contains("program  report.ts\n"), "{shown:#?}");
+    mux_snapshot!(env.mux(["runs", "show", "1"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    run [RUN]-1
+    state    succeeded
+    program  report.ts
+    client   mux
+    from     [HOME]
+    began    [AGE]
+    took     [DURATION]
+    calls    1
+      ✓ fix.add  [DURATION]  9 B
+    {
+      "sum": 3
+    }
+    ----- stderr -----
+    "#);
 }
 
 #[test]
 fn commands_runs_show_prints_state_events_and_result() {
-    let env = TestEnv::with_fixtures(&[("fix", &[])]);
+    let env = home();
     env.run("console.warn('hm'); await mux.fix.echo({ text: 'abc' }); return { a: 1 }")
         .ok();
-    let shown = env.mux(["runs", "show", "1"]).ok();
-    for part in [
-        "state    succeeded\n",
-        "client   mux\n",
-        "calls    1\n",
-        "\nhm\n",
-        "\u{2713} fix.echo  ",
-        "{\n  \"a\": 1\n}\n",
-    ] {
-        assert!(shown.stdout.contains(part), "{part:?} in {shown:#?}");
+    mux_snapshot!(env.mux(["runs", "show", "1"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    run [RUN]-1
+    state    succeeded
+    program  console.warn('hm'); await mux.fix.echo({ text: 'abc' }); ret…
+    client   mux
+    from     [HOME]
+    began    [AGE]
+    took     [DURATION]
+    calls    1
+    hm
+      ✓ fix.echo  [DURATION]  5 B
+    {
+      "a": 1
     }
-    assert_eq!(shown.stderr, "", "{shown:#?}");
+    ----- stderr -----
+    "#);
     let document = env.mux(["runs", "show", "1", "--json"]).ok().json();
     assert_eq!(document["state"], "succeeded");
     assert_eq!(document["result"], json!({ "a": 1 }));
@@ -233,21 +301,45 @@ fn commands_runs_show_prints_state_events_and_result() {
 
     // Showing a failed run succeeds.
     env.run("throw new Error('no')").fails(1, &[]);
-    let failed = env.mux(["runs", "show", "2"]).ok();
-    assert!(failed.stderr.contains("error[runtime]: no"), "{failed:#?}");
+    mux_snapshot!(env.mux(["runs", "show", "2"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    run [RUN]-2
+    state    failed (runtime)
+    program  throw new Error('no')
+    client   mux
+    from     [HOME]
+    began    [AGE]
+    took     [DURATION]
+    calls    0
+    ----- stderr -----
+    error[runtime]: no
+      --> program:1:7
+    ");
     // A running one is shown as far as it has come.
-    let run = detach(&env, ENDLESS);
-    let open = loop {
-        let open = env.mux(["runs", "show", &run, "--json"]).ok().json();
-        if open["console"] != json!([]) {
-            break open;
-        }
-    };
+    let run = detach_endless(&env);
+    let open = env.mux(["runs", "show", &run, "--json"]).ok().json();
     assert_eq!(open["state"], "running", "{open:#}");
     assert_eq!(
         (open.get("result"), open.get("error")),
         (None::<&Value>, None)
     );
-    let open = env.mux(["runs", "show", &run]).ok();
-    assert!(open.stderr.contains("mux runs watch"), "{open:#?}");
+    mux_snapshot!(env.mux(["runs", "show", &run]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    run [RUN]-3
+    state    running, detached
+    program  console.log('begun'); await mux.fix.hang()
+    client   mux
+    from     [HOME]
+    began    [AGE]
+    took     [DURATION]
+    calls    1
+    begun
+      … fix.hang
+    ----- stderr -----
+    note: `mux runs watch [RUN]-3` follows it
+    ");
 }

@@ -1,9 +1,10 @@
 //! `mux tools`, `types`, `servers`, `status` and the logs, as text and as JSON.
 
-use mux_tests::TestEnv;
+use mux_tests::{
+    TestEnv, mux_snapshot,
+    output_snapshot::{TABLE, bind_filters},
+};
 use serde_json::{Value, json};
-
-use super::{complains, prints};
 
 #[test]
 fn commands_tools_lists_searches_and_paginates() {
@@ -19,7 +20,6 @@ fn commands_tools_lists_searches_and_paginates() {
         all.stdout
             .contains("fix.side_effect(args: { file: string; line: string }) destructive\n")
     );
-    assert_eq!(all.stderr, "");
 
     // The best match first, case-insensitively.
     let found = env
@@ -39,11 +39,14 @@ fn commands_tools_lists_searches_and_paginates() {
         "tools", "--server", "other", "echo", "--limit", "1", "--cursor", cursor,
     ]);
     assert!(next.ok().stdout.starts_with("other.echo_json("));
-    complains(
-        env.mux(["tools", "other words", "--cursor", cursor]),
-        1,
-        &["another query"],
-    );
+    mux_snapshot!(env.mux(["tools", "other words", "--cursor", cursor]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the cursor belongs to another query
+      hint: search again without a cursor
+    ");
     let limited = env
         .mux(["tools", "--server", "fix", "--limit", "3", "--json"])
         .ok()
@@ -55,11 +58,13 @@ fn commands_tools_lists_searches_and_paginates() {
         limited["total"]
     );
 
-    let none = env.mux(["tools", "zzzz", "yyyy"]).ok();
-    assert_eq!(
-        (none.stdout.as_str(), none.stderr.as_str()),
-        ("", "no tool matches\n")
-    );
+    mux_snapshot!(env.mux(["tools", "zzzz", "yyyy"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    no tool matches
+    ");
 
     // Schemas are only included on request.
     assert!(found["tools"][0].get("input_schema").is_none());
@@ -67,7 +72,18 @@ fn commands_tools_lists_searches_and_paginates() {
         .mux(["tools", "adds two", "--json", "--schemas"])
         .ok()
         .json();
-    complains(env.mux(["tools", "--schemas"]), 2, &["--json"]);
+    mux_snapshot!(env.mux(["tools", "--schemas"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the following required arguments were not provided:
+      --json
+
+    Usage: mux tools --json --schemas [QUERY]...
+
+    For more information, try '--help'.
+    ");
     let add = env
         .mux(["tools", "adds", "two", "--json", "--schemas"])
         .ok()
@@ -82,76 +98,116 @@ fn commands_tools_lists_searches_and_paginates() {
 #[test]
 fn commands_tools_says_that_a_server_or_tool_does_not_exist() {
     let env = TestEnv::new();
-    let none = env.mux(["tools"]).ok();
-    assert_eq!(none.stdout, "");
-    for part in ["no server is configured", "mux import", "mux servers add"] {
-        assert!(none.stderr.contains(part), "{none:#?}");
-    }
-    complains(
-        env.mux(["tools", "files"]),
-        1,
-        &[
-            "error[not_found]: there is no server or tool `files`",
-            "no server is configured",
-        ],
-    );
+    mux_snapshot!(env.transcript(&[&["tools"], &["tools", "files"]]), @"
+    $ mux tools
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    no server is configured: `mux import` imports those of your agents, `mux servers add` adds one
+
+    $ mux tools files
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server or tool `files`
+      hint: no server is configured; see `mux servers`, and `mux status` if there should be one
+    ");
 
     let env = TestEnv::with_fixtures(&[("fix", &[]), ("zzgone", &["--exit-at-start", "9"])]);
-    complains(
-        env.mux(["tools", "fixnosuchserver"]),
-        1,
-        &[
-            "error[not_found]: there is no server or tool `fixnosuchserver`",
-            "did you mean `fix`?",
-        ],
-    );
-    complains(
-        env.mux(["tools", "fix.ehco"]),
-        1,
-        &[
-            "error[not_found]: there is no tool `fix.ehco`",
-            "did you mean",
-            "fix.echo(",
-        ],
+    mux_snapshot!(
+        env.transcript(&[&["tools", "fixnosuchserver"], &["tools", "fix.ehco"]]),
+        @"
+    $ mux tools fixnosuchserver
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server or tool `fixnosuchserver`
+      hint: did you mean `fix`?
+
+    $ mux tools fix.ehco
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no tool `fix.ehco`
+      hint: did you mean
+            fix.echo(args: { text: string })
+    "
     );
     let document = env.mux(["--json", "tools", "fix.ehco"]);
     assert_eq!(document.code, 1, "{document:#?}");
     assert_eq!(document.json()["error"]["kind"], "not_found");
     // A server that cannot be started is not missing.
-    complains(env.mux(["tools", "zzgone"]), 3, &["error[unavailable]"]);
-    let shown = env.mux(["tools", "fix.get-thing"]).ok();
-    assert!(shown.stdout.contains("mux.fix.get_thing("), "{shown:#?}");
+    mux_snapshot!(env.mux(["tools", "zzgone"]), @"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    error[unavailable]: the server `zzgone` cannot be started: the process ended at once (exit code 9); its last output:
+        fatal line 1 of 3
+        fatal line 2 of 3
+        fatal line 3 of 3
+      hint: its log: [HOME]/state/log/servers/zzgone.log; its command: [BIN]/mux-fixture-server --pid-file [HOME]/zzgone.pids --exit-at-start 9
+    ");
+    mux_snapshot!(env.mux(["tools", "fix.get-thing"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    /** Has a name that is no identifier. */
+    mux.fix.get_thing(args: { id: string });
+    // also mux["fix"]["get-thing"]
+
+    read-only
+    ----- stderr -----
+    "#);
 }
 
 #[test]
 fn commands_tools_reports_ambiguous_names_and_missing_servers() {
     let env =
         TestEnv::with_fixtures(&[("fix", &["--collide"]), ("gone", &["--exit-at-start", "9"])]);
-    let output = env.mux(["tools", "collides"]).ok();
-    assert!(
-        output.stdout.contains("fix.a-b(") && output.stdout.contains("fix.a_b("),
-        "{output:#?}"
-    );
-    assert!(
-        output
-            .stderr
-            .contains("`a_b` is ambiguous in fix; call mux.fix[\"a-b\"] or mux.fix[\"a_b\"]"),
-        "{output:#?}"
-    );
     // A search does not repeat the problems of servers that have no tool among the results.
-    assert!(!output.stderr.contains("gone"), "{output:#?}");
-    let of_it = env.mux(["tools", "collides", "--server", "gone"]).ok();
-    assert!(
-        of_it
-            .stderr
-            .contains("gone: the server `gone` cannot be started"),
-        "{of_it:#?}"
-    );
-    let none = env.mux(["tools", "zzzz", "yyyy"]).ok();
-    assert!(
-        none.stderr
-            .contains("not searched: gone; `mux servers` says why"),
-        "{none:#?}"
+    mux_snapshot!(
+        env.transcript(&[
+            &["tools", "collides"],
+            &["tools", "collides", "--server", "gone"],
+            &["tools", "zzzz", "yyyy"],
+        ]),
+        @r#"
+    $ mux tools collides
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    fix.a-b(args?: { id?: string })
+        Collides with another tool by its name.
+    fix.a_b(args?: { id?: string })
+        Collides with another tool by its name.
+    ----- stderr -----
+    warning: `a_b` is ambiguous in fix; call mux.fix["a-b"] or mux.fix["a_b"] by exact name
+
+    $ mux tools collides --server gone
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    no tool matches
+    warning: gone: the server `gone` cannot be started: the process ended at once (exit code 9); its last output:
+        fatal line 1 of 3
+        fatal line 2 of 3
+        fatal line 3 of 3
+
+    $ mux tools zzzz yyyy
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    ----- stderr -----
+    no tool matches
+    warning: `a_b` is ambiguous in fix; call mux.fix["a-b"] or mux.fix["a_b"] by exact name
+    note: not searched: gone; `mux servers` says why
+    "#
     );
     let list = env.mux(["tools", "--json"]).ok().json();
     assert_eq!(list["missing"][0]["server"], "gone");
@@ -175,12 +231,17 @@ fn commands_types_prints_all_a_server_or_tools() {
         one.stdout.contains("my_server") && !one.stdout.contains("readonly fix:"),
         "{one:#?}"
     );
-    prints(
-        env.mux(["types", "fix.echo", "my-server.pid"]),
-        "/** Returns its text. */\nmux.fix.echo(args: { text: string });\n\
-         /** Returns the server's process id. */\nmux.my_server.pid(args?: {});\n\
-         // also mux[\"my-server\"][\"pid\"]\n",
-    );
+    mux_snapshot!(env.mux(["types", "fix.echo", "my-server.pid"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    /** Returns its text. */
+    mux.fix.echo(args: { text: string });
+    /** Returns the server's process id. */
+    mux.my_server.pid(args?: {});
+    // also mux["my-server"]["pid"]
+    ----- stderr -----
+    "#);
     let document = env.mux(["types", "fix.pid", "--json"]).ok().json();
     assert!(
         document["types"].as_str().unwrap().contains("mux.fix.pid("),
@@ -194,11 +255,20 @@ fn commands_servers_lists_and_restarts_servers() {
     env.mux(["call", "fix.pid"]).ok();
     let output = env.mux(["servers"]).ok();
     assert_eq!(output.stdout, env.mux(["servers", "list"]).ok().stdout);
-    let rows: Vec<&str> = output.stdout.lines().collect();
-    assert!(rows[0].starts_with("SERVER  STATE"), "{output:#?}");
-    assert!(rows[1].starts_with("fix     ready"), "{output:#?}");
-    assert!(rows[2].starts_with("idle    cold "), "{output:#?}");
-    assert!(!output.stdout.contains('\u{1b}'), "{output:#?}");
+    let _filters = bind_filters(&[
+        TABLE,
+        (r"  ready  -  \d+  ", "  ready  -  [COUNT]  "),
+        (r"  \d{2,}  user  ", "  [PID]  user  "),
+    ]);
+    mux_snapshot!(output, @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    SERVER  STATE  WHO  TOOLS  START  CALLS  PID  SHARE  COMMAND
+    fix  ready  -  [COUNT]  [DURATION]  1  [PID]  user  [BIN]/mux-fixture-server --pid-file [HOME]/fix.pids
+    idle  cold  -  -  -  0  -  user  [BIN]/mux-fixture-server --pid-file [HOME]/idle.pids
+    ----- stderr -----
+    ");
 
     let before = env.mux(["servers", "--json"]).ok().json();
     assert_eq!(before[0]["pid"], env.starts("fix")[0]);
@@ -206,11 +276,13 @@ fn commands_servers_lists_and_restarts_servers() {
         before[0]["identity"],
         format!("fixture {}", env!("CARGO_PKG_VERSION"))
     );
-    let restarted = env.mux(["servers", "restart", "fix"]).ok();
-    assert!(
-        restarted.stdout.starts_with("fix restarted in "),
-        "{restarted:#?}"
-    );
+    mux_snapshot!(env.mux(["servers", "restart", "fix"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    fix restarted in [DURATION], [COUNT] tools
+    ----- stderr -----
+    ");
     let after = env
         .mux(["servers", "restart", "idle", "--json"])
         .ok()
@@ -270,10 +342,15 @@ fn commands_logs_show_the_last_lines_of_the_daemon_and_of_a_server() {
         .contains("stderr line 3 of 3")
     {}
     drop(followed);
-    let last = env.mux(["servers", "logs", "fix", "-n", "2"]).ok();
-    let last: Vec<&str> = last.stdout.lines().collect();
-    assert!(last[0].ends_with(" stderr line 2 of 3"), "{last:#?}");
-    assert!(last[1].ends_with(" stderr line 3 of 3"), "{last:#?}");
+    let last = env.mux(["servers", "logs", "fix", "-n", "2"]);
+    mux_snapshot!(last, @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [DATE] [TIME]       fix      stderr line 2 of 3
+    [DATE] [TIME]       fix      stderr line 3 of 3
+    ----- stderr -----
+    ");
     let all = env.mux(["servers", "logs", "fix", "--lines", "100"]).ok();
     assert_eq!(all.stdout.lines().count(), 63, "{all:#?}");
     let first = all.stdout.lines().next().unwrap();

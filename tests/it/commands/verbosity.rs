@@ -1,8 +1,8 @@
 //! `--quiet`, `--verbose` and `--color`, before and after the command.
 
-use mux_tests::{TestEnv, env::output};
+use mux_tests::{TestEnv, env::output, mux_snapshot};
 
-use super::{complains, prints};
+use super::prints;
 
 #[test]
 fn quiet_commands_print_only_results_and_errors() {
@@ -11,7 +11,7 @@ fn quiet_commands_print_only_results_and_errors() {
         "{}[servers.broken]\ncommand = \"/no/such/program\"\n",
         env.fixture("fix", &[])
     ));
-    assert!(env.mux(["tools"]).ok().stderr.contains("warning: broken"));
+    mux_snapshot!(env.mux(["tools"]).ok().stderr, @"warning: broken: the server `broken` cannot be started: /no/such/program: there is no such file");
     let quiet = env.mux(["tools", "--quiet"]).ok();
     assert!(
         quiet.stdout.contains("fix.echo(") && quiet.stderr.is_empty(),
@@ -26,13 +26,28 @@ fn quiet_commands_print_only_results_and_errors() {
         "-e",
         "console.log('one'); throw new Error('two')",
     ]);
-    let logged = complains(logged, 1, &["error[runtime]: two"]);
-    assert!(logged.stderr.starts_with("one\n"), "{logged:#?}");
-    complains(
-        env.mux(["run", "-q", "-v", "-e", "return 1"]),
-        2,
-        &["--quiet", "--verbose"],
-    );
+    mux_snapshot!(logged, @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    one
+    error[runtime]: two
+      --> program:1:27
+      1 | console.log('one'); throw new Error('two')
+        |                           ^
+    ");
+    mux_snapshot!(env.mux(["run", "-q", "-v", "-e", "return 1"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the argument '--quiet' cannot be used with '--verbose...'
+
+    Usage: mux run --quiet --eval <CODE> [FILE]
+
+    For more information, try '--help'.
+    ");
 }
 
 #[test]
@@ -60,7 +75,17 @@ fn verbose_commands_print_the_connection_the_calls_and_details_of_errors() {
     let refused = ["call", "fix.add", "a=1"];
     assert!(!env.mux(refused).stderr.contains("mistakes: "));
     let verbose = env.mux([&refused[..], &["-v"]].concat());
-    complains(verbose, 1, &["mistakes: ", "required property"]);
+    mux_snapshot!(verbose, @r#"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    muxd [PID] is build [VERSION], listens on [HOME]/run/muxd.sock and reads [HOME]/config.toml
+    fix.add took [DURATION]
+    error[validation]: the arguments of fix.add do not fit: "b" is a required property
+      hint: fix.add(args: { a: number; b: number }): Promise<{ sum: number }>
+      mistakes: ["\"b\" is a required property"]
+    "#);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use mux_tests::{TestEnv, env::binary};
+use mux_tests::{TestEnv, Transcript, env::binary, mux_snapshot};
 
 use super::{names, server};
 
@@ -71,16 +71,22 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
         "--",
         fixture,
     ]);
-    let added = added.ok();
     assert!(!format!("{added:?}").contains("canary"), "{added:#?}");
-    assert!(
-        added
-            .stdout
-            .contains("a secret stored in `env` as MUX_FIX_TOKEN"),
-        "{added:#?}"
-    );
-    assert!(added.stdout.contains("connected: "), "{added:#?}");
-    assert!(added.stdout.contains(" tools in "), "{added:#?}");
+    mux_snapshot!(added, @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -0,0 +1,3 @@
+    +[servers.fix]
+    +command = "[BIN]/mux-fixture-server"
+    +env = { TOKEN = "${MUX_FIX_TOKEN}" }
+    a secret stored in `env` as MUX_FIX_TOKEN
+    fix is added in [HOME]/config.toml
+    connected: [COUNT] tools in [DURATION]
+    ----- stderr -----
+    "#);
     assert_eq!(server(&env, "fix")["starts"], 1);
     let token = env.mux(["call", "fix.env", "name=TOKEN"]).ok().stdout;
     assert_eq!(token.trim(), "s3cret-canary");
@@ -90,11 +96,24 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
         .mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    env.mux(["servers", "add", "fix", "--", "true"])
-        .fails(1, &["there is a server `fix` already", "--replace"]);
+    mux_snapshot!(env.mux(["servers", "add", "fix", "--", "true"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: there is a server `fix` already
+      hint: --replace overwrites it
+    ");
     env.mux(["servers", "disable", "fix"]).ok();
     assert_eq!(server(&env, "fix")["state"], "disabled");
-    env.mux(["call", "fix.pid"]).fails(1, &["no server `fix`"]);
+    mux_snapshot!(env.mux(["call", "fix.pid"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server `fix`
+      hint: no server is configured; see `mux servers`, and `mux status` if there should be one
+    ");
     env.mux(["servers", "enable", "fix"]).ok();
     env.mux(["call", "fix.pid"]).ok();
 
@@ -105,13 +124,23 @@ fn config_edits_are_applied_by_the_daemon_and_problems_reported() {
         "--url",
         "https://${NOT_SET_ANYWHERE}/mcp",
     ]);
-    broken.fails(
-        3,
-        &[
-            "`web` is added, but it does not start: the variable NOT_SET_ANYWHERE is not set",
-            "`env` file",
-        ],
-    );
+    mux_snapshot!(broken, @r#"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -2,2 +2,5 @@
+     command = "[BIN]/mux-fixture-server"
+     env = { TOKEN = "${MUX_FIX_TOKEN}" }
+    +
+    +[servers.web]
+    +url = "https://${NOT_SET_ANYWHERE}/mcp"
+    web is added in [HOME]/config.toml
+    ----- stderr -----
+    error[unavailable]: `web` is added, but it does not start: the variable NOT_SET_ANYWHERE is not set; set it in the `env` file next to config.toml
+      hint: correct that; a saved change takes effect at once, or run `mux reload`
+    "#);
     let doctor = env
         .mux(["doctor"])
         .fails(1, &["write NOT_SET_ANYWHERE=… into "]);
@@ -140,14 +169,20 @@ fn added_server_that_does_not_start_stays_and_says_why() {
     let env = TestEnv::new();
     let add = |args: &[&str]| env.mux(["servers", "add"].iter().chain(args));
     let failed = add(&["gone", "--", "no-such-program"]);
-    let failed = failed.fails(
-        3,
-        &[
-            "gone is added in ",
-            "`gone` is added, but it does not start: `no-such-program` is not in PATH",
-        ],
-    );
-    assert_eq!(failed.stderr.matches("not in PATH").count(), 1);
+    mux_snapshot!(failed, @r#"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -0,0 +1,2 @@
+    +[servers.gone]
+    +command = "no-such-program"
+    gone is added in [HOME]/config.toml
+    ----- stderr -----
+    error[unavailable]: `gone` is added, but it does not start: `no-such-program` is not in PATH
+      hint: install it, or write its full path as `command` in [servers.gone]
+    "#);
     assert_eq!(names(&env), ["gone"]);
     let document = add(&["far", "--url", "http://127.0.0.1:9/mcp", "--json"]);
     let document = document.fails(3, &[]).json();
@@ -161,63 +196,133 @@ fn added_server_that_does_not_start_stays_and_says_why() {
     let document = add(&["fix", "--json", "--", fixture]).ok().json();
     assert_eq!(document["connected"]["state"], "ready", "{document:#}");
     assert!(document["connected"]["tools"].as_u64() > Some(20));
-    let unconnected = add(&["later", "--no-connect", "--", "no-such-program"]).ok();
-    assert!(!unconnected.stdout.contains("connected"), "{unconnected:?}");
+    mux_snapshot!(add(&["later", "--no-connect", "--", "no-such-program"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -7,2 +7,5 @@
+     [servers.fix]
+     command = "[BIN]/mux-fixture-server"
+    +
+    +[servers.later]
+    +command = "no-such-program"
+    later is added in [HOME]/config.toml
+    muxd has read it
+    ----- stderr -----
+    "#);
 }
 
 #[test]
 fn config_edits_that_fail_change_nothing() {
     let env = TestEnv::with_config(OURS);
-    for (args, code, parts) in [
-        (
-            &["add", "call", "--", "x"][..],
-            1,
-            &["cannot be called", "call-server"][..],
-        ),
-        (&["add", "a.b", "--", "x"], 1, &["`a-b` is valid"]),
-        (
-            &["add", "web"],
-            2,
-            &[
-                "needs a command or a URL",
-                "`mux servers add NAME -- COMMAND ARG…`",
-                "`mux servers add NAME --url URL`",
-            ],
-        ),
-        (
-            &["add", "web", "npx", "-y", "s3cret"],
-            2,
-            &[
-                "unexpected argument 'npx'",
-                "`mux servers add NAME -- COMMAND ARG…`",
-                "`mux servers add NAME --url URL`",
-            ],
-        ),
-        (
-            &["add", "web", "--url", "https://h", "--", "x"],
-            2,
-            &["--url"],
-        ),
-        (&["add", "web", "--env", "A", "--", "x"], 2, &["NAME=VALUE"]),
-        (
-            &["add", "web", "--share", "all", "--", "x"],
-            1,
-            &["user, workspace"],
-        ),
-        (
-            &["remove", "frist"],
-            1,
-            &["no [servers.frist]", "first, second"],
-        ),
-        (&["enable", "none"], 1, &["no [servers.none]"]),
+    let mut transcript = Transcript::default();
+    for args in [
+        &["add", "call", "--", "x"][..],
+        &["add", "a.b", "--", "x"],
+        &["add", "web"],
+        &["add", "web", "npx", "-y", "s3cret"],
+        &["add", "web", "--url", "https://h", "--", "x"],
+        &["add", "web", "--env", "A", "--", "x"],
+        &["add", "web", "--share", "all", "--", "x"],
+        &["remove", "frist"],
+        &["enable", "none"],
     ] {
-        let all = ["servers"].iter().chain(args);
-        env.mux(all).fails(code, parts);
+        let output = env.mux(["servers"].iter().chain(args));
+        transcript.add(format!("mux servers {}", args.join(" ")), &output);
         assert_eq!(text(&env), OURS, "{args:?}");
     }
+    mux_snapshot!(transcript, @r#"
+    $ mux servers add call -- x
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: a server cannot be called "call"
+      hint: `call-server` is valid
+
+    $ mux servers add a.b -- x
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: a server cannot be called "a.b"
+      hint: `a-b` is valid
+
+    $ mux servers add web
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: a server needs a command or a URL
+      hint: `mux servers add NAME -- COMMAND ARG…`, or `mux servers add NAME --url URL`
+
+    $ mux servers add web npx -y s3cret
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: unexpected argument 'npx' found
+
+      tip: `mux servers add NAME -- COMMAND ARG…`, or `mux servers add NAME --url URL`
+
+    Usage: mux servers add [OPTIONS] <NAME> [-- <COMMAND>...]
+
+    For more information, try '--help'.
+
+    $ mux servers add web --url https://h -- x
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: the argument '--url <URL>' cannot be used with '[COMMAND]...'
+
+    Usage: mux servers add --url <URL> <NAME> [-- <COMMAND>...]
+
+    For more information, try '--help'.
+
+    $ mux servers add web --env A -- x
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value 'A' for '--env <NAME=VALUE>': it must be NAME=VALUE
+
+    For more information, try '--help'.
+
+    $ mux servers add web --share all -- x
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: --share all is none of user, workspace, client, run
+
+    $ mux servers remove frist
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no [servers.frist] in [HOME]/config.toml
+      hint: there are: first, second
+
+    $ mux servers enable none
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no [servers.none] in [HOME]/config.toml
+      hint: there are: first, second
+    "#);
     env.write_config("[servers.a\n");
-    env.mux(["servers", "add", "b", "--", "x"])
-        .fails(1, &["was left alone", "line 1"]);
+    mux_snapshot!(env.mux(["servers", "add", "b", "--", "x"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: [HOME]/config.toml was left alone: line 1, column 11: unclosed table, expected `]`
+      hint: fix it, then try again
+    ");
     assert_eq!(text(&env), "[servers.a\n");
 }
 

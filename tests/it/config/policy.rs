@@ -1,6 +1,6 @@
 //! Rules and exclusions apply however a tool is called.
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, mux_snapshot};
 use serde_json::json;
 
 /// Every way to spell a call of `my-server.get-thing` in a program.
@@ -84,7 +84,14 @@ fn config_policy_allows_a_tool_as_programs_spell_it_unless_two_tools_are_spelled
     env.mux(["call", "my-server.echo", "text=x"]).fails(5, &[]);
     // `a-b` is spelled `a_b`, too, but that names the other tool.
     env.mux(["call", "fix.a_b"]).ok();
-    env.mux(["call", "fix.a-b"]).fails(5, &["error[denied]"]);
+    mux_snapshot!(env.mux(["call", "fix.a-b"]), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.a_b is denied by the policy "*"
+      hint: it is rule 2 of [[policy]] in config.toml; see `mux policy explain fix.a_b`
+    "#);
     let explained = env
         .mux(["--json", "policy", "explain", "my_server.get_thing"])
         .ok()
@@ -116,10 +123,22 @@ fn config_excluded_tools_do_not_exist_for_any_client() {
             "{call}: {error:#}"
         );
     }
-    env.mux(["call", "fix.echo", "text=x"])
-        .fails(1, &["there is no tool `fix.echo`"]);
-    env.mux(["types", "fix.echo"])
-        .fails(1, &["there is no tool"]);
+    mux_snapshot!(env.mux(["call", "fix.echo", "text=x"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no tool `fix.echo`
+      hint: see `mux tools --server fix`
+    ");
+    mux_snapshot!(env.mux(["types", "fix.echo"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no tool `fix.echo`
+      hint: see `mux tools --server fix`
+    ");
     let names = env.result("return Object.keys(mux.fix).filter((name) => /echo|thing/.test(name))");
     assert_eq!(names, json!([]));
     let found = env.mux(["tools", "echo", "--json"]).ok().json();

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use mux_tests::{Output, TestEnv, env::binary, process};
+use mux_tests::{Output, TestEnv, Transcript, env::binary, mux_snapshot, process};
 use serde_json::{Value, json};
 
 use super::until;
@@ -63,45 +63,102 @@ fn project_servers_start_only_after_approval_and_only_in_the_project() {
     let deep = root.join("src/deep");
 
     assert_eq!(names(&env, &deep), ["mine"]);
-    let told = at(&env, &deep, &["servers"]).ok().stderr;
-    for part in ["`db`, `told`", "is not approved", "mux project show"] {
-        assert!(told.contains(part), "{part}: {told}");
-    }
-    assert!(
-        at(&env, &deep, &["status"])
-            .ok()
-            .stderr
-            .contains("is not approved")
-    );
-    let hint = "`db` is defined in .mcp.json of this project, which you have not approved: mux project approve";
-    at(&env, &deep, &["call", "db.pid"]).fails(1, &["no server `db`", hint]);
+    mux_snapshot!(at(&env, &deep, &["servers"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    SERVER  STATE  WHO  TOOLS  START  CALLS  PID  SHARE  COMMAND
+    mine    cold   -    -      -      0      -    user   [BIN]/mux-fixture-server --pid-file [HOME]/mine.pids
+    ----- stderr -----
+    warning: .mux.toml and .mcp.json in [HOME]/shop define `db`, `told`, and are not approved; see `mux project show`, then `mux project approve`
+    ");
+    mux_snapshot!(at(&env, &deep, &["status"]).ok().stderr, @"warning: .mux.toml and .mcp.json in [HOME]/shop define `db`, `told`, and are not approved; see `mux project show`, then `mux project approve`");
+    mux_snapshot!(at(&env, &deep, &["call", "db.pid"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server `db`
+      hint: `db` is defined in .mcp.json of this project, which you have not approved: mux project approve
+    ");
     let run = at(&env, &deep, &["run", "-e", "return await mux.db.pid()"]);
-    assert!(run.code != 0 && run.stderr.contains(hint), "{run:#?}");
+    mux_snapshot!(run, @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server `db`
+      --> program:1:8
+      1 | return await mux.db.pid()
+        |        ^
+      hint: `db` is defined in .mcp.json of this project, which you have not approved: mux project approve
+    ");
     assert!(!mark.exists() && env.starts("db").is_empty());
 
-    let shown = at(&env, &deep, &["project", "show"]).ok().stdout;
-    for part in [
-        "mux-fixture-server",
-        "echo x >>",
-        "WHERE",
-        "TOKEN",
-        "not approved",
-        "digest",
-    ] {
-        assert!(shown.contains(part), "{part}: {shown}");
-    }
-    at(&env, &deep, &["project", "approve"]).fails(1, &["cannot ask for confirmation", "--hash"]);
-    at(
-        &env,
-        &deep,
-        &[
-            "project",
-            "approve",
-            "--hash",
-            "0123456789abcdef0123456789abcdef",
-        ],
-    )
-    .fails(1, &["are not those that you saw"]);
+    mux_snapshot!(at(&env, &deep, &["project", "show"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [HOME]/shop  not approved
+
+      db  .mcp.json
+        runs     [BIN]/mux-fixture-server --pid-file [HOME]/db.pids --name db
+        env      WHERE
+
+      told  .mux.toml
+        runs     [BIN]/mux-fixture-server
+        and runs echo x >> [HOME]/ran; echo t
+        env      TOKEN
+
+    --- .mux.toml
+    +++ .mux.toml
+    @@ -0,0 +1,4 @@
+    +[servers.told]
+    +command = "[BIN]/mux-fixture-server"
+    +env = { TOKEN = "${cmd:echo x >> [HOME]/ran; echo t}" }
+    +start = "eager"
+
+    --- .mcp.json
+    +++ .mcp.json
+    @@ -0,0 +1,16 @@
+    +{
+    +  "mcpServers": {
+    +    "db": {
+    +      "command": "[BIN]/mux-fixture-server",
+    +      "args": [
+    +        "--pid-file",
+    +        "[HOME]/db.pids",
+    +        "--name",
+    +        "db"
+    +      ],
+    +      "env": {
+    +        "WHERE": "${PWD:-nowhere}"
+    +      }
+    +    }
+    +  }
+    +}
+
+    digest [DIGEST]
+    to approve exactly this: mux project approve --hash [DIGEST] [HOME]/shop
+    ----- stderr -----
+    "#);
+    mux_snapshot!(at(&env, &deep, &["project", "approve"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: cannot ask for confirmation here
+      hint: see `mux project show`, then pass the digest that it shows: --hash DIGEST
+    ");
+    let wrong = "0123456789abcdef0123456789abcdef";
+    mux_snapshot!(at(&env, &deep, &["project", "approve", "--hash", wrong]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the files in [HOME]/shop are not those that you saw
+      hint: see `mux project show`
+    ");
     approve(&env, &root);
     assert_eq!(names(&env, &deep), ["db", "mine", "told"]);
     let cwd = at(&env, &deep, &["call", "db.cwd"]).ok().stdout;
@@ -117,9 +174,22 @@ fn project_servers_start_only_after_approval_and_only_in_the_project() {
 
     // Outside the project its servers do not exist.
     assert_eq!(names(&env, env.home()), ["mine"]);
-    env.mux(["call", "db.pid"]).fails(1, &["no server `db`"]);
-    env.mux(["servers", "restart", "db"])
-        .fails(1, &["no server `db`"]);
+    mux_snapshot!(env.mux(["call", "db.pid"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server `db`
+      hint: known servers: mine
+    ");
+    mux_snapshot!(env.mux(["servers", "restart", "db"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server `db`
+      hint: known servers: mine
+    ");
     assert_eq!(env.result("return Object.keys(mux).includes('db')"), false);
     assert!(!env.mux(["tools"]).ok().stdout.contains("db."));
     assert!(!env.mux(["types"]).ok().stdout.contains("db:"));
@@ -141,14 +211,38 @@ fn changed_project_loses_approval_and_its_servers_end() {
         process::wait_for_end(pid, Duration::from_secs(30)),
         "{pid} lives on"
     );
-    let shown = at(&env, &root, &["project", "show"]).ok().stdout;
-    assert!(shown.contains("changed since it was approved"), "{shown}");
-    let is_line = |sign: &str, part: &str| {
-        let mut lines = shown.lines();
-        lines.any(|line| line.starts_with(sign) && line.contains(part))
-    };
-    assert!(is_line("-", "--name") && is_line("+", "--evil"), "{shown}");
-    at(&env, &root, &["call", "db.pid"]).fails(1, &["which you have not approved"]);
+    mux_snapshot!(at(&env, &root, &["project", "show"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [HOME]/shop  changed since it was approved
+
+      db  .mcp.json
+        runs     [BIN]/mux-fixture-server --pid-file [HOME]/db.pids --evil db
+        env      WHERE
+
+    --- .mcp.json
+    +++ .mcp.json
+    @@ -6,5 +6,5 @@
+             "--pid-file",
+             "[HOME]/db.pids",
+    -        "--name",
+    +        "--evil",
+             "db"
+           ],
+
+    digest [DIGEST]
+    to approve exactly this: mux project approve --hash [DIGEST] [HOME]/shop
+    ----- stderr -----
+    "#);
+    mux_snapshot!(at(&env, &root, &["call", "db.pid"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: there is no server `db`
+      hint: `db` is defined in .mcp.json of this project, which you have not approved: mux project approve
+    ");
     // The approved content is approved again without asking.
     fs::write(root.join(".mcp.json"), &good).unwrap();
     let call = || at(&env, &root, &["call", "db.pid"]).code;
@@ -174,6 +268,7 @@ fn projects_can_share_server_names_and_user_config_wins() {
         approve(&env, &root);
         root
     });
+    let mut statuses = Vec::new();
     for (root, name) in [(&one, "one"), (&two, "two")] {
         let info = at(&env, root, &["servers", "restart", "db", "--json"])
             .ok()
@@ -189,12 +284,12 @@ fn projects_can_share_server_names_and_user_config_wins() {
         let pid = at(&env, root, &["call", "db.pid"]).ok().stdout;
         assert_eq!(pid.trim(), env.starts(name)[0].to_string());
         at(&env, root, &["call", "web.pid"]).ok();
-        let status = at(&env, root, &["status"]).ok().stderr;
-        assert!(
-            status.contains("[servers.web] of config.toml has the same name"),
-            "{status}"
-        );
+        statuses.push(at(&env, root, &["status"]).ok().stderr);
     }
+    mux_snapshot!(statuses.concat(), @"
+    warning: `web` of .mcp.json in [HOME]/one is not used: [servers.web] of config.toml has the same name
+    warning: `web` of .mcp.json in [HOME]/two is not used: [servers.web] of config.toml has the same name
+    ");
     assert_eq!(env.starts("never").len(), 0);
     assert_eq!(env.starts("web").len(), 1);
     assert!(process::is_alive(env.starts("one")[0]));
@@ -213,13 +308,27 @@ fn project_rules_can_deny_but_not_allow() {
     )
     .unwrap();
     approve(&env, &root);
-    at(&env, &root, &["call", "fix.pid"]).fails(5, &["denied by the policy \"fix.pid\""]);
-    at(&env, &root, &["call", "fix.echo", "text=x"]).fails(5, &[".mux.toml"]);
+    mux_snapshot!(at(&env, &root, &["call", "fix.pid"]), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.pid is denied by the policy "fix.pid"
+      hint: it is rule 1 of [[policy]] in config.toml; see `mux policy explain fix.pid`
+    "#);
+    mux_snapshot!(at(&env, &root, &["call", "fix.echo", "text=x"]), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/shop
+      hint: it is rule 1 of [[policy]] of [HOME]/shop/.mux.toml; see `mux policy explain fix.echo`
+    "#);
     env.mux(["call", "fix.echo", "text=x"]).ok();
-    let status = at(&env, &root, &["status"]).ok().stderr;
-    for part in ["a project may deny, and not allow", "`limits` is ignored"] {
-        assert!(status.contains(part), "{part}: {status}");
-    }
+    mux_snapshot!(at(&env, &root, &["status"]).ok().stderr, @r#"
+    warning: .mux.toml: `limits` is ignored: a project may only define [servers] and deny by [[policy]]
+    warning: .mux.toml: the policy "fix.pid" is ignored: a project may deny, and not allow
+    "#);
 }
 
 const DENIES: &str = "[[policy]]\nmatch = \"fix.echo\"\naction = \"deny\"\n";
@@ -238,7 +347,14 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
         assert!(told.stdout.contains("deny"), "{told:#?}");
         told.stdout
     };
-    echo(&deep).fails(5, &["of the project in", "rule 1 of [[policy]]"]);
+    mux_snapshot!(echo(&deep), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/shop
+      hint: it is rule 1 of [[policy]] of [HOME]/shop/.mux.toml; see `mux policy explain fix.echo`
+    "#);
     assert!(!rule_origins(&deep).contains("as you approved it"));
 
     let clear = || {
@@ -261,6 +377,7 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
             std::os::unix::fs::symlink("nowhere", &file).unwrap();
         }),
     ];
+    let mut transcript = Transcript::default();
     for (what, edit) in edits {
         clear();
         edit();
@@ -275,25 +392,45 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
                 "{what}"
             );
         }
-        let shown = at(&env, &deep, &["project", "show"]).ok().stdout;
-        assert!(
-            shown.contains("denies fix.echo  (by the text that you approved"),
-            "{what}: {shown}"
-        );
-        let listed = env.mux(["project"]).ok().stdout;
-        assert!(listed.contains("by its approved text"), "{what}: {listed}");
-        let status = at(&env, &deep, &["status"]).ok().stderr;
-        assert!(status.contains("mux project revoke"), "{what}: {status}");
+        for args in [&["project", "show"][..], &["project"], &["status"]] {
+            let mut output = at(&env, &deep, args).ok();
+            if args[0] == "status" {
+                output.stdout.clear();
+            }
+            transcript.add(format!("mux {}, of {what}", args.join(" ")), &output);
+        }
     }
+    mux_snapshot!("denied_by_approved_text", transcript);
     clear();
     // Project files in a subfolder do not override it.
     fs::create_dir(deep.join(".git")).unwrap();
-    echo(&deep).fails(5, &["as you approved it"]);
+    mux_snapshot!(echo(&deep), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/shop
+      hint: it is rule 1 of [[policy]] of [HOME]/shop/.mux.toml as you approved it; see `mux policy explain fix.echo`
+    "#);
     fs::write(deep.join(".mcp.json"), "{}").unwrap();
-    echo(&deep).fails(5, &["as you approved it"]);
+    mux_snapshot!(echo(&deep), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/shop
+      hint: it is rule 1 of [[policy]] of [HOME]/shop/.mux.toml as you approved it; see `mux policy explain fix.echo`
+    "#);
     // It survives the daemon, and applies nowhere else.
     env.stop();
-    echo(&root).fails(5, &["as you approved it"]);
+    mux_snapshot!(echo(&root), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/shop
+      hint: it is rule 1 of [[policy]] of [HOME]/shop/.mux.toml as you approved it; see `mux policy explain fix.echo`
+    "#);
     env.mux(["call", "fix.echo", "text=x"]).ok();
     at(&env, &root, &["project", "revoke"]).ok();
     echo(&root).ok();
@@ -313,21 +450,72 @@ fn project_deny_rules_apply_without_approval_and_after_a_move() {
     )
     .unwrap();
     let echo = |dir: &Path| at(&env, dir, &["call", "fix.echo", "text=x"]);
-    echo(&root).fails(5, &["which you have not approved"]);
-    at(&env, &root, &["call", "fix.add", "a=1", "b=2"]).fails(5, &["cannot be understood"]);
+    mux_snapshot!(echo(&root), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/shop
+      hint: it is rule 1 of [[policy]] of [HOME]/shop/.mux.toml, which you have not approved; see `mux policy explain fix.echo`
+    "#);
+    mux_snapshot!(at(&env, &root, &["call", "fix.add", "a=1", "b=2"]), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.add is denied by the policy "fix.add" of the project in [HOME]/shop
+      hint: rule 2 of [[policy]] of [HOME]/shop/.mux.toml, which you have not approved cannot be understood and therefore denies: action "dney" is none of allow, ask, deny
+    "#);
     assert_eq!(names(&env, &root), ["fix"]);
-    let told = at(&env, &root, &["policy", "explain", "fix.echo"])
-        .ok()
-        .stdout;
-    assert!(told.contains("1 of the project, not approved"), "{told}");
-    let shown = at(&env, &root, &["project", "show"]).ok().stdout;
-    assert!(
-        shown.contains("denies fix.echo  (approved or not)"),
-        "{shown}"
-    );
+    mux_snapshot!(at(&env, &root, &["policy", "explain", "fix.echo"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    fix.echo  deny  by rule 1 of the project, not approved
+      the tool says read_only = true
+      decides  rule 1 of the project, not approved  deny fix.echo
+               all conditions are met
+    ----- stderr -----
+    ");
+    mux_snapshot!(at(&env, &root, &["project", "show"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [HOME]/shop  not approved
+
+      db  .mux.toml
+        runs     x
+
+      denies fix.echo  (approved or not)
+
+      denies fix.add  (approved or not)
+
+    --- .mux.toml
+    +++ .mux.toml
+    @@ -0,0 +1,8 @@
+    +[[policy]]
+    +match = "fix.echo"
+    +action = "deny"
+    +[[policy]]
+    +match = "fix.add"
+    +action = "dney"
+    +[servers.db]
+    +command = "x"
+
+    digest [DIGEST]
+    to approve exactly this: mux project approve --hash [DIGEST] [HOME]/shop
+    ----- stderr -----
+    "#);
     approve(&env, &root);
     fs::rename(&root, &moved).unwrap();
-    echo(&moved).fails(5, &["which you have not approved"]);
+    mux_snapshot!(echo(&moved), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.echo is denied by the policy "fix.echo" of the project in [HOME]/moved
+      hint: it is rule 1 of [[policy]] of [HOME]/moved/.mux.toml, which you have not approved; see `mux policy explain fix.echo`
+    "#);
 }
 
 #[test]
@@ -360,14 +548,18 @@ fn project_approvals_file_that_others_can_write_is_ignored() {
     let good = fs::read(&file).unwrap();
     fs::write(&file, b"{\"version\": 1, \"projects\": {").unwrap();
     assert_eq!(names(&env, &root), Vec::<String>::new());
-    let status = at(&env, &root, &["status"]).ok().stderr;
-    assert!(status.contains("is corrupt"), "{status}");
+    mux_snapshot!(at(&env, &root, &["status"]).ok().stderr, @"
+    warning: [HOME]/state/projects.json is corrupt (EOF while parsing an object at line 1 column 28); no project is approved, and the next approval replaces the file
+    warning: .mcp.json in [HOME]/shop defines `db`, and is not approved; see `mux project show`, then `mux project approve`
+    ");
     approve(&env, &root);
     assert_eq!(names(&env, &root), ["db"]);
     env.stop();
     fs::write(&file, good).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(names(&env, &root), Vec::<String>::new());
-    let status = at(&env, &root, &["status"]).ok().stderr;
-    assert!(status.contains("can be written by others"), "{status}");
+    mux_snapshot!(at(&env, &root, &["status"]).ok().stderr, @"
+    warning: [HOME]/state/projects.json can be written by others; run: chmod 600 on it; no project is approved, and the next approval replaces the file
+    warning: .mcp.json in [HOME]/shop defines `db`, and is not approved; see `mux project show`, then `mux project approve`
+    ");
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use mux_tests::{TestEnv, env::output};
+use mux_tests::{TestEnv, env::output, mux_snapshot};
 
 use super::server;
 
@@ -30,12 +30,13 @@ fn servers_get_ssh_agent_only_if_their_entry_names_it() {
         env.mux(["call", &path, "name=SSH_AUTH_SOCK"])
     };
     assert_eq!(seen("git").ok().stdout.trim(), "/run/agent");
-    let plain = seen("plain");
-    assert_eq!(plain.code, 1, "{plain:?}");
-    assert!(
-        plain.stderr.contains("SSH_AUTH_SOCK is not set"),
-        "{plain:?}"
-    );
+    mux_snapshot!(seen("plain"), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[tool]: SSH_AUTH_SOCK is not set
+    ");
     env.mux(["tools", "--server", "keyless"]);
     let doctor = env.mux(["doctor"]).stdout;
     let words = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -152,16 +153,25 @@ fn config_servers_that_fail_to_start_report_why_and_affect_no_others() {
             info["reason"].as_str().unwrap().contains(parts[0]),
             "{info:#}"
         );
-        let told = info["has_log"].as_bool().unwrap_or_default();
-        assert_eq!(told, has_log, "{info:#}");
+        let answered = info["has_log"].as_bool().unwrap_or_default();
+        assert_eq!(answered, has_log, "{info:#}");
     }
     // Output before the handshake does not make a server fail.
     assert_eq!(
         env.result("return await mux.noisy.echo({ text: 'x' })"),
         "x"
     );
-    let log = env.mux(["servers", "logs", "noisy"]).ok();
-    assert!(log.stdout.contains("npm notice: line 5 of 5"), "{log:#?}");
+    mux_snapshot!(env.mux(["servers", "logs", "noisy"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [DATE] [TIME]       noisy    [stdout, not a message] npm notice: line 1 of 5 that is not JSON
+    [DATE] [TIME]       noisy    [stdout, not a message] npm notice: line 2 of 5 that is not JSON
+    [DATE] [TIME]       noisy    [stdout, not a message] npm notice: line 3 of 5 that is not JSON
+    [DATE] [TIME]       noisy    [stdout, not a message] npm notice: line 4 of 5 that is not JSON
+    [DATE] [TIME]       noisy    [stdout, not a message] npm notice: line 5 of 5 that is not JSON
+    ----- stderr -----
+    ");
 }
 
 #[test]
@@ -203,8 +213,14 @@ fn config_failed_servers_are_retried_by_the_next_call() {
     let env = TestEnv::new();
     let program = env.path("late-server");
     env.write_config(&format!("[servers.late]\ncommand = {program:?}\n"));
-    env.mux(["call", "late.pid"])
-        .fails(3, &["there is no such file"]);
+    mux_snapshot!(env.mux(["call", "late.pid"]), @"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    error[unavailable]: the server `late` cannot be started: [HOME]/late-server: there is no such file
+      hint: its command: [HOME]/late-server
+    ");
     std::os::unix::fs::symlink(mux_tests::env::binary("mux-fixture-server"), &program).unwrap();
     env.mux(["call", "late.pid"]).ok();
     let info = server(&env, "late");

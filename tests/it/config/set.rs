@@ -2,8 +2,11 @@
 
 use std::{fs, os::unix::fs as unix_fs, path::PathBuf};
 
-use mux_tests::{TestEnv, env::Output};
+use mux_tests::{TestEnv, env::Output, mux_snapshot, output_snapshot::bind_filters};
 use serde_json::json;
+
+/// The name of a copy that was kept.
+const COPY: (&str, &str) = (r"config-edit-\w+", "config-edit-[ID]");
 
 const OURS: &str = "# mine\n[limits]   # wide\nwall = '40s' # enough\n\n# of fix\n[servers.off]\ncommand = 'true'\nenabled = false\n";
 
@@ -14,8 +17,23 @@ fn text(env: &TestEnv) -> String {
 #[test]
 fn values_are_set_and_removed_and_the_rest_of_the_file_stays() {
     let env = TestEnv::with_config(OURS);
-    let told = env.mux(["config", "set", "limits.wall", "2m"]).ok();
-    assert!(told.stdout.contains("limits.wall is set in"), "{told:?}");
+    mux_snapshot!(env.mux(["config", "set", "limits.wall", "2m"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -1,5 +1,5 @@
+     # mine
+     [limits]   # wide
+    -wall = '40s' # enough
+    +wall = "2m" # enough
+     
+     # of fix
+    limits.wall is set in [HOME]/config.toml
+    limits: wall changed
+    ----- stderr -----
+    "#);
     let changed = OURS.replace("'40s'", "\"2m\"");
     assert_eq!(text(&env), changed);
     let get = |key: &str| env.mux(["config", "get", key]).ok().stdout;
@@ -24,8 +42,14 @@ fn values_are_set_and_removed_and_the_rest_of_the_file_stays() {
     assert_eq!(get("limits.calls"), "1000\n");
     assert_eq!(get("limits.argument"), "4MiB\n");
     assert_eq!(get("servers.off.call_timeout"), "5m\n");
-    env.mux(["config", "get", "servers.off.share"])
-        .fails(1, &["servers.off.share is not set", "default: detected"]);
+    mux_snapshot!(env.mux(["config", "get", "servers.off.share"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[not_found]: servers.off.share is not set
+      hint: servers.off.share takes: user, workspace, client, run (default: detected)
+    ");
 
     env.mux(["config", "set", "servers.off.share", "run"]).ok();
     env.mux(["config", "set", "servers.off.env.\"A.B\"", "1"])
@@ -44,59 +68,95 @@ fn values_are_set_and_removed_and_the_rest_of_the_file_stays() {
     env.mux(["config", "unset", "servers.off.env"]).ok();
     env.mux(["config", "unset", "servers.off.share"]).ok();
     assert_eq!(text(&env), changed);
-    let told = env.mux(["config", "unset", "limits.calls"]).ok();
-    assert!(told.stdout.contains("nothing to change"), "{told:?}");
+    mux_snapshot!(env.mux(["config", "unset", "limits.calls"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    nothing to change in [HOME]/config.toml
+    ----- stderr -----
+    ");
 }
 
 #[test]
 fn unknown_keys_and_values_out_of_range_are_not_written() {
     let env = TestEnv::with_config(OURS);
-    for (key, value, parts) in [
-        (
-            "limits.wal",
-            "2m",
-            [
-                "there is no key `limits.wal`",
-                "did you mean `limits.wall`?",
-            ],
-        ),
-        (
-            "limits.wall",
-            "9h",
-            [
-                "limits.wall = 9h is not between 1s and 5m",
-                "1s to 5m (default: 30s)",
-            ],
-        ),
-        (
-            "limits.heap",
-            "8MiB",
-            [
-                "8MiB is not between 16MiB and 1GiB",
-                "16MiB to 1GiB (default: 64MiB)",
-            ],
-        ),
-        (
-            "daemon.keyring",
-            "off",
-            ["is not auto or never", "daemon.keyring takes: auto, never"],
-        ),
-        (
-            "audit.enabled",
-            "maybe",
-            ["must be a boolean", "true or false"],
-        ),
-        (
-            "servers.on.share",
-            "run",
-            ["`command` is missing", "user, workspace, client, run"],
-        ),
-        ("policy", "[]", ["policy is a section", "mux policy add"]),
-    ] {
-        env.mux(["config", "set", key, value]).fails(1, &parts);
-    }
-    env.mux(["config", "unset", "limits.wal"])
-        .fails(1, &["did you mean `limits.wall`?"]);
+    mux_snapshot!(
+        env.transcript(&[
+            &["config", "set", "limits.wal", "2m"],
+            &["config", "set", "limits.wall", "9h"],
+            &["config", "set", "limits.heap", "8MiB"],
+            &["config", "set", "daemon.keyring", "off"],
+            &["config", "set", "audit.enabled", "maybe"],
+            &["config", "set", "servers.on.share", "run"],
+            &["config", "set", "policy", "[]"],
+            &["config", "unset", "limits.wal"],
+        ]),
+        @r#"
+    $ mux config set limits.wal 2m
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: there is no key `limits.wal`
+      hint: did you mean `limits.wall`?
+
+    $ mux config set limits.wall 9h
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: not written, since it is an error: limits.wall = 9h is not between 1s and 5m; the default is used
+      hint: limits.wall takes: duration, 1s to 5m (default: 30s)
+
+    $ mux config set limits.heap 8MiB
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: not written, since it is an error: limits.heap = 8MiB is not between 16MiB and 1GiB; the default is used
+      hint: limits.heap takes: size, 16MiB to 1GiB (default: 64MiB)
+
+    $ mux config set daemon.keyring off
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: not written, since it is an error: daemon.keyring = "off" is not auto or never
+      hint: daemon.keyring takes: auto, never (default: auto; never with MUX_HOME set)
+
+    $ mux config set audit.enabled maybe
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: not written, since it is an error: audit: must be a boolean in `enabled`
+      hint: audit.enabled takes: true or false (default: true)
+
+    $ mux config set servers.on.share run
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: not written, since it is an error: [servers.on]: `command` is missing, or `url` for a server that runs elsewhere
+      hint: servers.on.share takes: user, workspace, client, run (default: detected)
+
+    $ mux config set policy []
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: policy is a section: it has no value of its own
+      hint: `mux policy add` adds a rule
+
+    $ mux config unset limits.wal
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: there is no key `limits.wal`
+      hint: did you mean `limits.wall`?
+    "#
+    );
     assert_eq!(text(&env), OURS);
 
     // A mistake that is there already keeps no other value from being set.
@@ -106,11 +166,25 @@ fn unknown_keys_and_values_out_of_range_are_not_written() {
     assert!(text(&env).contains("calls = 5"), "{}", text(&env));
     env.mux(["config", "set", "pins.on_change", "warn"]).ok();
     env.mux(["config", "check"]).ok();
-    let secret = env
-        .mux(["config", "set", "servers.off.env.API_KEY", "canary-k3y"])
-        .ok();
-    assert!(secret.stderr.contains("mux secrets set"), "{secret:?}");
+    let secret = env.mux(["config", "set", "servers.off.env.API_KEY", "canary-k3y"]);
     assert!(!format!("{secret:?}").contains("canary"), "{secret:?}");
+    mux_snapshot!(secret, @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -8,4 +8,5 @@
+     command = 'true'
+     enabled = false
+    +env = { API_KEY = "***" }
+     [pins]
+     on_change = "warn"
+    servers.off.env.API_KEY is set in [HOME]/config.toml
+    nothing changed; no server is configured
+    ----- stderr -----
+    warning: this looks like a secret: `mux secrets set NAME` stores it, and '${keyring:NAME}' refers to it
+    "#);
 }
 
 /// `mux config edit` with a command of the shell as the editor. `$1` is the path of the copy.
@@ -137,15 +211,36 @@ fn copies(env: &TestEnv) -> Vec<PathBuf> {
 #[test]
 fn edited_text_replaces_the_file_only_without_new_mistakes() {
     let env = TestEnv::with_config(OURS);
+    let _filters = bind_filters(&[COPY]);
     // The file is a symbolic link, as in a repository of dotfiles.
     let target = env.path("dotfiles.toml");
     fs::rename(env.dirs.config_file(), &target).unwrap();
     unix_fs::symlink(&target, env.dirs.config_file()).unwrap();
 
-    let told = edit(&env, "true").ok();
-    assert!(told.stdout.contains("nothing to change"), "{told:?}");
-    let told = edit(&env, "sed -i s/40s/50s/ \"$1\"").ok();
-    assert!(told.stdout.contains("+wall = '50s'"), "{told:?}");
+    mux_snapshot!(edit(&env, "true"), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    nothing to change in [HOME]/config.toml
+    ----- stderr -----
+    ");
+    mux_snapshot!(edit(&env, "sed -i s/40s/50s/ \"$1\""), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -1,5 +1,5 @@
+     # mine
+     [limits]   # wide
+    -wall = '40s' # enough
+    +wall = '50s' # enough
+     
+     # of fix
+    the change is in [HOME]/config.toml
+    limits: wall changed
+    ----- stderr -----
+    ");
     assert_eq!(
         fs::read_to_string(&target).unwrap(),
         OURS.replace("40s", "50s")
@@ -158,35 +253,52 @@ fn edited_text_replaces_the_file_only_without_new_mistakes() {
     assert_eq!(copies(&env), Vec::<PathBuf>::new());
 
     // Without a terminal nobody is asked to edit again.
-    let told = edit(&env, "sed -i s/50s/9h/ \"$1\"");
-    let told = told.fails(
-        1,
-        &[
-            "config.toml:3: error: limits.wall = 9h is not between",
-            "your text is in",
-        ],
-    );
+    let output = edit(&env, "sed -i s/50s/9h/ \"$1\"");
+    mux_snapshot!(output, @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    [HOME]/config.toml:3: error: limits.wall = 9h is not between 1s and 5m; the default is used
+    error[validation]: config.toml is left as it was, since the new text has mistakes
+      hint: your text is in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` says what is wrong with it
+    ");
     assert_eq!(text(&env), OURS.replace("40s", "50s"));
     let [copy] = &copies(&env)[..] else {
-        panic!("{told:?}")
+        panic!("{output:?}")
     };
-    assert!(told.stderr.contains(copy.to_str().unwrap()), "{told:?}");
+    assert!(output.stderr.contains(copy.to_str().unwrap()), "{output:?}");
     assert_eq!(fs::read_to_string(copy).unwrap(), OURS.replace("40s", "9h"));
     fs::remove_file(copy).unwrap();
 
-    edit(&env, "exit 3").fails(1, &["the editor failed", "$EDITOR"]);
+    mux_snapshot!(edit(&env, "exit 3"), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[runtime]: the editor failed: it ended with exit status: 3
+      hint: set $VISUAL or $EDITOR to an editor that waits, such as `code --wait`
+    ");
     assert_eq!(copies(&env), Vec::<PathBuf>::new());
 }
 
 #[test]
 fn edit_does_not_overwrite_what_another_program_wrote_meanwhile() {
     let env = TestEnv::with_config(OURS);
+    let _filters = bind_filters(&[COPY]);
     let file = env.dirs.config_file();
     let script = format!(
         "echo '# theirs' >> {}; echo '# mine' >> \"$1\"",
         file.display()
     );
-    edit(&env, &script).fails(3, &["was changed by another program", "your text is in"]);
+    mux_snapshot!(edit(&env, &script), @r#"
+    success: false
+    exit_code: 3
+    ----- stdout -----
+    ----- stderr -----
+    error[unavailable]: "[HOME]/config.toml" was changed by another program in the meantime; try again
+      hint: your text is in [HOME]/config-edit-[ID].toml; `mux config check [HOME]/config-edit-[ID].toml` says what is wrong with it
+    "#);
     assert_eq!(text(&env), format!("{OURS}# theirs\n"));
     let [copy] = &copies(&env)[..] else {
         panic!("no copy")

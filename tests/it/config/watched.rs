@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_tests::{TestEnv, process};
+use mux_tests::{TestEnv, mux_snapshot, process};
 
 use super::{names, problems, server, until};
 
@@ -58,16 +58,23 @@ fn config_broken_or_removed_keeps_the_last_valid_one_in_force() {
     let env = TestEnv::with_fixtures(&[("fix", &[])]);
     env.mux(["call", "fix.pid"]).ok();
     let good = fs::read_to_string(env.dirs.config_file()).unwrap();
-    let told = |part: &str| {
+    let until_warned = |part: &str| {
         let is_so = |found: &Vec<String>| found.iter().any(|p| p.contains(part));
         until(part, || problems(&env), is_so);
         env.mux(["call", "fix.pid"]).ok();
     };
     env.write_config("[servers.fix\n");
-    told("not valid TOML");
+    until_warned("not valid TOML");
     fs::remove_file(env.dirs.config_file()).unwrap();
-    told("is gone, and its last content stays in force");
-    env.mux(["reload"]).fails(1, &["is gone"]);
+    until_warned("is gone, and its last content stays in force");
+    mux_snapshot!(env.mux(["reload"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: [HOME]/config.toml is gone, and its last content stays in force; restore it, or leave an empty file to have no servers
+      hint: the last good configuration stays in force
+    ");
     env.write_config(&good);
     until("no problem", || problems(&env), Vec::is_empty);
     assert_eq!(env.starts("fix").len(), 1);
@@ -123,11 +130,14 @@ fn config_env_file_and_symlink_target_are_watched() {
     assert_eq!(token().trim(), "first");
     fs::write(env.dirs.env_file(), "TOKEN=second\n").unwrap();
     until("the second", token, |token| token.trim() == "second");
-    let report = env.mux(["reload"]).ok();
-    assert!(
-        report.stdout.contains("servers: fix (env.TOKEN) changed\n"),
-        "{report:?}"
-    );
+    mux_snapshot!(env.mux(["reload"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    nothing changed (1 server)
+    already active (loaded [AGE]): servers: fix (env.TOKEN) changed
+    ----- stderr -----
+    ");
     fs::write(&target, format!("{entry}{}", env.fixture("more", &[]))).unwrap();
     until("more", || names(&env), |names| names.len() == 2);
     assert_eq!(server(&env, "fix")["starts"], 1);

@@ -147,8 +147,8 @@ async fn hidden_tool_is_in_no_list() {
             .iter()
             .map(|d| d.tool.path.as_str())
             .collect();
-        let told = inventory(session, 20_000, 0).await;
-        assert_eq!(told.total, listed.len());
+        let output = inventory(session, 20_000, 0).await;
+        assert_eq!(output.total, listed.len());
         let request = TypesRequest::default();
         let types = session.client.types(within_seconds(PATIENCE), request);
         let types = types.await.unwrap().unwrap();
@@ -173,7 +173,7 @@ async fn hidden_tool_is_in_no_list() {
             paths.join(" "),
             hits.join(" "),
             described.join(" "),
-            told.text,
+            output.text,
         ];
         if is_small {
             texts.iter().for_each(|text| none_of(text));

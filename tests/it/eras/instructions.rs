@@ -36,8 +36,8 @@ fn agents_get_instructions_quoted_with_their_server() {
         assert!(guide.contains(quoted), "{guide}");
         let code = "return (await mux.describe('fix')).servers";
         let run = agent.call("run", json!({ "code": code }));
-        let told = json!([{ "name": "fix", "instructions": TOLD.replace('\u{200b}', "") }]);
-        assert_eq!(run["structuredContent"]["result"], told);
+        let output = json!([{ "name": "fix", "instructions": TOLD.replace('\u{200b}', "") }]);
+        assert_eq!(run["structuredContent"]["result"], output);
         let listed = agent.ask("tools/list", json!({}));
         let run = listed["tools"][0]["description"].as_str().unwrap();
         assert!(
@@ -51,18 +51,18 @@ fn agents_get_instructions_quoted_with_their_server() {
 fn passthrough_of_one_server_has_its_instructions() {
     for era in BOTH {
         let env = home(era);
-        let told = TOLD.replace('\u{200b}', "");
+        let output = TOLD.replace('\u{200b}', "");
         let mut agent = Agent::start(env.command("mux").args(["mcp", "--passthrough=fix"]));
         let hello = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": { "name": "test", "version": "1" },
         });
-        assert_eq!(agent.ask("initialize", hello)["instructions"], told);
+        assert_eq!(agent.ask("initialize", hello)["instructions"], output);
         let mut agent = Agent::modern(&env, &["--passthrough=fix"], json!({}));
         assert_eq!(
             agent.ask("server/discover", json!({}))["instructions"],
-            told,
+            output,
             "{era}"
         );
     }
@@ -79,9 +79,9 @@ async fn instructions_of_a_disconnected_server_are_remembered() {
         ..ToolsRequest::default()
     };
     let list = client.session.client.tools(within_seconds(60), request);
-    let told = list.await.unwrap().unwrap().instructions;
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].text, TOLD.replace('\u{200b}', ""));
+    let output = list.await.unwrap().unwrap().instructions;
+    assert_eq!(output.len(), 1);
+    assert_eq!(output[0].text, TOLD.replace('\u{200b}', ""));
     let shown = env.mux(["tools", "--server", "fix"]).ok();
     assert!(
         shown

@@ -248,6 +248,9 @@ fn question_without_a_terminal_is_declined_and_names_the_way() {
         declined(&call.json());
         let line = "a question of the MCP server \"fix\" was declined: standard input and standard error must be a terminal";
         assert_eq!(call.stderr.matches(line).count(), 1, "{call:#?}");
+        let run = env.mux(["run", "--no-check", "-e", ELICIT]).ok();
+        assert_eq!(run.stdout, "decline\n");
+        assert_eq!(run.stderr.matches(line).count(), 1, "{run:#?}");
         // With --json nothing is asked at a terminal either.
         let args = ["--json", "call", "fix.elicit", "message=?"];
         let (_, output, shown) = TestTerminal::start(&env, &args).end();

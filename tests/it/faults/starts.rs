@@ -168,3 +168,38 @@ fn killed_keeper_ends_its_servers_and_the_next_call_starts_both() {
     env.result(both);
     assert_eq!((env.starts("fix").len(), env.starts("deaf").len()), (4, 4));
 }
+
+/// Waits until a server is ready, which no call has caused.
+fn until_ready(env: &TestEnv, name: &str, starts: usize) {
+    while env.starts(name).len() < starts || server(env, name)["state"] != "ready" {
+        assert!(env.daemon().is_some(), "the daemon has gone");
+    }
+}
+
+#[test]
+fn killed_server_that_is_in_use_is_started_again_without_a_call() {
+    let env = TestEnv::with_fixtures(&[("fix", &["--grandchild", "--setsid"])]);
+    for starts in 2..=4 {
+        env.result("return await mux.fix.pid({})");
+        let pid = *env.starts("fix").last().unwrap();
+        let tree = Tree::of(pid);
+        process::kill(pid);
+        until_ready(&env, "fix", starts);
+        assert!(tree.left_after(PROMISE).is_empty());
+    }
+    env.result("return await mux.fix.pid({})");
+    assert_eq!(env.starts("fix").len(), 4);
+}
+
+#[test]
+fn new_daemon_starts_the_servers_that_were_called_lately() {
+    let env = TestEnv::with_fixtures(&[("used", &[]), ("idle", &[])]);
+    env.result("return await mux.used.pid({})");
+    let before = env.daemon();
+    env.mux(["restart"]).ok();
+    assert_ne!(env.daemon(), before);
+    until_ready(&env, "used", 2);
+    env.until_logged("starting in the background");
+    env.result("return await mux.used.pid({})");
+    assert_eq!((env.starts("used").len(), env.starts("idle").len()), (2, 0));
+}

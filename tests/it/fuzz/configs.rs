@@ -59,6 +59,7 @@ const KEYS: &[&str] = &[
     "queue",
     "buffers",
     "idle_exit",
+    "prestart",
     "exclude",
     "direct",
     "other",

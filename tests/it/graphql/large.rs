@@ -10,14 +10,14 @@ use super::functions::valid;
 #[test]
 fn default_selections_are_valid_for_sdl_and_introspection() {
     let written = fs::read_to_string(graphql::github("schema.graphql")).unwrap();
-    let told = fs::read_to_string(graphql::github("schema.json")).unwrap();
+    let output = fs::read_to_string(graphql::github("schema.json")).unwrap();
     for depth in [1, 2, 4] {
         let count = valid(&written, depth, "github");
         assert!(count > 250, "{count} functions");
     }
     // The published introspection result is not of the same version as the SDL.
     let tools = |text| graphql_tools(text, "github", 2).unwrap();
-    let (of_text, of_answer) = (tools(&written), tools(&told));
+    let (of_text, of_answer) = (tools(&written), tools(&output));
     assert!(of_answer.len() > 250, "{} functions", of_answer.len());
     for tool in of_text.iter().chain(&of_answer) {
         let length = tool.to_string().len();

@@ -30,10 +30,10 @@ fn rules_on_functions_apply_to_raw_queries() {
     typed.fails(5, &["blog.mutation.vanish is denied"]);
     let mut blind = Agent::legacy(&env, &["--agent", "blind"], json!({}));
     let asked = json!({ "path": "blog.graphql", "arguments": { "query": "mutation { vanish }" } });
-    let told = blind.call("call", asked).to_string();
+    let output = blind.call("call", asked).to_string();
     assert!(
-        told.contains("not_found") && told.contains("blog.mutation.vanish"),
-        "{told}"
+        output.contains("not_found") && output.contains("blog.mutation.vanish"),
+        "{output}"
     );
     // An unparseable query is not sent.
     env.mux([
@@ -51,16 +51,16 @@ fn rules_on_functions_apply_to_raw_queries() {
         &query("{ version user(id: 2) { name } }"),
     ])
     .ok();
-    let told = env.mux([
+    let output = env.mux([
         "policy",
         "explain",
         "blog.graphql",
         "query=mutation { vanish }",
     ]);
-    let told = format!("{:?}", told.ok());
+    let output = format!("{:?}", output.ok());
     assert!(
-        told.contains("deny") && told.contains("reaches `blog.mutation.vanish`"),
-        "{told}"
+        output.contains("deny") && output.contains("reaches `blog.mutation.vanish`"),
+        "{output}"
     );
     env.stop();
     let list = env
@@ -112,9 +112,9 @@ fn rule_on_a_function_applies_to_nested_root_types() {
     ] {
         let query = format!("query={document}");
         env.mux(["call", "blog.graphql", &query]).fails(5, &denied);
-        let told = env.mux(["policy", "explain", "blog.graphql", &query]);
-        let told = format!("{:?}", told.ok());
-        assert!(told.contains("reaches `blog.query.version`"), "{told}");
+        let output = env.mux(["policy", "explain", "blog.graphql", &query]);
+        let output = format!("{:?}", output.ok());
+        assert!(output.contains("reaches `blog.query.version`"), "{output}");
     }
     for select in [
         "{ version }",
@@ -148,8 +148,8 @@ fn rule_on_a_function_applies_to_nested_root_types() {
         ("blog.query.query", json!({ "$select": "{ version }" })),
     ] {
         let asked = json!({ "path": path, "arguments": arguments });
-        let told = blind.call("call", asked).to_string();
-        assert!(told.contains("not_found"), "{told}");
+        let output = blind.call("call", asked).to_string();
+        assert!(output.contains("not_found"), "{output}");
     }
     assert_eq!(server.heard("version"), 0);
     env.mux(["call", "blog.query.query", "$select={ old }"])

@@ -141,9 +141,9 @@ fn three_input_requests_arrive_in_one_result() {
         "tools/call",
         json!({ "name": name, "inputResponses": answers, "requestState": needs["requestState"] }),
     );
-    let told = text(&result);
+    let output = text(&result);
     for part in ["good day", "file:///srv", "decline"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
 }
 

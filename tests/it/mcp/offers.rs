@@ -61,8 +61,8 @@ fn resource_subscription_survives_a_restart_and_can_be_ended() {
     agent.ask("resources/subscribe", json!({ "uri": uri }));
     let touch = |uri: &str| json!({ "path": "fix.touch", "arguments": { "uri": uri } });
     agent.call("call", touch("fix://text"));
-    let told = agent.wait_for("notifications/resources/updated");
-    assert_eq!(told["params"]["uri"], uri);
+    let output = agent.wait_for("notifications/resources/updated");
+    assert_eq!(output["params"]["uri"], uri);
     env.mux(["restart"]).ok();
     agent.run("return 1");
     // The subscription is renewed on the new connection, concurrently with these calls.
@@ -98,22 +98,22 @@ fn modern_subscriptions_to_one_resource_end_independently() {
     agent.begin("subscriptions/listen", wanted);
     agent.wait_for("notifications/subscriptions/acknowledged");
     let touch = json!({ "path": "fix.touch", "arguments": { "uri": "fix://text/hello" } });
-    let mut told = 0;
+    let mut output = 0;
     // Both subscriptions are notified once the server knows both.
-    while told < 2 {
+    while output < 2 {
         agent.heard.clear();
         agent.call("call", touch.clone());
-        told = agent
+        output = agent
             .heard
             .iter()
             .filter(|m| m["params"]["uri"] == uri)
             .count();
     }
     agent.notify("notifications/cancelled", json!({ "requestId": first }));
-    while told != 1 {
+    while output != 1 {
         agent.heard.clear();
         agent.call("call", touch.clone());
-        told = agent
+        output = agent
             .heard
             .iter()
             .filter(|m| m["params"]["uri"] == uri)
@@ -160,14 +160,14 @@ fn agent_sets_the_level_of_server_log_messages() {
     );
     agent.ask("logging/setLevel", json!({ "level": "warning" }));
     agent.call("call", log.clone());
-    let told = agent.wait_for("notifications/message");
-    assert_eq!(told["params"]["level"], "warning");
+    let output = agent.wait_for("notifications/message");
+    assert_eq!(output["params"]["level"], "warning");
     assert!(
-        told["params"]["logger"]
+        output["params"]["logger"]
             .as_str()
             .unwrap()
             .starts_with("fix"),
-        "{told}"
+        "{output}"
     );
 
     let mut modern = Agent::modern(&env, &[], json!({}));

@@ -64,14 +64,14 @@ fn failed_program_reports_its_output_and_earlier_calls() {
         await mux.fix.fail({ message: 'no' });";
     let result = agent.call("run", json!({ "code": code }));
     assert_eq!(result["isError"], true);
-    let told = text(&result);
+    let output = text(&result);
     for part in [
         "tool: no",
         "at line 3",
         "before",
         "before that, 1 other call ended, 1 of them with an error",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
     let error = &result["structuredContent"]["error"];
     assert_eq!(
@@ -91,20 +91,26 @@ fn running_program_sends_progress_notifications() {
         });
         let result = agent.ask("tools/call", asked);
         assert_eq!(result["structuredContent"]["result"], "x");
-        let told = agent
+        let output = agent
             .heard
             .iter()
             .filter(|m| m["method"] == "notifications/progress");
-        let told: Vec<&Value> = told.map(|m| &m["params"]).collect();
-        let messages: Vec<&str> = told.iter().filter_map(|p| p["message"].as_str()).collect();
+        let output: Vec<&Value> = output.map(|m| &m["params"]).collect();
+        let messages: Vec<&str> = output
+            .iter()
+            .filter_map(|p| p["message"].as_str())
+            .collect();
         assert!(messages.contains(&"step"), "{messages:?}");
         assert!(messages.contains(&"fix.echo"), "{messages:?}");
-        let numbers: Vec<f64> = told.iter().filter_map(|p| p["progress"].as_f64()).collect();
+        let numbers: Vec<f64> = output
+            .iter()
+            .filter_map(|p| p["progress"].as_f64())
+            .collect();
         assert!(
             numbers.windows(2).all(|pair| pair[0] < pair[1]),
             "{numbers:?}"
         );
-        assert!(told.iter().all(|p| p["progressToken"] == "p-1"));
+        assert!(output.iter().all(|p| p["progressToken"] == "p-1"));
     }
 }
 
@@ -200,10 +206,10 @@ fn tools_are_found_and_described() {
         let found = agent.call("search", json!({ "query": "add numbers", "limit": 3 }));
         assert!(text(&found).contains("fix.add("), "{found}");
         let described = agent.call("describe", json!({ "paths": ["fix.add", "fix.ad"] }));
-        let told = text(&described);
+        let output = text(&described);
         assert!(
-            told.contains("sum: number") && told.contains("fix.ad`"),
-            "{told}"
+            output.contains("sum: number") && output.contains("fix.ad`"),
+            "{output}"
         );
         let wrong = agent.call("describe", json!({ "path": "fix.add" }));
         assert!(text(&wrong).starts_with("validation"), "{wrong}");

@@ -76,8 +76,8 @@ fn tools_for_apps_are_hidden_from_models() {
 }
 
 /// Whether the text names a `mux` command outside of the parts that are for the user.
-fn names_a_command(told: &str) -> bool {
-    let (first, rest) = told.split_once("for the user: ").unwrap_or((told, ""));
+fn names_a_command(output: &str) -> bool {
+    let (first, rest) = output.split_once("for the user: ").unwrap_or((output, ""));
     let after = rest.split_once(['"', '\n']).map_or("", |(_, after)| after);
     first.contains("`mux ") || (!after.is_empty() && names_a_command(after))
 }
@@ -94,12 +94,12 @@ fn agents_get_no_command_line_hints() {
         json!({ "code": "return await mux.call('fix.zzzzzzzz', {})" }),
     );
     for result in [unknown, caught, uncaught] {
-        let told = result.to_string();
+        let output = result.to_string();
         assert!(
-            told.contains("describe(") && told.contains("shows its tools"),
-            "{told}"
+            output.contains("describe(") && output.contains("shows its tools"),
+            "{output}"
         );
-        assert!(!names_a_command(&told), "{told}");
+        assert!(!names_a_command(&output), "{output}");
     }
     let run = agent.call("resume", json!({ "run": "r-none" }));
     assert!(!run.to_string().contains("`mux "), "{run}");
@@ -107,10 +107,10 @@ fn agents_get_no_command_line_hints() {
         "run",
         json!({ "code": "for (;;) await null", "timeout_seconds": 1 }),
     );
-    let told = endless.to_string();
+    let output = endless.to_string();
     assert!(
-        told.contains("timeout_seconds") && !told.contains("--timeout"),
-        "{told}"
+        output.contains("timeout_seconds") && !output.contains("--timeout"),
+        "{output}"
     );
 
     // On the command line these hints name commands.
@@ -172,13 +172,19 @@ fn used_tool_keeps_its_signature_in_a_partial_inventory() {
         let name = "fix.stderr";
         let line = format!("\n {name}(");
         let mut first = agent(&env);
-        let told = described(&mut first);
-        assert!(told.contains(begins) && !told.contains(&line), "{told}");
+        let output = described(&mut first);
+        assert!(
+            output.contains(begins) && !output.contains(&line),
+            "{output}"
+        );
         first.call("call", json!({ "path": name, "args": { "lines": 0 } }));
         drop(first);
         env.stop();
-        let told = described(&mut agent(&env));
-        assert!(told.contains(begins) && told.contains(&line), "{told}");
+        let output = described(&mut agent(&env));
+        assert!(
+            output.contains(begins) && output.contains(&line),
+            "{output}"
+        );
     }
 }
 
@@ -229,12 +235,12 @@ fn long_structured_result_is_stored_once() {
     fs::write(&changes, json!({ "pid": { "result": result } }).to_string()).unwrap();
     env.write_config(&env.fixture("fix", &["--changes", changes.to_str().unwrap()]));
     let mut agent = agent(&env);
-    let told = text(&agent.call("call", json!({ "path": "fix.pid" })));
-    let bytes = told
+    let output = text(&agent.call("call", json!({ "path": "fix.pid" })));
+    let bytes = output
         .split(' ')
         .find_map(|word| word.parse::<usize>().ok())
         .unwrap();
-    assert!((600_000..610_000).contains(&bytes), "{told}");
+    assert!((600_000..610_000).contains(&bytes), "{output}");
     // `--raw` gives the unchanged result of the server.
     let whole = env.mux(["call", "fix.pid", "--raw"]).ok().stdout;
     assert!(whole.len() > 1_200_000, "{}", whole.len());

@@ -50,11 +50,11 @@ fn oauth_browser_login_survives_a_daemon_restart() {
     assert!(way[1].starts_with("http://127.0.0.1:"), "{way:?}");
     assert!(page.text.contains("signed in to docs"), "{page:?}");
     let said = login.wait().ok();
-    let told = format!(
+    let output = format!(
         "you will sign in at {}, which `docs` names",
         authority.issuer()
     );
-    assert!(said.stderr.contains(&told), "{said:#?}");
+    assert!(said.stderr.contains(&output), "{said:#?}");
     for part in [
         "signed in to docs",
         authority.issuer(),

@@ -18,9 +18,9 @@ fn home() -> TestEnv {
 fn pending(env: &TestEnv, workspace: &str) -> String {
     let mut agent = Agent::legacy(env, &arguments(workspace), json!({}));
     let ended = agent.call("run", json!({ "code": CODE, "check": false }));
-    let told = &ended["structuredContent"];
-    assert_eq!(told["state"], "pending", "{ended}");
-    told["error"]["details"]["resume"]
+    let output = &ended["structuredContent"];
+    assert_eq!(output["state"], "pending", "{ended}");
+    output["error"]["details"]["resume"]
         .as_str()
         .unwrap()
         .to_owned()
@@ -121,10 +121,10 @@ fn pending_call_outside_of_runs_is_resumed_by_its_secret_name() {
     let env = home();
     let mut agent = Agent::legacy(&env, &arguments("/tmp"), json!({}));
     let call = json!({ "path": "fix.counter", "arguments": { "key": "a" } });
-    let told = agent.call("call", call);
-    let told = told["content"][0]["text"].as_str().unwrap();
-    let name = told.split('"').nth(1).unwrap().to_owned();
-    assert!(name.starts_with("A1.") && name.len() > 20, "{told}");
+    let output = agent.call("call", call);
+    let output = output["content"][0]["text"].as_str().unwrap();
+    let name = output.split('"').nth(1).unwrap().to_owned();
+    assert!(name.starts_with("A1.") && name.len() > 20, "{output}");
     env.mux(["approve", "A1"]).ok();
     // The pending call survives the daemon.
     env.stop();

@@ -86,17 +86,17 @@ fn imitating_names_are_reported_and_not_refused() {
         env.mux(["call", "fix.github__echo"]).ok().stdout,
         "called\n"
     );
-    let told = [
+    let shown = [
         "`fix.github__echo` has the name by which agents see `github.echo`",
         "`fix.ech\u{43e}(U+043E)` looks like",
     ];
     let tools = env.mux(["tools", "--server", "fix"]).ok();
     let doctor = env.mux(["doctor"]);
     let servers = env.mux(["servers"]).ok();
-    for told in told {
+    for shown in shown {
         for output in [&tools, &doctor, &servers] {
             let all = format!("{}{}", output.stdout, output.stderr);
-            assert!(all.contains(told), "{told}: {all}");
+            assert!(all.contains(shown), "{shown}: {all}");
         }
     }
     let github = env.mux(["--json", "servers"]).ok().json();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_tests::TestEnv;
+use mux_tests::{TestEnv, mux_snapshot};
 use serde_json::{Value, json};
 
 fn rules(env: &TestEnv) -> Vec<String> {
@@ -20,8 +20,15 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
     let env = TestEnv::new();
     let empty = env.fixture("fix", &[]);
     env.write_config(&empty);
-    let list = env.mux(["policy"]).ok();
-    assert!(list.stderr.contains("mux policy add"), "{list:?}");
+    mux_snapshot!(env.mux(["policy"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    otherwise allow; ask for tools marked as destructive, if a user can answer
+    so far 0 calls, and 0 of destructive tools
+    ----- stderr -----
+    note: there are no rules; `mux policy add 'SERVER.TOOL' ask` adds one
+    ");
 
     env.mux(["policy", "add", "fix.e*", "ask", "--reason", "why"])
         .ok();
@@ -34,78 +41,135 @@ fn rule_is_added_before_the_others_and_those_it_hides_are_named() {
         "arguments.a={ over = 3 }",
     ])
     .ok();
-    let last = env
-        .mux(["policy", "add", "fix.echo", "allow", "--last"])
-        .ok();
-    assert!(
-        last.stderr
-            .contains("it is never reached: rule 2 (ask fix.e*)"),
-        "{last:?}"
-    );
+    mux_snapshot!(env.mux(["policy", "add", "fix.echo", "allow", "--last"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -12,2 +12,6 @@
+     action = "ask"
+     reason = "why"
+    +
+    +[[policy]]
+    +match = "fix.echo"
+    +action = "allow"
+    rule 3 is added in [HOME]/config.toml
+    policy: 1 rule added (allow fix.echo)
+    servers: nothing changed
+    ----- stderr -----
+    warning: it is never reached: rule 2 (ask fix.e*) applies first; leave out --last to put it before that
+    "#);
     assert_eq!(
         rules(&env),
         ["deny fix.add", "ask fix.e*", "allow fix.echo"]
     );
     let text = fs::read_to_string(env.dirs.config_file()).unwrap();
     assert!(text.starts_with(&empty), "{text}");
-    env.mux(["call", "fix.add", "a=4", "b=1"])
-        .fails(5, &["denied"]);
+    mux_snapshot!(env.mux(["call", "fix.add", "a=4", "b=1"]), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: fix.add is denied by the policy "fix.add"
+      hint: it is rule 1 of [[policy]] in config.toml; see `mux policy explain fix.add`
+    "#);
     env.mux(["call", "fix.add", "a=3", "b=1"]).ok();
 
-    let all = env.mux(["policy", "add", "fix.*", "deny"]).ok();
-    for hidden in [
-        "rule 2 (deny fix.add)",
-        "rule 3 (ask fix.e*)",
-        "rule 4 (allow fix.echo)",
-    ] {
-        let told = format!("{hidden} now comes later and is never reached");
-        assert!(all.stderr.contains(&told), "{told}: {all:?}");
-    }
-    let nothing = env
-        .mux(["policy", "add", "fixx.add", "deny", "--dry-run"])
-        .ok();
-    assert!(
-        nothing
-            .stderr
-            .contains("no server or source matches `fixx`"),
-        "{nothing:?}"
-    );
-    assert!(
-        nothing.stderr.contains("did you mean `fix`?"),
-        "{nothing:?}"
+    mux_snapshot!(
+        env.transcript(&[
+            &["policy", "add", "fix.*", "deny"],
+            &["policy", "add", "fixx.add", "deny", "--dry-run"],
+        ]),
+        @r#"
+    $ mux policy add fix.* deny
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -4,4 +4,8 @@
+     
+     [[policy]]
+    +match = "fix.*"
+    +action = "deny"
+    +
+    +[[policy]]
+     match = "fix.add"
+     arguments = { a = { over = 3 } }
+    rule 1 is added in [HOME]/config.toml
+    policy: 1 rule added (deny fix.*)
+    servers: nothing changed
+    ----- stderr -----
+    note: rule 2 (deny fix.add) now comes later and is never reached
+    note: rule 3 (ask fix.e*) now comes later and is never reached
+    note: rule 4 (allow fix.echo) now comes later and is never reached
+
+    $ mux policy add fixx.add deny --dry-run
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    --- ~/config.toml
+    +++ ~/config.toml
+    @@ -4,4 +4,8 @@
+     
+     [[policy]]
+    +match = "fixx.add"
+    +action = "deny"
+    +
+    +[[policy]]
+     match = "fix.*"
+     action = "deny"
+    ----- stderr -----
+    warning: no server or source matches `fixx` now (did you mean `fix`?)
+    "#
     );
     assert_eq!(rules(&env).len(), 4);
-    env.mux(["policy", "add", "fix.add", "dny"])
-        .fails(2, &["allow, ask or deny"]);
-    env.mux(["policy", "add", "fix.add", "deny", "--when", "agnet=a"])
-        .fails(1, &["there is no key `agnet`", "did you mean `agent`?"]);
+    mux_snapshot!(env.mux(["policy", "add", "fix.add", "dny"]), @"
+    success: false
+    exit_code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: invalid value 'dny' for '<ACTION>': it must be allow, ask or deny
+
+    For more information, try '--help'.
+    ");
+    mux_snapshot!(env.mux(["policy", "add", "fix.add", "deny", "--when", "agnet=a"]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: there is no key `agnet`
+      hint: did you mean `agent`?
+    ");
 }
 
 #[test]
 fn column_of_conditions_is_shown_only_if_a_rule_has_any() {
     let env = TestEnv::with_config("[[policy]]\nmatch = \"a.*\"\naction = \"deny\"\n");
-    let header = || {
-        env.mux(["policy"])
-            .ok()
-            .stdout
-            .lines()
-            .next()
-            .unwrap()
-            .to_owned()
-    };
-    let columns = |header: String| {
-        header
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(columns(header()), ["RULE", "ACTION", "MATCH", "DECIDED"]);
+    mux_snapshot!(env.mux(["policy"]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    RULE  ACTION  MATCH  DECIDED
+    1     deny    a.*    0
+    otherwise allow; ask for tools marked as destructive, if a user can answer
+    so far 0 calls, and 0 of destructive tools
+    ----- stderr -----
+    ");
     env.mux(["policy", "add", "b.*", "ask", "--when", "agent=small"])
         .ok();
-    assert_eq!(
-        columns(header()),
-        ["RULE", "ACTION", "MATCH", "AND", "DECIDED"]
-    );
+    mux_snapshot!(env.mux(["policy"]), @r#"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    RULE  ACTION  MATCH  AND              DECIDED
+    1     ask     b.*    agent = "small"  0
+    2     deny    a.*                     0
+    otherwise allow; ask for tools marked as destructive, if a user can answer
+    so far 0 calls, and 0 of destructive tools
+    ----- stderr -----
+    "#);
 }
 
 #[test]
@@ -119,58 +183,111 @@ fn policy_test_exits_by_the_decision_and_compares_cases() {
     env.mux(["tools"]).ok();
     env.mux(["policy", "test", "fix.pid"]).ok();
     env.mux(["policy", "test", "fix.add", "a=1", "b=1"]).ok();
-    env.mux(["policy", "test", "fix.add", "a=101", "b=1"])
-        .fails(5, &["deny  by rule 1"]);
+    mux_snapshot!(env.mux(["policy", "test", "fix.add", "a=101", "b=1"]), @"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    fix.add  deny  by rule 1
+      the tool says read_only = true
+      decides  rule 1  deny fix.add arguments.a = { over = 100 }
+               all conditions are met
+    ----- stderr -----
+    ");
     // Without the arguments it is not certain.
-    env.mux(["policy", "test", "fix.add"])
-        .fails(5, &["unless a rule before it"]);
-    env.mux(["policy", "test", "fix.echo", "--agent", "small"])
-        .fails(5, &["ask  by rule 2"]);
+    mux_snapshot!(env.mux(["policy", "test", "fix.add"]), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    fix.add  allow  by default: no rule matches, unless a rule before it applies to the arguments
+      the tool says read_only = true
+      depends  rule 1  deny fix.add arguments.a = { over = 100 }
+               it depends on the arguments
+      passes   rule 2  ask fix.e* agent = "small"
+               match: it is about "fix.e*"
+    ----- stderr -----
+    "#);
+    mux_snapshot!(env.mux(["policy", "test", "fix.echo", "--agent", "small"]), @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    fix.echo  ask  by rule 2
+      the tool says read_only = true
+      passes   rule 1  deny fix.add arguments.a = { over = 100 }
+               match: it is about "fix.add"
+      decides  rule 2  ask fix.e* agent = "small"
+               all conditions are met
+    ----- stderr -----
+    "#);
 
     // A file that is not in force.
     let new = env.path("new.toml");
     fs::write(&new, "[[policy]]\nmatch = \"fix.pid\"\naction = \"deny\"\n").unwrap();
     let new = new.to_str().unwrap();
-    env.mux(["policy", "test", "fix.pid", "--file", new])
-        .fails(5, &["deny  by rule 1"]);
+    mux_snapshot!(env.mux(["policy", "test", "fix.pid", "--file", new]), @"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    fix.pid  deny  by rule 1
+      the tool says read_only = true
+      decides  rule 1  deny fix.pid
+               all conditions are met
+    ----- stderr -----
+    ");
     env.mux(["policy", "test", "fix.add", "a=101", "--file", new])
         .ok();
     env.mux(["call", "fix.pid"]).ok();
     fs::write(new, "[[policy]\n").unwrap();
-    env.mux(["policy", "explain", "fix.pid", "--file", new])
-        .fails(1, &["not valid TOML", "line 1"]);
+    mux_snapshot!(env.mux(["policy", "explain", "fix.pid", "--file", new]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the file is not valid TOML: line 1, column 10: unclosed array table, expected `]`
+    ");
 
     let cases = env.path("cases.toml");
     let right = "[[case]]\ncall = \"fix.add\"\narguments = { a = 101, b = 1 }\nexpect = \"deny\"\n\
                  [[case]]\ncall = \"fix.echo\"\nagent = \"small\"\nexpect = \"ask\"\n";
     fs::write(&cases, right).unwrap();
     let cases = cases.to_str().unwrap();
-    let told = env.mux(["policy", "test", cases]).ok();
-    assert!(
-        told.stdout.contains("2 cases as expected, 0 not"),
-        "{told:?}"
-    );
+    mux_snapshot!(env.mux(["policy", "test", cases]), @"
+    success: true
+    exit_code: 0
+    ----- stdout -----
+    [HOME]/cases.toml: 2 cases as expected, 0 not
+    ----- stderr -----
+    ");
     fs::write(
         cases,
         format!("{right}[[case]]\ncall = \"fix.echo\"\nexpect = \"deny\"\n"),
     )
     .unwrap();
-    env.mux(["policy", "test", cases]).fails(
-        1,
-        &[
-            "case 3: fix.echo {}: expected deny, but allow by default",
-            "2 cases as expected, 1 not",
-        ],
-    );
-    let told: Value = env
+    mux_snapshot!(env.mux(["policy", "test", cases]), @"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    case 3: fix.echo {}: expected deny, but allow by default: no rule matches
+    [HOME]/cases.toml: 2 cases as expected, 1 not
+    ----- stderr -----
+    ");
+    let output: Value = env
         .mux(["policy", "test", cases, "--json"])
         .fails(1, &[])
         .json();
-    assert_eq!((&told["ok"], &told["cases"]), (&json!(false), &json!(3)));
-    assert_eq!(told["failed"][0]["case"], 3);
+    assert_eq!(
+        (&output["ok"], &output["cases"]),
+        (&json!(false), &json!(3))
+    );
+    assert_eq!(output["failed"][0]["case"], 3);
     fs::write(cases, "[[case]]\ncall = \"fix.echo\"\nexpct = \"deny\"\n").unwrap();
-    env.mux(["policy", "test", cases])
-        .fails(1, &["unknown field `expct`"]);
+    mux_snapshot!(env.mux(["policy", "test", cases]), @r#"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: [HOME]/cases.toml: unknown field `expct`, expected one of `call`, `expect`, `arguments`, `agent`, `client`, `workspace`
+      hint: a case is [[case]] with call = "SERVER.TOOL" and expect = "allow", "ask" or "deny"
+    "#);
     assert_eq!(
         env.mux(["audit", "--json"])
             .ok()

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use mux_tests::{Canary, TestEnv};
 
 /// The number of rules. Each rule reads the argument several times.
-const RULES: usize = 200;
+const RULES: usize = 80;
 
 #[test]
 fn policy_rules_on_long_arguments_do_not_block_the_runtime() {

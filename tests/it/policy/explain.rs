@@ -24,9 +24,9 @@ fn explained(env: &TestEnv, args: &[&str]) -> Value {
 fn policy_explain_and_list_show_the_rules() {
     let env = home();
     env.mux(["tools"]).ok();
-    let told = explained(&env, &["fix.echo", "--agent", "small-model"]);
+    let output = explained(&env, &["fix.echo", "--agent", "small-model"]);
     assert_eq!(
-        (&told["action"], &told["rule"]["number"]),
+        (&output["action"], &output["rule"]["number"]),
         (&json!("deny"), &json!(2))
     );
     let much = explained(&env, &["fix.add", "a=200", "b=1"]);

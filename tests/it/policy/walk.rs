@@ -2,7 +2,7 @@
 //!
 //! Invariant: a new way of calling a tool is added to [`WAYS`] or to [`Walk`].
 
-use mux_tests::{Agent, TestEnv};
+use mux_tests::{Agent, TestEnv, mux_snapshot};
 use serde_json::{Value, json};
 
 /// Every way to spell a call of `my-server.get-thing` in a program; `ID` is its argument.
@@ -64,11 +64,11 @@ impl Walk {
         let mut outcomes = Vec::new();
         for way in WAYS {
             let code = format!("return await {}", way.replace("ID", &format!("{id:?}")));
-            let told = self
+            let output = self
                 .env
                 .mux(["--json", "run", "--no-check", "-e", &code])
                 .json();
-            let kind = told["error"]["kind"].as_str().unwrap_or("ok");
+            let kind = output["error"]["kind"].as_str().unwrap_or("ok");
             outcomes.push(((*way).to_owned(), kind.to_owned()));
         }
         let typed = format!("id={id}");
@@ -78,8 +78,8 @@ impl Walk {
             &["--json", "call", "my_server.get_thing", &object],
             &["--json", "call", "--raw", PATH, &object],
         ] {
-            let told = self.env.mux(arguments).json();
-            let kind = told["error"]["kind"].as_str().unwrap_or("ok");
+            let output = self.env.mux(arguments).json();
+            let kind = output["error"]["kind"].as_str().unwrap_or("ok");
             outcomes.push((arguments.join(" "), kind.to_owned()));
         }
         let object = json!({ "id": id });
@@ -89,8 +89,8 @@ impl Walk {
         outcomes.push(("--passthrough=my-server".into(), kind(&result)));
         let step = json!({ "id": "only", "tool": PATH, "args": { "id": id } });
         let program = json!({ "steps": [step] }).to_string();
-        let told = self.env.mux(["--json", "program", "-e", &program]).json();
-        let kind = told["error"]["kind"].as_str().unwrap_or("ok");
+        let output = self.env.mux(["--json", "program", "-e", &program]).json();
+        let kind = output["error"]["kind"].as_str().unwrap_or("ok");
         outcomes.push(("a program of steps".into(), kind.to_owned()));
         outcomes
     }
@@ -147,18 +147,24 @@ fn policy_decides_the_same_for_every_way_of_calling() {
     same(&walk.all("secret-2"), "denied", "an argument");
     assert_eq!(sent(&walk), 0);
     same(&walk.all("public"), "ok", "another argument");
-    let told = walk.env.mux(["call", PATH, "id=secret-2"]);
-    told.fails(
-        5,
-        &[
-            "denied by the policy \"my-server.get-*\": it is mine",
-            "rule 1",
-        ],
-    );
+    let output = walk.env.mux(["call", PATH, "id=secret-2"]);
+    mux_snapshot!(output, @r#"
+    success: false
+    exit_code: 5
+    ----- stdout -----
+    ----- stderr -----
+    error[denied]: my_server.get_thing is denied by the policy "my-server.get-*": it is mine
+      hint: it is rule 1 of [[policy]] in config.toml; see `mux policy explain my_server.get_thing`
+    "#);
     // A call that the rule does not match fails for its own reason. Arguments that are no object might be denied.
-    walk.env
-        .mux(["call", PATH, "wrong=1"])
-        .fails(1, &["error[validation]"]);
+    mux_snapshot!(walk.env.mux(["call", PATH, "wrong=1"]), @r#"
+    success: false
+    exit_code: 1
+    ----- stdout -----
+    ----- stderr -----
+    error[validation]: the arguments of my_server.get_thing do not fit: there is no argument "wrong"
+      hint: my_server.get_thing(args: { id: string })
+    "#);
 
     // Tools that an agent does not see do not exist for it, whatever the rules say.
     walk.rules(&format!(

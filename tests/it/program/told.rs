@@ -82,8 +82,8 @@ fn references_are_type_checked_before_the_first_call() {
         "{warning}"
     );
     assert_eq!(document["error"]["kind"], "runtime");
-    let told = document["error"]["hint"].as_str().unwrap();
-    assert!(told.contains("sum: number"), "{told}");
+    let output = document["error"]["hint"].as_str().unwrap();
+    assert!(output.contains("sum: number"), "{output}");
     // `--no-check` disables the check.
     let document = env
         .mux([
@@ -107,7 +107,8 @@ fn agent_runs_steps_and_gets_the_result_of_each() {
         let mut arguments = greeting();
         arguments["input"] = json!({ "name": "you" });
         let result = agent.call("run_program", arguments);
-        assert_eq!(result["content"][0]["text"], "hello you");
+        let said = result["content"][0]["text"].as_str().unwrap();
+        assert!(said.ends_with(">\nhello you"), "{said}");
         let steps = result["content"][1]["text"].as_str().unwrap();
         assert!(
             steps.starts_with("steps:\nwho fix.echo ok, 5 bytes"),
@@ -123,8 +124,8 @@ fn agent_runs_steps_and_gets_the_result_of_each() {
         let steps = json!([{ "id": "a", "tool": "fix.fail", "args": { "message": "no" } }]);
         let result = agent.call("run_program", json!({ "steps": steps }));
         assert_eq!(result["isError"], true);
-        let told = result["content"][0]["text"].as_str().unwrap();
-        assert!(told.contains("tool: step `a` failed: no"), "{told}");
+        let output = result["content"][0]["text"].as_str().unwrap();
+        assert!(output.contains("tool: step `a` failed: no"), "{output}");
         assert_eq!(result["structuredContent"]["steps"][0]["status"], "failed");
     }
 }
@@ -139,7 +140,7 @@ fn agent_resumes_a_detached_program_of_steps() {
     let result = agent.call("run_program", arguments);
     let run = result["structuredContent"]["run"].clone();
     let ended = agent.call("resume", json!({ "run": run }));
-    assert_eq!(ended["content"][0]["text"], "hello you");
+    assert_eq!(ended["structuredContent"]["result"], "hello you");
     assert_eq!(
         ended["structuredContent"]["steps"]
             .as_array()

@@ -14,11 +14,11 @@ mod upgrade;
 
 use mux_proto::{
     AuthState, CheckerStatus, Diagnostics, EarlierLoad, Error, Event, EventKind, EventPage,
-    Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome, ProblemDetail, ReadPage,
-    ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, SectionChange, ServerCause,
-    ServerInfo, ServerState, SessionInfo, SourceInfo, SourceNote, Started, StartedBy, Status,
-    TelemetryStatus, TokenStatus, ToolInfo, ToolList, TypesPage, Welcome, WorkerStatus,
-    service::MuxResponse,
+    FenceInfo, Forgotten, Handle, Held, Kind, Level, MissingServer, Outcome, ProblemDetail,
+    ReadPage, ReloadReport, RunCounts, RunInfo, RunList, RunStarted, RunState, SandboxInfo,
+    SandboxState, SectionChange, ServerCause, ServerInfo, ServerState, SessionInfo, SourceInfo,
+    SourceNote, Started, StartedBy, Status, TelemetryStatus, TokenStatus, ToolInfo, ToolList,
+    TypesPage, Welcome, WorkerStatus, service::MuxResponse,
 };
 use serde_json::json;
 
@@ -303,6 +303,10 @@ fn tools() -> ToolList {
         warnings: vec!["two tools collide".into()],
         remembered: vec!["fix".into()],
         instructions: vec![agents::instructions()],
+        fence: Some(FenceInfo {
+            default: true,
+            except: vec!["notes".into()],
+        }),
     }
 }
 
@@ -335,6 +339,8 @@ fn server() -> ServerInfo {
             pid: Some(4714),
         }],
         auth: Some(AuthState::Required),
+        account: Some("work".into()),
+        who: Some("ada@example.com".into()),
         retry_in_ms: Some(250),
         warnings: vec!["something".into()],
         secret_in_args: true,
@@ -349,6 +355,14 @@ fn server() -> ServerInfo {
                 fix: Some("name it otherwise".into()),
             }],
             requests: 4,
+        }),
+        sandbox: Some(SandboxInfo {
+            state: SandboxState::On,
+            layers: vec!["namespaces".into()],
+            read: vec!["/home/me/notes".into()],
+            write: vec!["/home/me/notes/out".into()],
+            network: Some("api.example.com:443".into()),
+            denied: vec!["a connection to evil.example:443".into()],
         }),
     }
 }

@@ -30,11 +30,11 @@ fn proxy_and_its_exceptions_come_from_the_captured_environment() {
         let heads = proxy.heads();
         assert_eq!(!heads.is_empty(), used, "{heads:?}");
         // The credentials of the proxy are sent: `me:pr0xy-secret`.
-        let told = |head: &String| {
+        let output = |head: &String| {
             head.to_ascii_lowercase()
                 .contains("proxy-authorization: basic")
         };
-        assert!(heads.iter().all(told), "{heads:?}");
+        assert!(heads.iter().all(output), "{heads:?}");
     }
 }
 

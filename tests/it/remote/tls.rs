@@ -101,8 +101,8 @@ async fn private_authority_is_trusted_only_through_ssl_cert_file() {
             continue;
         }
         assert_eq!(output.code, 3, "{host} {trusted}");
-        let told = info(&env, "fix")["reason"].as_str().unwrap().to_owned();
-        assert!(told.contains("certificate"), "{told}");
+        let shown = info(&env, "fix")["reason"].as_str().unwrap().to_owned();
+        assert!(shown.contains("certificate"), "{shown}");
         assert_eq!(remote.count("POST", "initialize"), 0);
     }
 }
@@ -168,8 +168,8 @@ async fn proxy_sees_only_a_tunnel_and_its_password_is_not_shown() {
         }
         assert_eq!(output.code, 3);
         let log = env.log();
-        let told = format!("{}{}{log}", output.stdout, output.stderr);
-        assert!(told.contains("407") || told.contains("proxy"), "{told}");
-        assert!(!told.contains(PASSWORD), "{told}");
+        let shown = format!("{}{}{log}", output.stdout, output.stderr);
+        assert!(shown.contains("407") || shown.contains("proxy"), "{shown}");
+        assert!(!shown.contains(PASSWORD), "{shown}");
     }
 }

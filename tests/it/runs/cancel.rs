@@ -13,11 +13,11 @@ const HANGING: &str = "await mux.fix.hang({})";
 /// sleep.
 async fn cancelled_calls(session: &Session, times: usize) {
     for _ in 0..2000 {
-        let told = call(session, "fix.cancelled", json!({})).await.unwrap();
-        let Held::Value(told) = told else {
-            panic!("{told:?}");
+        let output = call(session, "fix.cancelled", json!({})).await.unwrap();
+        let Held::Value(output) = output else {
+            panic!("{output:?}");
         };
-        if told.to_value().as_array().unwrap().len() >= times {
+        if output.to_value().as_array().unwrap().len() >= times {
             return;
         }
     }

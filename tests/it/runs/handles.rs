@@ -163,13 +163,16 @@ async fn error_for_a_value_too_long_for_a_worker_has_its_handle() {
     let session = client(&env).await;
     let code = "try { await mux.fix.blob({ bytes: 16775000 }); }
         catch (error) { return [error.kind, error.message, error.details]; }";
-    let Outcome::Result(told) = run(&session, code).await else {
+    let Outcome::Result(output) = run(&session, code).await else {
         panic!("no result");
     };
-    let told = told.to_value();
-    assert_eq!(told[0], "limit", "{told:#}");
-    assert!(told[1].as_str().unwrap().contains("16775002"), "{told:#}");
-    let handle = told[2]["handle"].as_str().unwrap();
+    let output = output.to_value();
+    assert_eq!(output[0], "limit", "{output:#}");
+    assert!(
+        output[1].as_str().unwrap().contains("16775002"),
+        "{output:#}"
+    );
+    let handle = output[2]["handle"].as_str().unwrap();
     let page = read(&session, handle, 16_775_001, None).await.unwrap();
     assert_eq!((page.text.as_str(), page.total), ("\"", 16_775_002));
 }

@@ -136,12 +136,12 @@ fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
     systemd.mux(&["status"]).fails(3, &["no muxd is running"]);
     assert_eq!(systemd.shows(&service, "ActiveState"), "inactive");
     assert_eq!(systemd.shows(&socket, "SubState"), "listening");
-    let told = systemd.mux(&["--json", "service", "status"]).ok().json();
+    let output = systemd.mux(&["--json", "service", "status"]).ok().json();
     assert_eq!(
-        (&told["active"], &told["enabled"]),
+        (&output["active"], &output["enabled"]),
         (&true.into(), &true.into())
     );
-    assert!(told["pid"].is_null(), "{told}");
+    assert!(output["pid"].is_null(), "{output}");
 
     // Twenty clients at once start one daemon.
     let clients: Vec<Running> = (0..20)
@@ -178,15 +178,18 @@ fn systemd_user_manager_starts_restarts_and_uninstalls_muxd() {
 
     // After an upgrade the successor is the main process of the service.
     let restarts = systemd.shows(&service, "NRestarts");
-    let told = systemd.mux(&["--json", "restart", "--upgrade"]).ok().json();
-    assert_eq!(told["before"], third["pid"]);
+    let output = systemd.mux(&["--json", "restart", "--upgrade"]).ok().json();
+    assert_eq!(output["before"], third["pid"]);
     let pid = |status: &Value| i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
     assert!(process::wait_for_end(pid(&third), HANG));
-    assert_eq!(systemd.shows(&service, "MainPID"), told["pid"].to_string());
+    assert_eq!(
+        systemd.shows(&service, "MainPID"),
+        output["pid"].to_string()
+    );
     assert_eq!(systemd.shows(&service, "SubState"), "running");
     assert_eq!(systemd.shows(&service, "NRestarts"), restarts);
     let third = systemd.status();
-    assert_eq!(third["pid"], told["pid"]);
+    assert_eq!(third["pid"], output["pid"]);
     assert_eq!(third["started"]["by"], "systemd");
     assert_eq!(systemd.result("return 'warm'"), "warm");
 

@@ -66,13 +66,13 @@ fn successor_notifies_in_place_of_the_old_daemon() {
         "console.log('begun'); await new Promise(r => setTimeout(r, 3000)); return 7",
     ]);
     run.wait_for("begun");
-    let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
-    let mut heard = ear.wait_for(&format!("MAINPID={}", told["pid"]));
+    let output = env.mux(["--json", "restart", "--upgrade"]).ok().json();
+    let mut heard = ear.wait_for(&format!("MAINPID={}", output["pid"]));
     heard.extend(ear.wait_for("WATCHDOG=1"));
     // The successor does not count the run of the old daemon.
     heard.extend(ear.wait_for("STATUS=0 clients, 0 runs"));
     let status = env.mux(["--json", "status"]).ok().json();
-    assert_eq!(status["pid"], told["pid"]);
+    assert_eq!(status["pid"], output["pid"]);
     assert_eq!(status["started"]["by"], "systemd");
     assert_eq!(status["started"]["socket_passed"], true);
     assert_eq!(status["started"]["watchdog_ms"], 2000);
@@ -83,7 +83,7 @@ fn successor_notifies_in_place_of_the_old_daemon() {
     assert_eq!(env.result("return 8"), 8);
     env.mux(["stop"]).ok();
     ear.wait_for("STOPPING=1");
-    let second = i32::try_from(told["pid"].as_i64().unwrap()).unwrap();
+    let second = i32::try_from(output["pid"].as_i64().unwrap()).unwrap();
     assert!(process::wait_for_end(second, HANG));
     assert!(env.dirs.socket().exists(), "it is not ours to remove");
     // No connection is pending, for which systemd would start another daemon.

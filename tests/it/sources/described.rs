@@ -168,6 +168,6 @@ fn failed_fetch_falls_back_to_the_cached_description_or_reports_why() {
         warnings.contains("ago is used") && warnings.contains("502"),
         "{shown}"
     );
-    let told = format!("{shown}{}{:?}", env.log(), env.mux(["doctor"]));
-    assert!(!told.contains("canary-in-query"), "{told}");
+    let output = format!("{shown}{}{:?}", env.log(), env.mux(["doctor"]));
+    assert!(!output.contains("canary-in-query"), "{output}");
 }

@@ -50,7 +50,7 @@ fn read_only_call_is_sent_again_if_configured() {
 
 #[test]
 fn cancelled_run_closes_the_connection_of_its_request() {
-    let (base, told) = keeps_silent();
+    let (base, output) = keeps_silent();
     let (env, _) = home(&base, &[("get", "wait", false)], "");
     let run = env.mux([
         "--json",
@@ -60,14 +60,14 @@ fn cancelled_run_closes_the_connection_of_its_request() {
         "return await mux.call('api.shop.wait', {})",
     ]);
     let run = run.ok().json()["run"].as_str().unwrap().to_owned();
-    assert_eq!(told.recv_timeout(HANGS).unwrap(), "asked");
+    assert_eq!(output.recv_timeout(HANGS).unwrap(), "asked");
     env.mux(["runs", "cancel", &run]).ok();
-    assert_eq!(told.recv_timeout(HANGS).unwrap(), "closed");
+    assert_eq!(output.recv_timeout(HANGS).unwrap(), "closed");
 }
 
 #[test]
 fn call_without_a_response_times_out() {
-    let (base, told) = keeps_silent();
+    let (base, output) = keeps_silent();
     let (env, _) = home(
         &base,
         &[("get", "wait", false)],
@@ -75,8 +75,8 @@ fn call_without_a_response_times_out() {
     );
     let error = env.error("return await mux.call('api.shop.wait', {})");
     assert_eq!(error["kind"], "timeout", "{error}");
-    assert_eq!(told.recv_timeout(HANGS).unwrap(), "asked");
-    assert_eq!(told.recv_timeout(HANGS).unwrap(), "closed");
+    assert_eq!(output.recv_timeout(HANGS).unwrap(), "asked");
+    assert_eq!(output.recv_timeout(HANGS).unwrap(), "closed");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn credentials_appear_only_in_requests() {
         format!("auth = {{ key = {KEY:?} }}\nheaders = {{ X-Tenant = \"canary-tenant-77\" }}\n");
     let operations = [("get", "echo", true), ("get", "refuse", true)];
     let (env, _) = home(&site.url, &operations, &more);
-    let mut told = String::new();
+    let mut shown = String::new();
     for code in [
         "return await mux.call('api.shop.echo', {})",
         "return await mux.call.raw('api.shop.echo', {})",
@@ -162,7 +162,7 @@ fn credentials_appear_only_in_requests() {
         "return await mux.call.raw('api.shop.refuse', {})",
     ] {
         let output = env.mux(["--json", "run", "-e", code]);
-        told.push_str(&format!("{output:?}"));
+        shown.push_str(&format!("{output:?}"));
     }
     for command in [
         &["--json", "sources"][..],
@@ -173,18 +173,18 @@ fn credentials_appear_only_in_requests() {
         &["call", "api.shop.refuse"],
         &["types", "api"],
     ] {
-        told.push_str(&format!("{:?}", env.mux(command)));
+        shown.push_str(&format!("{:?}", env.mux(command)));
     }
-    told.push_str(&env.log());
+    shown.push_str(&env.log());
     assert_eq!(site.asked()[0].key.as_deref(), Some(KEY));
     assert_eq!(site.asked()[0].tenant.as_deref(), Some("canary-tenant-77"));
-    assert!(told.contains("your key is ***, of tenant ***"), "{told}");
+    assert!(shown.contains("your key is ***, of tenant ***"), "{shown}");
     assert!(
-        told.contains("check auth.key") || told.contains("see auth.key"),
-        "{told}"
+        shown.contains("check auth.key") || shown.contains("see auth.key"),
+        "{shown}"
     );
     for canary in [KEY, "canary-tenant-77"] {
-        assert!(!told.contains(canary), "{canary}");
+        assert!(!shown.contains(canary), "{canary}");
     }
 }
 

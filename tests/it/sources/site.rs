@@ -87,7 +87,7 @@ pub(super) fn hangs_up(says: &'static [u8]) -> (String, Arc<Mutex<usize>>) {
 pub(super) fn keeps_silent() -> (String, std::sync::mpsc::Receiver<&'static str>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, output) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut request = [0; 4096];
@@ -97,5 +97,5 @@ pub(super) fn keeps_silent() -> (String, std::sync::mpsc::Receiver<&'static str>
         while stream.read(&mut request).is_ok_and(|read| read > 0) {}
         tell.send("closed").unwrap();
     });
-    (url, told)
+    (url, output)
 }

@@ -52,9 +52,9 @@ fn python(env: &TestEnv) -> Command {
 
 #[track_caller]
 fn is_as_it_should_be(env: &TestEnv, mut story: Command, era: &str) {
-    let told = output(story.arg(launch(env, era).to_string())).ok();
-    let last = told.stdout.lines().last().unwrap_or_default();
-    let seen: Value = serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {told:#?}"));
+    let shown = output(story.arg(launch(env, era).to_string())).ok();
+    let last = shown.stdout.lines().last().unwrap_or_default();
+    let seen: Value = serde_json::from_str(last).unwrap_or_else(|e| panic!("{e}: {shown:#?}"));
     let version = match era {
         "modern" => "2026-07-28",
         _ => "2025-11-25",

@@ -93,8 +93,8 @@ fn a_run_with_its_calls_is_one_trace_with_the_right_parents() {
         let [span] = calls[..] else {
             panic!("{call}: {calls:#?}");
         };
-        let told = format!("00-{TRACE}-{}-01", hex(&span.span_id));
-        assert_eq!(home.meta(server)["traceparent"], told);
+        let shown = format!("00-{TRACE}-{}-01", hex(&span.span_id));
+        assert_eq!(home.meta(server)["traceparent"], shown);
         assert_eq!(home.meta(server)["tracestate"], STATE);
         let attributes = texts(&span.attributes);
         assert_eq!(attributes["mcp.method.name"], "tools/call");
@@ -108,8 +108,8 @@ fn a_run_with_its_calls_is_one_trace_with_the_right_parents() {
         assert_eq!(attributes["network.transport"], transport);
     }
     let of_api = named["execute_tool ping.ping"];
-    let told = format!("00-{TRACE}-{}-01", hex(&of_api.span_id));
-    assert_eq!(home.header_of_api("traceparent"), Some(told));
+    let shown = format!("00-{TRACE}-{}-01", hex(&of_api.span_id));
+    assert_eq!(home.header_of_api("traceparent"), Some(shown));
 }
 
 #[test]
@@ -192,13 +192,13 @@ fn collector_that_is_down_affects_only_the_spans() {
         status["telemetry"].take()
     };
     // The first attempt is made after a second.
-    let told = (0..2000)
+    let shown = (0..2000)
         .map(|_| telemetry(env))
-        .find(|told| told["problem"].is_string())
+        .find(|shown| shown["problem"].is_string())
         .unwrap();
-    assert_eq!(told["built_in"], true, "{told}");
-    assert_eq!(told["endpoint"], "http://127.0.0.1:9", "{told}");
-    assert_eq!(told["sent"], 0, "{told}");
+    assert_eq!(shown["built_in"], true, "{shown}");
+    assert_eq!(shown["endpoint"], "http://127.0.0.1:9", "{shown}");
+    assert_eq!(shown["sent"], 0, "{shown}");
     let doctor = output(mux(env).arg("doctor"));
     assert!(
         doctor

@@ -152,15 +152,15 @@ fn changing_requests_must_have_the_origin_of_the_page() {
 #[test]
 fn browser_is_started_with_a_code_that_is_valid_once() {
     let env = TestEnv::new();
-    let (opener, told) = (env.path("opener"), env.path("told"));
-    mkfifo(&told, Mode::S_IRWXU).unwrap();
-    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", told.display());
+    let (opener, output) = (env.path("opener"), env.path("told"));
+    mkfifo(&output, Mode::S_IRWXU).unwrap();
+    let script = format!("#!/bin/sh\necho \"$1\" > {}\n", output.display());
     fs::write(&opener, script).unwrap();
     fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
     let mut running = env.begin(["ui", "--browser", opener.to_str().unwrap()]);
     let url = running.next_line_of_output().trim().to_owned();
     let page = Page { running, url };
-    let opened = fs::read_to_string(&told).unwrap();
+    let opened = fs::read_to_string(&output).unwrap();
     let (origin, code) = opened.trim().split_once("/#code=").unwrap();
     assert_eq!(origin, page.origin());
     assert!(!opened.contains(page.token()));
@@ -217,14 +217,14 @@ fn json_output_has_the_url_and_the_port() {
     let env = TestEnv::new();
     let mut running = env.begin(["--json", "ui", "--no-open"]);
     let mut text = String::new();
-    let told: Value = loop {
+    let output: Value = loop {
         text.push_str(&running.next_line_of_output());
-        if let Ok(told) = serde_json::from_str(&text) {
-            break told;
+        if let Ok(output) = serde_json::from_str(&text) {
+            break output;
         }
     };
-    let url = told["url"].as_str().unwrap();
-    assert!(url.starts_with(&format!("http://127.0.0.1:{}/#token=", told["port"])));
+    let url = output["url"].as_str().unwrap();
+    assert!(url.starts_with(&format!("http://127.0.0.1:{}/#token=", output["port"])));
     running.signal(Signal::SIGTERM);
     running.wait().ok();
 }

@@ -70,13 +70,13 @@ fn texts_of_servers_are_shown_as_plain_text() {
     let markup = "<img src=x onerror=alert(document.domain)>";
     let turned = "\u{202e}txt.evil\u{2066}\u{200b} end";
     let long = format!("{markup} {}", "many words that say nothing ".repeat(40_000));
-    let told = json!({
+    let output = json!({
         "echo": { "list": { "name": markup, "description": markup, "title": markup } },
         "add": { "list": { "name": format!("turn {turned}"), "description": turned } },
         "counter": { "list": { "description": long } },
         "fail": { "result": { "isError": true, "content": [{ "type": "text", "text": format!("{markup}{turned}") }] } },
     });
-    fs::write(&changes, told.to_string()).unwrap();
+    fs::write(&changes, output.to_string()).unwrap();
     let fix = env.fixture("fix", &["--changes", changes.to_str().unwrap()]);
     let rule =
         format!("[[policy]]\nmatch = \"fix.echo_json\"\naction = \"ask\"\nreason = {markup:?}\n");

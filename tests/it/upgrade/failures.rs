@@ -75,6 +75,6 @@ fn old_daemon_continues_when_the_new_one_fails() {
 #[test]
 fn upgrade_without_a_running_daemon_starts_one() {
     let env = TestEnv::new();
-    let told = env.mux(["--json", "restart", "--upgrade"]).ok().json();
-    assert_eq!(env.daemon().map(Value::from), Some(told["pid"].clone()));
+    let output = env.mux(["--json", "restart", "--upgrade"]).ok().json();
+    assert_eq!(env.daemon().map(Value::from), Some(output["pid"].clone()));
 }

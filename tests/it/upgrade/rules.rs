@@ -65,13 +65,13 @@ fn new_rule_applies_to_a_run_of_the_old_daemon_before_reload_returns() {
          [[policy]]\nmatch = \"nothing.*\"\naction = \"dney\"\n{}start = \"eager\"\n",
         env.fixture("new", &[]),
     ));
-    let told = env.mux(["reload"]).ok();
+    let output = env.mux(["reload"]).ok();
     // One call may have been sent before.
     let sent = calls(&log) + 1;
     assert_refused(run, old, "denied");
     assert!(calls(&log) <= sent, "{} and {sent}", calls(&log));
     // Both daemons read the invalid rule, and it is reported once.
-    let all = format!("{}{}", told.stdout, told.stderr);
+    let all = format!("{}{}", output.stdout, output.stderr);
     assert_eq!(all.matches("\"dney\"").count(), 1, "{all}");
     // Only one of the two writes the audit event, and only one starts the eager server.
     assert_eq!(noted(&env), before + 1);
@@ -149,7 +149,10 @@ fn tool_excluded_for_an_agent_is_gone_for_its_run_in_the_old_daemon() {
     env.until_called(&log, "echo", sent + 1, "idle.pid");
     env.write_config(&format!("{both}[agents.small]\nexclude = [\"fix.echo\"]\n"));
     env.mux(["reload"]).ok();
-    let told: Value = agent.result(run);
-    assert_eq!(told["structuredContent"]["result"], "not_found", "{told:#}");
+    let output: Value = agent.result(run);
+    assert_eq!(
+        output["structuredContent"]["result"], "not_found",
+        "{output:#}"
+    );
     assert_ends(old);
 }

@@ -59,8 +59,8 @@ fn direct_call_ends_in_the_old_daemon() {
 
 /// Starts a detached run; returns its id.
 fn detach(env: &TestEnv, code: &str) -> String {
-    let told = env.mux(["--json", "run", "--detach", "-e", code]).ok();
-    told.json()["run"].as_str().unwrap().to_owned()
+    let output = env.mux(["--json", "run", "--detach", "-e", code]).ok();
+    output.json()["run"].as_str().unwrap().to_owned()
 }
 
 fn listed(env: &TestEnv, run: &str) -> Value {
@@ -115,10 +115,10 @@ fn stop_ends_the_old_daemon_too_and_its_death_is_reported() {
     let (old, _) = upgrade(&env);
     listed(&env, &run);
     mux_tests::process::kill(old);
-    let told = env.mux(["runs", "watch", &run]);
+    let output = env.mux(["runs", "watch", &run]);
     assert!(
-        told.stderr.contains("exited before it reported"),
-        "{told:#?}"
+        output.stderr.contains("exited before it reported"),
+        "{output:#?}"
     );
     assert_eq!(listed(&env, &run)["error"]["kind"], "unknown_outcome");
 }

@@ -16,7 +16,7 @@ use url::Url;
 use super::{
     Shared,
     rules::Refresh,
-    state::{Client, Code, State, challenge_of},
+    state::{Client, Code, Holder, State, challenge_of, web_token},
 };
 
 type Fields = HashMap<String, String>;
@@ -30,6 +30,7 @@ pub(super) fn routes(shared: Arc<Shared>) -> Router {
         .route("/authorize", get(authorize).post(approve))
         .route("/token", post(token))
         .route("/revoke", post(revoke))
+        .route("/userinfo", get(userinfo))
         .with_state(shared)
 }
 
@@ -62,6 +63,12 @@ fn metadata(us: &Shared, state: &State) -> Value {
         "authorization_response_iss_parameter_supported": rules.iss.is_some(),
         "scopes_supported": ["read", "write", "admin"],
     });
+    if rules.user.is_some() {
+        metadata["scopes_supported"] = json!(["read", "write", "admin", "openid", "email"]);
+    }
+    if rules.userinfo {
+        metadata["userinfo_endpoint"] = format!("{at}/userinfo").into();
+    }
     if let Some(methods) = &rules.challenge_methods {
         metadata["code_challenge_methods_supported"] = json!(methods);
     }
@@ -120,11 +127,10 @@ fn decide(us: &Shared, state: &mut State, asked: &Fields) -> Response {
         state.complain(format!("client {id:?} came with the redirect {redirect:?}"));
         return (StatusCode::BAD_REQUEST, "unknown client or redirect").into_response();
     }
-    for (name, wanted) in [
-        ("response_type", "code"),
-        ("code_challenge_method", "S256"),
-        ("resource", us.resource.as_str()),
-    ] {
+    if !us.resources.contains(&value("resource")) {
+        state.complain(format!("resource is {:?}", value("resource")));
+    }
+    for (name, wanted) in [("response_type", "code"), ("code_challenge_method", "S256")] {
         if value(name) != wanted {
             state.complain(format!("{name} is {:?}", value(name)));
         }
@@ -147,6 +153,10 @@ fn decide(us: &Shared, state: &mut State, asked: &Fields) -> Response {
             redirect,
             challenge,
             scopes,
+            holder: Holder {
+                user: state.rules.user,
+                audience: value("resource"),
+            },
         };
         state.codes.insert(code, issued);
     }
@@ -165,11 +175,12 @@ async fn token(Given(us): Us, headers: HeaderMap, Form(asked): Form<Fields>) -> 
         let Some(client) = client(&mut state, &headers, &asked) else {
             return refused(StatusCode::UNAUTHORIZED, "invalid_client");
         };
-        if asked.get("resource") != Some(&us.resource) {
+        let known = |resource: &&String| us.resources.contains(resource);
+        if asked.get("resource").filter(known).is_none() {
             state.complain(format!("a token was asked for {:?}", asked.get("resource")));
         }
         match asked.get("grant_type").map(String::as_str) {
-            Some("authorization_code") => exchange(&mut state, &client, &asked),
+            Some("authorization_code") => exchange(&us, &mut state, &client, &asked),
             Some("refresh_token") => refresh(&mut state, &client, &asked),
             _ => return refused(StatusCode::BAD_REQUEST, "unsupported_grant_type"),
         }
@@ -186,7 +197,7 @@ async fn token(Given(us): Us, headers: HeaderMap, Form(asked): Form<Fields>) -> 
 
 type Answer = Result<(Value, bool), Response>;
 
-fn exchange(state: &mut State, client: &str, asked: &Fields) -> Answer {
+fn exchange(us: &Shared, state: &mut State, client: &str, asked: &Fields) -> Answer {
     state.happened("code");
     let value = |name: &str| asked.get(name).cloned().unwrap_or_default();
     let wrong = || refused(StatusCode::BAD_REQUEST, "invalid_grant");
@@ -199,11 +210,32 @@ fn exchange(state: &mut State, client: &str, asked: &Fields) -> Answer {
         state.complain("the verifier proves nothing");
         return Err(wrong());
     }
-    let (access, token) = state.issue(client, code.scopes, None);
-    Ok((
-        granted(state, &access, &token.refresh, &token.scopes),
-        false,
-    ))
+    if code.holder.audience != value("resource") {
+        state.complain("a code came for another resource");
+        return Err(wrong());
+    }
+    let (access, token) = state.issue(client, code.scopes, code.holder, None);
+    let mut granted = granted(state, &access, &token.refresh, &token.scopes);
+    if let Some(user) = token.holder.user
+        && !state.rules.userinfo
+        && token.scopes.iter().any(|scope| scope == "openid")
+    {
+        let claims = json!({ "iss": us.issuer, "aud": client, "sub": "7", "email": user });
+        granted["id_token"] = web_token(&claims, &state.secret("id")).into();
+    }
+    Ok((granted, false))
+}
+
+async fn userinfo(Given(us): Us, headers: HeaderMap) -> Response {
+    let token = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let state = us.state();
+    let user = token.and_then(|token| state.tokens.get(token)?.holder.user);
+    match user {
+        Some(user) => Json(json!({ "sub": "7", "email": user })).into_response(),
+        None => StatusCode::UNAUTHORIZED.into_response(),
+    }
 }
 
 fn refresh(state: &mut State, client: &str, asked: &Fields) -> Answer {
@@ -220,8 +252,18 @@ fn refresh(state: &mut State, client: &str, asked: &Fields) -> Answer {
         state.complain("a refresh token came from another client");
         return Err(rejected());
     }
+    let mut holder = before.holder.clone();
+    if let Some(audience) = asked
+        .get("resource")
+        .filter(|other| **other != holder.audience)
+    {
+        if !state.rules.audiences {
+            return Err(refused(StatusCode::BAD_REQUEST, "invalid_target"));
+        }
+        holder.audience.clone_from(audience);
+    }
     state.replace(&old);
-    let (access, token) = state.issue(client, before.scopes.clone(), Some(&before));
+    let (access, token) = state.issue(client, before.scopes.clone(), holder, Some(&before));
     let held = state.rules.refresh == Refresh::Held;
     Ok((granted(state, &access, &token.refresh, &token.scopes), held))
 }

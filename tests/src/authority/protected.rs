@@ -11,22 +11,35 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Shared, state::State};
+use super::{
+    Shared,
+    state::{State, Token},
+};
 
-type Us = Given<Arc<Shared>>;
+/// One MCP server.
+#[derive(Clone)]
+pub(super) struct Protected {
+    pub(super) shared: Arc<Shared>,
+    pub(super) resource: String,
+}
 
-pub(super) fn routes(shared: Arc<Shared>) -> Router {
+type Us = Given<Protected>;
+
+pub(super) fn routes(protected: Protected) -> Router {
     Router::new()
         .route("/.well-known/oauth-protected-resource/mcp", get(metadata))
         .route("/mcp", post(message).get(stream).delete(ended))
-        .with_state(shared)
+        .with_state(protected)
 }
 
 async fn metadata(Given(us): Us) -> Json<Value> {
-    let rules = us.state().rules.clone();
+    let rules = us.shared.state().rules.clone();
+    let issuer = rules
+        .authority_at
+        .unwrap_or_else(|| us.shared.issuer.clone());
     Json(json!({
         "resource": us.resource,
-        "authorization_servers": [rules.authority_at.unwrap_or_else(|| us.issuer.clone())],
+        "authorization_servers": [issuer],
         "scopes_supported": ["read"],
         "bearer_methods_supported": ["header"],
     }))
@@ -46,24 +59,24 @@ async fn ended(Given(us): Us, headers: HeaderMap) -> Response {
     }
 }
 
-/// The scopes of the request's token if it is valid.
-fn admitted(us: &Shared, headers: &HeaderMap) -> Result<Vec<String>, Response> {
+/// The request's token if it is valid.
+fn admitted(us: &Protected, headers: &HeaderMap) -> Result<Token, Response> {
     let token = headers
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
         .unwrap_or_default();
-    let mut state = us.state();
-    let scopes = match state.rules.accepts_nobody {
+    let mut state = us.shared.state();
+    let admitted = match state.rules.accepts_nobody {
         true => None,
-        false => state.admit(token),
+        false => state.admit(token, &us.resource),
     };
-    scopes.ok_or_else(|| {
+    admitted.ok_or_else(|| {
         state.happened("refused");
         refusal(us, &state, token)
     })
 }
 
-fn refusal(us: &Shared, state: &State, token: &str) -> Response {
+fn refusal(us: &Protected, state: &State, token: &str) -> Response {
     let mut challenge = format!(
         "Bearer error=\"invalid_token\", scope=\"{}\"",
         state.rules.scope
@@ -86,8 +99,8 @@ fn refusal(us: &Shared, state: &State, token: &str) -> Response {
 }
 
 async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) -> Response {
-    let scopes = match admitted(&us, &headers) {
-        Ok(scopes) => scopes,
+    let token = match admitted(&us, &headers) {
+        Ok(token) => token,
         Err(refusal) => return refusal,
     };
     let Some(id) = message.get("id") else {
@@ -100,8 +113,8 @@ async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) 
             "serverInfo": { "name": "protected", "version": "1" },
         }),
         "ping" => json!({}),
-        "tools/list" => tools(),
-        "tools/call" => match call(&us, &scopes, &message["params"]) {
+        "tools/list" => tools(token.holder.user),
+        "tools/call" => match call(&us, &token, &message["params"]) {
             Ok(result) => result,
             Err(refusal) => return refusal,
         },
@@ -116,7 +129,7 @@ async fn message(Given(us): Us, headers: HeaderMap, Json(message): Json<Value>) 
     ([session], Json(answer)).into_response()
 }
 
-fn tools() -> Value {
+fn tools(user: Option<&str>) -> Value {
     let tool = |name: &str, description: &str| {
         json!({
             "name": name,
@@ -124,27 +137,37 @@ fn tools() -> Value {
             "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
         })
     };
-    json!({ "tools": [
+    let mut tools = vec![
         tool("echo", "Says it again"),
         tool("scopes", "What the caller may do"),
         tool("admin", "Wants the scope `admin`"),
-    ] })
+    ];
+    // The second one is on the list of this user alone.
+    tools.extend(user.into_iter().flat_map(|user| {
+        let name = user.split('@').next().unwrap_or_default();
+        [
+            tool("whoami", "Says who you are"),
+            tool(&format!("of_{name}"), "Echoes as well"),
+        ]
+    }));
+    json!({ "tools": tools })
 }
 
-fn call(us: &Shared, scopes: &[String], params: &Value) -> Result<Value, Response> {
+fn call(us: &Protected, token: &Token, params: &Value) -> Result<Value, Response> {
     let text = match params["name"].as_str().unwrap_or_default() {
         "echo" => params["arguments"]["text"]
             .as_str()
             .unwrap_or_default()
             .to_owned(),
-        "scopes" => scopes.join(" "),
-        _ if scopes.iter().any(|scope| scope == "admin") => "done".into(),
+        "scopes" => token.scopes.join(" "),
+        "whoami" => token.holder.user.unwrap_or_default().to_owned(),
+        _ if token.scopes.iter().any(|scope| scope == "admin") => "done".into(),
         _ => {
             let challenge = "Bearer error=\"insufficient_scope\", scope=\"admin\"";
             let header = [(header::WWW_AUTHENTICATE, challenge)];
             return Err((StatusCode::FORBIDDEN, header).into_response());
         }
     };
-    us.state().happened("call");
+    us.shared.state().happened("call");
     Ok(json!({ "content": [{ "type": "text", "text": text }] }))
 }

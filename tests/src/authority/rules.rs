@@ -40,6 +40,12 @@ pub struct Rules {
     pub accepts_nobody: bool,
     /// The body of the 401 response repeats the token.
     pub repeats: bool,
+    /// The mail address of the user who signs in. An ID token names it, and the MCP server has a tool that does.
+    pub user: Option<&'static str>,
+    /// The userinfo endpoint names the user, and no ID token does.
+    pub userinfo: bool,
+    /// Access tokens are JSON web tokens with an audience, and a refresh token is good for every MCP server.
+    pub audiences: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -76,6 +82,9 @@ impl Default for Rules {
             scope: "read",
             accepts_nobody: false,
             repeats: false,
+            user: None,
+            userinfo: false,
+            audiences: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, fs, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::rules::Rules;
@@ -32,6 +33,14 @@ pub(super) struct Code {
     pub(super) redirect: String,
     pub(super) challenge: String,
     pub(super) scopes: Vec<String>,
+    pub(super) holder: Holder,
+}
+
+/// Whose token it is, and the MCP server that it is for.
+#[derive(Clone)]
+pub(super) struct Holder {
+    pub(super) user: Option<&'static str>,
+    pub(super) audience: String,
 }
 
 #[derive(Clone)]
@@ -39,6 +48,7 @@ pub(super) struct Token {
     pub(super) client: String,
     pub(super) refresh: String,
     pub(super) scopes: Vec<String>,
+    pub(super) holder: Holder,
     /// The number of the login that all its tokens share.
     family: u64,
     /// The refresh token that this one replaced.
@@ -100,15 +110,23 @@ impl State {
         &mut self,
         client: &str,
         scopes: Vec<String>,
+        holder: Holder,
         before: Option<&Token>,
     ) -> (String, Token) {
-        let access = self.secret("access");
+        let access = match self.rules.audiences {
+            true => {
+                let claims = json!({ "aud": holder.audience, "sub": holder.user });
+                web_token(&claims, &self.secret("access"))
+            }
+            false => self.secret("access"),
+        };
         let refresh = self.secret("refresh");
         self.last += 1;
         let token = Token {
             client: client.to_owned(),
             refresh,
             scopes,
+            holder,
             family: before.map_or(self.last, |before| before.family),
             before: before.map(|before| before.refresh.clone()),
             expired: false,
@@ -167,8 +185,8 @@ impl State {
         }
     }
 
-    /// The scopes of a valid access token.
-    pub(super) fn admit(&mut self, access: &str) -> Option<Vec<String>> {
+    /// The valid token with this access token, at the MCP server that got it.
+    pub(super) fn admit(&mut self, access: &str, resource: &str) -> Option<Token> {
         let watched = self.watched.clone();
         let token = self.tokens.get_mut(access)?;
         if token.expired || token.revoked {
@@ -176,15 +194,32 @@ impl State {
         }
         let first = !token.used;
         token.used = true;
-        let (refresh, scopes) = (token.refresh.clone(), token.scopes.clone());
+        let token = token.clone();
+        if token.holder.audience != resource {
+            self.complain(format!(
+                "a token for {} came to {resource}",
+                token.holder.audience
+            ));
+            return None;
+        }
         if let Some(file) = watched.filter(|_| first) {
             let text = fs::read_to_string(file).unwrap_or_default();
-            if !text.contains(&refresh) {
+            if !text.contains(&token.refresh) {
                 self.complain("a token was used before what came with it was on the disk");
             }
         }
-        Some(scopes)
+        Some(token)
     }
+}
+
+/// A JSON web token with this signature.
+pub(super) fn web_token(claims: &Value, signature: &str) -> String {
+    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
+    format!(
+        "{}.{}.{signature}",
+        part("{\"alg\":\"none\"}"),
+        part(&claims.to_string())
+    )
 }
 
 /// The PKCE S256 challenge of a verifier.

@@ -9,9 +9,10 @@ use toml_edit::{
 };
 
 use super::{
-    super::document::ConfigDocumentError,
-    blocks::{self, find_item},
-    headed_table, parse_toml, section_table, to_inline_value,
+    super::config_document::ConfigDocumentError,
+    headed_table, parse_toml, section_table,
+    table_ranges::{self, find_item},
+    to_inline_value,
 };
 
 /// The text with the value at a path set. The first `headed` keys are a table with a header; what is missing below it
@@ -34,7 +35,7 @@ pub(in crate::agents) fn set_toml_value(
     let mut alone = DocumentMut::new();
     set_below(section_table(&mut alone, section)?, rest, value)?;
     let above = &section[..section.len().saturating_sub(1)];
-    Ok(blocks::with_table(
+    Ok(table_ranges::with_table(
         text,
         above,
         alone.to_string().trim_start(),
@@ -135,8 +136,8 @@ pub(in crate::agents) fn add_toml_item(
     alone.insert(list, Item::ArrayOfTables(items));
     let piece = alone.to_string();
     Ok(match is_last {
-        true => blocks::with_table(text, &[list], &piece),
-        false => blocks::with_first_table(text, list, &piece),
+        true => table_ranges::with_table(text, &[list], &piece),
+        false => table_ranges::with_first_table(text, list, &piece),
     })
 }
 

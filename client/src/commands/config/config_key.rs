@@ -333,7 +333,7 @@ mod tests {
                 "servers.files.tools.exclud",
                 "did you mean `servers.files.tools.exclude`?",
             ),
-            ("daemon.x", "known: idle_exit, keyring"),
+            ("daemon.x", "known: idle_exit, keyring, prestart"),
             ("limits.wall.x", "`limits.wall` has no keys"),
             ("policy.1", "`policy` has no keys"),
             ("a b", "is not a key"),

@@ -9,8 +9,8 @@ use mux_proto::endpoint::Dirs;
 use super::{
     super::env_path,
     CheckGroup,
+    config_file::{self, ConfiguredProcess},
     programs::is_executable,
-    written::{self, ConfiguredProcess},
 };
 use crate::agents::{Agent, AgentFile, AgentPaths, ConfigDocument, MuxEntry, OperatingSystem};
 
@@ -20,7 +20,7 @@ pub(super) fn check_agents(dirs: &Dirs) -> CheckGroup {
     let mut group = CheckGroup::new(AGENTS_GROUP);
     // Without a home directory no agent can be found.
     if let Some(places) = AgentPaths::new(OperatingSystem::current(), env_path) {
-        let ours = written::read_configured_processes(dirs);
+        let ours = config_file::read_configured_processes(dirs);
         for agent in Agent::ALL
             .into_iter()
             .filter(|agent| places.seems_installed(*agent))

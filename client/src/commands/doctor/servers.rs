@@ -1,9 +1,9 @@
 //! What the daemon found wrong with the configuration, and servers that cannot be used.
 
-use mux_proto::{AuthState, ServerCause, ServerState, SourceNote, Status};
+use mux_proto::{AuthState, SandboxState, ServerCause, ServerState, SourceNote, Status};
 
 use super::CheckGroup;
-use crate::render::SECRET_IN_ARGS;
+use crate::render::{SECRET_IN_ARGS, user_of};
 
 const SERVERS_GROUP: &str = "servers";
 
@@ -109,6 +109,13 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
                 (_, Some(problem)) if warning.contains(problem.as_str()) => {
                     format!("`mux sources refresh {name}` tries again now")
                 }
+                _ if warning.contains("may instruct a model") => format!(
+                    "if you do not want models to read it, leave the tool out (tools.exclude) or describe it yourself \
+                     (override) in [{section}.{name}] in {config}"
+                ),
+                _ if warning.contains("looks like a secret") => format!(
+                    "secrets in [{section}.{name}] or [results] in {config} says what happens to such results"
+                ),
                 _ => format!("`mux servers pins {name}` lists its tools"),
             };
             group.warn(format!("{name}: {warning}"), fix);
@@ -164,7 +171,58 @@ pub(super) fn check_servers(status: &Status) -> CheckGroup {
             ready(ServerState::Cold)
         ));
     }
+    check_sandboxes(status, &mut group);
+    // Last: that a user is known is no problem, and the summary above counts problems.
+    for server in &status.servers {
+        if let Some(user) = user_of(server) {
+            group.ok(format!("{}: used as {user}", server.name));
+        }
+    }
     group
+}
+
+/// Servers without a sandbox, and layers that sandboxes lack here.
+fn check_sandboxes(status: &Status, group: &mut CheckGroup) {
+    let config = status.config.display();
+    let bare: Vec<&str> = status
+        .servers
+        .iter()
+        .filter(|server| {
+            let sandbox = server.sandbox.as_ref();
+            sandbox.is_some_and(|sandbox| sandbox.state == SandboxState::Bare)
+        })
+        .map(|server| server.name.as_str())
+        .collect();
+    if !bare.is_empty() {
+        group.note(
+            format!(
+                "{} without a sandbox, with all of your rights: {}",
+                match bare.len() {
+                    1 => "one server runs".to_owned(),
+                    count => format!("{count} servers run"),
+                },
+                bare.join(", ")
+            ),
+            Some(&format!(
+                "write sandbox = {{ read = [\"…\"], network = \"none\" }} in its section in {config}, or sandbox = false"
+            )),
+        );
+    }
+    let layers = status
+        .servers
+        .iter()
+        .filter_map(|server| server.sandbox.as_ref())
+        .map(|sandbox| &sandbox.layers);
+    let weaker = |layers: &&Vec<String>| {
+        let has = |name: &str| layers.iter().any(|layer| layer == name);
+        has("seccomp") && !has("namespaces")
+    };
+    if let Some(layers) = layers.clone().find(weaker) {
+        group.note(
+            format!("sandboxes of servers have only these layers: {}", layers.join(", ")),
+            Some("install bubblewrap (apt install bubblewrap), and allow unprivileged user namespaces"),
+        );
+    }
 }
 
 /// What to do about a problem of this code.

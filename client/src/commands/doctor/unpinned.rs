@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     CheckGroup,
-    written::{CONFIGURATION_GROUP, ConfiguredProcess, read_configured_processes},
+    config_file::{CONFIGURATION_GROUP, ConfiguredProcess, read_configured_processes},
 };
 
 /// Programs that fetch a package and run it.

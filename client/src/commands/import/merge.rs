@@ -5,11 +5,13 @@
 use serde_json::{Map, Value};
 
 use super::{
-    definition::{SERVER_IDENTITY_KEYS, ServerDefinition, is_same_definition, overwrite_entry},
+    agent_servers::{AgentServer, SkipReason},
     env_file::EnvFile,
-    foreign::{AgentServer, SkipReason},
-    names,
-    withhold::{WithheldSecret, withhold_secrets},
+    server_definition::{
+        SERVER_IDENTITY_KEYS, ServerDefinition, is_same_definition, overwrite_entry,
+    },
+    server_names,
+    withhold_secrets::{WithheldSecret, withhold_secrets},
 };
 use crate::{
     agents::{Agent, ConfigDocument, ConfigDocumentError},
@@ -123,7 +125,7 @@ impl ConfigMerger {
         theirs: &str,
         agent: Agent,
     ) -> (String, ImportOutcome) {
-        let plain = names::nearest_valid_name(theirs);
+        let plain = server_names::nearest_valid_name(theirs);
         let with_agent = format!("{plain}-{}", agent.name());
         let other = match self.find_existing_entry(&plain, definition) {
             ExistingEntry::Nothing => return (plain, ImportOutcome::Added),
@@ -152,7 +154,7 @@ impl ConfigMerger {
         let entries = self.config.section_entries(IMPORT_SECTION);
         let found = entries
             .into_iter()
-            .find(|(known, _)| names::names_clash(known, name));
+            .find(|(known, _)| server_names::names_clash(known, name));
         let Some((known, entry)) = found else {
             return ExistingEntry::Nothing;
         };

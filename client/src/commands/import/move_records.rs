@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mux_proto::{Error, Kind, endpoint::Dirs};
 use serde::{Deserialize, Serialize};
 
-use super::foreign::AgentServer;
+use super::agent_servers::AgentServer;
 use crate::{
     agents::{Agent, AgentFile, AgentFileError},
     exit,

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use super::{
     super::{CommandFailure, connect_or_start, install::own_entry_names},
+    agent_servers::{AgentServer, AgentSource},
     env_file::EnvFile,
-    foreign::{AgentServer, AgentSource},
     merge::{IMPORT_SECTION, MergedConfig},
     move_records::{MoveRecord, update_moves},
-    withhold::withhold_secrets,
+    withhold_secrets::withhold_secrets,
 };
 use crate::{
     agents::{Agent, AgentFileError, AgentPaths, ConfigDocument, ConfigDocumentError, masked_diff},

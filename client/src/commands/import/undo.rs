@@ -11,7 +11,7 @@ use mux_proto::{Error, Kind, endpoint::Dirs};
 
 use super::{
     super::{CommandFailure, install::agent_places, resolve_dirs},
-    foreign::{AgentServer, convert_entry},
+    agent_servers::{AgentServer, convert_entry},
     move_records::{MoveRecord, MovedServer, read_moves, update_moves},
     moves::{diff_without_secrets, without_servers},
 };

@@ -61,8 +61,11 @@ fn package(archive: &[u8]) -> CompilerPackage {
 
 fn try_install(archive: &[u8]) -> (TempDir, Result<render::CompilerInfo, SetupError>) {
     let home = tempfile::tempdir().unwrap();
-    let done =
-        install::install_compiler(&package(archive), archive, &home.path().join("typescript"));
+    let done = install_compiler::install_compiler(
+        &package(archive),
+        archive,
+        &home.path().join("typescript"),
+    );
     (home, done)
 }
 
@@ -95,10 +98,13 @@ fn setup_installs_the_compiler_and_its_library_and_nothing_else() {
 
     // Installs again, and over an installation that lost a file.
     let package = package(&archive);
-    assert!(install::install_compiler(&package, &archive, &folder).is_ok());
+    assert!(install_compiler::install_compiler(&package, &archive, &folder).is_ok());
     fs::remove_file(folder.join("7.0.2/lib/lib.d.ts")).unwrap();
-    assert_eq!(install::find_installed(&package, &folder).version, None);
-    let again = install::install_compiler(&package, &archive, &folder).unwrap();
+    assert_eq!(
+        install_compiler::find_installed(&package, &folder).version,
+        None
+    );
+    let again = install_compiler::install_compiler(&package, &archive, &folder).unwrap();
     assert_eq!(again.version.as_deref(), Some("7.0.2"));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }
@@ -110,7 +116,7 @@ fn setup_may_run_many_times_at_once() {
     let package = package(&archive);
     let home = tempfile::tempdir().unwrap();
     let done: Vec<bool> = thread::scope(|scope| {
-        let one = || install::install_compiler(&package, &archive, home.path()).is_ok();
+        let one = || install_compiler::install_compiler(&package, &archive, home.path()).is_ok();
         let all: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
         all.into_iter().map(|one| one.join().unwrap()).collect()
     });

@@ -18,6 +18,8 @@ function facts(server) {
     ["Process", server.pid],
     ["Shared by", server.share && [`one ${server.share}`, server.share_reason && h("small", {}, foreign(server.share_reason, 120))]],
     ["Sign-in", server.auth?.replace("_", " ")],
+    ["Signed in as", server.who && foreign(server.who, 80)],
+    ["Account", server.account],
     ["Next try", server.retry_in_ms !== undefined && `in ${span(server.retry_in_ms)}`],
     ["Project", server.project && foreign(server.project, 120)],
   ];

@@ -50,6 +50,8 @@ impl Account {
 
     /// Runs the refresh and saves its result.
     async fn refresh(&self, login: &Arc<LoginCredentials>) -> Result<Secret, AuthError> {
+        let _turn = self.exchanging.acquire().await;
+        let login = &self.latest(login);
         let mut next = LoginCredentials::clone(login);
         let outcome = self.exchange_refresh_token(login, &mut next).await;
         if next != **login {
@@ -79,6 +81,15 @@ impl Account {
         outcome
     }
 
+    /// The login with its present refresh token: while a refresh waits for its turn, the token may be exchanged for the
+    /// token of another server.
+    fn latest(&self, login: &Arc<LoginCredentials>) -> Arc<LoginCredentials> {
+        let held = self.lock_state();
+        let now = held.login.as_ref();
+        let now = now.filter(|now| now.secrets.access == login.secrets.access);
+        Arc::clone(now.unwrap_or(login))
+    }
+
     /// Updates `next` from the token response. Returns the new token.
     async fn exchange_refresh_token(
         &self,
@@ -86,12 +97,16 @@ impl Account {
         next: &mut LoginCredentials,
     ) -> Result<Secret, AuthError> {
         let LoginCredentials { record, secrets } = login;
-        let Some(token) = &secrets.refresh else {
-            return Err(AuthError::Required("the login has ended".into()));
+        let granted = match (&record.shares, &secrets.refresh) {
+            (Some(_), _) if record.refreshable => self.borrow_token(record).await,
+            (None, Some(token)) => {
+                let endpoints = self.endpoints().await.map_err(AuthError::Unavailable)?;
+                let completed = self.add_client_secret(secrets);
+                endpoints.refresh(record, &completed, token).await
+            }
+            _ => return Err(AuthError::Required("the login has ended".into())),
         };
-        let endpoints = self.endpoints().await.map_err(AuthError::Unavailable)?;
-        let completed = self.add_client_secret(secrets);
-        match endpoints.refresh(record, &completed, token).await {
+        match granted {
             Ok(grant) => {
                 let access = grant.access_token.clone();
                 next.record.take(&mut next.secrets, grant, &record.scopes);

@@ -33,6 +33,91 @@ async fn login_survives_restart_and_is_replaced_by_the_next() {
 }
 
 #[tokio::test]
+async fn logins_of_two_accounts_are_stored_separately_and_refused_by_older_builds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("credentials.json");
+    let store = CredentialStore::open(path.clone(), false);
+    let version = || {
+        let text = std::fs::read_to_string(&path).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()["version"].clone()
+    };
+    let unnamed = record(Some(60), 0);
+    store.save(unnamed.clone(), secrets("r0")).await.unwrap();
+    assert_eq!(version(), 2);
+    let named = |account: &str| LoginRecord {
+        key: LoginKey {
+            account: Some(account.into()),
+            ..unnamed.key.clone()
+        },
+        ..unnamed.clone()
+    };
+    let (work, own) = (named("work"), named("own"));
+    store.save(work.clone(), secrets("r1")).await.unwrap();
+    store.save(own.clone(), secrets("r2")).await.unwrap();
+    assert_eq!(version(), 3);
+    store.forget(&own).await.unwrap();
+    let again = CredentialStore::open(path.clone(), false);
+    assert_eq!(again.find(&own.key, None), None);
+    for (login, secret) in [(unnamed, "r0"), (work, "r1")] {
+        assert_eq!(again.secrets(&login).await, Ok(Some(secrets(secret))));
+        assert_eq!(again.find(&login.key, None), Some(login));
+    }
+}
+
+#[tokio::test]
+async fn only_own_logins_of_the_same_client_and_account_are_shared_until_logout() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CredentialStore::open(folder.path().join("credentials.json"), false);
+    let lender = record(Some(60), 0);
+    let key = LoginKey {
+        resource: "https://other.test/mcp".into(),
+        ..lender.key.clone()
+    };
+    let borrower = LoginRecord {
+        key: key.clone(),
+        shares: Some(lender.id()),
+        ..lender.clone()
+    };
+    store.save(lender.clone(), secrets("r")).await.unwrap();
+    store.save(borrower.clone(), secrets("b")).await.unwrap();
+    assert_eq!(store.lenders(&key, None), std::slice::from_ref(&lender));
+    assert_eq!(
+        store.lenders(&key, Some("https://issuer.test/")),
+        std::slice::from_ref(&lender)
+    );
+    assert_eq!(store.lenders(&key, Some("https://else.test")), []);
+    assert_eq!(
+        store.lenders(&lender.key, None),
+        [],
+        "neither itself nor a borrower"
+    );
+    assert_eq!(
+        store.borrowers(&lender.id()),
+        std::slice::from_ref(&borrower)
+    );
+    for other in [
+        LoginKey {
+            account: Some("work".into()),
+            ..key.clone()
+        },
+        LoginKey {
+            client: Some("mine".into()),
+            ..key.clone()
+        },
+        LoginKey {
+            proof: Some("0".into()),
+            ..key.clone()
+        },
+    ] {
+        assert_eq!(store.lenders(&other, None), [], "{other:?}");
+    }
+    store.sign_out(&key).await.unwrap();
+    assert_eq!(store.lenders(&key, None), []);
+    store.save(borrower, secrets("b")).await.unwrap();
+    assert_eq!(store.lenders(&key, None), [lender]);
+}
+
+#[tokio::test]
 async fn logins_of_two_issuers_are_stored_separately() {
     let folder = tempfile::tempdir().unwrap();
     let store = CredentialStore::open(folder.path().join("credentials.json"), false);

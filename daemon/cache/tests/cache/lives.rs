@@ -145,11 +145,11 @@ impl Life {
     fn opened(&mut self) -> Opened {
         loop {
             let line = self.lines.recv_timeout(HANG).unwrap();
-            let Some(told) = line.split_once("opened|").map(|(_, told)| told) else {
+            let Some(output) = line.split_once("opened|").map(|(_, output)| output) else {
                 continue;
             };
-            let mut told = told.splitn(4, '|');
-            let mut next = || told.next().unwrap().to_owned();
+            let mut output = output.splitn(4, '|');
+            let mut next = || output.next().unwrap().to_owned();
             return Opened {
                 took: Duration::from_micros(next().parse().unwrap()),
                 found: next().parse().unwrap(),

@@ -91,9 +91,9 @@ async fn a_full_disk_costs_only_what_it_has_no_room_for() {
             "--exact",
         ]);
         let done = command.env(FULL, home.path()).output().unwrap();
-        let told = String::from_utf8_lossy(&done.stdout);
-        assert!(done.status.success(), "{program}: {told}");
-        assert!(told.contains("1 passed"), "{program}: {told}");
+        let shown = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{program}: {shown}");
+        assert!(shown.contains("1 passed"), "{program}: {shown}");
     }
 }
 
@@ -166,8 +166,11 @@ async fn a_directory_that_cannot_be_written_is_left_as_it_is() {
     };
     let done = command.arg(exe).args([name, "--exact"]);
     let done = done.env(READ_ONLY, &folder).output().unwrap();
-    let told = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success() && told.contains("1 passed"), "{told}");
+    let shown = String::from_utf8_lossy(&done.stdout);
+    assert!(
+        done.status.success() && shown.contains("1 passed"),
+        "{shown}"
+    );
     let chmod = Command::new("chmod")
         .args(["-R", "u+w"])
         .arg(&folder)

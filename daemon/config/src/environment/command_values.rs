@@ -86,6 +86,7 @@ fn question(command: &str, environment: &Environment, home: &Path) -> SpawnSpec 
             .collect(),
         cwd: home.to_owned(),
         tag: "config-command".into(),
+        limits: Default::default(),
     }
 }
 
@@ -117,6 +118,7 @@ mod tests {
         Ok(CommandOutput {
             printed: text.into(),
             exit: ChildExit {
+                exceeded: None,
                 code: Some(code),
                 signal: None,
             },

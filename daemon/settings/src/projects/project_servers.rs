@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{Project, ProjectView};
-use crate::{AskLimits, OnChange, ServerDefinition, ServerSettings, check_name};
+use crate::{SandboxMode, ServerDefaults, ServerDefinition, ServerSettings, check_name};
 use mux_config::{EntryError, ServerEntry, environment::Environment};
 use mux_policy::{Policy, ProjectText, RuleList};
 
@@ -52,13 +52,13 @@ impl Project {
     }
 
     /// Resolves the view of the project's clients and its servers. `taken` are the names of the user's own servers,
-    /// `home` replaces `~` in rules, `terms` are the defaults of every server.
+    /// `home` replaces `~` in rules, `defaults` apply to every server.
     pub fn resolve(
         &self,
         taken: &[String],
         environment: &Environment,
         home: &Path,
-        terms: (usize, AskLimits, OnChange),
+        defaults: ServerDefaults,
     ) -> (ProjectView, Vec<ServerSettings>) {
         let (given, clashes) = self.servers(taken);
         let mut notes = Vec::new();
@@ -119,7 +119,13 @@ impl Project {
                 .and(entry)
                 .map_err(EntryError::from)
                 .and_then(|entry| {
-                    ServerDefinition::resolve(entry, &environment, &self.root, terms)
+                    let is_enforced = defaults.sandbox_mode == SandboxMode::Enforce;
+                    if is_enforced && entry.sandbox == Some(toml::Value::Boolean(false)) {
+                        return Err(EntryError::from(
+                            "a project cannot switch off the sandbox that [sandbox] mode = \"enforce\" demands; remove `sandbox = false`",
+                        ));
+                    }
+                    ServerDefinition::resolve(entry, &environment, &self.root, defaults)
                 });
             if let Err(problem) = &definition {
                 let root = self.root.display();

@@ -88,6 +88,7 @@ fn settings() -> SourceDefinition {
         credentials: BTreeMap::new(),
         origins: Vec::new(),
         secret_headers: Vec::new(),
+        account: None,
         scopes: None,
         rate: None,
         refresh: Duration::from_secs(60),

@@ -68,6 +68,7 @@ fn making(description: DescriptionLocation, base_url: Option<&str>) -> SourceCon
         credentials: BTreeMap::new(),
         origins: Vec::new(),
         secret_headers: Vec::new(),
+        account: None,
         scopes: None,
         rate: None,
         refresh: Duration::from_secs(3600),

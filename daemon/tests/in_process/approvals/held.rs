@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use mux_proto::{ApprovalEnding, ApprovalState, Decision, EventKind, Kind, RunState};
+use mux_proto::{ApprovalEnding, ApprovalState, Decision, Event, EventKind, Kind, RunState};
 use serde_json::json;
 
 use super::{asking, by, held, records};
@@ -165,6 +165,9 @@ async fn limits_of_held_calls_are_enforced_and_named() {
         .start(&json!({ "steps": [step("a"), step("b")] }), false)
         .await;
     client.approvals_once(1).await;
+    // The run's other call is refused at once.
+    let refused = |event: &Event| matches!(event.event, EventKind::StepEnded { .. });
+    client.events_until(&run, refused).await;
     let second = client.begin("counter", by(1));
     client.approvals_once(2).await;
     let error = client.fails("counter", by(1)).await;
@@ -176,8 +179,8 @@ async fn limits_of_held_calls_are_enforced_and_named() {
     for approval in ["A1", "A2"] {
         client.decide(approval, Decision::Deny).await.unwrap();
     }
-    let told = format!("{:?}", client.outcome(&run).await);
-    assert!(told.contains("approvals.held_per_run"), "{told}");
+    let output = format!("{:?}", client.outcome(&run).await);
+    assert!(output.contains("approvals.held_per_run"), "{output}");
     assert_eq!(second.await.unwrap().unwrap_err().kind, Kind::Denied);
     assert_eq!(home.called("fix", "counter"), 0);
 }

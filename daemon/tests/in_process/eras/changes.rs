@@ -63,12 +63,12 @@ async fn changes_of_every_list_are_reported() {
             else {
                 panic!("{era}: something else");
             };
-            let told = [
+            let output = [
                 ("tools", tools),
                 ("resources", resources),
                 ("prompts", prompts),
             ];
-            assert!(told.contains(&(what, true)), "{era} {what}: {told:?}");
+            assert!(output.contains(&(what, true)), "{era} {what}: {output:?}");
         }
     }
 }
@@ -76,7 +76,7 @@ async fn changes_of_every_list_are_reported() {
 async fn is_updated(client: &mut Client, uri: &str) {
     loop {
         match client.next().await {
-            NoticeKind::ResourceUpdated { uri: told, .. } => return assert_eq!(told, uri),
+            NoticeKind::ResourceUpdated { uri: output, .. } => return assert_eq!(output, uri),
             NoticeKind::Changed { .. } => {}
             other => panic!("{other:?}"),
         }

@@ -59,14 +59,14 @@ async fn answer_counts_though_the_server_dies_right_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_idle_server_is_restarted_by_the_next_call() {
-    let home = with_other("");
+async fn killed_lazy_server_is_restarted_by_the_next_call() {
+    let home = with_other("start = \"lazy\"\n");
     let client = Client::deaf(&home).await;
     for round in 1..=5 {
         client.call("pid", json!({})).await;
-        assert_eq!(home.starts("fix"), round);
         home.kill("fix");
-        client.until_closed("fix").await;
+        client.until_ended("fix", round).await;
+        assert_eq!(home.starts("fix") as u64, round);
     }
     assert_eq!(client.server("other").await.starts, 0);
 }

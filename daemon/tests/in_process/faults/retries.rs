@@ -52,7 +52,10 @@ async fn call_that_is_sent_again_is_reported_to_the_run() {
         .start_steps(&[("fix.die_first", json!({}))], false)
         .await;
     let events = client.events(&run).await;
-    let told = |kind: &EventKind| matches!(kind, EventKind::Console { text, .. } if text.contains("fix.die_first is sent again"));
-    assert!(events.iter().any(|event| told(&event.event)), "{events:?}");
+    let is_resend = |kind: &EventKind| matches!(kind, EventKind::Console { text, .. } if text.contains("fix.die_first is sent again"));
+    assert!(
+        events.iter().any(|event| is_resend(&event.event)),
+        "{events:?}"
+    );
     assert_eq!(client.summary(&run).await["result"], "alive");
 }

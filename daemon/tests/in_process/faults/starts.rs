@@ -168,3 +168,125 @@ async fn eager_server_that_ends_is_restarted_and_one_that_crashes_backs_off() {
     .await;
     assert_eq!(home.starts("bad"), 6);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_ends_in_use_is_started_again_once_for_each_use() {
+    let home = Home::with_fixtures(&[("fix", &[]), ("other", &[])]);
+    let client = Client::deaf(&home).await;
+    for uses in 1..=3 {
+        client.call("fix.pid", json!({})).await;
+        assert_eq!(home.starts("fix"), 2 * uses - 1);
+        home.kill("fix");
+        until_seen(&client, "fix", |server| {
+            server.starts == 2 * uses as u64 && server.state == ServerState::Ready
+        })
+        .await;
+        // The new session was not called yet: its end is a failure, and the next start that of a call.
+        home.kill("fix");
+        until_seen(&client, "fix", |server| {
+            server.state == ServerState::Failed && server.retry_in_ms.is_none()
+        })
+        .await;
+        client.call("other.pid", json!({})).await;
+        assert_eq!(home.starts("fix"), 2 * uses);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn server_that_dies_in_every_call_is_left_alone_once_the_breaker_is_open() {
+    let home = Home::with_fixtures(&[("fix", &[])]);
+    let client = Client::deaf(&home).await;
+    for death in 1..=5 {
+        let error = client
+            .fails("fix.die_before", json!({ "file": home.path("mark") }))
+            .await;
+        assert_eq!(error.kind, Kind::UnknownOutcome, "{death}: {error:?}");
+    }
+    until_seen(&client, "fix", |server| {
+        server.state == ServerState::BackingOff
+    })
+    .await;
+    let error = client.fails("fix.echo", json!({ "text": "x" })).await;
+    assert!(error.message.contains("failed 5 times"), "{error:?}");
+    // When the backoff is over, it takes a call to start it.
+    until_seen(&client, "fix", |server| server.retry_in_ms.is_none()).await;
+    assert_eq!(home.starts("fix"), 5);
+    client.call("fix.echo", json!({ "text": "x" })).await;
+    assert_eq!(home.starts("fix"), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_were_called_lately_are_started_with_the_daemon() {
+    let home = Home::new();
+    let entry = |name: &str, more: &str| format!("{}{more}", home.fixture(name, &[]));
+    let servers = [
+        entry("used", ""),
+        entry("never", ""),
+        entry("lazy", "start = \"lazy\"\n"),
+        entry("mine", "share = \"client\"\n"),
+    ]
+    .concat();
+    home.write_config(&servers);
+    let client = Client::deaf(&home).await;
+    for name in ["used", "lazy", "mine"] {
+        client.call(&format!("{name}.pid"), json!({})).await;
+    }
+    client.reload().await;
+    let starts = || ["used", "never", "lazy", "mine"].map(|name| home.starts(name));
+    assert_eq!(starts(), [1, 0, 1, 1]);
+    home.stop().await;
+
+    let client = Client::deaf(&home).await;
+    until_seen(&client, "used", |server| server.state == ServerState::Ready).await;
+    client.call("used.pid", json!({})).await;
+    assert_eq!(starts(), [2, 0, 1, 1]);
+    home.stop().await;
+
+    // This one is opened by the start of the daemon, too.
+    let eager = entry("eager", "start = \"eager\"\n");
+    home.write_config(&format!("[daemon]\nprestart = \"never\"\n{servers}{eager}"));
+    let client = Client::deaf(&home).await;
+    until_seen(&client, "eager", |server| {
+        server.state == ServerState::Ready
+    })
+    .await;
+    assert_eq!(client.server("used").await.state, ServerState::Cold);
+    assert_eq!(starts(), [2, 0, 1, 1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn call_does_not_wait_behind_starts_in_the_background() {
+    let slow: &[&str] = &["--slow-start", "1500"];
+    let home = Home::with_fixtures(&[
+        ("a", slow),
+        ("b", slow),
+        ("c", slow),
+        ("d", slow),
+        ("fix", &[]),
+    ]);
+    let names = ["a", "b", "c", "d", "fix"];
+    let client = Client::deaf(&home).await;
+    let calls = names.map(|name| client.begin(&format!("{name}.pid"), json!({})));
+    for call in join_all(calls).await {
+        call.unwrap().unwrap();
+    }
+    home.stop().await;
+
+    let client = Client::deaf(&home).await;
+    client.call("fix.pid", json!({})).await;
+    let mut waiting = 0;
+    for name in ["a", "b", "c", "d"] {
+        let server = client.server(name).await;
+        waiting += usize::from(server.state == ServerState::Starting);
+        let reason = server.reason.unwrap_or_default();
+        assert!(
+            server.state != ServerState::Starting || reason.contains("in the background"),
+            "{name}: {reason}"
+        );
+    }
+    assert!(waiting >= 2, "{waiting} servers are starting");
+    assert_eq!(home.starts("fix"), 2);
+    // A caller joins a start.
+    client.call("d.pid", json!({})).await;
+    assert_eq!(home.starts("d"), 2);
+}

@@ -202,7 +202,7 @@ async fn resource_is_read_on_a_new_session_after_server_death() {
     let client = Client::deaf(&home).await;
     client.offers(OfferKind::Resources, None).await.unwrap();
     home.kill("fix");
-    client.until_closed("fix").await;
+    client.until_ended("fix", 1).await;
     client.read("fix://json").await.unwrap();
     client.offers(OfferKind::Resources, None).await.unwrap();
     assert_eq!(

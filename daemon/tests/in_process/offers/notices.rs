@@ -94,7 +94,7 @@ async fn configuration_change_and_shorter_list_of_a_new_session_cause_notices() 
     let mut one = Client::listening(&home, &[]).await;
     home.kill("fix");
     // A call that was sent before this would have an unknown outcome.
-    one.until_closed("fix").await;
+    one.until_ended("fix", 1).await;
     // Its next session has one resource less.
     one.call("echo", json!({ "text": "x" })).await;
     assert_eq!(changed(&one.next().await), [false, true, false]);

@@ -85,17 +85,18 @@ async fn sampling_is_denied_unless_a_rule_allows_it_by_name() {
     assert_eq!(kind, AskKind::Sampling);
     client.answer(ask, sampled()).await.unwrap();
     assert_eq!(call.await.unwrap().unwrap()["content"]["text"], "4");
-    let told = client.explain("fix.sampling/createMessage").await;
+    let explanation = client.explain("fix.sampling/createMessage").await;
     assert_eq!(
-        (&told["action"], &told["rule"]["number"]),
+        (&explanation["action"], &explanation["rule"]["number"]),
         (&json!("allow"), &json!(1))
     );
-    let told = client.explain("other.sampling/createMessage").await;
-    assert_eq!(told["action"], "deny");
+    let explanation = client.explain("other.sampling/createMessage").await;
+    assert_eq!(explanation["action"], "deny");
     assert!(
-        told.to_string()
+        explanation
+            .to_string()
             .contains("does not name a server's request"),
-        "{told}"
+        "{explanation}"
     );
 }
 

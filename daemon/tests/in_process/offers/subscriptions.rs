@@ -60,7 +60,7 @@ async fn new_session_renews_subscriptions() {
     let mut client = Client::listening(&home, &[]).await;
     client.subscribe(URI, true).await.unwrap();
     home.kill("fix");
-    client.until_closed("fix").await;
+    client.until_ended("fix", 1).await;
     client.call("echo", json!({ "text": "awake" })).await;
     for _ in 0..2000 {
         if home.asked("fix", "resources/subscribe") == 2 {

@@ -3,10 +3,10 @@
 use mux_proto::{AcceptPinsRequest, Kind, PinInfo, PinStanding, PinsRequest, SeenTool};
 use serde_json::json;
 
-use super::{POISON, Pinned, poison};
+use super::{POISON, PinnedServer, poison};
 use crate::client::within;
 
-async fn seen(pinned: &Pinned) -> PinInfo {
+async fn seen(pinned: &PinnedServer) -> PinInfo {
     let request = PinsRequest {
         server: "fix".into(),
         current: true,
@@ -28,7 +28,7 @@ fn accepting(digest: &str, name: &str) -> AcceptPinsRequest {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn change_during_review_is_not_accepted() {
-    let pinned = Pinned::poisoned("").await;
+    let pinned = PinnedServer::poisoned("").await;
     let echo = seen(&pinned).await;
     assert_eq!(echo.standing, PinStanding::Refused);
     assert!(echo.before.unwrap().contains("Returns its text."));

@@ -3,12 +3,12 @@
 use mux_proto::{Kind, PinStanding};
 use serde_json::json;
 
-use super::{POISON, Pinned, poison};
+use super::{POISON, PinnedServer, poison};
 use crate::client::within;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn change_is_detected_in_a_session_and_after_server_or_daemon_restart() {
-    let mut pinned = Pinned::poisoned("").await;
+    let mut pinned = PinnedServer::poisoned("").await;
     pinned.echo_is_refused().await;
     // The original definition is trusted again, and a restarted server is checked again.
     pinned.change(&json!({})).await;
@@ -29,7 +29,7 @@ async fn change_is_detected_in_a_session_and_after_server_or_daemon_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn change_in_the_middle_of_a_program_is_detected() {
-    let pinned = Pinned::new("").await;
+    let pinned = PinnedServer::new("").await;
     let changes = pinned.changes.to_str().unwrap();
     let mark = json!({ "file": changes, "line": poison().to_string() });
     let echo = || ("fix.echo", json!({ "text": "hello" }));
@@ -46,7 +46,7 @@ async fn change_in_the_middle_of_a_program_is_detected() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reordered_members_and_reappearing_tools_are_no_change() {
-    let pinned = Pinned::new("").await;
+    let pinned = PinnedServer::new("").await;
     pinned.echo().await;
     let schema = json!({ "required": ["text"], "properties": { "text": { "type": "string" } }, "type": "object" });
     let same = json!({
@@ -66,7 +66,7 @@ async fn reordered_members_and_reappearing_tools_are_no_change() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn change_of_any_definition_member_is_detected() {
-    let pinned = Pinned::new("").await;
+    let pinned = PinnedServer::new("").await;
     pinned.echo().await;
     for member in [
         json!({ "title": "Echo" }),
@@ -88,15 +88,15 @@ async fn change_of_any_definition_member_is_detected() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_call_is_sent_after_a_change_is_announced() {
-    let pinned = Pinned::new("calls_at_once = 3").await;
+    let pinned = PinnedServer::new("calls_at_once = 3").await;
     pinned.echo().await;
     let echo = || pinned.client.begin("echo", json!({ "text": "hello" }));
     // Many calls are in flight or queued when the change is announced, and 100 follow right after it.
     let mut early: Vec<_> = (0..40).map(|_| echo()).collect();
     std::fs::write(&pinned.changes, poison().to_string()).unwrap();
-    let told = pinned.client.begin("list_changed", json!({}));
+    let output = pinned.client.begin("list_changed", json!({}));
     early.extend((0..40).map(|_| echo()));
-    told.await.unwrap().unwrap();
+    output.await.unwrap().unwrap();
     let late: Vec<_> = (0..100).map(|_| echo()).collect();
     for call in late {
         assert_eq!(call.await.unwrap().unwrap_err().kind, Kind::Denied);
@@ -107,10 +107,10 @@ async fn no_call_is_sent_after_a_change_is_announced() {
         }
     }
     let requests = pinned.home.requests("fix");
-    let told = requests
+    let output = requests
         .iter()
         .position(|request| request["tool"] == "list_changed");
-    let after = requests[told.unwrap()..].iter();
+    let after = requests[output.unwrap()..].iter();
     let after = after.filter(|request| request["tool"] == "echo").count();
     // Only calls that were sent before the announcement arrived: at most three at once, of which two may have been
     // answered, and replaced, while the server was about to announce the change.
@@ -119,7 +119,7 @@ async fn no_call_is_sent_after_a_change_is_announced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_tool_is_reported_until_it_is_accepted() {
-    let mut pinned = Pinned::new("").await;
+    let mut pinned = PinnedServer::new("").await;
     pinned.echo().await;
     let later = json!({ "description": "Came later.", "inputSchema": { "type": "object" } });
     let result = json!({ "content": [{ "type": "text", "text": "late" }] });
@@ -149,7 +149,7 @@ async fn new_tool_is_reported_until_it_is_accepted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pins_setting_decides_what_happens_on_a_change() {
-    let pinned = Pinned::poisoned("pins = \"warn\"").await;
+    let pinned = PinnedServer::poisoned("pins = \"warn\"").await;
     pinned.echo().await;
     assert_eq!(pinned.standing("echo").await, PinStanding::Changed);
     let warnings = pinned.warnings().await;
@@ -157,19 +157,19 @@ async fn pins_setting_decides_what_happens_on_a_change() {
     assert!(warnings[0].contains(said), "{warnings:?}");
     assert!(pinned.types(&["fix.echo"]).await.contains(POISON));
 
-    let pinned = Pinned::poisoned("pins = \"off\"").await;
+    let pinned = PinnedServer::poisoned("pins = \"off\"").await;
     pinned.echo().await;
     assert_eq!(pinned.standing("echo").await, PinStanding::Unpinned);
     assert!(pinned.warnings().await.is_empty());
     assert!(!pinned.home.dirs.pins().exists(), "nothing is written down");
 
-    let pinned = Pinned::poisoned("[pins]\non_change = \"off\"\n").await;
+    let pinned = PinnedServer::poisoned("[pins]\non_change = \"off\"\n").await;
     pinned.echo().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changed_server_entry_gets_new_pins() {
-    let pinned = Pinned::poisoned("").await;
+    let pinned = PinnedServer::poisoned("").await;
     pinned.echo_is_refused().await;
     let config = std::fs::read_to_string(pinned.home.dirs.config_file()).unwrap();
     let other = config.replace("\"--call-log\"", "\"--name\",\"other\",\"--call-log\"");

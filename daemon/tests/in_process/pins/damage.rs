@@ -5,15 +5,15 @@ use std::{fs, path::PathBuf};
 use mux_proto::Kind;
 use serde_json::json;
 
-use super::{POISON, Pinned};
+use super::{POISON, PinnedServer};
 use crate::client::within;
 
-fn file(pinned: &Pinned) -> PathBuf {
+fn file(pinned: &PinnedServer) -> PathBuf {
     let mut files = fs::read_dir(pinned.home.dirs.pins()).unwrap();
     files.next().unwrap().unwrap().path()
 }
 
-async fn problems(pinned: &Pinned) -> String {
+async fn problems(pinned: &PinnedServer) -> String {
     let status = pinned.client.rpc.status(within()).await.unwrap().unwrap();
     json!(status.problems).to_string()
 }
@@ -36,7 +36,7 @@ async fn lost_pins_are_reported_and_their_tools_refused_until_accepted() {
         },
     ];
     for damage in damages {
-        let mut pinned = Pinned::poisoned("").await;
+        let mut pinned = PinnedServer::poisoned("").await;
         pinned.home.stop().await;
         damage(&file(&pinned));
         for _ in 0..2 {

@@ -3,7 +3,7 @@
 use mux_proto::{CallRequest, Kind};
 use serde_json::{Value, json};
 
-use super::Pinned;
+use super::PinnedServer;
 
 fn answering(structured: &Value) -> Value {
     let mut result = json!({ "content": [{ "type": "text", "text": "as text" }] });
@@ -15,7 +15,7 @@ fn answering(structured: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn result_that_does_not_match_its_schema_is_an_error_without_the_value() {
-    let pinned = Pinned::new("").await;
+    let pinned = PinnedServer::new("").await;
     let client = &pinned.client;
     let arguments = json!({ "a": 1, "b": 2 });
     for (structured, place) in [
@@ -67,7 +67,7 @@ async fn result_that_does_not_match_its_schema_is_an_error_without_the_value() {
 #[tokio::test(flavor = "multi_thread")]
 async fn check_results_setting_decides_about_mismatched_results() {
     for (word, warnings) in [("warn", 1), ("off", 0)] {
-        let pinned = Pinned::new(&format!("check_results = \"{word}\"")).await;
+        let pinned = PinnedServer::new(&format!("check_results = \"{word}\"")).await;
         pinned.change(&answering(&json!({ "sum": "three" }))).await;
         let answer = pinned.client.call("add", json!({ "a": 1, "b": 2 })).await;
         assert_eq!(answer, json!({ "sum": "three" }));

@@ -62,10 +62,10 @@ async fn check_reports_broken_compiler_and_works_with_another() {
             settings.compiler = Some(fake(folder, body));
         });
         let error = setting.try_check("return 1").await.expect_err(body);
-        let told = error.to_string();
-        assert!(!told.contains('\n'), "{told}");
+        let output = error.to_string();
+        assert!(!output.contains('\n'), "{output}");
         for part in parts {
-            assert!(told.contains(part), "{body}: {part:?} in {told}");
+            assert!(output.contains(part), "{body}: {part:?} in {output}");
         }
         setting.ended().await;
         let setting = Setting::with(|settings| {

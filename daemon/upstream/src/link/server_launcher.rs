@@ -1,8 +1,12 @@
 //! Starts a server that is configured as a command: as a process, or wherever else its launcher runs it.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
+use mux_confine::RefusedConnection;
 use mux_keeper::KeptChild;
 use mux_settings::ProcessServer;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -11,12 +15,37 @@ use super::OpenError;
 
 /// Starts servers.
 pub trait ServerLauncher: fmt::Debug + Send + Sync {
-    /// Starts the server of this name.
+    /// Starts the server of this name, whose log is `log`.
     fn launch<'a>(
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
+        log: &'a Path,
     ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>>;
+
+    /// Takes over what a running server needs of its daemon.
+    fn adopt<'a>(
+        &'a self,
+        _name: &'a str,
+        _process: &'a ProcessServer,
+        _log: &'a Path,
+    ) -> BoxFuture<'a, ()> {
+        async {}.boxed()
+    }
+
+    /// What is known of the sandboxes of the server with this log.
+    fn sandbox_state(&self, _log: &Path) -> SandboxState {
+        SandboxState::default()
+    }
+}
+
+/// What is known of the sandboxes of one server.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxState {
+    /// The layers in force; empty before a server was started in a sandbox.
+    pub layers: Vec<&'static str>,
+    /// The connections that were refused.
+    pub refused: Vec<RefusedConnection>,
 }
 
 /// A running server.

@@ -3,7 +3,7 @@
 //!
 //! Invariant: every list is compared with the pins here before it becomes a set of tools.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use tokio::sync::watch;
 use tracing::warn;
@@ -122,6 +122,15 @@ impl ServerCatalogEntry {
 
     pub(crate) fn asks_for_roots(&self) -> bool {
         self.catalog.asks_for_roots(&self.key)
+    }
+
+    pub(crate) fn record_call(&self) {
+        self.catalog.record_call(&self.key);
+    }
+
+    /// When the server was last called, by this daemon or an earlier one.
+    pub(crate) fn last_call(&self) -> Option<SystemTime> {
+        self.catalog.last_call(&self.key)
     }
 
     /// Changes when the user accepts a pin: the tools are to be listed again.

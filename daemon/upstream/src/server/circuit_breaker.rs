@@ -4,6 +4,9 @@
 //! After each failure in a row the backoff doubles. Too many failures within a minute open the breaker: callers get an
 //! error at once, and after the backoff one attempt shows whether the server has recovered.
 //!
+//! A session that ends early but has answered a call is no failure, and the next one starts at once: each start has served
+//! a caller. Only a server that does this again and again has to wait.
+//!
 //! Invariant: failures are forgotten only after a useful session or by an explicit reset.
 
 use std::{
@@ -35,6 +38,8 @@ struct BreakerState {
     failures: VecDeque<Instant>,
     /// Failures since the last successful session.
     streak: u32,
+    /// The sessions of the last [`STABLE_SESSION_AGE`] that were useful but ended early.
+    early_ends: VecDeque<Instant>,
     retry_at: Option<Instant>,
     cause: String,
 }
@@ -113,15 +118,24 @@ impl CircuitBreaker {
         (retry_at, state.phase == BreakerPhase::Open)
     }
 
-    /// Records a session that ended soon after its start but had answered a call, so it was useful. Returns the end of
-    /// a short backoff.
+    /// Records a session that ended soon after its start but had answered a call, so it was useful. Returns when the
+    /// next may start: now, or after a short backoff if there were [`FAILURE_THRESHOLD`] such sessions just before.
     pub(super) fn record_early_end(&self, now: Instant) -> Instant {
-        let retry_at = now + restart_backoff(1, random_fraction());
-        *self.state() = BreakerState {
-            retry_at: Some(retry_at),
+        let mut state = self.state();
+        let mut early_ends = std::mem::take(&mut state.early_ends);
+        early_ends.retain(|end| now.duration_since(*end) < STABLE_SESSION_AGE);
+        let is_often = early_ends.len() >= FAILURE_THRESHOLD;
+        if is_often {
+            early_ends.pop_front();
+        }
+        early_ends.push_back(now);
+        let retry_at = is_often.then(|| now + restart_backoff(1, random_fraction()));
+        *state = BreakerState {
+            early_ends,
+            retry_at,
             ..BreakerState::default()
         };
-        retry_at
+        retry_at.unwrap_or(now)
     }
 
     /// The attempt was cancelled and has no outcome.
@@ -221,14 +235,21 @@ mod tests {
         for _ in 0..FAILURE_THRESHOLD - 1 {
             now = breaker.record_failure(now, "why").0;
         }
-        for _ in 0..50 {
+        for death in 1..=50 {
             assert_eq!(breaker.try_enter(now), BreakerDecision::Allowed);
             breaker.record_opened();
             let retry_at = breaker.record_early_end(now);
+            // The first ones are replaced at once.
+            let expected = match death <= FAILURE_THRESHOLD {
+                true => BreakerDecision::Allowed,
+                false => BreakerDecision::BackOff(retry_at),
+            };
+            assert_eq!(breaker.try_enter(now), expected, "{death}");
             assert!(retry_at - now <= MIN_RESTART_BACKOFF);
-            assert_eq!(breaker.try_enter(now), BreakerDecision::BackOff(retry_at));
             now = retry_at;
         }
+        now += STABLE_SESSION_AGE;
+        assert_eq!(breaker.record_early_end(now), now, "the deaths are over");
     }
 
     #[test]

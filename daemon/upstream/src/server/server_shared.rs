@@ -10,9 +10,12 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{circuit_breaker::CircuitBreaker, server_context::ServerContext};
+use super::{
+    circuit_breaker::CircuitBreaker, secret_results::SecretResults, server_context::ServerContext,
+};
 use crate::{
-    calls::CallLimiter, listing::ServerCatalogEntry, session::Session, sharing::SessionSharing,
+    calls::CallLimiter, link::SandboxState, listing::ServerCatalogEntry, session::Session,
+    sharing::SessionSharing,
 };
 use mux_catalog::ToolSet;
 use mux_settings::{ServerDefinition, ServerEndpoint};
@@ -37,6 +40,7 @@ pub(crate) struct ServerShared {
     facts: Mutex<LatestSessionFacts>,
     pub(super) calls: AtomicU64,
     pub(crate) in_flight: AtomicU64,
+    pub(super) secret_results: SecretResults,
 }
 
 /// Facts from the latest session.
@@ -89,6 +93,7 @@ impl ServerShared {
             facts: Mutex::new(facts),
             calls: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
+            secret_results: SecretResults::default(),
         });
         if in_background {
             server_shared.recall_tools_in_background();
@@ -114,6 +119,10 @@ impl ServerShared {
                 server_shared.catalog_entry.publish_tools();
             }
         });
+    }
+
+    pub(super) fn sandbox_state(&self) -> SandboxState {
+        self.context.launcher.sandbox_state(&self.log)
     }
 
     /// The path of the server's log, if the server has written one.
@@ -163,6 +172,15 @@ impl ServerShared {
 
     pub(crate) fn tools(&self) -> Option<Arc<ToolSet>> {
         self.lock_facts().current_tools()
+    }
+
+    /// Whether the user has signed in at the server, or has to.
+    pub(super) fn has_login(&self) -> bool {
+        let ServerEndpoint::Remote(remote) = &self.definition.link else {
+            return false;
+        };
+        let account = self.context.auth.account(remote);
+        account.is_some_and(|account| account.login_status().is_some())
     }
 
     fn lock_facts(&self) -> MutexGuard<'_, LatestSessionFacts> {

@@ -11,10 +11,10 @@ use super::{
     Server,
     slot::{SlotView, UpstreamState},
 };
-use crate::sharing::share_name;
+use crate::{link::SandboxState, sharing::share_name};
 
 use mux_catalog::ToolSet;
-use mux_settings::{EntryError, ShareMode};
+use mux_settings::{EntryError, ShareMode, StartMode};
 
 /// A snapshot of a server over all its sessions.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +47,7 @@ pub struct ServerView {
     pub warnings: Vec<String>,
     /// Whether the server has written a log.
     pub has_log: bool,
+    pub sandbox: SandboxState,
 }
 
 /// Why a server cannot be used, where the remedy depends on it.
@@ -95,7 +96,8 @@ impl Server {
         let best = views.iter().min_by_key(|view| view.state).cloned();
         let best = best.unwrap_or_default();
         let several = views.len() > 1 || shared.share != ShareMode::User;
-        let eager_note = server_shared.definition.eager && shared.share != ShareMode::User;
+        let is_eager = server_shared.definition.start == StartMode::Eager;
+        let eager_note = is_eager && shared.share != ShareMode::User;
         let eager_note = eager_note.then(|| {
             let key_kind = share_name(shared.share);
             format!(
@@ -110,6 +112,7 @@ impl Server {
             pid: best.pid,
             retry_in: best.retry_in,
             has_log: server_shared.existing_log().is_some(),
+            sandbox: server_shared.sandbox_state(),
             transport: facts.transport,
             identity: facts.identity,
             protocol: facts.protocol,
@@ -126,6 +129,11 @@ impl Server {
                 .sharing_warning()
                 .into_iter()
                 .chain(eager_note.filter(|_| slots.is_empty()))
+                .chain(
+                    server_shared
+                        .secret_results
+                        .warning(&server_shared.definition),
+                )
                 .collect(),
         }
     }

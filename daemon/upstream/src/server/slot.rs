@@ -21,6 +21,7 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::Instant,
 };
+use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info_span};
 
 pub(super) use self::slot_event::SlotEvent;
@@ -131,6 +132,8 @@ impl Slot {
             breaker,
             phase: SlotPhase::Closed,
             keep_open: false,
+            background_reason: None,
+            wanted: CancellationToken::new(),
             start_task: None,
         };
         let span = info_span!("server", name = self.server_shared.name);
@@ -346,6 +349,7 @@ impl CallInFlight {
     fn new(server_shared: &Arc<ServerShared>, usage: &Arc<SlotUsage>, permit: CallPermit) -> Self {
         server_shared.calls.fetch_add(1, Ordering::Relaxed);
         server_shared.in_flight.fetch_add(1, Ordering::Relaxed);
+        server_shared.catalog_entry.record_call();
         usage.begin_call();
         Self {
             server_shared: Arc::clone(server_shared),

@@ -3,24 +3,42 @@
 //! A start keeps a processor busy for a moment and then mostly waits. So a start holds its permit for that moment only:
 //! one that takes long, or hangs, goes on without a permit.
 //!
-//! Invariant: the wait of a server depends only on the length of the queue before it, not on starts that hang.
+//! Starts in the background, for which no caller waits, have few permits of their own, and wait until no caller waits
+//! for a start.
+//!
+//! Invariant: the wait of a server depends only on the length of the queue before it, not on starts that hang. No caller
+//! waits behind a start in the background.
 
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::timeout,
 };
 
 /// How long a start may hold its permit.
 const START_PERMIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many servers start in the background at the same time.
+const MAX_BACKGROUND_STARTS: usize = 2;
 
 #[derive(Debug)]
 pub struct StartLimiter {
     permits: Arc<Semaphore>,
     /// The number of permits, once those to be removed are returned.
     count: Mutex<usize>,
+    background_permits: Arc<Semaphore>,
+    /// The number of starts that have a permit or wait for one, without those in the background.
+    foreground_starts: watch::Sender<usize>,
+}
+
+/// Counts as a start in the foreground as long as it lives.
+struct ForegroundStart<'a>(&'a StartLimiter);
+
+impl Drop for ForegroundStart<'_> {
+    fn drop(&mut self) {
+        self.0.foreground_starts.send_modify(|starts| *starts -= 1);
+    }
 }
 
 impl StartLimiter {
@@ -28,6 +46,8 @@ impl StartLimiter {
         Self {
             permits: Arc::new(Semaphore::new(count)),
             count: Mutex::new(count),
+            background_permits: Arc::new(Semaphore::new(MAX_BACKGROUND_STARTS)),
+            foreground_starts: watch::Sender::new(0),
         }
     }
 
@@ -55,6 +75,8 @@ impl StartLimiter {
         on_wait: impl FnOnce(),
         start: impl Future<Output = T>,
     ) -> T {
+        self.foreground_starts.send_modify(|starts| *starts += 1);
+        let counted = ForegroundStart(self);
         let permit = match Arc::clone(&self.permits).try_acquire_owned() {
             Ok(permit) => Some(permit),
             Err(_) => {
@@ -63,13 +85,28 @@ impl StartLimiter {
                 Arc::clone(&self.permits).acquire_owned().await.ok()
             }
         };
-        let mut start = std::pin::pin!(start);
-        match timeout(START_PERMIT_TIMEOUT, &mut start).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                drop::<Option<OwnedSemaphorePermit>>(permit);
-                start.await
-            }
+        run_with_permit((permit, counted), start).await
+    }
+
+    /// Waits for the permit of a start in the background.
+    pub(super) async fn background_permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.background_permits).acquire_owned().await;
+        let mut foreground_starts = self.foreground_starts.subscribe();
+        // The sender lives as long as `self`.
+        drop(foreground_starts.wait_for(|starts| *starts == 0).await);
+        permit.ok()
+    }
+}
+
+/// Runs `start`, and drops the permit if it takes long.
+pub(super) async fn run_with_permit<T, P>(permit: P, start: impl Future<Output = T>) -> T {
+    let mut start = std::pin::pin!(start);
+    match timeout(START_PERMIT_TIMEOUT, &mut start).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            drop(permit);
+            start.await
         }
     }
 }
@@ -119,5 +156,35 @@ mod tests {
         let (_, _, started) = tokio::join!(hanging(), hanging(), good);
         assert_eq!(waited.into_inner(), 1);
         assert!(started <= START_PERMIT_TIMEOUT, "{started:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn starts_in_the_background_are_few_and_delay_no_other() {
+        let starts = StartLimiter::new(1);
+        let began = Instant::now();
+        let background = || async {
+            let permit = starts.background_permit().await;
+            run_with_permit(permit, sleep(Duration::from_secs(1))).await;
+            began.elapsed().as_secs()
+        };
+        let foreground = |at: u64| {
+            let starts = &starts;
+            async move {
+                sleep(Duration::from_millis(at)).await;
+                let waited = || panic!("a caller waited behind a start in the background");
+                starts
+                    .run_start(waited, sleep(Duration::from_secs(4)))
+                    .await;
+            }
+        };
+        let (one, two, three, four, ()) = tokio::join!(
+            background(),
+            background(),
+            background(),
+            background(),
+            foreground(500)
+        );
+        // The first two had begun before the foreground start, which the others let pass.
+        assert_eq!([one, two, three, four], [1, 1, 5, 5]);
     }
 }

@@ -72,6 +72,8 @@ impl Session {
             next: state.next,
             modern: state.modern,
         };
+        let name = &inputs.catalog_entry.name;
+        inputs.launcher.adopt(name, process, inputs.log).await;
         let in_flight = Arc::<InFlight>::default();
         let log = (inputs.log.to_owned(), LogStamp::of(&in_flight));
         let link = ServerLink::over_child(handed.child, resumed, process, log)?;

@@ -95,6 +95,7 @@ fn direct() -> ToolList {
         warnings: Vec::new(),
         remembered: Vec::new(),
         instructions: Vec::new(),
+        fence: None,
     }
 }
 

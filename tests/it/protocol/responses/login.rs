@@ -33,6 +33,7 @@ fn pending() -> LoginState {
         server: "fix".into(),
         pending: true,
         issuer: None,
+        who: None,
         scopes: Vec::new(),
         tools: None,
         problem: None,
@@ -43,6 +44,7 @@ fn signed_in() -> LoginState {
     LoginState {
         pending: false,
         issuer: Some("https://issuer.test".into()),
+        who: Some("ada@example.com".into()),
         scopes: vec!["read".into(), "write".into()],
         tools: Some(3),
         problem: Some("why".into()),

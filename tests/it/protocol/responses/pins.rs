@@ -10,6 +10,7 @@ pub(super) fn all() -> Vec<(&'static str, MuxResponse)> {
         since_ms: Some(1_795_300_000_000),
         before: Some("{}".into()),
         now: Some("{\n  \"name\": \"add\"\n}".into()),
+        signs: Vec::new(),
     };
     let standings = [
         PinStanding::Trusted,

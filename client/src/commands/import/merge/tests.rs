@@ -3,7 +3,7 @@ use std::{fs, path::Path};
 use serde_json::json;
 
 use super::*;
-use crate::{agents::ConfigFormat, commands::import::foreign};
+use crate::{agents::ConfigFormat, commands::import::agent_servers};
 
 fn document(text: &str) -> ConfigDocument {
     ConfigDocument::parse(text.as_bytes(), ConfigFormat::Toml).unwrap()
@@ -69,7 +69,8 @@ fn import_converts_each_agents_file() {
         ),
     ] {
         let project = Path::new("/home/me/größe");
-        let read = foreign::read_agent_servers(agent, &data.join(name), Some(project)).unwrap();
+        let read =
+            agent_servers::read_agent_servers(agent, &data.join(name), Some(project)).unwrap();
         let sources = read.servers;
         let first = merged(&sources, "# mine\n", "", false);
         let expected = fs::read_to_string(data.join(format!("imported/{name}.toml"))).unwrap();

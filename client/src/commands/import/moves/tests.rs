@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use super::{
     super::{
         EnvFile,
-        foreign::{SkipReason, convert_entry, read_agent_servers},
+        agent_servers::{SkipReason, convert_entry, read_agent_servers},
         move_records::read_moves,
         undo::undo_in_file,
     },

@@ -2,23 +2,32 @@
 //!
 //! Invariant: a dead keeper is replaced before the next start, never in the middle of one.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use tokio::{
     io::AsyncReadExt,
     sync::{Mutex, watch},
+    task::spawn_blocking,
     time::timeout,
 };
 use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
+use mux_confine::{
+    ConfineInputs, ConfinedCommand, EgressProxies, SandboxDirs, SandboxSupport, confine,
+};
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
-use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec};
-use mux_settings::ProcessServer;
+use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec, TreeLimits, find_program};
+use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
-use crate::link::{LaunchError, LaunchedServer, ServerLauncher};
+use crate::link::{LaunchError, LaunchedServer, LogStamp, SandboxState, ServerLauncher, ServerLog};
 
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -38,6 +47,10 @@ struct LauncherInner {
     /// Set once the login shell has answered.
     environment: watch::Receiver<Option<Environment>>,
     keeper: Mutex<KeeperSlot>,
+    sandboxes: SandboxDirs,
+    /// What this machine can enforce, once a sandbox was needed.
+    support: parking_lot::Mutex<Option<SandboxSupport>>,
+    egress: EgressProxies,
 }
 
 enum KeeperSlot {
@@ -58,8 +71,12 @@ impl ProcessLauncher {
         program: PathBuf,
         lock: PathBuf,
         environment: watch::Receiver<Option<Environment>>,
+        sandboxes: SandboxDirs,
     ) -> Self {
         Self(Arc::new(LauncherInner {
+            sandboxes,
+            support: parking_lot::Mutex::default(),
+            egress: EgressProxies::default(),
             program,
             lock,
             environment,
@@ -94,7 +111,26 @@ impl ProcessLauncher {
         &self,
         name: &str,
         process: &ProcessServer,
+        log: &Path,
     ) -> Result<KeptChild, LaunchError> {
+        let spec = self.spawn_spec(name, process).await?;
+        let spec = match process.sandbox.sandbox() {
+            Some(sandbox) => self.confined(spec, sandbox, log).await?,
+            None => spec,
+        };
+        let keeper = self
+            .keeper()
+            .await
+            .map_err(|error| LaunchError::Failed(full_error_text(error)))?;
+        keeper.spawn(spec).await.map_err(LaunchError::from)
+    }
+
+    /// The command of a server as it runs without a sandbox.
+    async fn spawn_spec(
+        &self,
+        name: &str,
+        process: &ProcessServer,
+    ) -> Result<SpawnSpec, LaunchError> {
         let mut environment = self.0.environment.clone();
         let inherited = match environment.wait_for(Option::is_some).await {
             Ok(found) => found.clone().unwrap_or_default().passed_to_servers(),
@@ -107,7 +143,7 @@ impl ProcessLauncher {
             env.retain(|(other, _)| other.to_str() != Some(name));
             env.push((name.into(), value.into()));
         }
-        let spec = SpawnSpec {
+        Ok(SpawnSpec {
             program: PathBuf::from(&process.command),
             args: process
                 .args
@@ -117,19 +153,102 @@ impl ProcessLauncher {
             env,
             cwd: process.cwd.clone(),
             tag: name.to_owned(),
-        };
-        let keeper = self
-            .keeper()
-            .await
-            .map_err(|error| LaunchError::Failed(full_error_text(error)))?;
-        keeper.spawn(spec).await.map_err(|error| match error {
-            SpawnError::NotInPath { program, searched } => LaunchError::NotInPath {
-                program: program.display().to_string(),
-                searched,
-            },
-            error @ SpawnError::NotFound { .. } => LaunchError::NoProgramFile(error.to_string()),
-            error => LaunchError::Failed(full_error_text(error)),
+            limits: TreeLimits::default(),
         })
+    }
+
+    /// The command that runs a server in its sandbox. The proxy that it may need listens on return.
+    async fn confined(
+        &self,
+        spec: SpawnSpec,
+        sandbox: &ServerSandbox,
+        log: &Path,
+    ) -> Result<SpawnSpec, LaunchError> {
+        let program = find_program(&spec).await?;
+        let (this, sandbox, identity) = (self.clone(), sandbox.clone(), identity_of(log));
+        let hosts = match &sandbox.network {
+            SandboxNetwork::Hosts(hosts) => hosts.clone(),
+            SandboxNetwork::None | SandboxNetwork::Any => Vec::new(),
+        };
+        let server = identity.clone();
+        let support = self.sandbox_support().await;
+        let planned = spawn_blocking(move || {
+            let SpawnSpec {
+                args,
+                env,
+                cwd,
+                tag,
+                ..
+            } = spec;
+            let command = confine(ConfineInputs {
+                identity: &identity,
+                sandbox: &sandbox,
+                program,
+                args,
+                env,
+                cwd: &cwd,
+                dirs: &this.0.sandboxes,
+                muxd: &this.0.program,
+                support: &support,
+            })?;
+            Ok((command, cwd, tag))
+        });
+        let failed = |problem: String| LaunchError::Failed(problem);
+        let planned: Result<_, mux_confine::ConfineError> = planned
+            .await
+            .map_err(|stopped| failed(stopped.to_string()))?;
+        let (command, cwd, tag) = planned.map_err(|error| failed(error.to_string()))?;
+        let ConfinedCommand {
+            program,
+            args,
+            env,
+            limits,
+            egress,
+        } = command;
+        if let Some(folder) = egress {
+            let log = log.to_owned();
+            let report = move |text: &str| {
+                let line = LogStamp::default().stamp_line(&format!("[muxd] sandbox: {text}"));
+                ServerLog::open(&log).write(&line);
+            };
+            let listening = self.0.egress.listen((&server, &folder), hosts, report);
+            listening.map_err(|error| {
+                failed(format!(
+                    "its sandbox needs a proxy, which cannot listen: {error}"
+                ))
+            })?;
+        }
+        Ok(SpawnSpec {
+            program,
+            args,
+            env,
+            cwd,
+            tag,
+            limits,
+        })
+    }
+
+    /// Tries bubblewrap, unless it is known to work: the user may install it at any time.
+    async fn sandbox_support(&self) -> SandboxSupport {
+        let known = self.0.support.lock().clone();
+        if let Some(known) = known.filter(SandboxSupport::is_complete) {
+            return known;
+        }
+        let trial = spawn_blocking(SandboxSupport::bubblewrap_trial).await;
+        let mut bubblewrap = None;
+        if let Ok(Some(trial)) = trial {
+            let program = trial.program.clone();
+            let tried = self.program_output_and_exit(
+                trial,
+                PROGRAM_OUTPUT_TIMEOUT,
+                MAX_PROGRAM_OUTPUT_BYTES,
+            );
+            let works = tried.await.is_ok_and(|tried| tried.exit.code == Some(0));
+            bubblewrap = works.then_some(program);
+        }
+        let support = SandboxSupport::with_bubblewrap(bubblewrap);
+        *self.0.support.lock() = Some(support.clone());
+        support
     }
 
     /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
@@ -211,10 +330,61 @@ impl ServerLauncher for ProcessLauncher {
         &'a self,
         name: &'a str,
         process: &'a ProcessServer,
+        log: &'a Path,
     ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>> {
-        let start = self.start_process(name, process);
+        let start = self.start_process(name, process, log);
         start.map_ok(LaunchedServer::Process).boxed()
     }
+
+    fn adopt<'a>(
+        &'a self,
+        name: &'a str,
+        process: &'a ProcessServer,
+        log: &'a Path,
+    ) -> BoxFuture<'a, ()> {
+        async move {
+            let Some(sandbox) = process.sandbox.sandbox() else {
+                return;
+            };
+            // For the proxy, whose place follows from the entry, and for what is known of this machine.
+            let adopted = async {
+                let spec = self.spawn_spec(name, process).await?;
+                self.confined(spec, sandbox, log).await
+            };
+            if let Err(error) = adopted.await {
+                warn!(server = name, %error, "a running server has lost the way out of its sandbox");
+            }
+        }
+        .boxed()
+    }
+
+    fn sandbox_state(&self, log: &Path) -> SandboxState {
+        let support = self.0.support.lock();
+        let layers = support.as_ref().map(SandboxSupport::layers);
+        SandboxState {
+            layers: layers.unwrap_or_default(),
+            refused: self.0.egress.refused(&identity_of(log)),
+        }
+    }
+}
+
+impl From<SpawnError> for LaunchError {
+    fn from(error: SpawnError) -> Self {
+        match error {
+            SpawnError::NotInPath { program, searched } => Self::NotInPath {
+                program: program.display().to_string(),
+                searched,
+            },
+            error @ SpawnError::NotFound { .. } => Self::NoProgramFile(error.to_string()),
+            error => Self::Failed(full_error_text(error)),
+        }
+    }
+}
+
+/// Tells a server apart from one of the same name in another project, as its log does.
+fn identity_of(log: &Path) -> String {
+    let name = log.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// The text of an error with its causes.

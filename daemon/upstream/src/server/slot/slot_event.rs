@@ -17,6 +17,8 @@ pub(in crate::server) enum SlotEvent {
     },
     /// Open the session although no caller waits.
     Wake,
+    /// Open the session in the background, because the server was called lately.
+    Prestart,
     /// A session of the previous daemon has arrived.
     Handed,
     Opened(Result<Arc<Session>, OpenError>),

@@ -15,6 +15,7 @@ use tokio::{
     task::AbortHandle,
     time::{Instant, sleep_until},
 };
+use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, warn};
 
 use super::{
@@ -22,7 +23,7 @@ use super::{
     slot_event::{SessionEnd, SessionWaiter, SlotEvent},
     slot_status::{SlotStatus, UpstreamState},
     slot_usage::SlotUsage,
-    start_queue,
+    start_queue::{self, BackgroundStart},
 };
 use crate::{
     link::OpenError,
@@ -39,6 +40,7 @@ use mux_caller::ListChanges;
 use mux_settings::{ServerDefinition, ShareMode};
 
 const SERVER_REMOVED_REASON: &str = "the server was removed or changed";
+const PRESTART_REASON: &str = "it was called in the last days, and starts in the background";
 
 pub(super) enum SlotPhase {
     Closed,
@@ -69,6 +71,10 @@ pub(super) struct SlotOwner {
     pub(super) pinged: bool,
     /// Whether the session is kept open without callers.
     pub(super) keep_open: bool,
+    /// Why the next start is one in the background, unless a caller comes first.
+    pub(super) background_reason: Option<&'static str>,
+    /// Cancelled when a caller waits for the current start.
+    pub(super) wanted: CancellationToken,
     /// The current start, or the last one.
     pub(super) start_task: Option<AbortHandle>,
 }
@@ -89,6 +95,12 @@ impl SlotOwner {
                 Some(SlotEvent::Wake) => {
                     self.keep_open = true;
                     if matches!(self.phase, SlotPhase::Closed) {
+                        self.open_or_back_off(Vec::new());
+                    }
+                }
+                Some(SlotEvent::Prestart) => {
+                    if matches!(self.phase, SlotPhase::Closed) {
+                        self.background_reason = Some(PRESTART_REASON);
                         self.open_or_back_off(Vec::new());
                     }
                 }
@@ -121,7 +133,11 @@ impl SlotOwner {
                 // The caller may be gone.
                 drop(waiter.send(Ok(Arc::clone(session))));
             }
-            SlotPhase::Opening(waiters) | SlotPhase::Reopening(waiters, ..) => waiters.push(waiter),
+            SlotPhase::Opening(waiters) => {
+                waiters.push(waiter);
+                self.wanted.cancel();
+            }
+            SlotPhase::Reopening(waiters, ..) => waiters.push(waiter),
             SlotPhase::BackingOff(waiters, _) if !waiters.is_empty() => waiters.push(waiter),
             // A remote session needs no exclusive process: calls in flight on the old one may finish.
             SlotPhase::Open(session, _) if session.is_draining() => {
@@ -187,6 +203,7 @@ impl SlotOwner {
 
     /// Without waiters: schedules the next attempt if the session is to be kept open.
     fn back_off_until(&mut self, until: Instant) {
+        self.background_reason = None;
         // If another slot makes the breaker's one attempt, its end is unknown.
         let until = until.max(Instant::now() + Duration::from_millis(100));
         self.phase = match self.should_be_open() {
@@ -200,6 +217,14 @@ impl SlotOwner {
     }
 
     fn start_opening(&mut self, waiters: Vec<SessionWaiter>) {
+        self.wanted = CancellationToken::new();
+        let background_reason = self.background_reason.take();
+        let background = background_reason
+            .filter(|_| waiters.is_empty())
+            .map(|reason| BackgroundStart {
+                reason,
+                wanted: self.wanted.clone(),
+            });
         self.phase = SlotPhase::Opening(waiters);
         self.update_status(|status| {
             *status = SlotStatus {
@@ -214,9 +239,14 @@ impl SlotOwner {
         );
         let (slot_shared, status) = (Arc::clone(&self.slot_shared), Arc::clone(&self.status));
         let open = async move {
-            let outcome =
-                start_queue::start_session(&server_shared, &definition, &slot_shared, &status)
-                    .await;
+            let outcome = start_queue::start_session(
+                &server_shared,
+                &definition,
+                &slot_shared,
+                &status,
+                background,
+            )
+            .await;
             if let Err(unheard) = event_sender.send(SlotEvent::Opened(outcome))
                 && let SlotEvent::Opened(Ok(session)) = unheard.0
             {

@@ -5,16 +5,22 @@
 use std::{
     collections::HashSet,
     pin::pin,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
 };
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::Instant};
 
+/// How long after a call the slot counts as in use.
+const IN_USE_PERIOD: Duration = Duration::from_secs(5 * 60);
+
 /// When the slot was last used, and what uses it.
 #[derive(Debug)]
 pub(super) struct SlotUsage {
     last_used: Mutex<Instant>,
+    /// Whether a call was made on the present session.
+    called: AtomicBool,
     in_flight: AtomicU64,
     /// The live runs that have used it.
     runs: Mutex<HashSet<String>>,
@@ -26,6 +32,7 @@ impl Default for SlotUsage {
     fn default() -> Self {
         Self {
             last_used: Mutex::new(Instant::now()),
+            called: AtomicBool::new(false),
             in_flight: AtomicU64::new(0),
             runs: Mutex::default(),
             released: Notify::new(),
@@ -39,6 +46,7 @@ impl SlotUsage {
     }
 
     pub(super) fn begin_call(&self) {
+        self.called.store(true, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -52,6 +60,18 @@ impl SlotUsage {
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let busy = self.in_flight.load(Ordering::Relaxed) > 0;
         (!busy).then(|| *self.last_used())
+    }
+
+    /// Handles the end of a session. Returns whether it was called and is still in use: by a live run, or by a call in
+    /// the last minutes. A session that was not called is not in use, so that unused sessions that end are not replaced
+    /// over and over.
+    pub(super) fn end_session(&self) -> bool {
+        let called = self.called.swap(false, Ordering::Relaxed);
+        let is_recent = || {
+            let idle_since = self.idle_since();
+            idle_since.is_none_or(|since| since.elapsed() < IN_USE_PERIOD)
+        };
+        called && (!self.runs().is_empty() || is_recent())
     }
 
     pub(super) fn add_run(&self, run: &str) {
@@ -87,5 +107,35 @@ impl SlotUsage {
 
     fn runs(&self) -> MutexGuard<'_, HashSet<String>> {
         self.runs.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn session_is_in_use_for_minutes_after_its_last_call_and_while_a_run_holds_it() {
+        let usage = SlotUsage::default();
+        assert!(!usage.end_session(), "no call was made");
+        let call = || {
+            usage.begin_call();
+            usage.end_call();
+        };
+        call();
+        tokio::time::sleep(IN_USE_PERIOD / 2).await;
+        assert!(usage.end_session());
+        assert!(!usage.end_session(), "the next session was not called");
+        call();
+        tokio::time::sleep(IN_USE_PERIOD).await;
+        assert!(!usage.end_session(), "it is idle");
+        usage.add_run("r");
+        call();
+        tokio::time::sleep(IN_USE_PERIOD).await;
+        assert!(usage.end_session(), "a run holds it");
+        usage.release_run("r");
+        usage.begin_call();
+        tokio::time::sleep(IN_USE_PERIOD).await;
+        assert!(usage.end_session(), "a call is in flight");
     }
 }

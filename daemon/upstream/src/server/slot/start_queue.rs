@@ -5,17 +5,26 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::slot_status::SlotStatus;
 use crate::{
     link::OpenError,
-    server::server_shared::ServerShared,
+    server::{server_shared::ServerShared, start_limiter::run_with_permit},
     server_messages::RequestPolicyContext,
     session::{HandoverKey, Session, SessionInputs, process_fingerprint},
     sharing::SlotShared,
 };
 use mux_settings::{ServerDefinition, ServerEndpoint};
+
+/// A start for which no caller waits.
+pub(super) struct BackgroundStart {
+    /// Why the server is started.
+    pub(super) reason: &'static str,
+    /// Cancelled when a caller waits for it.
+    pub(super) wanted: CancellationToken,
+}
 
 /// Starts the session. `definition` has the workspace of the slot's key filled in.
 pub(super) async fn start_session(
@@ -23,6 +32,7 @@ pub(super) async fn start_session(
     definition: &ServerDefinition,
     slot_shared: &Arc<SlotShared>,
     status: &Mutex<SlotStatus>,
+    background: Option<BackgroundStart>,
 ) -> Result<Arc<Session>, OpenError> {
     let context = &server_shared.context;
     let inputs = SessionInputs {
@@ -58,6 +68,21 @@ pub(super) async fn start_session(
         let mut status = status.lock();
         status.reason = reason.map(str::to_owned);
     };
+    if let Some(BackgroundStart {
+        reason: why,
+        wanted,
+    }) = background
+    {
+        reason(Some(why));
+        tokio::select! {
+            biased;
+            () = wanted.cancelled() => reason(None),
+            permit = context.start_limiter.background_permit() => {
+                info!(why, "starting in the background");
+                return run_with_permit(permit, opening).await;
+            }
+        }
+    }
     match definition.link {
         ServerEndpoint::Remote(_) | ServerEndpoint::Source(_) => opening.await,
         ServerEndpoint::Process(_) => {

@@ -1,5 +1,8 @@
 //! Handles the end of a slot's session, and the end of the slot itself.
 //!
+//! A process that was in use is started again in the background, once for each session that was called: after that it
+//! stays down until the next call.
+//!
 //! Invariant: the end of a session does not affect the session that has replaced it.
 
 use std::sync::Arc;
@@ -14,6 +17,9 @@ use crate::server::{
         slot_status::SlotStatus,
     },
 };
+use mux_settings::{ServerEndpoint, StartMode};
+
+const RESTART_REASON: &str = "it has ended while it was in use, and starts again in the background";
 
 impl SlotOwner {
     pub(super) fn handle_session_end(&mut self, end: &SessionEnd) {
@@ -54,10 +60,18 @@ impl SlotOwner {
             }
             false => self.record_start_failure(&end.reason, None),
         };
-        match waiters.is_empty() {
-            true => self.back_off_until(until),
-            false => self.open_or_back_off(waiters),
+        let was_in_use = self.usage.end_session() && !end.closed_by_daemon;
+        if waiters.is_empty() && !(was_in_use && self.restarts_in_background()) {
+            self.back_off_until(until);
+            return;
         }
+        self.background_reason = Some(RESTART_REASON);
+        self.open_or_back_off(waiters);
+    }
+
+    fn restarts_in_background(&self) -> bool {
+        let is_process = matches!(self.definition.link, ServerEndpoint::Process(_));
+        is_process && self.definition.start != StartMode::Lazy
     }
 
     /// Ends the slot: waiters get an error, and the session is closed with its last call or now.

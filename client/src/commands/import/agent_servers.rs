@@ -1,0 +1,371 @@
+//! Converts the servers in an agent's file to entries of config.toml.
+//!
+//! Invariant: each key of an entry is either carried over or reported.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use mux_proto::{Error, Kind};
+use serde_json::{Map, Value};
+
+use super::{
+    server_definition::ServerDefinition,
+    variable_references::{ReferenceTranslator, TextPosition, escape_literal},
+};
+use crate::{
+    agents::{Agent, AgentFile, ConfigDocument, ConfigDocumentError, MuxEntry},
+    exit,
+};
+
+/// An agent's file as it was read, with its servers.
+#[derive(Debug)]
+pub(super) struct AgentSource {
+    pub(super) agent: Agent,
+    pub(super) path: PathBuf,
+    pub(super) file: AgentFile,
+    pub(super) document: ConfigDocument,
+    pub(super) servers: Vec<AgentServer>,
+    /// Notes on the file as a whole.
+    pub(super) notes: Vec<String>,
+}
+
+/// A server from an agent's file.
+#[derive(Debug)]
+pub(super) struct AgentServer {
+    pub(super) agent: Agent,
+    /// As the agent calls it.
+    pub(super) name: String,
+    /// The keys of the object that holds its entry.
+    pub(super) section: Vec<String>,
+    pub(super) server: Result<ServerDefinition, SkipReason>,
+    /// What could not be carried over.
+    pub(super) notes: Vec<String>,
+    /// Variables whose values the user has to put into the file `env`.
+    pub(super) variables_by_hand: Vec<String>,
+    /// Whether it works only within the agent until the user changes its entry in config.toml.
+    pub(super) needs_edit: bool,
+}
+
+/// Why an entry is not imported.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum SkipReason {
+    #[error("it is mux itself")]
+    Ourselves,
+    #[error("an extension of Zed starts it, and only Zed knows how")]
+    Extension,
+    #[error("it has neither a command nor a url")]
+    Nothing,
+}
+
+/// Reads an agent's file and its servers.
+pub(super) fn read_agent_servers(
+    agent: Agent,
+    path: &Path,
+    project: Option<&Path>,
+) -> Result<AgentSource, Error> {
+    let file = AgentFile::read(path).map_err(|error| exit::unavailable_error(error.to_string()))?;
+    if !file.exists() {
+        let message = format!("{} has no file {}", agent.display_name(), path.display());
+        return Err(Error::new(Kind::NotFound, message));
+    }
+    let document = ConfigDocument::parse(file.bytes(), agent.format()).map_err(|error| {
+        let message = format!("{}: {error}", path.display());
+        let mut failure = Error::new(Kind::Validation, message);
+        if let ConfigDocumentError::Syntax { line, column, .. } = error {
+            (failure.line, failure.column) = (Some(line), Some(column));
+        }
+        failure
+    })?;
+    let (servers, notes) = convert_document(agent, &document, project);
+    Ok(AgentSource {
+        agent,
+        path: path.to_owned(),
+        file,
+        document,
+        servers,
+        notes,
+    })
+}
+
+fn convert_document(
+    agent: Agent,
+    document: &ConfigDocument,
+    project: Option<&Path>,
+) -> (Vec<AgentServer>, Vec<String>) {
+    let (mut sources, mut notes) = (Vec::new(), Vec::new());
+    if agent == Agent::Claude {
+        let mut others = 0;
+        for (folder, entry) in document.section_entries(&["projects"]) {
+            let servers = entry["mcpServers"].as_object();
+            if project.is_some_and(|project| project == Path::new(folder)) {
+                // A project's own entries take precedence, as in Claude Code.
+                let section = ["projects", folder, "mcpServers"];
+                for (name, entry) in servers.into_iter().flatten() {
+                    let mut source = convert_entry(agent, &section, name, entry);
+                    if let Ok(definition) = &mut source.server
+                        && definition.command.is_some()
+                    {
+                        definition.cwd.get_or_insert_with(|| escape_literal(folder));
+                    }
+                    sources.push(source);
+                }
+            } else {
+                others += servers.map_or(0, Map::len);
+            }
+        }
+        if others > 0 {
+            notes.push(format!(
+                "{others} of its servers belong to other projects; import from their directories"
+            ));
+        }
+    }
+    let section = agent.servers_section(document);
+    let entries = document.section_entries(section);
+    sources.extend(
+        entries
+            .into_iter()
+            .map(|(name, entry)| convert_entry(agent, section, name, entry)),
+    );
+    (sources, notes)
+}
+
+pub(super) fn convert_entry(
+    agent: Agent,
+    section: &[&str],
+    name: &str,
+    entry: &Value,
+) -> AgentServer {
+    let mut source = AgentServer {
+        agent,
+        name: name.to_owned(),
+        section: section.iter().map(|key| (*key).to_owned()).collect(),
+        server: Err(SkipReason::Ourselves),
+        notes: Vec::new(),
+        variables_by_hand: Vec::new(),
+        needs_edit: false,
+    };
+    if !MuxEntry::parse_mcp_entry(entry).is_some_and(|door| door.starts_mux(name)) {
+        EntryConverter::convert_into(&mut source, entry);
+    }
+    source
+}
+
+/// One entry while it is read.
+struct EntryConverter<'a> {
+    to: ReferenceTranslator<'a>,
+    definition: ServerDefinition,
+}
+
+impl EntryConverter<'_> {
+    fn convert_into(source: &mut AgentServer, entry: &Value) {
+        let names = |key: &str| entry[key].as_object().into_iter().flatten();
+        let own: BTreeSet<String> = names("env")
+            .chain(names("environment"))
+            .map(|(name, _)| name.clone())
+            .collect();
+        let agent = source.agent;
+        let mut reading = EntryConverter {
+            to: ReferenceTranslator::new(agent, &own),
+            definition: ServerDefinition::default(),
+        };
+        let Some(fields) = entry.as_object() else {
+            source.server = Err(SkipReason::Nothing);
+            return;
+        };
+        for (key, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            if !reading.convert_key(key, value) {
+                reading
+                    .to
+                    .notes
+                    .push(format!("`{key}` is not carried over"));
+            }
+        }
+        let EntryConverter { to, mut definition } = reading;
+        definition.disabled |= to.broken;
+        source.server = match (&definition.command, &definition.url) {
+            (None, None) if agent == Agent::Zed => Err(SkipReason::Extension),
+            (None, None) => Err(SkipReason::Nothing),
+            _ => Ok(definition),
+        };
+        source.notes = to.notes;
+        source.variables_by_hand = to.variables_by_hand;
+        source.needs_edit = to.broken;
+    }
+
+    /// Converts one key; `false` if it has no equivalent.
+    fn convert_key(&mut self, key: &str, value: &Value) -> bool {
+        let agent = self.to.agent;
+        match (key, value) {
+            ("type" | "transport", Value::String(kind)) => {
+                if kind == "sse" {
+                    self.to.notes.push(
+                        "`type: sse`, the older transport, is not distinguished from HTTP".into(),
+                    );
+                }
+                true
+            }
+            // Zed: the origin of the entry.
+            ("source", Value::String(_)) => agent == Agent::Zed,
+            ("command", command) => self.convert_command(command),
+            ("args", Value::Array(args)) => {
+                self.convert_arguments(args);
+                true
+            }
+            ("env" | "environment", Value::Object(pairs)) => {
+                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, scalar_text(v)?))) {
+                    let value = self.to.translate_text(&value, TextPosition::Value);
+                    self.definition.env.insert(name.clone(), value);
+                }
+                true
+            }
+            ("headers" | "http_headers", Value::Object(pairs)) => {
+                for (name, value) in pairs.iter().filter_map(|(n, v)| Some((n, scalar_text(v)?))) {
+                    let value = self.to.translate_text(&value, TextPosition::Value);
+                    self.definition.headers.insert(name.clone(), value);
+                }
+                true
+            }
+            ("url" | "serverUrl" | "httpUrl", Value::String(url)) => {
+                self.definition.url = Some(self.to.translate_text(url, TextPosition::Argument));
+                true
+            }
+            ("cwd", Value::String(folder)) => {
+                let folder = self.to.translate_text(folder, TextPosition::Argument);
+                // Agents resolve relative paths in the workspace, muxd in the home directory.
+                let whole = folder.starts_with("${") || Path::new(&folder).is_absolute();
+                if whole {
+                    self.definition.cwd = Some(folder);
+                }
+                whole
+            }
+            ("disabled", Value::Bool(disabled)) => {
+                self.definition.disabled |= disabled;
+                true
+            }
+            ("enabled", Value::Bool(enabled)) => {
+                self.definition.disabled |= !enabled;
+                true
+            }
+            ("disabledTools" | "disabled_tools", Value::Array(tools)) => {
+                let names = tools.iter().filter_map(Value::as_str).map(str::to_owned);
+                self.definition.exclude.extend(names);
+                true
+            }
+            ("tools", Value::Array(tools)) => tools.iter().all(|tool| tool == "*"),
+            _ => self.convert_timeout(key, value) || self.convert_codex_key(key, value),
+        }
+    }
+
+    /// Reads a command: a string, opencode's array of words, or Zed's older object.
+    fn convert_command(&mut self, command: &Value) -> bool {
+        match command {
+            Value::String(word) => {
+                self.definition.command =
+                    Some(self.to.translate_text(word, TextPosition::Argument));
+                true
+            }
+            Value::Array(words) => {
+                let Some((first, rest)) = words.split_first() else {
+                    return false;
+                };
+                self.convert_arguments(rest);
+                self.convert_command(first)
+            }
+            Value::Object(parts) => {
+                let known = |key: &String| ["path", "args", "env"].contains(&key.as_str());
+                let all = parts.keys().all(known);
+                let path = parts
+                    .get("path")
+                    .is_some_and(|path| self.convert_command(path));
+                for key in ["args", "env"] {
+                    if let Some(value) = parts.get(key).filter(|value| !value.is_null()) {
+                        self.convert_key(key, value);
+                    }
+                }
+                all && path
+            }
+            _ => false,
+        }
+    }
+
+    fn convert_arguments(&mut self, args: &[Value]) {
+        for arg in args.iter().filter_map(scalar_text) {
+            let arg = self.to.translate_text(&arg, TextPosition::Argument);
+            self.definition.args.push(arg);
+        }
+    }
+
+    fn convert_timeout(&mut self, key: &str, value: &Value) -> bool {
+        let Some(number) = value.as_f64().filter(|number| *number > 0.0) else {
+            return false;
+        };
+        let seconds = |seconds: f64| match seconds {
+            whole if whole.fract() == 0.0 => format!("{whole}s"),
+            part => format!("{:.0}ms", part * 1_000.0),
+        };
+        match (key, self.to.agent) {
+            ("startup_timeout_sec", _) => self.definition.start_timeout = Some(seconds(number)),
+            ("startup_timeout_ms", _) => {
+                self.definition.start_timeout = Some(seconds(number / 1_000.0));
+            }
+            ("tool_timeout_sec", _) => self.definition.call_timeout = Some(seconds(number)),
+            // The timeout for the list of tools.
+            ("timeout", Agent::Opencode) => {
+                self.definition.start_timeout = Some(seconds(number / 1_000.0));
+            }
+            ("timeout", Agent::Claude) => {
+                self.definition.call_timeout = Some(seconds(number / 1_000.0));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Converts keys of Codex that name variables instead of referring to them.
+    fn convert_codex_key(&mut self, key: &str, value: &Value) -> bool {
+        if self.to.agent != Agent::Codex {
+            return false;
+        }
+        match (key, value) {
+            ("bearer_token_env_var", Value::String(name)) => {
+                let value = format!("Bearer ${{{name}}}");
+                self.definition
+                    .headers
+                    .insert("Authorization".into(), value);
+            }
+            ("env_http_headers", Value::Object(headers)) => {
+                for (header, name) in headers.iter().filter_map(|(h, n)| Some((h, n.as_str()?))) {
+                    self.definition
+                        .headers
+                        .insert(header.clone(), format!("${{{name}}}"));
+                }
+            }
+            ("env_vars", Value::Array(names)) => {
+                for name in names
+                    .iter()
+                    .filter_map(|n| n.as_str().or(n["name"].as_str()))
+                {
+                    let value = format!("${{{name}}}");
+                    self.definition.env.entry(name.into()).or_insert(value);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// The text of a string, number or boolean.
+fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

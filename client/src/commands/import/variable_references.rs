@@ -1,0 +1,269 @@
+//! Translates the agents' references to variables into the syntax of config.toml.
+
+use std::collections::BTreeSet;
+
+use crate::agents::Agent;
+
+/// Where a text is in an entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum TextPosition {
+    /// In a variable or a header, where `${NAME}` is never meant literally.
+    Value,
+    /// In an argument: the program may expand `${NAME}` itself, from variables that the entry sets.
+    Argument,
+}
+
+/// Translates the texts of one entry.
+pub(super) struct ReferenceTranslator<'a> {
+    pub(super) agent: Agent,
+    /// The names of the variables that the entry sets.
+    pub(super) own: &'a BTreeSet<String>,
+    /// What could not be carried over.
+    pub(super) notes: Vec<String>,
+    /// Variables whose values the user has to put into the file `env`.
+    pub(super) variables_by_hand: Vec<String>,
+    /// Whether the server cannot work as it is now.
+    pub(super) broken: bool,
+}
+
+impl<'a> ReferenceTranslator<'a> {
+    pub(super) fn new(agent: Agent, own: &'a BTreeSet<String>) -> Self {
+        Self {
+            agent,
+            own,
+            notes: Vec::new(),
+            variables_by_hand: Vec::new(),
+            broken: false,
+        }
+    }
+
+    pub(super) fn translate_text(&mut self, text: &str, place: TextPosition) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(['$', '{']) {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let inner = |open: &str| {
+                let inside = rest.strip_prefix(open)?;
+                inside
+                    .find('}')
+                    .map(|end| (&inside[..end], &inside[end + 1..]))
+            };
+            if let Some((name, after)) = inner("${") {
+                match self.translate_reference(name, place) {
+                    Some(ours) => out.push_str(&ours),
+                    None => out.push_str(&format!("$${{{}}}", escape_literal(name))),
+                }
+                rest = after;
+            } else if self.agent == Agent::Opencode
+                && let Some((name, after)) = inner("{")
+                && let Some(ours) = self.translate_opencode_reference(name)
+            {
+                out.push_str(&ours);
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix('$') {
+                out.push_str(if after.starts_with(['$', '{']) {
+                    "$$"
+                } else {
+                    "$"
+                });
+                rest = after;
+            } else {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+
+    /// Translates the inside of `${…}`; `None` if it is meant literally.
+    fn translate_reference(&mut self, inner: &str, place: TextPosition) -> Option<String> {
+        if let Some(name) = inner
+            .strip_prefix("env:")
+            .filter(|name| is_variable_name(name))
+        {
+            return Some(format!("${{{name}}}"));
+        }
+        if let Some(id) = inner.strip_prefix("input:") {
+            let name = super::server_names::secret_variable("input", id);
+            self.notes.push(format!(
+                "`{id}` is an input that {} asks for; put {name}=… into the file `env` beside config.toml",
+                self.agent.display_name()
+            ));
+            let reference = format!("${{{name}}}");
+            self.variables_by_hand.push(name);
+            return Some(reference);
+        }
+        match inner {
+            "userHome" => return Some("${HOME}".into()),
+            "pathSeparator" | "/" => return Some(std::path::MAIN_SEPARATOR.to_string()),
+            _ => {}
+        }
+        if let Some((name, default)) = inner.split_once(":-")
+            && is_variable_name(name)
+            && self.agent == Agent::Claude
+        {
+            self.notes.push(format!(
+                "`${{{name}:-…}}` became its default, since muxd has no defaults: write ${{{name}}} to use the variable"
+            ));
+            return Some(escape_literal(default));
+        }
+        if is_variable_name(inner) && !self.is_editor_variable(inner) {
+            let meant = match (place, self.agent) {
+                (TextPosition::Value, _) => true,
+                (TextPosition::Argument, _) if self.own.contains(inner) => false,
+                // These agents do not expand arguments.
+                (
+                    TextPosition::Argument,
+                    Agent::ClaudeDesktop | Agent::Codex | Agent::Zed | Agent::Opencode,
+                ) => false,
+                (TextPosition::Argument, _) => true,
+            };
+            return meant.then(|| format!("${{{inner}}}"));
+        }
+        if self.is_editor_variable(inner) || inner.contains(':') {
+            self.notes.push(format!(
+                "`${{{inner}}}` of {} has no equivalent here; the server is switched off until you change that",
+                self.agent.display_name()
+            ));
+            self.broken = true;
+        }
+        None
+    }
+
+    fn translate_opencode_reference(&mut self, inner: &str) -> Option<String> {
+        if let Some(name) = inner
+            .strip_prefix("env:")
+            .filter(|name| is_variable_name(name))
+        {
+            return Some(format!("${{{name}}}"));
+        }
+        let file = inner.strip_prefix("file:")?;
+        let name = super::server_names::secret_variable("file", file);
+        self.notes.push(format!(
+            "the content of the file {file} is not read; put {name}=… into the file `env` beside config.toml"
+        ));
+        let reference = format!("${{{name}}}");
+        self.variables_by_hand.push(name);
+        Some(reference)
+    }
+
+    /// Whether it is an editor's predefined variable, such as `workspaceFolder`.
+    fn is_editor_variable(&self, name: &str) -> bool {
+        let editor = matches!(self.agent, Agent::Vscode | Agent::Cursor | Agent::Windsurf);
+        editor
+            && (name.starts_with("workspace")
+                || name.starts_with("file")
+                || name.starts_with("relativeFile")
+                || matches!(
+                    name,
+                    "cwd" | "execPath" | "defaultBuildTask" | "selectedText" | "lineNumber"
+                ))
+    }
+}
+
+/// Escapes a literal text for config.toml.
+pub(in crate::commands) fn escape_literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        out.push(c);
+        if c == '$' && matches!(rest.peek(), Some('$' | '{')) {
+            out.push('$');
+        }
+    }
+    out
+}
+
+/// Unescapes a text; `None` if it refers to a variable.
+pub(super) fn unescape_literal(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if rest.starts_with('{') {
+            return None;
+        }
+        rest = rest.strip_prefix('$').unwrap_or(rest);
+        out.push('$');
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+fn is_variable_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_translated_and_dollar_signs_kept() {
+        use TextPosition::{Argument, Value};
+        let own = BTreeSet::from(["AUTH".to_owned()]);
+        for (agent, place, theirs, ours) in [
+            (Agent::Claude, Value, "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
+            (Agent::Claude, Value, "${URL:-http://a/$b}", "http://a/$b"),
+            (
+                Agent::Claude,
+                Argument,
+                "Authorization:${AUTH}",
+                "Authorization:$${AUTH}",
+            ),
+            (Agent::Claude, Argument, "${DIR}/x", "${DIR}/x"),
+            (Agent::ClaudeDesktop, Argument, "${DIR}/x", "$${DIR}/x"),
+            (Agent::Codex, Value, "${DIR}", "${DIR}"),
+            (
+                Agent::Vscode,
+                Value,
+                "${env:A_B}-${userHome}",
+                "${A_B}-${HOME}",
+            ),
+            (
+                Agent::Vscode,
+                Argument,
+                "${input:api-key}",
+                "${MUX_INPUT_API_KEY}",
+            ),
+            (
+                Agent::Vscode,
+                Argument,
+                "${workspaceFolder}/a",
+                "$${workspaceFolder}/a",
+            ),
+            (Agent::Opencode, Value, "Bearer {env:T}", "Bearer ${T}"),
+            (Agent::Opencode, Value, "{\"a\":{}}", "{\"a\":{}}"),
+            (Agent::Opencode, Value, "{file:~/.key}", "${MUX_FILE_KEY}"),
+            (Agent::Cursor, Value, "a$b $1 $", "a$b $1 $"),
+            (Agent::Cursor, Value, "$$ ${", "$$$ $${"),
+            (Agent::Cursor, Value, "${not a name}", "$${not a name}"),
+        ] {
+            let mut translator = ReferenceTranslator::new(agent, &own);
+            assert_eq!(
+                translator.translate_text(theirs, place),
+                ours,
+                "{agent:?} {theirs}"
+            );
+            assert_eq!(translator.broken, theirs.contains("workspace"));
+            let by_hand = theirs.contains("input:") || theirs.contains("file:");
+            assert_eq!(!translator.variables_by_hand.is_empty(), by_hand);
+        }
+    }
+
+    #[test]
+    fn escaped_text_is_literal() {
+        for text in ["a", "$", "$$", "${A}", "$${A}", "a$b$", "$$$", "{$}"] {
+            assert_eq!(
+                unescape_literal(&escape_literal(text)).as_deref(),
+                Some(text)
+            );
+        }
+        assert_eq!(unescape_literal("x${A}"), None);
+    }
+}

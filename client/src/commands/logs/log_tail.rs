@@ -1,0 +1,281 @@
+//! Follows what is appended to a log, across log rotation.
+//!
+//! Invariant: each line is returned once, and whole or cut to [`MAX_LINE_BYTES`] bytes, whenever the log is rotated.
+
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+
+use super::{
+    backward_lines::MAX_LINE_BYTES,
+    log_files::{LogFile, LogFileSet, file_identity},
+};
+use crate::log_line::{LineContext, LogLine};
+
+/// Maximum bytes of a log that are read at once, so that it does not hold up the others.
+const MAX_READ_BYTES: u64 = 8 << 20;
+
+pub(super) struct LogTail {
+    pub(super) family: LogFileSet,
+    open: Option<OpenLog>,
+    before: LineContext,
+}
+
+struct OpenLog {
+    log: LogFile,
+    at: u64,
+    rest: PartialLine,
+}
+
+/// A line whose end is not written yet.
+#[derive(Default)]
+struct PartialLine {
+    kept: Vec<u8>,
+    length: u64,
+}
+
+impl LogTail {
+    /// Starts after the part of a file that was read; without one, at the first file of the log.
+    pub(super) fn resume_at(
+        family: LogFileSet,
+        read: Option<(LogFile, u64)>,
+        before: LineContext,
+    ) -> Self {
+        let open = read.map(|(log, at)| OpenLog::new(log, at));
+        Self {
+            family,
+            open,
+            before,
+        }
+    }
+
+    /// The complete lines that were appended since the last call.
+    pub(super) fn read_appended(&mut self) -> io::Result<Vec<LogLine>> {
+        let mut raw = Vec::new();
+        // Looked up before the read: once the next file exists, this one is complete.
+        let files = self.family.files();
+        let known = self.open.as_ref().map(|open| open.log.identity);
+        let is_known = |path: &std::path::PathBuf| file_identity(path) == known;
+        let newer = match files.iter().position(is_known).filter(|_| known.is_some()) {
+            Some(at) => &files[at + 1..],
+            // It was deleted because of its age, so all files that exist are newer.
+            None => &files[..],
+        };
+        let is_read = match &mut self.open {
+            Some(open) => open.read_to_end(&mut raw)?,
+            None => true,
+        };
+        if is_read {
+            for path in newer {
+                let Some(log) = LogFile::open(path)? else {
+                    break;
+                };
+                if self
+                    .open
+                    .as_ref()
+                    .is_some_and(|open| open.log.identity == log.identity)
+                {
+                    // The files were renamed meanwhile: the next call finds them in order.
+                    break;
+                }
+                if let Some(open) = &mut self.open {
+                    open.rest.emit_unterminated(&mut raw);
+                }
+                let mut open = OpenLog::new(log, 0);
+                let is_read = open.read_to_end(&mut raw)?;
+                self.open = Some(open);
+                if !is_read {
+                    break;
+                }
+            }
+        }
+        let lines = raw.into_iter().map(|(kept, length)| {
+            let mut line = LogLine::parse_log_line(&self.family.source, &kept, length);
+            match line.time {
+                Some(_) => self.before = line.line_context(),
+                None => line.inherit_context(&self.before),
+            }
+            line
+        });
+        Ok(lines.collect())
+    }
+}
+
+impl OpenLog {
+    fn new(log: LogFile, at: u64) -> Self {
+        let rest = PartialLine::default();
+        Self { log, at, rest }
+    }
+
+    /// Reads new lines; `true` if it has reached the end of the file.
+    fn read_to_end(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) -> io::Result<bool> {
+        let length = self.log.file.metadata()?.len();
+        if length < self.at {
+            // The file was truncated.
+            (self.at, self.rest) = (0, PartialLine::default());
+        }
+        self.log.file.seek(SeekFrom::Start(self.at))?;
+        let mut left = MAX_READ_BYTES;
+        let mut block = vec![0; 64 << 10];
+        while left > 0 {
+            let read = self.log.file.read(&mut block)?;
+            if read == 0 {
+                return Ok(true);
+            }
+            self.at += read as u64;
+            left = left.saturating_sub(read as u64);
+            for part in block[..read].split_inclusive(|byte| *byte == b'\n') {
+                match part.split_last() {
+                    Some((b'\n', part)) => {
+                        self.rest.add(part);
+                        self.rest.emit_line(lines);
+                    }
+                    _ => self.rest.add(part),
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl PartialLine {
+    fn add(&mut self, part: &[u8]) {
+        let room = MAX_LINE_BYTES - self.kept.len();
+        self.kept.extend_from_slice(&part[..part.len().min(room)]);
+        self.length += part.len() as u64;
+    }
+
+    fn emit_line(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
+        let Self { kept, length } = std::mem::take(self);
+        lines.push((kept, length));
+    }
+
+    /// Returns an unterminated line as it is: the file gets no more data.
+    fn emit_unterminated(&mut self, lines: &mut Vec<(Vec<u8>, u64)>) {
+        if self.length > 0 {
+            self.emit_line(lines);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{self, OpenOptions},
+        io::Write as _,
+        path::PathBuf,
+    };
+
+    use mux_proto::endpoint::Dirs;
+
+    use super::{
+        super::{
+            log_files::{LogSelection, select_logs},
+            log_filter::LogFilter,
+            past_lines::read_past_lines,
+        },
+        *,
+    };
+
+    struct Home {
+        _home: tempfile::TempDir,
+        logs: PathBuf,
+        tail: LogTail,
+    }
+
+    impl Home {
+        fn new(before: &str) -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let dirs = Dirs::under(home.path()).unwrap();
+            dirs.prepare().unwrap();
+            if !before.is_empty() {
+                fs::write(dirs.logs().join("muxd.log"), before).unwrap();
+            }
+            let family = select_logs(&dirs, LogSelection::All).remove(0);
+            let past = read_past_lines(&family, &LogFilter::default(), 0, true).unwrap();
+            Self {
+                _home: home,
+                logs: dirs.logs(),
+                tail: LogTail::resume_at(family, past.read, past.before),
+            }
+        }
+
+        fn write(&self, text: impl AsRef<[u8]>) {
+            let path = self.logs.join("muxd.log");
+            let mut file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .unwrap();
+            file.write_all(text.as_ref()).unwrap();
+        }
+
+        /// Rotates the log, and keeps `kept` old files.
+        fn turn(&self, kept: usize) {
+            let name = |number: usize| self.logs.join(format!("muxd.log.{number}"));
+            for number in (1..kept).rev() {
+                drop(fs::rename(name(number), name(number + 1)));
+            }
+            fs::rename(self.logs.join("muxd.log"), name(1)).unwrap();
+        }
+
+        fn added(&mut self) -> Vec<String> {
+            let added = self.tail.read_appended().unwrap();
+            added.into_iter().map(|line| line.text).collect()
+        }
+    }
+
+    #[test]
+    fn lines_are_returned_once_and_whole_across_rotation() {
+        let mut home = Home::new("old\nhal");
+        assert!(home.added().is_empty());
+        home.write("f\nnew\nbe");
+        assert_eq!(home.added(), ["half", "new"]);
+        home.write("gun\n");
+        home.turn(2);
+        home.write("next\n");
+        assert_eq!(home.added(), ["begun", "next"]);
+        // Rotated twice between two calls, once within a line.
+        home.write("a\nno end");
+        home.turn(2);
+        home.write("b\n");
+        home.turn(2);
+        assert_eq!(home.added(), ["a", "no end", "b"]);
+        home.write("c\n");
+        assert_eq!(home.added(), ["c"]);
+        // Rotated so often that the first lines are gone.
+        for text in ["lost", "d", "e"] {
+            home.turn(2);
+            home.write(format!("{text}\n"));
+        }
+        assert_eq!(home.added().last().unwrap(), "e");
+    }
+
+    #[test]
+    fn log_may_be_created_later_or_truncated() {
+        let mut home = Home::new("");
+        assert!(home.added().is_empty());
+        home.write("first\n");
+        assert_eq!(home.added(), ["first"]);
+        fs::write(home.logs.join("muxd.log"), "x\n").unwrap();
+        assert_eq!(home.added(), ["x"]);
+        fs::remove_file(home.logs.join("muxd.log")).unwrap();
+        assert!(home.added().is_empty());
+        home.write("again\n");
+        assert_eq!(home.added(), ["again"]);
+    }
+
+    #[test]
+    fn long_line_is_truncated() {
+        let mut home = Home::new("");
+        let mut bytes = vec![b'x'; 9 << 20];
+        bytes.extend(b"\nshort\n");
+        home.write(bytes);
+        let mut lines = home.tail.read_appended().unwrap();
+        lines.extend(home.tail.read_appended().unwrap());
+        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            (lines[0].text.len(), lines[0].bytes),
+            (MAX_LINE_BYTES, Some(9 << 20))
+        );
+        assert_eq!(lines[1].text, "short");
+    }
+}

@@ -1,0 +1,107 @@
+//! Saves the parts of a run or a result as files.
+//!
+//! Invariant: no existing file is written to.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use mux_client::{Session, ValuePages};
+use mux_proto::{Error, Held, Kind};
+use serde_json::Value;
+
+use crate::content_part::ContentPart;
+
+/// Creates the directory, before the program runs, so that a wrong name fails early. The error is message and hint.
+pub(super) fn prepare_parts_dir(folder: &Path) -> Result<(), (String, String)> {
+    fs::create_dir_all(folder).map_err(|error| {
+        let message = format!("cannot make the directory {}: {error}", folder.display());
+        (message, "name a directory that you can write to".into())
+    })
+}
+
+/// Writes each part to its own file. Returns the files written, and the error that stopped it.
+pub(super) async fn save_parts(
+    session: &Session,
+    folder: &Path,
+    parts: &[Held],
+) -> (Vec<PathBuf>, Option<Error>) {
+    let mut files = Vec::new();
+    let mut number = 0;
+    for part in parts {
+        let written = match load_held_value(session, part).await {
+            Ok(block) => {
+                let part = ContentPart::parse_block(&block);
+                let extension = part.extension();
+                number += 1;
+                write_part(folder, &mut number, &extension, &part.into_bytes())
+            }
+            Err(error) => return (files, Some(error)),
+        };
+        match written {
+            Ok(file) => files.push(file),
+            Err(error) => {
+                let message = format!("cannot write a part to {}: {error}", folder.display());
+                return (files, Some(Error::new(Kind::Internal, message)));
+            }
+        }
+    }
+    (files, None)
+}
+
+/// The value, which is read from the daemon if it is stored.
+pub(super) async fn load_held_value(session: &Session, part: &Held) -> Result<Value, Error> {
+    match part {
+        Held::Value(block) => Ok(block.to_value()),
+        Held::Stored(handle) => {
+            let text = ValuePages::new(session, &handle.handle, 0, None)
+                .read_to_end_of_value()
+                .await?;
+            serde_json::from_str(&text).map_err(|error| {
+                let message = format!("`{}` is not JSON: {error}", handle.handle);
+                Error::new(Kind::Internal, message)
+            })
+        }
+    }
+}
+
+/// Writes to the first file `part-N.EXTENSION` that does not exist, from `number` on.
+fn write_part(
+    folder: &Path,
+    number: &mut usize,
+    extension: &str,
+    bytes: &[u8],
+) -> io::Result<PathBuf> {
+    loop {
+        let file = folder.join(format!("part-{number}.{extension}"));
+        match OpenOptions::new().write(true).create_new(true).open(&file) {
+            Ok(mut open) => {
+                open.write_all(bytes)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => *number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn existing_files_are_not_written_to() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("part-1.png"), "mine").unwrap();
+        fs::write(folder.path().join("part-2.png"), "mine").unwrap();
+        let mut number = 1;
+        let file = write_part(folder.path(), &mut number, "png", b"new").unwrap();
+        assert_eq!((file, number), (folder.path().join("part-3.png"), 3));
+        let file = write_part(folder.path(), &mut 1, "txt", b"new").unwrap();
+        assert_eq!(fs::read(file).unwrap(), b"new");
+        let mine = fs::read(folder.path().join("part-1.png")).unwrap();
+        assert_eq!(mine, b"mine");
+    }
+}

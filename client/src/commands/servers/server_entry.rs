@@ -1,0 +1,119 @@
+//! Builds an entry from the arguments of `mux servers add`.
+
+use std::path::{Path, PathBuf};
+
+use mux_proto::{Error, Kind};
+use serde_json::{Map, Value};
+
+use crate::{
+    args::ServerAddArgs,
+    commands::import::{ServerDefinition, escape_literal, nearest_valid_name},
+};
+
+/// The server that the arguments define. Texts are in the syntax of config.toml: `${NAME}` is a variable.
+pub(super) fn parse_definition(args: &ServerAddArgs) -> Result<ServerDefinition, Error> {
+    let near = nearest_valid_name(&args.name);
+    if near != args.name {
+        let message = format!("a server cannot be called {:?}", args.name);
+        return Err(Error::new(Kind::Validation, message).hint(format!("`{near}` is valid")));
+    }
+    let choices: [(&str, &Option<String>, &[&str]); 2] = [
+        (
+            "--share",
+            &args.share,
+            &["user", "workspace", "client", "run"],
+        ),
+        (
+            "--transport",
+            &args.transport,
+            &["auto", "streamable-http", "sse"],
+        ),
+    ];
+    for (option, word, words) in choices {
+        if let Some(word) = word
+            && !words.contains(&word.as_str())
+        {
+            let message = format!("{option} {word} is none of {}", words.join(", "));
+            return Err(Error::new(Kind::Validation, message));
+        }
+    }
+    let here = current_dir();
+    let mut words = args.command.iter();
+    let command = words.next().map(|program| match program.contains('/') {
+        // Servers start in another directory.
+        true => absolute_program(program, here.as_deref()),
+        false => program.clone(),
+    });
+    let cwd = args.cwd.as_deref();
+    Ok(ServerDefinition {
+        command,
+        args: words.cloned().collect(),
+        env: args.env.iter().cloned().collect(),
+        cwd: cwd.map(|dir| {
+            let dir = here.unwrap_or_default().join(dir);
+            escape_literal(&dir.to_string_lossy())
+        }),
+        url: args.url.clone(),
+        headers: args.headers.iter().cloned().collect(),
+        ..ServerDefinition::default()
+    })
+}
+
+/// The entry of the server, with its other settings.
+pub(super) fn build_server_entry(
+    open: &ServerDefinition,
+    args: &ServerAddArgs,
+) -> Map<String, Value> {
+    let mut entry = open.to_entry();
+    let more = [
+        ("account", &args.account),
+        ("transport", &args.transport),
+        ("share", &args.share),
+    ];
+    for (key, word) in more {
+        if let Some(word) = word {
+            entry.insert(key.into(), word.as_str().into());
+        }
+    }
+    entry
+}
+
+pub(in crate::commands) fn absolute_program(program: &str, here: Option<&Path>) -> String {
+    match here {
+        Some(here) if !program.starts_with(['/', '~', '$']) => {
+            // The path that was typed may name variables; the current directory is literal.
+            let path = Path::new(&escape_literal(&here.to_string_lossy())).join(program);
+            // Removes each `.`.
+            let path: PathBuf = path.components().collect();
+            path.to_string_lossy().into_owned()
+        }
+        _ => program.to_owned(),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "paths on the command line are meant from where the user stands"
+)]
+pub(in crate::commands) fn current_dir() -> Option<PathBuf> {
+    std::env::current_dir().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_program_path_becomes_absolute() {
+        let here = Some(Path::new("/home/me"));
+        for (typed, meant) in [
+            ("./bin/x", "/home/me/bin/x"),
+            ("bin/$${x}", "/home/me/bin/$${x}"),
+            ("${DIR}x", "${DIR}x"),
+            ("/opt/x", "/opt/x"),
+            ("${HOME}/x", "${HOME}/x"),
+        ] {
+            assert_eq!(absolute_program(typed, here), meant, "{typed}");
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Executes the built-in tools: each sends a request to the daemon and renders the response for the agent.
+//!
+//! Invariant: a failure that an agent can act on is an error result, not a protocol error.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt as _;
+use mux_client::{rpc_error, within_seconds};
+use mux_proto::{
+    CallRequest, Cause, DescribeRequest, Error, Held, Kind, Language, MuxClient, ReadRequest,
+    ResumeRequest, RunRequest, SearchRequest, transport,
+};
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, JsonObject},
+};
+use serde_json::Value;
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{
+    builtins,
+    catalog::FIRST_LISTING_WAIT_MS,
+    daemon_link::{DaemonConnection, DaemonLink},
+    fence::{DataOrigin, FenceRules},
+    guide,
+    pending_jobs::{JobContext, JobFuture, JobOutput},
+    tool_results,
+    transcript::{RunTranscript, progress_message},
+};
+
+/// The timeout of a request. The daemon limits each call itself, and pauses that limit while a server waits for the
+/// user; this is for a daemon that hangs.
+const HUNG_CALL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// The default length of a `read`, in bytes: a context has less room than a program.
+const DEFAULT_READ_BYTES: u64 = 32 * 1024;
+/// The size of an answer to `search`, in tokens: 1,500 with the lines around the tools.
+const SEARCH_BUDGET_TOKENS: usize = 1_300;
+/// The maximum length of a list of servers in it, in bytes.
+const MAX_SERVER_NAMES_BYTES: usize = 300;
+const DEFAULT_RESUME_WAIT_SECONDS: f64 = 30.0;
+const MAX_RESUME_WAIT_SECONDS: f64 = 300.0;
+
+/// How the work of a request reaches the daemon, and how its result is marked.
+#[derive(Clone)]
+pub(super) struct DaemonAccess {
+    pub(super) link: DaemonLink,
+    pub(super) fences: FenceRules,
+}
+
+/// The work of a built-in tool; `None` if there is none of this name.
+pub(super) fn builtin_work(
+    access: DaemonAccess,
+    name: &str,
+    arguments: Option<JsonObject>,
+) -> Option<impl FnOnce(JobContext) -> JobFuture + use<>> {
+    let name = *builtins::BUILTIN_NAMES
+        .iter()
+        .find(|known| **known == name)?;
+    Some(move |ear: JobContext| {
+        async move {
+            let done = execute_builtin(&access, name, arguments, ear).await;
+            let result = done.unwrap_or_else(|error| tool_results::error_result(&error));
+            Ok(JobOutput::Tool(result))
+        }
+        .boxed()
+    })
+}
+
+async fn execute_builtin(
+    access: &DaemonAccess,
+    name: &'static str,
+    arguments: Option<JsonObject>,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
+    let DaemonAccess { link, fences } = access;
+    match name {
+        "run" => execute_run(access, builtins::parse_tool_args(name, arguments)?, ear).await,
+        "run_program" => {
+            execute_run_program(access, builtins::parse_tool_args(name, arguments)?, ear).await
+        }
+        "search" => execute_search(link, builtins::parse_tool_args(name, arguments)?).await,
+        "describe" => execute_describe(link, builtins::parse_tool_args(name, arguments)?).await,
+        "call" => {
+            let builtins::CallToolArgs {
+                path,
+                args,
+                timeout_seconds,
+            } = builtins::parse_tool_args(name, arguments)?;
+            let origin = DataOrigin::of_path(&path);
+            let asked = CallRequest {
+                path,
+                arguments: Value::Object(args).into(),
+                timeout_ms: timeout_seconds.map(seconds_to_millis),
+                // A stored value is read by a program or in parts, and needs no duplicate content.
+                lean: true,
+                ..CallRequest::default()
+            };
+            let fence = origin.fence(fences);
+            let called = send_call(link, asked, ear).await;
+            let (_, held) =
+                called.map_err(|error| tool_results::fenced_error(error, fence.as_ref()))?;
+            Ok(tool_results::called_result(held, &origin, fences))
+        }
+        "read" => execute_read(access, builtins::parse_tool_args(name, arguments)?).await,
+        _ => execute_resume(access, builtins::parse_tool_args(name, arguments)?, ear).await,
+    }
+}
+
+async fn execute_run(
+    access: &DaemonAccess,
+    asked: builtins::RunToolArgs,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
+    let request = RunRequest {
+        source: asked.code,
+        input: asked.input.into(),
+        timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
+        detach: asked.detach,
+        no_check: asked.check == Some(false),
+        traceparent: ear.trace.parent.clone(),
+        tracestate: ear.trace.state.clone(),
+        ..RunRequest::default()
+    };
+    start_and_follow(access, request, ear).await
+}
+
+async fn execute_run_program(
+    access: &DaemonAccess,
+    asked: builtins::RunProgramToolArgs,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
+    let request = RunRequest {
+        source: asked.program_json(),
+        language: Language::Json,
+        input: asked.input.into(),
+        timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
+        detach: asked.detach,
+        traceparent: ear.trace.parent.clone(),
+        tracestate: ear.trace.state.clone(),
+        ..RunRequest::default()
+    };
+    start_and_follow(access, request, ear).await
+}
+
+/// Starts a run, and waits for its end unless it is detached.
+async fn start_and_follow(
+    access: &DaemonAccess,
+    request: RunRequest,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
+    let detach = request.detach;
+    let mut transcript = RunTranscript::new(Arc::clone(&ear.unchecked_told), &access.fences);
+    if names_stored_value(&request.source) || names_stored_value(request.input.as_str()) {
+        transcript.add_stored_value();
+    }
+    let (line, run) = access
+        .link
+        .send_with_retry(|line| {
+            let request = request.clone();
+            async move {
+                let run = mux_client::start(&line.session, request).await?;
+                Ok((line, run))
+            }
+        })
+        .await?;
+    if detach {
+        return Ok(transcript.running_result(&run));
+    }
+    let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
+    let result = follow_run(&line, &run, transcript, None, ear).await;
+    // A run that cannot be followed any more is cancelled: the agent is told that it failed.
+    if result.is_ok() {
+        cancel.0 = None;
+    }
+    result
+}
+
+/// Whether a text has the handle of a stored value in quotes, which a program can read.
+fn names_stored_value(text: &str) -> bool {
+    ["\"h_", "'h_", "`h_"]
+        .iter()
+        .any(|begin| text.contains(begin))
+}
+
+async fn execute_resume(
+    access: &DaemonAccess,
+    asked: builtins::ResumeToolArgs,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
+    let seconds = asked
+        .wait_seconds
+        .unwrap_or(DEFAULT_RESUME_WAIT_SECONDS)
+        .clamp(0.0, MAX_RESUME_WAIT_SECONDS);
+    let line = access.link.open().await?;
+    let wait = Duration::from_secs_f64(seconds);
+    let mut run = asked.run;
+    if line.session.require_feature("resume_run").is_ok() {
+        let request = ResumeRequest {
+            id: run,
+            detach: false,
+        };
+        let client = &line.session.client;
+        let resumed = client.resume_run(within_seconds(30), request).await;
+        run = resumed.map_err(rpc_error)??.run;
+    }
+    let transcript = RunTranscript::new(Arc::clone(&ear.unchecked_told), &access.fences);
+    follow_run(&line, &run, transcript, Some(wait), ear).await
+}
+
+/// Reports a run's progress until it has ended, or until `wait` is over.
+async fn follow_run(
+    line: &Arc<DaemonConnection>,
+    run: &str,
+    mut transcript: RunTranscript,
+    wait: Option<Duration>,
+    ear: JobContext,
+) -> Result<CallToolResult, Error> {
+    let cause = Cause::Run(run.to_owned());
+    let _seat = ear
+        .desk
+        .register_request(cause, ear.questions, ear.teller.clone());
+    let (tell, mut progress) = mpsc::unbounded_channel();
+    let wants_progress = ear.teller.wants_progress();
+    let watching = async {
+        let finished = mux_client::watch(&line.session, run, 0, |event| {
+            transcript.add(event);
+            if wants_progress && let Some(words) = progress_message(event) {
+                // The receiver lives as long as this future.
+                drop(tell.send(words));
+            }
+        });
+        let finished = match wait {
+            None => Some(finished.await),
+            Some(wait) => timeout(wait, finished).await.ok(),
+        };
+        drop(tell);
+        finished
+    };
+    let telling = async {
+        while let Some(words) = progress.recv().await {
+            ear.teller.advance_with_message(words).await;
+        }
+    };
+    match futures::join!(watching, telling).0 {
+        None => Ok(transcript.running_result(run)),
+        Some(finished) => Ok(transcript.into_tool_result(run, &finished?.outcome)),
+    }
+}
+
+/// Calls one tool. Returns its `CallToolResult`, and the connection on which a stored result can be read.
+async fn send_call(
+    link: &DaemonLink,
+    asked: CallRequest,
+    ear: JobContext,
+) -> Result<(Arc<DaemonConnection>, Held), Error> {
+    let trace = ear.trace.clone();
+    let (token, _seat) = ear.register_call();
+    let request = CallRequest {
+        traceparent: trace.parent,
+        tracestate: trace.state,
+        raw: true,
+        token: Some(token),
+        ..asked
+    };
+    let send = |client: MuxClient, request| async move {
+        client
+            .call(transport::within(HUNG_CALL_TIMEOUT), request)
+            .await
+    };
+    let called = link.request_with_connection("call", request, send).await;
+    // Notices about the call are delivered before its result.
+    if let Ok((line, _)) = &called {
+        line.wait_for_notices().await;
+    }
+    called
+}
+
+/// The work that calls a listed tool of a server. The server's protocol errors are passed on, and with `whole` a stored
+/// result is sent whole, for agents without the tool `read`.
+pub(super) fn direct_call(
+    access: DaemonAccess,
+    path: String,
+    arguments: JsonObject,
+    whole: bool,
+    ear: JobContext,
+) -> JobFuture {
+    async move {
+        let called = async {
+            let DaemonAccess { link, fences } = &access;
+            let origin = DataOrigin::of_path(&path);
+            let asked = CallRequest {
+                path,
+                arguments: Value::Object(arguments).into(),
+                ..CallRequest::default()
+            };
+            let (line, held) = send_call(link, asked, ear).await?;
+            let held = match whole {
+                true => Held::Value(line.full_value(held).await?),
+                false => held,
+            };
+            Ok(tool_results::direct_result(held, &origin, fences))
+        };
+        let result = called
+            .await
+            .or_else(|error| tool_results::result_or_protocol_error(&error))?;
+        Ok::<_, ErrorData>(JobOutput::Tool(result))
+    }
+    .boxed()
+}
+
+async fn execute_search(
+    link: &DaemonLink,
+    asked: builtins::SearchToolArgs,
+) -> Result<CallToolResult, Error> {
+    let (words, server) = (asked.query.clone(), asked.server.clone());
+    let request = SearchRequest {
+        query: asked.query,
+        server: asked.server,
+        limit: asked.limit,
+        cursor: asked.cursor,
+        budget_tokens: Some(SEARCH_BUDGET_TOKENS),
+        wait_ms: FIRST_LISTING_WAIT_MS,
+    };
+    let send = |client: MuxClient, request| async move {
+        client.search(within_seconds(30), request).await
+    };
+    let page = link.request("search", request, send).await?;
+    let shown = page.results.len();
+    let mut lines = vec![match (page.total, shown) {
+        (0, _) => no_match_message(&words, server.as_deref()),
+        (1, 1) => "1 tool:".to_owned(),
+        (total, shown) if total == shown => format!("{total} tools:"),
+        (total, shown) => format!("{shown} of {total} tools:"),
+    }];
+    for hit in &page.results {
+        let description = hit.description.as_deref().unwrap_or_default();
+        let dash = if description.is_empty() { "" } else { "  // " };
+        lines.push(format!("{}{dash}{description}", hit.signature));
+    }
+    if let Some(next) = &page.next {
+        lines.push(format!("for more, pass cursor {next}"));
+    }
+    if !page.unknown.is_empty() {
+        let names = join_within(&page.unknown, MAX_SERVER_NAMES_BYTES);
+        lines.push(format!(
+            "not searched, because they have never been connected: {names}; describe connects a server"
+        ));
+    }
+    Ok(tool_results::text_result(lines.join("\n")))
+}
+
+/// The names, as many as fit, and the number of the others.
+fn join_within(names: &[String], most: usize) -> String {
+    let mut text = String::new();
+    for (place, name) in names.iter().enumerate() {
+        if text.len() + name.len() > most {
+            return format!("{text} and {} more", names.len() - place);
+        }
+        if place > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(name);
+    }
+    text
+}
+
+/// The message for a search without matches.
+fn no_match_message(words: &str, server: Option<&str>) -> String {
+    let of = server.map_or_else(String::new, |server| format!(" of the server {server}"));
+    let all = match server {
+        Some(server) => format!("describe \"{server}\" shows all of its tools"),
+        None => "an empty query lists all tools".to_owned(),
+    };
+    match words.trim() {
+        "" => format!("There are no tools{of}."),
+        words => format!(
+            "No tool{of} matches {words:?}. Try other or fewer words, such as a verb or the name of a service; {all}."
+        ),
+    }
+}
+
+async fn execute_describe(
+    link: &DaemonLink,
+    asked: builtins::DescribeToolArgs,
+) -> Result<CallToolResult, Error> {
+    let request = DescribeRequest {
+        paths: asked.paths,
+        ..DescribeRequest::default()
+    };
+    let send = |client: MuxClient, request| async move {
+        client.describe(within_seconds(120), request).await
+    };
+    let described = link.request("describe", request, send).await?;
+    let instructions = described.instructions.iter();
+    let mut texts: Vec<String> = instructions
+        .map(|instructions| guide::quote_instructions(&instructions.server, &instructions.text))
+        .collect();
+    let tools = described.tools.iter();
+    texts.extend(tools.map(|tool| tool.declaration.trim_end().to_owned()));
+    texts.extend(described.missing.iter().map(tool_results::render_error));
+    let text = texts.join("\n\n");
+    let nothing = described.tools.is_empty() && described.instructions.is_empty();
+    if nothing && !described.missing.is_empty() {
+        let error = Error::new(Kind::NotFound, text);
+        return Ok(tool_results::error_result(&error));
+    }
+    Ok(tool_results::text_result(text))
+}
+
+async fn execute_read(
+    access: &DaemonAccess,
+    asked: builtins::ReadToolArgs,
+) -> Result<CallToolResult, Error> {
+    let request = ReadRequest {
+        handle: asked.handle,
+        offset: asked.offset,
+        length: Some(asked.length.unwrap_or(DEFAULT_READ_BYTES)),
+    };
+    let send =
+        |client: MuxClient, request| async move { client.read(within_seconds(30), request).await };
+    let page = access.link.request("read", request, send).await?;
+    let end = page.offset + page.text.len() as u64;
+    let more = match page.next {
+        Some(next) => format!("; the next part starts at offset {next}"),
+        None => "; this is the last part".into(),
+    };
+    let place = format!("bytes {} to {end} of {}{more}", page.offset, page.total);
+    let mut result = tool_results::text_result(page.text);
+    if let Some(fence) = DataOrigin::stored_value().fence(&access.fences) {
+        fence.enclose(&mut result.content, 0);
+    }
+    result.content.push(rmcp::model::ContentBlock::text(place));
+    Ok(result)
+}
+
+/// Seconds as milliseconds. The daemon rejects values outside its limits.
+fn seconds_to_millis(seconds: f64) -> u64 {
+    // The cast saturates.
+    (seconds * 1000.0).round() as u64
+}
+
+/// Cancels a run that is no longer awaited.
+struct CancelOnDrop(Option<(Arc<DaemonConnection>, String)>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let Some((line, run)) = self.0.take() else {
+            return;
+        };
+        tokio::spawn(async move {
+            let client = &line.session.client;
+            // Cancelling a run that has ended is harmless.
+            drop(client.cancel_run(within_seconds(10), run).await);
+        });
+    }
+}

@@ -1,0 +1,375 @@
+//! The built-in tools of this server: their definitions and arguments.
+
+use std::sync::Arc;
+
+use mux_proto::{Error, Kind};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::guide;
+
+pub(super) const BUILTIN_NAMES: &[&str] = &[
+    "run",
+    "search",
+    "describe",
+    "call",
+    "read",
+    "resume",
+    "run_program",
+];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunToolArgs {
+    pub(super) code: String,
+    #[serde(default)]
+    pub(super) input: Value,
+    #[serde(default)]
+    pub(super) timeout_seconds: Option<f64>,
+    #[serde(default)]
+    pub(super) detach: bool,
+    #[serde(default)]
+    pub(super) check: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchToolArgs {
+    #[serde(default)]
+    pub(super) query: String,
+    #[serde(default)]
+    pub(super) server: Option<String>,
+    #[serde(default)]
+    pub(super) limit: Option<usize>,
+    #[serde(default)]
+    pub(super) cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DescribeToolArgs {
+    pub(super) paths: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallToolArgs {
+    pub(super) path: String,
+    /// Named as in signatures and steps; `arguments` is MCP's name.
+    #[serde(default, alias = "arguments")]
+    pub(super) args: JsonObject,
+    #[serde(default)]
+    pub(super) timeout_seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadToolArgs {
+    pub(super) handle: String,
+    #[serde(default)]
+    pub(super) offset: u64,
+    #[serde(default)]
+    pub(super) length: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResumeToolArgs {
+    pub(super) run: String,
+    #[serde(default)]
+    pub(super) wait_seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunProgramToolArgs {
+    steps: Value,
+    #[serde(default, rename = "return")]
+    returns: Option<Value>,
+    #[serde(default)]
+    pub(super) input: Value,
+    #[serde(default)]
+    pub(super) timeout_seconds: Option<f64>,
+    #[serde(default)]
+    pub(super) detach: bool,
+}
+
+impl RunProgramToolArgs {
+    /// The step program as JSON text for the daemon.
+    pub(super) fn program_json(&self) -> String {
+        let mut program = json!({ "steps": self.steps });
+        if let Some(returns) = &self.returns {
+            program["return"] = returns.clone();
+        }
+        program.to_string()
+    }
+}
+
+/// Parses the arguments of a built-in tool.
+pub(super) fn parse_tool_args<T: DeserializeOwned>(
+    tool: &str,
+    arguments: Option<JsonObject>,
+) -> Result<T, Error> {
+    let given = Value::Object(arguments.unwrap_or_default());
+    serde_json::from_value(given).map_err(|error| {
+        let hint = builtin_definition(tool, "").map(|tool| {
+            let schema = Value::Object((*tool.input_schema).clone());
+            format!("input schema: {schema}")
+        });
+        let error = Error::new(
+            Kind::Validation,
+            format!("invalid arguments for `{tool}`: {error}"),
+        );
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    })
+}
+
+/// The definitions of all built-in tools; `inventory` goes into the description of `run`.
+pub(super) fn builtin_definitions(inventory: &str) -> Vec<Tool> {
+    BUILTIN_NAMES
+        .iter()
+        .filter_map(|name| builtin_definition(name, inventory))
+        .collect()
+}
+
+fn builtin_definition(name: &str, inventory: &str) -> Option<Tool> {
+    let (title, description, input, output, hints) = match name {
+        "run" => (
+            "Run a program",
+            format!("{}\n\n{}\n{inventory}", guide::RUN_DESCRIPTION, guide::INVENTORY_HEADING),
+            json!({
+                "code": { "type": "string", "description": "TypeScript, with top-level await and return." },
+                "input": { "description": "Any JSON value; `mux.input` in the program." },
+                "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300, "description": "Default 30." },
+                "detach": { "type": "boolean", "description": "Return at once; `resume` gets the result." },
+                "check": { "type": "boolean", "description": "false: run even if type checking fails." },
+            }),
+            Some(run_output()),
+            tool_annotations(false, true, false, true),
+        ),
+        "search" => (
+            "Search the tools",
+            "Finds tools of all servers by keywords, and tolerates typos. Returns signatures, the best match first, and a cursor for more.".into(),
+            json!({
+                "query": { "type": "string" },
+                "server": { "type": "string", "description": "Only this server's tools." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": 100, "description": "Default 10." },
+                "cursor": { "type": "string", "description": "From the previous page." },
+            }),
+            None,
+            tool_annotations(true, false, true, false),
+        ),
+        "describe" => (
+            "Describe tools",
+            "Shows TypeScript declarations and full documentation of tools, and the instructions of a server.".into(),
+            json!({
+                "paths": {
+                    "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 100,
+                    "description": "`server.tool`; `server` or `server.group` for all of its tools.",
+                },
+            }),
+            None,
+            tool_annotations(true, false, true, false),
+        ),
+        "call" => (
+            "Call one tool",
+            "Calls one tool and returns its whole result. For several calls, write a program for `run`.".into(),
+            json!({
+                "path": { "type": "string", "description": "`server.tool`" },
+                "args": { "type": "object" },
+                "arguments": { "type": "object", "description": "Same as args." },
+                "timeout_seconds": { "type": "number", "exclusiveMinimum": 0 },
+            }),
+            None,
+            tool_annotations(false, true, false, true),
+        ),
+        "read" => (
+            "Read a stored value",
+            "Reads part of a value that was too long for a message, as JSON text. A program can read all of it with `mux.read(handle)`.".into(),
+            json!({
+                "handle": { "type": "string" },
+                "offset": { "type": "integer", "minimum": 0, "description": "In bytes." },
+                "length": { "type": "integer", "minimum": 1, "description": "In bytes. Default 32768, at most 4194304." },
+            }),
+            None,
+            tool_annotations(true, false, true, false),
+        ),
+        "resume" => (
+            "Wait for a run",
+            "Waits for a detached run and returns its result as `run` would. A run that ended as `pending`, because a call was \
+             not approved in time, continues: calls that have ended are not sent again, and the user is asked again. Only runs \
+             of this agent are found.".into(),
+            json!({
+                "run": { "type": "string", "description": "The whole id of the run, or `details.resume` of an error." },
+                "wait_seconds": { "type": "number", "minimum": 0, "maximum": 300, "description": "Default 30." },
+            }),
+            Some(run_output()),
+            tool_annotations(false, true, false, true),
+        ),
+        "run_program" => (
+            "Run steps",
+            guide::RUN_PROGRAM_DESCRIPTION.into(),
+            json!({
+                "steps": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "id": { "type": "string" },
+                            "tool": { "type": "string", "description": "`server.tool`" },
+                            "args": { "type": "object" },
+                            "on_error": { "enum": ["abort", "continue"] },
+                            "after": { "type": "array", "items": { "type": "string" } },
+                        },
+                        "required": ["id", "tool"],
+                    },
+                },
+                "return": { "description": "The result, with references. Default: the result of the last step." },
+                "input": {},
+                "timeout_seconds": { "type": "number", "minimum": 1, "maximum": 300 },
+                "detach": { "type": "boolean" },
+            }),
+            Some(steps_output()),
+            tool_annotations(false, true, false, true),
+        ),
+        _ => return None,
+    };
+    let required: &[&str] = match name {
+        "run" => &["code"],
+        "search" => &["query"],
+        "describe" => &["paths"],
+        "call" => &["path"],
+        "read" => &["handle"],
+        "run_program" => &["steps"],
+        _ => &["run"],
+    };
+    let input = into_object(json!({
+        "type": "object",
+        "properties": input,
+        "required": required,
+        "additionalProperties": false,
+    }));
+    let mut tool = Tool::new(name.to_owned(), description, Arc::new(input));
+    tool.title = Some(title.into());
+    tool.annotations = Some(hints);
+    tool.output_schema = output.map(|schema| Arc::new(into_object(schema)));
+    Some(tool)
+}
+
+/// The output schema of `run_program`: that of `run`, with the steps.
+fn steps_output() -> Value {
+    let mut output = run_output();
+    output["properties"]["steps"] = json!({ "type": "array", "items": { "type": "object" } });
+    output
+}
+
+/// The output schema of `run` and `resume`. Empty properties are left out of results.
+fn run_output() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "run": { "type": "string" },
+            "state": { "type": "string", "enum": ["succeeded", "failed", "running", "pending"] },
+            "result": {},
+            "stored": {
+                "type": "object",
+                "properties": { "handle": { "type": "string" }, "bytes": { "type": "integer" } },
+            },
+            "error": {
+                "type": "object",
+                "properties": { "kind": { "type": "string" }, "message": { "type": "string" } },
+                "required": ["kind", "message"],
+            },
+            "console": { "type": "array", "items": { "type": "string" } },
+            "warnings": { "type": "array", "items": { "type": "string" } },
+            "calls": { "type": "integer" },
+            "failed_calls": { "type": "array", "items": { "type": "string" } },
+            "untrusted": { "type": "array", "items": { "type": "string" } },
+        },
+        "required": ["state"],
+    })
+}
+
+fn tool_annotations(
+    read_only: bool,
+    destructive: bool,
+    idempotent: bool,
+    open_world: bool,
+) -> ToolAnnotations {
+    let mut hints = ToolAnnotations::new();
+    hints.read_only_hint = Some(read_only);
+    hints.destructive_hint = Some(destructive);
+    hints.idempotent_hint = Some(idempotent);
+    hints.open_world_hint = Some(open_world);
+    hints
+}
+
+fn into_object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_definition_and_annotations() {
+        let tools = builtin_definitions("COMPLETE: nothing");
+        assert_eq!(tools.len(), BUILTIN_NAMES.len());
+        for tool in &tools {
+            assert!(tool.annotations.is_some() && tool.title.is_some());
+            assert_eq!(tool.input_schema["additionalProperties"], false);
+        }
+        let structured = ["run", "resume", "run_program"];
+        for tool in &tools {
+            assert_eq!(
+                tool.output_schema.is_some(),
+                structured.contains(&&*tool.name)
+            );
+        }
+        let run = &tools[0];
+        assert!(
+            run.description
+                .as_deref()
+                .unwrap()
+                .ends_with("COMPLETE: nothing")
+        );
+        let given = into_object(json!({ "code": "return 1" }));
+        let run: RunToolArgs = parse_tool_args("run", Some(given)).unwrap();
+        assert!(!run.detach && run.input.is_null());
+    }
+
+    #[test]
+    fn call_takes_args_or_arguments_but_not_both() {
+        for name in ["args", "arguments"] {
+            let given = into_object(json!({ "path": "a.b", name: { "x": 1 } }));
+            let call: CallToolArgs = parse_tool_args("call", Some(given)).unwrap();
+            assert_eq!(call.args["x"], 1, "{name}");
+        }
+        let both = into_object(json!({ "path": "a.b", "args": {}, "arguments": {} }));
+        let error = parse_tool_args::<CallToolArgs>("call", Some(both)).unwrap_err();
+        assert!(error.message.contains("duplicate field"), "{error:?}");
+    }
+
+    #[test]
+    fn invalid_argument_error_contains_the_schema() {
+        let given = into_object(json!({ "code": "return 1", "cod": 1 }));
+        let error = parse_tool_args::<RunToolArgs>("run", Some(given)).unwrap_err();
+        assert_eq!(error.kind, Kind::Validation);
+        assert!(error.message.contains("cod"), "{error:?}");
+        assert!(error.hint.unwrap().contains("timeout_seconds"));
+        assert!(
+            parse_tool_args::<ReadToolArgs>("read", None)
+                .unwrap_err()
+                .message
+                .contains("handle")
+        );
+    }
+}

@@ -1,0 +1,265 @@
+//! The output of `mux runs show`.
+
+use std::{collections::BTreeMap, process::ExitCode};
+
+use super::terminal::println;
+use mux_proto::{Event, EventKind, Level, Outcome, RunInfo};
+use serde_json::{Map, Value, json};
+
+use super::{
+    RunRecord, call_lines, display_path,
+    failure::{ProgramListing, print_error},
+    human_units, output_exit_code, parts, print_document, print_value, run_document,
+    runs::{MAX_TITLE_CHARS, calls_text, state_name, unix_millis},
+    style::{DIM, ERROR, STRONG, WARN, escape_text, one_line, paint},
+};
+
+/// Prints a run with its events.
+pub(crate) fn run(info: &RunInfo, events: &[Event], json: bool) -> ExitCode {
+    if json {
+        print_document(&run_json(info, events));
+        return ExitCode::SUCCESS;
+    }
+    print_run_head(info);
+    let mut record = RunRecord::default();
+    for event in events {
+        record.add(event);
+        print_event(event, record.is_of_steps());
+    }
+    match find_outcome(events).map(|outcome| record.split_outcome(outcome.clone())) {
+        None => {
+            for line in calls_in_flight(events) {
+                println!("{}", paint(DIM, format!("  \u{2026} {line}")));
+            }
+            super::note(&format!("`mux runs watch {}` follows it", info.run));
+            ExitCode::SUCCESS
+        }
+        Some(Outcome::Result(value)) => output_exit_code(print_value(&value.to_value())),
+        Some(Outcome::Stored(handle)) => {
+            println!("{}\u{2026}", escape_text(&handle.preview));
+            let size = human_units::size_text(handle.bytes);
+            super::note(&format!(
+                "{size} in all; `{}` reads it",
+                run_document::read_command(&handle)
+            ));
+            ExitCode::SUCCESS
+        }
+        Some(Outcome::Error(error)) => {
+            print_error(&error, Some(&ProgramListing::without_source()));
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn find_outcome(events: &[Event]) -> Option<&Outcome> {
+    events.iter().find_map(|event| match &event.event {
+        EventKind::Ended { outcome } => Some(outcome),
+        _ => None,
+    })
+}
+
+/// Calls in flight, with their last progress.
+fn calls_in_flight(events: &[Event]) -> Vec<String> {
+    let mut calls = BTreeMap::new();
+    for event in events {
+        match &event.event {
+            EventKind::CallStarted { call, path } => {
+                calls.insert(*call, call_lines::tool_name(path));
+            }
+            EventKind::CallProgress {
+                call,
+                path,
+                progress,
+                total,
+                message,
+            } => {
+                let line =
+                    call_lines::call_progress_line(path, *progress, *total, message.as_deref());
+                calls.insert(*call, line);
+            }
+            EventKind::CallEnded { call, .. } => {
+                calls.remove(call);
+            }
+            _ => {}
+        }
+    }
+    calls.into_values().collect()
+}
+
+fn run_json(info: &RunInfo, events: &[Event]) -> Value {
+    let mut whole = match serde_json::to_value(info) {
+        Ok(Value::Object(info)) => info,
+        _ => Map::new(),
+    };
+    let mut record = RunRecord::default();
+    for event in events {
+        record.add(event);
+    }
+    if let Some(outcome) = find_outcome(events) {
+        let outcome = record.split_outcome(outcome.clone());
+        whole.extend(run_document::outcome_fields(&outcome));
+        // The error of the event has details.
+        if let Outcome::Error(error) = &outcome {
+            whole.insert("error".into(), json!(error));
+        }
+    }
+    // `calls` of a run's info is a number; the events have the list.
+    whole.shift_remove("calls");
+    whole.extend(record.event_fields());
+    whole.into()
+}
+
+fn print_run_head(info: &RunInfo) {
+    println!("{} {}", paint(STRONG, "run"), info.run);
+    let line = |what: &str, text: String| println!("{} {text}", paint(DIM, format!("{what:<8}")));
+    let detached = if info.detached { ", detached" } else { "" };
+    line("state", format!("{}{detached}", state_name(info)));
+    line("program", one_line(&info.title, MAX_TITLE_CHARS));
+    line("client", one_line(&info.client, MAX_TITLE_CHARS));
+    if let Some(agent) = &info.agent {
+        line("agent", one_line(agent, MAX_TITLE_CHARS));
+    }
+    if let Some(workspace) = &info.workspace {
+        line("from", one_line(&display_path(workspace), 200));
+    }
+    line(
+        "began",
+        human_units::age_text(unix_millis().saturating_sub(info.accepted_ms)),
+    );
+    line("took", human_units::duration_text(info.ms as f64));
+    line("calls", calls_text(info));
+}
+
+/// Prints an event like `mux run` does, with every call or step.
+fn print_event(event: &Event, of_steps: bool) {
+    match &event.event {
+        EventKind::Console { level, text } => {
+            let text = escape_text(text);
+            match level {
+                Level::Error => println!("{}", paint(ERROR, text)),
+                Level::Warn => println!("{}", paint(WARN, text)),
+                Level::Debug => println!("{}", paint(DIM, text)),
+                Level::Log | Level::Info => println!("{text}"),
+            }
+        }
+        EventKind::CallEnded {
+            path,
+            ms,
+            bytes,
+            error,
+            ..
+        } if !of_steps => {
+            let name = call_lines::tool_name(path);
+            println!(
+                "{}",
+                call_lines::call_line(&name, *ms, *bytes, error.as_ref())
+            );
+        }
+        EventKind::StepEnded {
+            step,
+            tool,
+            ms,
+            bytes,
+            error,
+        } => {
+            let name = call_lines::step_name(step, tool);
+            println!(
+                "{}",
+                call_lines::call_line(&name, *ms, *bytes, error.as_ref())
+            );
+        }
+        EventKind::StepSkipped { step, tool, reason } => {
+            println!("{}", call_lines::skipped_line(step, tool, reason));
+        }
+        EventKind::ApprovalAsked(asked) => println!(
+            "{} {}  {}",
+            paint(WARN, "asked:"),
+            asked.approval,
+            call_lines::tool_name(&asked.path)
+        ),
+        EventKind::ApprovalOver(over) => {
+            let ending = format!("{:?}", over.ending).to_lowercase();
+            println!("{} {}  {ending}", paint(WARN, "answered:"), over.approval);
+        }
+        EventKind::Emitted { part } => {
+            println!("{} {}", paint(DIM, "part:"), parts::part_summary(part));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_proto::{Error, Kind, RunState};
+
+    use super::{
+        super::{run_document::tests::handle, runs::tests::info},
+        *,
+    };
+
+    #[test]
+    fn calls_in_flight_are_shown_with_progress() {
+        let event = |event| Event {
+            seq: 1,
+            at_ms: 0,
+            event,
+        };
+        let path = || "a.b".to_owned();
+        let started = |call| event(EventKind::CallStarted { call, path: path() });
+        let moved = |call, progress| {
+            event(EventKind::CallProgress {
+                call,
+                path: path(),
+                progress,
+                total: Some(4.0),
+                message: None,
+            })
+        };
+        let ended = event(EventKind::CallEnded {
+            call: 1,
+            path: path(),
+            ms: 1.0,
+            bytes: 1,
+            error: None,
+        });
+        let events = [
+            started(1),
+            started(2),
+            moved(1, 1.0),
+            moved(2, 2.0),
+            started(3),
+            ended,
+        ];
+        assert_eq!(calls_in_flight(&events), ["a.b  50 %", "a.b"]);
+    }
+
+    #[test]
+    fn run_document_has_info_events_and_outcome() {
+        let event = |event| Event {
+            seq: 1,
+            at_ms: 0,
+            event,
+        };
+        let console = EventKind::Console {
+            level: Level::Warn,
+            text: "hm".into(),
+        };
+        let open = run_json(&info(RunState::Running), &[event(console.clone())]);
+        assert_eq!(
+            (&open["state"], &open["run"]),
+            (&json!("running"), &json!("9f-7"))
+        );
+        assert_eq!(open["console"], json!([{ "level": "warn", "text": "hm" }]));
+        assert_eq!((&open["calls"], &open["parts"]), (&json!([]), &json!([])));
+        assert!(open.get("result").is_none() && open.get("error").is_none());
+
+        let end = |outcome| vec![event(console.clone()), event(EventKind::Ended { outcome })];
+        let kept = run_json(&info(RunState::Succeeded), &end(Outcome::Stored(handle())));
+        assert_eq!(kept["stored"]["bytes"], 300_000);
+        assert_eq!(kept["hint"], "mux runs read h_1");
+        let mut error = Error::new(Kind::Tool, "no");
+        error.details = Some(json!({ "more": 1 }));
+        let failed = run_json(&info(RunState::Failed), &end(Outcome::Error(error)));
+        assert_eq!(failed["error"]["details"]["more"], 1);
+    }
+}

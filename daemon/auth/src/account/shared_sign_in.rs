@@ -1,0 +1,257 @@
+//! One sign-in for several servers: a login without a refresh token of its own uses that of another login of the same
+//! issuer, client and account, and gets tokens with its server as their audience (RFC 8707).
+//!
+//! Invariant: such a token is used only if it is a JSON web token whose audiences include its own server and not the
+//! other one. Any other token is dropped unused: each server could use it at the other one.
+
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use mux_secrets::Secret;
+use tracing::{debug, info, warn};
+
+use super::{
+    super::{
+        auth_server_client::TokenRequestError,
+        authorization_request,
+        error::AuthError,
+        identity,
+        issuer_bindings::is_same_issuer,
+        login_record::{LoginRecord, LoginSecrets, TokenResponse},
+    },
+    Account, AccountState, LoginCredentials,
+};
+
+impl Account {
+    /// The token of a shared sign-in, for a server without a login; `None` if there is no sign-in that it can share.
+    /// Concurrent callers share one attempt, and none is repeated until another login or a refresh could change its
+    /// outcome.
+    pub(super) async fn shared_sign_in(self: &Arc<Self>) -> Option<Secret> {
+        let lenders = self.store.lenders(&self.key, self.issuer.as_deref());
+        let joining = {
+            let mut held = self.lock_state();
+            if let Some(login) = &held.login {
+                return login.secrets.access.clone();
+            }
+            if lenders.is_empty() || held.unshared_with == lenders {
+                return None;
+            }
+            match &held.joining {
+                Some(joining) => joining.clone(),
+                None => {
+                    let this = Arc::clone(self);
+                    let task = tokio::spawn(async move { this.join_sign_in(lenders).await });
+                    let joining = task.map(|done| done.ok().flatten()).boxed().shared();
+                    held.joining = Some(joining.clone());
+                    joining
+                }
+            }
+        };
+        joining.await
+    }
+
+    async fn join_sign_in(self: Arc<Self>, lenders: Vec<LoginRecord>) -> Option<Secret> {
+        let joined = match self.borrow_first_token(&lenders).await {
+            Ok(login) => self.save_shared_login(login).await,
+            Err(error) => Err(error),
+        };
+        let mut held = self.lock_state();
+        held.joining = None;
+        joined.unwrap_or_else(|error| {
+            debug!(resource = self.key.resource, %error, "no sign-in can be shared");
+            held.unshared_with = lenders;
+            None
+        })
+    }
+
+    /// Saves the login, unless the user has signed in or out meanwhile.
+    async fn save_shared_login(
+        &self,
+        login: LoginCredentials,
+    ) -> Result<Option<Secret>, AuthError> {
+        if let Some(own) = self.login().await {
+            return Ok(own.secrets.access.clone());
+        }
+        let lenders = self.store.lenders(&self.key, self.issuer.as_deref());
+        let mut ids = lenders.iter().map(LoginRecord::id);
+        if !ids.any(|id| Some(id) == login.record.shares) {
+            return Ok(None);
+        }
+        let access = login.secrets.access.clone();
+        let LoginRecord {
+            issuer, audience, ..
+        } = &login.record;
+        info!(audience, issuer, "shares a sign-in");
+        self.save_login(login).await.map(|()| access)
+    }
+
+    async fn borrow_first_token(
+        &self,
+        lenders: &[LoginRecord],
+    ) -> Result<LoginCredentials, AuthError> {
+        let mut found = authorization_request::discover(self).await?;
+        let unfit = |why: &str| AuthError::Unfit(why.into());
+        let audience = found.audience().await;
+        let audience = audience.ok_or_else(|| unfit("it has no metadata of its own"))?;
+        if self.key.is_own_client()
+            && let Some(known) = self.remembered_issuer().await?
+            && !is_same_issuer(&known, &found.issuer)
+        {
+            return Err(unfit("its client belongs to another issuer"));
+        }
+        let lenders = lenders
+            .iter()
+            .filter(|lender| lender.issuer == found.issuer);
+        let lender = lenders
+            .max_by_key(|lender| lender.received_at)
+            .ok_or_else(|| unfit("there is no login of its issuer"))?;
+        let mut record = LoginRecord {
+            key: self.key.clone(),
+            audience,
+            shares: Some(lender.id()),
+            wanted: Vec::new(),
+            ..lender.clone()
+        };
+        let mut secrets = LoginSecrets::default();
+        let grant = self.borrow_token(&record).await.map_err(|error| {
+            let (TokenRequestError::Rejected(why) | TokenRequestError::Failed(why)) = error;
+            AuthError::Denied(why)
+        })?;
+        record.take(&mut secrets, grant, &lender.scopes);
+        Ok(LoginCredentials { record, secrets })
+    }
+
+    /// Requests a token for this login with the refresh token that it shares.
+    pub(super) async fn borrow_token(
+        &self,
+        record: &LoginRecord,
+    ) -> Result<TokenResponse, TokenRequestError> {
+        let over = || TokenRequestError::Rejected("the sign-in that it shared has ended".into());
+        let lender = record.shares.as_deref().and_then(|id| self.store.by_id(id));
+        let lender = lender.ok_or_else(over)?;
+        let account = self.accounts().ok_or_else(over)?.of_record(&lender, self);
+        let grant = account.lend_token(record).await?;
+        match is_for_borrower(&grant.access_token, record, &lender) {
+            true => Ok(grant),
+            false => Err(TokenRequestError::Rejected(
+                "the authorization server issues no token for this server alone".into(),
+            )),
+        }
+    }
+
+    /// Exchanges the refresh token of this login for a token of the borrower. A new refresh token is on disk before the
+    /// token is used.
+    async fn lend_token(&self, borrower: &LoginRecord) -> Result<TokenResponse, TokenRequestError> {
+        let failed = |why: &str| TokenRequestError::Failed(why.into());
+        let _turn = self.exchanging.acquire().await;
+        let login = self.login().await;
+        let login = login.filter(|login| Some(login.record.id()) == borrower.shares);
+        let login = login.ok_or_else(|| failed("the sign-in that it shares has changed"))?;
+        let Some(token) = &login.secrets.refresh else {
+            return Err(TokenRequestError::Rejected("the login has ended".into()));
+        };
+        let endpoints = self.endpoints().await.map_err(|why| failed(&why))?;
+        let secrets = self.add_client_secret(&login.secrets);
+        let asked = LoginRecord {
+            audience: borrower.audience.clone(),
+            ..login.record.clone()
+        };
+        let mut grant = endpoints.refresh(&asked, &secrets, token).await?;
+        grant.who = login.record.who.clone();
+        if let Some(next) = grant.refresh_token.take() {
+            self.replace_refresh_token(token, next).await;
+        }
+        Ok(grant)
+    }
+
+    /// Replaces a refresh token that was exchanged. A refresh that waits for its turn continues with the new one.
+    async fn replace_refresh_token(&self, old: &Secret, next: Secret) {
+        let kept = {
+            let mut held = self.lock_state();
+            let AccountState {
+                login: Some(login),
+                refreshing,
+                ..
+            } = &mut *held
+            else {
+                return;
+            };
+            if login.secrets.refresh.as_ref() != Some(old) {
+                return;
+            }
+            let mut renewed = LoginCredentials::clone(login);
+            renewed.secrets.refresh = Some(next);
+            let kept = self.persist_login(&renewed);
+            let renewed = Arc::new(renewed);
+            if let Some((of, _)) = refreshing
+                && Arc::ptr_eq(of, login)
+            {
+                *of = Arc::clone(&renewed);
+            }
+            *login = renewed;
+            kept
+        };
+        if let Err(error) = kept.await {
+            warn!(%error, "failed to save a refresh token");
+        }
+    }
+
+    /// Ends the logins that share this one: after another sign-in they belong to its user, and join it anew.
+    pub(crate) async fn end_borrowers(&self, id: &str) -> Result<(), AuthError> {
+        for record in self.store.borrowers(id) {
+            if let Some(accounts) = self.accounts() {
+                accounts.of_record(&record, self).forget();
+            }
+            self.store.forget(&record).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a token is for the borrower, and of no use at the lender's server.
+fn is_for_borrower(token: &Secret, borrower: &LoginRecord, lender: &LoginRecord) -> bool {
+    let Some(claims) = identity::claims(token.expose()) else {
+        return false;
+    };
+    let names = |resource: &str| {
+        let resource = resource.trim_end_matches('/');
+        identity::audiences(&claims).any(|audience| audience.trim_end_matches('/') == resource)
+    };
+    names(&borrower.audience) && !names(&lender.audience) && !names(&lender.key.resource)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{identity::tests::web_token, login_record::tests::record};
+
+    #[test]
+    fn token_is_used_only_if_its_audience_is_the_borrower_alone() {
+        let lender = record(None, 0);
+        let borrower = LoginRecord {
+            audience: "https://other.test/mcp".into(),
+            ..lender.clone()
+        };
+        let is_used = |token: &Secret| is_for_borrower(token, &borrower, &lender);
+        for (audience, used) in [
+            (json!("https://other.test/mcp"), true),
+            (
+                json!(["https://other.test/mcp/", "https://issuer.test/userinfo"]),
+                true,
+            ),
+            (json!("https://server.test/mcp"), false),
+            (
+                json!(["https://other.test/mcp", "https://server.test/mcp"]),
+                false,
+            ),
+            (json!("https://other.test"), false),
+            (json!(null), false),
+        ] {
+            let token = web_token(&json!({ "aud": audience }));
+            assert_eq!(is_used(&token), used, "{audience}");
+        }
+        assert!(!is_used(&Secret::new("opaque")));
+    }
+}

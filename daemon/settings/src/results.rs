@@ -1,0 +1,135 @@
+//! `[results]`: how results of servers are treated, which nobody has checked.
+
+use mux_config::{ConfigProblem, ResultsEntry};
+
+use super::server::parse_choice;
+
+/// How the results of a server are treated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ResultSettings {
+    /// Whether text that a model reads is marked as data of its server.
+    pub fence: bool,
+    pub secrets: SecretSearch,
+}
+
+impl Default for ResultSettings {
+    fn default() -> Self {
+        Self {
+            fence: true,
+            secrets: SecretSearch::default(),
+        }
+    }
+}
+
+/// What happens to a result that seems to hold a secret.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SecretSearch {
+    /// The secret is masked before anyone reads the result.
+    Mask,
+    /// The result is passed on, and reported with its server.
+    #[default]
+    Warn,
+    /// Results are not searched.
+    Off,
+}
+
+impl SecretSearch {
+    const SECRET_SEARCH_WORDS: &[(&str, Self)] = &[
+        ("mask", Self::Mask),
+        ("warn", Self::Warn),
+        ("off", Self::Off),
+    ];
+
+    pub(super) fn word(self) -> &'static str {
+        let known = Self::SECRET_SEARCH_WORDS
+            .iter()
+            .find(|(_, meant)| *meant == self);
+        known.map_or("", |(word, _)| word)
+    }
+}
+
+impl ResultSettings {
+    /// Reads the defaults of all entries.
+    pub(super) fn resolve(entry: &ResultsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
+        let default = Self::default();
+        let secrets = parse_choice(
+            entry.secrets.as_deref(),
+            "secrets",
+            SecretSearch::SECRET_SEARCH_WORDS,
+        );
+        Self {
+            fence: entry.fence.unwrap_or(default.fence),
+            secrets: match secrets {
+                Ok(secrets) => secrets.unwrap_or(default.secrets),
+                Err(problem) => {
+                    let message = format!("[results] {problem}; until it is, secrets are masked");
+                    problems.push(ConfigProblem::at(&["results", "secrets"], message));
+                    // A user who sets this key most likely meant to keep secrets from readers.
+                    SecretSearch::Mask
+                }
+            },
+        }
+    }
+
+    /// The settings of an entry with these keys.
+    pub(super) fn of_entry(
+        self,
+        fence: Option<bool>,
+        secrets: Option<&str>,
+    ) -> Result<Self, String> {
+        let secrets = parse_choice(secrets, "secrets", SecretSearch::SECRET_SEARCH_WORDS)?;
+        Ok(Self {
+            fence: fence.unwrap_or(self.fence),
+            secrets: secrets.unwrap_or(self.secrets),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Settings;
+    use mux_config::Config;
+
+    fn settings(section: &str) -> Settings {
+        let text = format!(
+            "{section}[servers.a]\ncommand = \"x\"\n\
+             [servers.b]\ncommand = \"x\"\nfence = false\nsecrets = \"off\"\n\
+             [sources.c]\nopenapi = \"https://a/b\"\nsecrets = \"mask\"\n\
+             [servers.d]\ncommand = \"x\"\nsecrets = \"hide\"\n"
+        );
+        let config = Config::parse(&text, "c").unwrap();
+        Settings::resolve(config, &Default::default(), Path::new("/home/me"))
+    }
+
+    #[test]
+    fn entry_overrides_section_and_invalid_word_means_mask() {
+        use SecretSearch::{Mask, Off, Warn};
+        for (section, fence, secrets, problems) in [
+            ("", true, Warn, 0),
+            ("[results]\nsecrets = \"mask\"\n", true, Mask, 0),
+            (
+                "[results]\nfence = false\nsecrets = \"of\"\n",
+                false,
+                Mask,
+                1,
+            ),
+        ] {
+            let settings = settings(section);
+            let of = |name: &str| {
+                let definition = settings.servers[name].definition.as_ref();
+                let results = definition.unwrap().results;
+                (results.fence, results.secrets)
+            };
+            assert_eq!(of("a"), (fence, secrets), "{section}");
+            assert_eq!(of("b"), (false, Off), "{section}");
+            assert_eq!(of("c"), (fence, Mask), "{section}");
+            assert_eq!(settings.problems.len(), problems, "{:?}", settings.problems);
+            let wrong = settings.servers["d"].definition.as_ref().unwrap_err();
+            let message = "secrets = \"hide\" is none of mask, warn, off";
+            assert_eq!(wrong.to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! `sandbox = { … }` of a server, and `[sandbox]`: what a server that runs as a process may reach.
+//!
+//! Invariant: a sandbox with a mistake never means "no sandbox": its server does not start until it is mended.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use bytesize::ByteSize;
+use mux_config::{
+    ConfigProblem, EntryError, NetworkEntry, SandboxChoice, SandboxDefaultsEntry, SandboxEntry,
+    SizeEntry,
+    environment::{Environment, WORKSPACE_PLACEHOLDER},
+};
+
+use super::workspace::resolve_path;
+
+const MIB: u64 = 1 << 20;
+const DEFAULT_SANDBOX_PROCESSES: u32 = 256;
+
+/// What applies to servers whose entry has no `sandbox`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum SandboxMode {
+    /// They run in a sandbox that grants nothing of the user's.
+    Enforce,
+    /// They run without a sandbox, and are named as such.
+    #[default]
+    Warn,
+    /// They run without a sandbox.
+    Off,
+}
+
+/// Whether a server runs in a sandbox.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SandboxSetting {
+    On(ServerSandbox),
+    /// It has all of the user's rights. `chosen`: by its entry or `mode = "off"`, so that nothing is to be said of it.
+    Off {
+        chosen: bool,
+    },
+}
+
+/// What a sandbox grants beyond what every program needs.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ServerSandbox {
+    pub read: Vec<PathBuf>,
+    pub write: Vec<PathBuf>,
+    pub network: SandboxNetwork,
+    /// In bytes, of all processes together.
+    pub memory: Option<u64>,
+    pub processes: u32,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum SandboxNetwork {
+    #[default]
+    None,
+    Any,
+    Hosts(Vec<HostPattern>),
+}
+
+/// `host`, `host:port`, or `*.domain` with or without a port.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HostPattern {
+    /// In lower case, without brackets and the trailing dot.
+    host: String,
+    /// The pattern is for every host below `host`.
+    below: bool,
+    port: Option<u16>,
+}
+
+impl SandboxMode {
+    const SANDBOX_MODE_WORDS: &[(&str, Self)] = &[
+        ("enforce", Self::Enforce),
+        ("warn", Self::Warn),
+        ("off", Self::Off),
+    ];
+
+    pub(super) fn word(self) -> &'static str {
+        let mut words = Self::SANDBOX_MODE_WORDS.iter();
+        let known = words.find(|(_, meant)| *meant == self);
+        known.map_or("", |(word, _)| word)
+    }
+
+    /// A word that means nothing leaves the strictest mode in force: its user most likely meant to have one.
+    pub(super) fn resolve(entry: &SandboxDefaultsEntry, problems: &mut Vec<ConfigProblem>) -> Self {
+        let Some(word) = entry.mode.as_deref() else {
+            return Self::default();
+        };
+        let mut words = Self::SANDBOX_MODE_WORDS.iter();
+        if let Some((_, mode)) = words.find(|(known, _)| *known == word) {
+            return *mode;
+        }
+        let message = format!(
+            "[sandbox] mode = {word:?} is none of enforce, warn, off; enforce applies until it is"
+        );
+        problems.push(ConfigProblem::at(&["sandbox", "mode"], message));
+        Self::Enforce
+    }
+}
+
+impl SandboxSetting {
+    pub(super) fn resolve(
+        written: Option<&toml::Value>,
+        mode: SandboxMode,
+        environment: &Environment,
+        home: &Path,
+    ) -> Result<Self, EntryError> {
+        match (written.map(SandboxChoice::read).transpose()?, mode) {
+            (Some(SandboxChoice::Off), _) | (None, SandboxMode::Off) => {
+                Ok(Self::Off { chosen: true })
+            }
+            (None, SandboxMode::Warn) => Ok(Self::Off { chosen: false }),
+            (None, SandboxMode::Enforce) => {
+                ServerSandbox::resolve(SandboxEntry::default(), environment, home).map(Self::On)
+            }
+            (Some(SandboxChoice::On(entry)), _) => {
+                ServerSandbox::resolve(entry, environment, home).map(Self::On)
+            }
+        }
+    }
+
+    pub fn sandbox(&self) -> Option<&ServerSandbox> {
+        match self {
+            Self::On(sandbox) => Some(sandbox),
+            Self::Off { .. } => None,
+        }
+    }
+
+    pub(super) fn sandbox_mut(&mut self) -> Option<&mut ServerSandbox> {
+        match self {
+            Self::On(sandbox) => Some(sandbox),
+            Self::Off { .. } => None,
+        }
+    }
+}
+
+impl ServerSandbox {
+    fn resolve(
+        entry: SandboxEntry,
+        environment: &Environment,
+        home: &Path,
+    ) -> Result<Self, EntryError> {
+        let paths = |key: &str, texts: &[String]| {
+            let paths = texts.iter();
+            paths
+                .map(|text| path(key, text, environment, home))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let processes = entry.processes.unwrap_or(DEFAULT_SANDBOX_PROCESSES);
+        if !(8..=65_536).contains(&processes) {
+            return Err("sandbox.processes must be a number from 8 to 65536".into());
+        }
+        Ok(Self {
+            read: paths("read", &entry.read)?,
+            write: paths("write", &entry.write)?,
+            network: SandboxNetwork::resolve(entry.network.as_ref())?,
+            memory: entry.memory.as_ref().map(memory).transpose()?,
+            processes,
+        })
+    }
+
+    /// The granted paths that do not exist, each with its key. Those in a workspace are not known yet.
+    pub fn missing_paths(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let read = self.read.iter().map(|path| ("read", path));
+        let write = self.write.iter().map(|path| ("write", path));
+        let known = read
+            .chain(write)
+            .filter(|(_, path)| !path.to_string_lossy().contains(WORKSPACE_PLACEHOLDER));
+        known
+            .filter(|(_, path)| !path.exists())
+            .map(|(key, path)| (key, path.as_path()))
+    }
+}
+
+fn path(
+    key: &str,
+    text: &str,
+    environment: &Environment,
+    home: &Path,
+) -> Result<PathBuf, EntryError> {
+    if text.is_empty() {
+        return Err(format!("sandbox.{key} has an empty path").into());
+    }
+    // `home` is the project's folder in a project's file.
+    let own_home = || environment.expand_without_workspace("${HOME}");
+    let expanded = match text.strip_prefix('~') {
+        Some("") => own_home()?,
+        Some(rest) if rest.starts_with('/') => {
+            format!("{}{}", own_home()?, environment.expand(rest)?)
+        }
+        Some(_) => {
+            return Err(format!("sandbox.{key} = {text:?} must be ~/ and a path").into());
+        }
+        None => environment.expand(text)?,
+    };
+    if expanded.contains(['*', '?']) && !Path::new(&expanded).exists() {
+        return Err(format!(
+            "sandbox.{key} = {text:?} is no path: patterns are not supported, name the directory"
+        )
+        .into());
+    }
+    Ok(resolve_path(home, &expanded))
+}
+
+fn memory(written: &SizeEntry) -> Result<u64, String> {
+    let bytes = match written {
+        SizeEntry::Bytes(bytes) => *bytes,
+        SizeEntry::Text(text) => ByteSize::from_str(text)
+            .map_err(|_| format!("sandbox.memory = {text:?} is not a size such as \"512MiB\""))?
+            .as_u64(),
+    };
+    match (16 * MIB..=MIB << 20).contains(&bytes) {
+        true => Ok(bytes),
+        false => Err("sandbox.memory must be between 16MiB and 1TiB".into()),
+    }
+}
+
+impl SandboxNetwork {
+    fn resolve(written: Option<&NetworkEntry>) -> Result<Self, String> {
+        match written {
+            None => Ok(Self::None),
+            Some(NetworkEntry::Word(word)) => match word.as_str() {
+                "none" => Ok(Self::None),
+                "any" => Ok(Self::Any),
+                _ => Err(format!(
+                    "sandbox.network = {word:?} must be none, any, or a list of hosts such as [\"api.example.com:443\"]"
+                )),
+            },
+            Some(NetworkEntry::Hosts(hosts)) if hosts.is_empty() => Ok(Self::None),
+            Some(NetworkEntry::Hosts(hosts)) => {
+                let hosts = hosts.iter().map(|host| host.parse());
+                hosts.collect::<Result<_, _>>().map(Self::Hosts)
+            }
+        }
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let refused = |why: &str| Err(format!("sandbox.network has {text:?}, {why}"));
+        if text.contains("://") || text.contains('/') {
+            return refused("which is a URL: write its host, as in \"api.example.com:443\"");
+        }
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => match rest.split_once(']') {
+                Some((host, "")) => (host, None),
+                Some((host, port)) if port.starts_with(':') => (host, Some(&port[1..])),
+                Some(_) => return refused("which has something else than a port after the `]`"),
+                None => return refused("which lacks a `]`"),
+            },
+            // An IPv6 address without brackets has no port.
+            None if text.parse::<Ipv6Addr>().is_ok() => (text, None),
+            None => text
+                .split_once(':')
+                .map_or((text, None), |(host, port)| (host, Some(port))),
+        };
+        let port = match port.map(str::parse::<u16>) {
+            None => None,
+            Some(Ok(port)) if port > 0 => Some(port),
+            Some(_) => return refused("whose port is not a number from 1 to 65535"),
+        };
+        let (host, below) = match host.strip_prefix("*.") {
+            Some(domain) => (domain, true),
+            None => (host, false),
+        };
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        if host == "*" {
+            return refused("which is every host: write network = \"any\"");
+        }
+        let is_name = host.split('.').all(|label| {
+            !label.is_empty()
+                && label.len() <= 63
+                && label
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+        });
+        if !(is_name || !below && host.parse::<IpAddr>().is_ok()) {
+            return refused(
+                "which is not a host: write a name such as \"api.example.com\" or \"*.example.com\"",
+            );
+        }
+        Ok(Self { host, below, port })
+    }
+}
+
+impl HostPattern {
+    pub fn matches(&self, host: &str, port: u16) -> bool {
+        let host = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .trim_end_matches('.')
+            .to_ascii_lowercase();
+        let is_host = match self.below {
+            true => host
+                .strip_suffix(&self.host)
+                .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1),
+            false => host == self.host,
+        };
+        is_host && self.port.is_none_or(|own| own == port)
+    }
+}
+
+impl HostPattern {
+    /// Whether the pattern is an address, or the name of this machine: its user means the machine itself, too.
+    pub fn is_address_or_local(&self) -> bool {
+        self.host.parse::<IpAddr>().is_ok() || self.host == "localhost"
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let below = if self.below { "*." } else { "" };
+        match (self.host.contains(':'), self.port) {
+            (true, Some(port)) => write!(f, "[{}]:{port}", self.host),
+            (false, Some(port)) => write!(f, "{below}{}:{port}", self.host),
+            (_, None) => write!(f, "{below}{}", self.host),
+        }
+    }
+}
+
+impl fmt::Display for SandboxNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Any => f.write_str("any"),
+            Self::Hosts(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+                f.write_str(&hosts.join(", "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ServerEndpoint, Settings};
+    use mux_config::Config;
+
+    fn resolved(text: &str) -> (Result<SandboxSetting, String>, Vec<String>) {
+        let config = Config::parse(text, "c").unwrap();
+        let environment = Environment::of([("HOME".into(), "/home/me".into())]);
+        let settings = Settings::resolve(config, &environment, Path::new("/home/me"));
+        let problems = settings.problems.iter().map(ToString::to_string).collect();
+        let definition = settings.servers["a"].definition.clone();
+        let setting = definition.map(|definition| match definition.link {
+            ServerEndpoint::Process(process) => process.sandbox,
+            _ => panic!("{text}"),
+        });
+        (setting.map_err(|error| error.to_string()), problems)
+    }
+
+    fn entry(sandbox: &str) -> Result<SandboxSetting, String> {
+        resolved(&format!(
+            "[servers.a]\ncommand = \"x\"\nsandbox = {sandbox}\n"
+        ))
+        .0
+    }
+
+    #[test]
+    fn entry_is_read_with_its_paths_hosts_and_limits() {
+        let Ok(SandboxSetting::On(sandbox)) = entry(
+            "{ read = [\"~/notes\", \"${workspace}/docs\"], write = [\"out\"], network = [\"api.example.com:443\", \"*.B.org\"], memory = \"512MiB\", processes = 64 }",
+        ) else {
+            panic!()
+        };
+        assert_eq!(sandbox.read[0], Path::new("/home/me/notes"));
+        assert!(
+            sandbox.read[1]
+                .to_str()
+                .unwrap()
+                .starts_with(WORKSPACE_PLACEHOLDER)
+        );
+        assert_eq!(sandbox.write, [Path::new("/home/me/out")]);
+        assert_eq!(sandbox.network.to_string(), "api.example.com:443, *.b.org");
+        assert_eq!((sandbox.memory, sandbox.processes), (Some(512 << 20), 64));
+    }
+
+    #[test]
+    fn mode_is_for_entries_that_say_nothing() {
+        let off = |chosen| Ok(SandboxSetting::Off { chosen });
+        let server = "[servers.a]\ncommand = \"x\"\n";
+        assert_eq!(resolved(server).0, off(false));
+        assert_eq!(entry("false"), off(true));
+        assert!(matches!(entry("true"), Ok(SandboxSetting::On(_))));
+        for (mode, expected, problems) in [
+            ("warn", Some(off(false)), 0),
+            ("off", Some(off(true)), 0),
+            ("enforce", None, 0),
+            ("enforced", None, 1),
+        ] {
+            let (setting, found) = resolved(&format!("[sandbox]\nmode = \"{mode}\"\n{server}"));
+            match expected {
+                Some(expected) => assert_eq!(setting, expected, "{mode}"),
+                None => assert!(matches!(setting, Ok(SandboxSetting::On(_))), "{mode}"),
+            }
+            assert_eq!(found.len(), problems, "{mode}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn mistakes_disable_the_entry_and_name_the_fix() {
+        for (sandbox, part) in [
+            ("1", "must be false or a table"),
+            ("{ raed = [] }", "did you mean `sandbox.read`"),
+            ("{ read = \"x\" }", "sandbox"),
+            ("{ read = [\"\"] }", "empty path"),
+            ("{ read = [\"~root/x\"] }", "~/ and a path"),
+            ("{ write = [\"/srv/*.txt\"] }", "name the directory"),
+            ("{ network = 1 }", "list of hosts"),
+            ("{ network = \"some\" }", "must be none, any"),
+            ("{ network = [\"https://a.example\"] }", "write its host"),
+            ("{ network = [\"a b\"] }", "not a host"),
+            ("{ network = [\"a:0\"] }", "from 1 to 65535"),
+            ("{ network = [\"*\"] }", "network = \"any\""),
+            ("{ network = [\"[::1\"] }", "lacks a `]`"),
+            ("{ network = [\"[::1]80\"] }", "after the `]`"),
+            ("{ memory = \"lots\" }", "not a size"),
+            ("{ memory = \"1KiB\" }", "between 16MiB"),
+            ("{ processes = 1 }", "from 8 to 65536"),
+        ] {
+            let error = entry(sandbox).unwrap_err();
+            assert!(error.contains(part), "{sandbox}: {error}");
+        }
+        let (remote, _) = resolved("[servers.a]\ncommand = \"\"\nurl = \"x\"\n");
+        assert!(remote.is_err());
+    }
+
+    #[test]
+    fn path_that_does_not_exist_is_a_problem_at_its_key() {
+        let (setting, problems) = resolved(
+            "[servers.a]\ncommand = \"x\"\nsandbox = { read = [\"/nonexistent/notes\", \"/\", \"${workspace}\"] }\n",
+        );
+        assert!(setting.is_ok());
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(
+            problems[0].contains("/nonexistent/notes does not exist"),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
+    fn host_patterns_match_hosts_in_every_spelling() {
+        for (pattern, host, port, expected) in [
+            ("api.example.com:443", "api.example.com", 443, true),
+            ("api.example.com:443", "API.example.com.", 443, true),
+            ("api.example.com:443", "api.example.com", 80, false),
+            ("api.example.com", "api.example.com", 80, true),
+            ("api.example.com", "evil-api.example.com", 443, false),
+            ("*.example.com", "a.b.example.com", 443, true),
+            ("*.example.com", "example.com", 443, false),
+            ("*.example.com", "badexample.com", 443, false),
+            ("*.example.com", ".example.com", 443, false),
+            ("[::1]:80", "[::1]", 80, true),
+            ("::1", "::1", 9, true),
+            ("127.0.0.1", "127.0.0.1", 9, true),
+        ] {
+            let pattern: HostPattern = pattern.parse().unwrap();
+            assert_eq!(pattern.matches(host, port), expected, "{pattern} {host}");
+        }
+    }
+}

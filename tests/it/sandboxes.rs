@@ -1,0 +1,45 @@
+//! Servers in a sandbox: what a hostile one meets, what an honest one still can, and what users learn of it.
+//!
+//! Invariant: every attempt succeeds for the same server without a sandbox, so that a refusal is the sandbox's.
+
+mod hostile;
+mod ordinary;
+mod unenforceable;
+
+use mux_tests::{
+    TestEnv,
+    env::{self, binary},
+    left_out,
+};
+
+/// Whether bubblewrap is here and works. Without it the tests of namespaces are left out.
+fn has_bubblewrap() -> bool {
+    let probe = std::process::Command::new("bwrap")
+        .args(["--unshare-all", "--ro-bind", "/", "/", "--", "/bin/true"])
+        .status();
+    let works = probe.is_ok_and(|status| status.success());
+    if !works {
+        left_out(
+            "namespaces",
+            "bubblewrap is missing, or may not create them",
+        );
+    }
+    works
+}
+
+/// A server named `box` that tries what it is told, with this `sandbox`.
+fn server(sandbox: &str) -> String {
+    let entry = env::server("box", &binary("mux-fixture-server"), &["--attempts"]);
+    format!("{entry}sandbox = {sandbox}\n")
+}
+
+/// What the server met.
+#[track_caller]
+fn attempt(env: &TestEnv, what: &str, target: &str) -> String {
+    let arguments = serde_json::json!({ "what": what, "target": target }).to_string();
+    let output = env
+        .mux(["--json", "call", "box.attempt", &arguments])
+        .ok()
+        .json();
+    output["result"].as_str().unwrap().to_owned()
+}
