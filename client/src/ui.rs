@@ -88,7 +88,7 @@ impl UiServer {
     ) -> io::Result<()> {
         let line = SharedConnection::new(dirs, me, session);
         let feed = DaemonFeed::new(Arc::clone(&line));
-        let desk = Arc::new(UiState {
+        let state = Arc::new(UiState {
             guard: RequestAuthorizer::new(self.port, self.token),
             once: self.once,
             line: Arc::clone(&line),
@@ -96,7 +96,7 @@ impl UiServer {
             over: over.clone(),
         });
         let listener = SameUserListener::new(self.listener);
-        let served = axum::serve(listener, api::routes(desk));
+        let served = axum::serve(listener, api::routes(state));
         let served = served.with_graceful_shutdown(over.cancelled_owned());
         tokio::select! {
             served = served.into_future() => served,

@@ -116,12 +116,13 @@ impl ClientConnections {
         &self,
         lent: Option<DescriptorPermit>,
         stream: S,
-        (number, door): (u64, Arc<ConnectionState>),
+        (number, connection): (u64, Arc<ConnectionState>),
     ) where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let span = info_span!("client", number);
-        let serving = serve_connection(lent, stream, door, self.closing.clone()).instrument(span);
+        let serving =
+            serve_connection(lent, stream, connection, self.closing.clone()).instrument(span);
         let all = self.clone();
         // `map`, because an async block would store the future twice.
         self.tasks.spawn(serving.map(move |()| all.count_closed()));
@@ -181,8 +182,8 @@ pub(crate) async fn accept(
             continue;
         }
         number += 1;
-        let door = ConnectionState::new(Arc::clone(&daemon), number, peer, lent.is_some());
-        connections.spawn(lent, stream, (number, door));
+        let connection = ConnectionState::new(Arc::clone(&daemon), number, peer, lent.is_some());
+        connections.spawn(lent, stream, (number, connection));
     }
 }
 
@@ -195,8 +196,8 @@ pub(crate) fn serve_stream<S>(
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let door = ConnectionState::new(daemon, number, (None, None), false);
-    connections.spawn(None, stream, (number, door));
+    let connection = ConnectionState::new(daemon, number, (None, None), false);
+    connections.spawn(None, stream, (number, connection));
 }
 
 /// Serves a connection of the successor, which answers its own clients about the runs that continue here.
@@ -206,8 +207,8 @@ pub(crate) fn serve_successor(
     daemon: Arc<Daemon>,
     connections: &ClientConnections,
 ) {
-    let door = ConnectionState::new(daemon, SUCCESSOR_CONNECTION, (None, None), false);
-    let serving = serve_connection(None, stream, door, connections.closing.clone());
+    let connection = ConnectionState::new(daemon, SUCCESSOR_CONNECTION, (None, None), false);
+    let serving = serve_connection(None, stream, connection, connections.closing.clone());
     let serving = serving.instrument(info_span!("successor"));
     connections.tasks.spawn(serving);
 }
@@ -256,7 +257,7 @@ impl DescriptorShortage {
 async fn serve_connection<S>(
     _lent: Option<DescriptorPermit>,
     stream: S,
-    door: Arc<ConnectionState>,
+    connection: Arc<ConnectionState>,
     closing: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -264,25 +265,25 @@ async fn serve_connection<S>(
     let gone = CancellationToken::new();
     let transport = DisconnectWatch::new(RequestFrames::new(stream), gone.clone());
     let closed = {
-        let door = Arc::clone(&door);
+        let connection = Arc::clone(&connection);
         async move {
             closing.cancelled().await;
             // A client that has just said hello is about to send a request: an error tells it more than a closed
             // connection.
-            if door.is_greeted() {
-                door.asked().await;
+            if connection.is_greeted() {
+                connection.wait_for_request().await;
             }
         }
     };
     let transport = transport.take_until(Box::pin(closed));
     let channel = BaseChannel::new(Config::default(), transport);
     let channel = channel.max_concurrent_requests(MAX_REQUESTS_PER_CONNECTION);
-    let connection = RequestHandler::new(Arc::clone(&door));
+    let handler = RequestHandler::new(Arc::clone(&connection));
     let requests = channel
-        .execute(CatchPanics(connection.serve()))
+        .execute(CatchPanics(handler.serve()))
         // Boxed: the set of futures keeps space for one more than it has, and the largest takes 15 KiB.
         .for_each_concurrent(None, Box::pin);
-    let greeted = door.greeted();
+    let greeted = connection.wait_for_hello();
     tokio::pin!(requests, greeted);
     tokio::select! {
         () = &mut requests => return,
@@ -297,7 +298,7 @@ async fn serve_connection<S>(
         () = requests => {}
         // No client reads the pending answers.
         () = gone.cancelled() => {}
-        never = door.tells_to_leave() => match never {},
+        never = connection.notify_when_leaving() => match never {},
     }
     debug!("client disconnected");
 }

@@ -85,16 +85,19 @@ async def tell(client: Client, given: dict, seen: dict, changed: anyio.Event) ->
     except MCPError as error:
         seen["unknown"] = error.code
 
+    journal = Path(given["journal"])
     seen["aborted"] = True
     with anyio.CancelScope() as scope:
 
         async def begun(_progress, _total, message):
             if (message or "").startswith("conf.wait"):
+                # A call that is cancelled before it was sent is never heard of at its server.
+                while not (journal.exists() and "begun" in journal.read_text()):
+                    await anyio.sleep(0.005)
                 scope.cancel()
 
         await run("return await mux.conf.wait({})", progress_callback=begun)
         seen["aborted"] = False
-    journal = Path(given["journal"])
     seen["cancelled"] = False
     for _ in range(TRIES):
         if journal.exists() and "cancelled" in journal.read_text():

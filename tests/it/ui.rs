@@ -1,5 +1,5 @@
 //! `mux ui`: access control, the event stream, and the page in a real browser.
 
-mod door;
+mod event_stream;
 mod page;
-mod told;
+mod page_requests;

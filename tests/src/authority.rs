@@ -28,7 +28,7 @@ pub use self::{
     browser::{Page, browse, visit},
     rules::{Refresh, Rules},
 };
-use self::{protected::Protected, state::State};
+use self::{protected::ProtectedServer, state::State};
 
 pub struct Authority {
     shared: Arc<Shared>,
@@ -98,7 +98,7 @@ impl Authority {
                 .into_iter()
                 .zip(&shared.resources)
                 .map(|(listener, resource)| {
-                    let protected = Protected {
+                    let protected = ProtectedServer {
                         shared: Arc::clone(&shared),
                         resource: resource.clone(),
                     };

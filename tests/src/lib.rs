@@ -52,6 +52,6 @@ pub use env::{Output, TestEnv};
 pub use fake_daemon::{Answers, FakeDaemon};
 pub use graphql::GraphqlServer;
 pub use left_out::left_out;
-pub use output_snapshot::Transcript;
+pub use output_snapshot::CommandTranscript;
 pub use running::Running;
 pub use terminal::{TerminalStreams, TestTerminal};

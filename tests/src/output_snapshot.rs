@@ -9,7 +9,7 @@ use insta::internals::SettingsBindDropGuard;
 
 use crate::{Output, TestEnv, env::binary};
 
-/// Compares an [`Output`], a [`Transcript`] or a text with a snapshot: `mux_snapshot!(output, @"…")` with one in the
+/// Compares an [`Output`], a [`CommandTranscript`] or a text with a snapshot: `mux_snapshot!(output, @"…")` with one in the
 /// source, `mux_snapshot!("name", output)` with the file `snapshots/name.snap` beside the source.
 #[macro_export]
 macro_rules! mux_snapshot {
@@ -88,15 +88,15 @@ impl Display for Output {
 
 /// Several commands and what they printed, as one text.
 #[derive(Default)]
-pub struct Transcript(String);
+pub struct CommandTranscript(String);
 
-impl Transcript {
+impl CommandTranscript {
     pub fn add(&mut self, command: impl Display, output: &Output) {
         self.0 += &format!("$ {command}\n{output}\n");
     }
 }
 
-impl Display for Transcript {
+impl Display for CommandTranscript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -104,8 +104,8 @@ impl Display for Transcript {
 
 impl TestEnv {
     /// Runs commands one after the other.
-    pub fn transcript(&self, commands: &[&[&str]]) -> Transcript {
-        let mut transcript = Transcript::default();
+    pub fn transcript(&self, commands: &[&[&str]]) -> CommandTranscript {
+        let mut transcript = CommandTranscript::default();
         for args in commands {
             transcript.add(format!("mux {}", args.join(" ")), &self.mux(*args));
         }

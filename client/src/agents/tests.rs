@@ -24,7 +24,7 @@ fn data(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn door() -> MuxEntry {
+fn mux_entry() -> MuxEntry {
     MuxEntry {
         command: "mux".into(),
         args: vec!["mcp".into()],
@@ -32,11 +32,11 @@ fn door() -> MuxEntry {
     }
 }
 
-fn install(agent: Agent, text: &str, door: &MuxEntry) -> String {
+fn install(agent: Agent, text: &str, mux_entry: &MuxEntry) -> String {
     let document = ConfigDocument::parse(text.as_bytes(), agent.format()).unwrap();
     let section = agent.servers_section(&document);
     document
-        .with_server_entry(section, "mux", &door.to_agent_entry(agent, section))
+        .with_server_entry(section, "mux", &mux_entry.to_agent_entry(agent, section))
         .unwrap()
 }
 
@@ -51,11 +51,11 @@ fn undo(agent: Agent, text: &str) -> String {
 fn agents_install_adds_only_the_entry_and_undo_restores_the_file() {
     for (agent, name) in AGENT_FILES {
         let text = fs::read_to_string(data(name)).unwrap();
-        let installed = install(*agent, &text, &door());
+        let installed = install(*agent, &text, &mux_entry());
         let expected = fs::read_to_string(data(&format!("installed/{name}"))).unwrap();
         assert_eq!(installed, expected, "{name}");
         assert_eq!(
-            install(*agent, &installed, &door()),
+            install(*agent, &installed, &mux_entry()),
             installed,
             "{name}: twice"
         );
@@ -68,7 +68,7 @@ fn agents_install_adds_only_the_entry_and_undo_restores_the_file() {
         let more = MuxEntry {
             args: vec!["mcp".into(), "--agent".into(), "größe".into()],
             env: vec![("MUX_HOME".into(), "/a \"b\"".into())],
-            ..door()
+            ..mux_entry()
         };
         let changed = install(*agent, &installed, &more);
         let read = ConfigDocument::parse(changed.as_bytes(), agent.format()).unwrap();
@@ -129,11 +129,11 @@ fn agents_entry_is_added_in_the_layout_of_the_file() {
             "{\r\n \"a\": 1,\n \"b\": 2,\r\n \"mcpServers\": {\r\n  \"mux\": {\r\n   \"command\": \"mux\",\r\n   \"args\": [\"mcp\"]\r\n  }\r\n }\r\n}\r\n",
         ),
     ] {
-        assert_eq!(install(Agent::Cursor, before, &door()), after);
+        assert_eq!(install(Agent::Cursor, before, &mux_entry()), after);
     }
     let inline = "mcp_servers = { a = { command = \"a\" } } # mine\n";
     assert_eq!(
-        install(Agent::Codex, inline, &door()),
+        install(Agent::Codex, inline, &mux_entry()),
         "mcp_servers = { a = { command = \"a\" } , mux = { command = \"mux\", args = [\"mcp\"] } } # mine\n"
     );
     let ours = "[mcp_servers.mux]\ncommand = \"mux\"\nargs = [\"mcp\"]\n";
@@ -153,10 +153,10 @@ fn agents_entry_is_added_in_the_layout_of_the_file() {
             format!("[mcp_servers]\n\n{ours}\n[c]\n"),
         ),
     ] {
-        assert_eq!(install(Agent::Codex, before, &door()), after);
+        assert_eq!(install(Agent::Codex, before, &mux_entry()), after);
     }
     assert_eq!(
-        install(Agent::Codex, "model = \"x\"", &door()),
+        install(Agent::Codex, "model = \"x\"", &mux_entry()),
         "model = \"x\"\n\n[mcp_servers.mux]\ncommand = \"mux\"\nargs = [\"mcp\"]\n"
     );
 }
@@ -338,7 +338,7 @@ fn agents_diffs_mask_secrets() {
 fn agents_entries_that_start_mux_are_recognized() {
     use serde_json::json;
     let leads = |name: &str, entry: serde_json::Value| {
-        MuxEntry::parse_mcp_entry(&entry).is_some_and(|door| door.starts_mux(name))
+        MuxEntry::parse_mcp_entry(&entry).is_some_and(|mux_entry| mux_entry.starts_mux(name))
     };
     assert!(leads(
         "x",

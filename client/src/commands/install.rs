@@ -51,12 +51,14 @@ pub(super) fn edit_agents(
             true => project_file(agent)?,
             false => places.agent_config_file(agent),
         };
-        let door = mux_launch::launch_entry(agent, args)?;
+        let mux_entry = mux_launch::launch_entry(agent, args)?;
         let found = args.project || places.seems_installed(agent);
-        edits.push(match edit_agent_file(agent, &path, &door, args, places) {
-            Ok(edit) => InstallEdit { found, ..edit },
-            Err(error) => InstallEdit::failed(agent, path, found, error),
-        });
+        edits.push(
+            match edit_agent_file(agent, &path, &mux_entry, args, places) {
+                Ok(edit) => InstallEdit { found, ..edit },
+                Err(error) => InstallEdit::failed(agent, path, found, error),
+            },
+        );
     }
     Ok(edits)
 }
@@ -138,7 +140,7 @@ fn project_file(agent: Agent) -> Result<PathBuf, CommandFailure> {
 fn edit_agent_file(
     agent: Agent,
     path: &Path,
-    door: &MuxEntry,
+    mux_entry: &MuxEntry,
     args: &args::InstallArgs,
     places: &AgentPaths,
 ) -> Result<InstallEdit, Error> {
@@ -146,10 +148,10 @@ fn edit_agent_file(
     let plan = if args.undo {
         uninstall_plan::plan_uninstall(&file, path, agent, &args.name)
     } else {
-        install_plan::plan_install(&file, agent, &args.name, door)
+        install_plan::plan_install(&file, agent, &args.name, mux_entry)
     };
     let InstallPlan { status, step } =
-        plan.map_err(|error| unusable_file_error(&error, agent, path, args, door))?;
+        plan.map_err(|error| unusable_file_error(&error, agent, path, args, mux_entry))?;
     let old = String::from_utf8_lossy(file.bytes()).into_owned();
     let diff = match &step {
         FileStep::Nothing => String::new(),
@@ -224,7 +226,7 @@ fn unusable_file_error(
     agent: Agent,
     path: &Path,
     args: &args::InstallArgs,
-    door: &MuxEntry,
+    mux_entry: &MuxEntry,
 ) -> Error {
     let shown = path.display();
     let mut failure = Error::new(Kind::Validation, format!("{shown} was left alone: {error}"));
@@ -241,7 +243,7 @@ fn unusable_file_error(
         return failure.hint(format!("remove the entry `{}` by hand", args.name));
     }
     let section = install_plan::default_section(agent);
-    let entry = door.manual_text(agent, section, &args.name);
+    let entry = mux_entry.manual_text(agent, section, &args.name);
     failure.hint(format!(
         "fix the file and try again, or add this by hand:\n{entry}"
     ))

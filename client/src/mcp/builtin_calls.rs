@@ -56,9 +56,9 @@ pub(super) fn builtin_work(
     let name = *builtins::BUILTIN_NAMES
         .iter()
         .find(|known| **known == name)?;
-    Some(move |ear: JobContext| {
+    Some(move |job: JobContext| {
         async move {
-            let done = execute_builtin(&access, name, arguments, ear).await;
+            let done = execute_builtin(&access, name, arguments, job).await;
             let result = done.unwrap_or_else(|error| tool_results::error_result(&error));
             Ok(JobOutput::Tool(result))
         }
@@ -70,13 +70,13 @@ async fn execute_builtin(
     access: &DaemonAccess,
     name: &'static str,
     arguments: Option<JsonObject>,
-    ear: JobContext,
+    job: JobContext,
 ) -> Result<CallToolResult, Error> {
     let DaemonAccess { link, fences } = access;
     match name {
-        "run" => execute_run(access, builtins::parse_tool_args(name, arguments)?, ear).await,
+        "run" => execute_run(access, builtins::parse_tool_args(name, arguments)?, job).await,
         "run_program" => {
-            execute_run_program(access, builtins::parse_tool_args(name, arguments)?, ear).await
+            execute_run_program(access, builtins::parse_tool_args(name, arguments)?, job).await
         }
         "search" => execute_search(link, builtins::parse_tool_args(name, arguments)?).await,
         "describe" => execute_describe(link, builtins::parse_tool_args(name, arguments)?).await,
@@ -96,20 +96,20 @@ async fn execute_builtin(
                 ..CallRequest::default()
             };
             let fence = origin.fence(fences);
-            let called = send_call(link, asked, ear).await;
+            let called = send_call(link, asked, job).await;
             let (_, held) =
                 called.map_err(|error| tool_results::fenced_error(error, fence.as_ref()))?;
             Ok(tool_results::called_result(held, &origin, fences))
         }
         "read" => execute_read(access, builtins::parse_tool_args(name, arguments)?).await,
-        _ => execute_resume(access, builtins::parse_tool_args(name, arguments)?, ear).await,
+        _ => execute_resume(access, builtins::parse_tool_args(name, arguments)?, job).await,
     }
 }
 
 async fn execute_run(
     access: &DaemonAccess,
     asked: builtins::RunToolArgs,
-    ear: JobContext,
+    job: JobContext,
 ) -> Result<CallToolResult, Error> {
     let request = RunRequest {
         source: asked.code,
@@ -117,17 +117,17 @@ async fn execute_run(
         timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
         detach: asked.detach,
         no_check: asked.check == Some(false),
-        traceparent: ear.trace.parent.clone(),
-        tracestate: ear.trace.state.clone(),
+        traceparent: job.trace.parent.clone(),
+        tracestate: job.trace.state.clone(),
         ..RunRequest::default()
     };
-    start_and_follow(access, request, ear).await
+    start_and_follow(access, request, job).await
 }
 
 async fn execute_run_program(
     access: &DaemonAccess,
     asked: builtins::RunProgramToolArgs,
-    ear: JobContext,
+    job: JobContext,
 ) -> Result<CallToolResult, Error> {
     let request = RunRequest {
         source: asked.program_json(),
@@ -135,21 +135,22 @@ async fn execute_run_program(
         input: asked.input.into(),
         timeout_ms: asked.timeout_seconds.map(seconds_to_millis),
         detach: asked.detach,
-        traceparent: ear.trace.parent.clone(),
-        tracestate: ear.trace.state.clone(),
+        traceparent: job.trace.parent.clone(),
+        tracestate: job.trace.state.clone(),
         ..RunRequest::default()
     };
-    start_and_follow(access, request, ear).await
+    start_and_follow(access, request, job).await
 }
 
 /// Starts a run, and waits for its end unless it is detached.
 async fn start_and_follow(
     access: &DaemonAccess,
     request: RunRequest,
-    ear: JobContext,
+    job: JobContext,
 ) -> Result<CallToolResult, Error> {
     let detach = request.detach;
-    let mut transcript = RunTranscript::new(Arc::clone(&ear.unchecked_told), &access.fences);
+    let mut transcript =
+        RunTranscript::new(Arc::clone(&job.unchecked_warning_shown), &access.fences);
     if names_stored_value(&request.source) || names_stored_value(request.input.as_str()) {
         transcript.add_stored_value();
     }
@@ -167,7 +168,7 @@ async fn start_and_follow(
         return Ok(transcript.running_result(&run));
     }
     let mut cancel = CancelOnDrop(Some((Arc::clone(&line), run.clone())));
-    let result = follow_run(&line, &run, transcript, None, ear).await;
+    let result = follow_run(&line, &run, transcript, None, job).await;
     // A run that cannot be followed any more is cancelled: the agent is told that it failed.
     if result.is_ok() {
         cancel.0 = None;
@@ -185,7 +186,7 @@ fn names_stored_value(text: &str) -> bool {
 async fn execute_resume(
     access: &DaemonAccess,
     asked: builtins::ResumeToolArgs,
-    ear: JobContext,
+    job: JobContext,
 ) -> Result<CallToolResult, Error> {
     let seconds = asked
         .wait_seconds
@@ -203,8 +204,8 @@ async fn execute_resume(
         let resumed = client.resume_run(within_seconds(30), request).await;
         run = resumed.map_err(rpc_error)??.run;
     }
-    let transcript = RunTranscript::new(Arc::clone(&ear.unchecked_told), &access.fences);
-    follow_run(&line, &run, transcript, Some(wait), ear).await
+    let transcript = RunTranscript::new(Arc::clone(&job.unchecked_warning_shown), &access.fences);
+    follow_run(&line, &run, transcript, Some(wait), job).await
 }
 
 /// Reports a run's progress until it has ended, or until `wait` is over.
@@ -213,14 +214,14 @@ async fn follow_run(
     run: &str,
     mut transcript: RunTranscript,
     wait: Option<Duration>,
-    ear: JobContext,
+    job: JobContext,
 ) -> Result<CallToolResult, Error> {
     let cause = Cause::Run(run.to_owned());
-    let _seat = ear
-        .desk
-        .register_request(cause, ear.questions, ear.teller.clone());
+    let _registration =
+        job.question_router
+            .register_request(cause, job.questions, job.progress_sender.clone());
     let (tell, mut progress) = mpsc::unbounded_channel();
-    let wants_progress = ear.teller.wants_progress();
+    let wants_progress = job.progress_sender.wants_progress();
     let watching = async {
         let finished = mux_client::watch(&line.session, run, 0, |event| {
             transcript.add(event);
@@ -238,7 +239,7 @@ async fn follow_run(
     };
     let telling = async {
         while let Some(words) = progress.recv().await {
-            ear.teller.advance_with_message(words).await;
+            job.progress_sender.advance_with_message(words).await;
         }
     };
     match futures::join!(watching, telling).0 {
@@ -251,10 +252,10 @@ async fn follow_run(
 async fn send_call(
     link: &DaemonLink,
     asked: CallRequest,
-    ear: JobContext,
+    job: JobContext,
 ) -> Result<(Arc<DaemonConnection>, Held), Error> {
-    let trace = ear.trace.clone();
-    let (token, _seat) = ear.register_call();
+    let trace = job.trace.clone();
+    let (token, _registration) = job.register_call();
     let request = CallRequest {
         traceparent: trace.parent,
         tracestate: trace.state,
@@ -282,7 +283,7 @@ pub(super) fn direct_call(
     path: String,
     arguments: JsonObject,
     whole: bool,
-    ear: JobContext,
+    job: JobContext,
 ) -> JobFuture {
     async move {
         let called = async {
@@ -293,7 +294,7 @@ pub(super) fn direct_call(
                 arguments: Value::Object(arguments).into(),
                 ..CallRequest::default()
             };
-            let (line, held) = send_call(link, asked, ear).await?;
+            let (line, held) = send_call(link, asked, job).await?;
             let held = match whole {
                 true => Held::Value(line.full_value(held).await?),
                 false => held,

@@ -53,13 +53,14 @@ pub(super) struct MuxMcpServer {
 
 impl MuxMcpServer {
     pub(super) fn new(options: McpOptions, link: DaemonLink, over: CancellationToken) -> Self {
-        let (desk, audience) = (QuestionRouter::default(), NotificationReceivers::default());
+        let (question_router, audience) =
+            (QuestionRouter::default(), NotificationReceivers::default());
         let catalog = ToolCatalog::new(link.clone(), &options);
         let offers = ResourcesAndPrompts::new(link.clone(), options.show.clone());
         let subscriptions = ResourceSubscriptions::new(link.clone(), offers.clone());
         let follower = NoticeFollower {
             link: link.clone(),
-            desk: desk.clone(),
+            question_router: question_router.clone(),
             audience: audience.clone(),
             catalog: catalog.clone(),
             offers: offers.clone(),
@@ -73,7 +74,7 @@ impl MuxMcpServer {
             catalog,
             offers,
             subscriptions,
-            jobs: JobRegistry::new(desk),
+            jobs: JobRegistry::new(question_router),
             audience,
             follower,
             following: OnceLock::new(),
@@ -142,7 +143,7 @@ impl MuxMcpServer {
         };
         let (access, arguments) = (self.daemon_access(), asked.arguments.unwrap_or_default());
         let whole = self.show != ServedTools::Programs;
-        let begin = move |ear| builtin_calls::direct_call(access, path, arguments, whole, ear);
+        let begin = move |job| builtin_calls::direct_call(access, path, arguments, whole, job);
         let brought = asked.input_responses;
         self.jobs.start_job(context, brought, begin).await
     }

@@ -31,7 +31,7 @@ const LIST_CHANGE_DEBOUNCE: Duration = Duration::from_millis(250);
 #[derive(Clone)]
 pub(super) struct NoticeFollower {
     pub(super) link: DaemonLink,
-    pub(super) desk: QuestionRouter,
+    pub(super) question_router: QuestionRouter,
     pub(super) audience: NotificationReceivers,
     pub(super) catalog: ToolCatalog,
     pub(super) offers: ResourcesAndPrompts,
@@ -152,8 +152,10 @@ impl NoticeFollower {
                 total,
                 message,
             } => {
-                if let Some(teller) = self.desk.progress_of(&cause) {
-                    teller.send_progress(progress, total, message).await;
+                if let Some(progress_sender) = self.question_router.progress_of(&cause) {
+                    progress_sender
+                        .send_progress(progress, total, message)
+                        .await;
                 }
             }
             NoticeKind::Log {
@@ -168,8 +170,10 @@ impl NoticeFollower {
                     Some(logger) => format!("{server}: {logger}"),
                     None => server,
                 };
-                if let Some(teller) = self.desk.progress_of(&cause) {
-                    teller.send_request_log(&level, &logger, data.clone()).await;
+                if let Some(progress_sender) = self.question_router.progress_of(&cause) {
+                    progress_sender
+                        .send_request_log(&level, &logger, data.clone())
+                        .await;
                 }
                 self.audience.send_log_message(&level, &logger, data).await;
             }
@@ -192,25 +196,25 @@ impl NoticeFollower {
                     params,
                     withdrawn: CancellationToken::new(),
                 };
-                self.desk.route_question(cause, question);
+                self.question_router.route_question(cause, question);
             }
             // Approvals of a run come with its events.
             NoticeKind::ApprovalAsked {
                 cause: cause @ Cause::Call(_),
                 asked,
             } => {
-                if let Some(teller) = self.desk.progress_of(&cause) {
+                if let Some(progress_sender) = self.question_router.progress_of(&cause) {
                     let (path, id) = (display_path(&asked.path), asked.approval);
                     let words = format!(
                         "{path} is waiting for approval: the user can run `mux approve {id}`"
                     );
-                    teller.advance_with_message(words).await;
+                    progress_sender.advance_with_message(words).await;
                 }
             }
             NoticeKind::ElicitationComplete { id, .. } => {
                 self.audience.notify_elicitation_complete(&id).await
             }
-            NoticeKind::Withdrawn { ask } => self.desk.withdraw_question(line, ask),
+            NoticeKind::Withdrawn { ask } => self.question_router.withdraw_question(line, ask),
             // Requests in flight finish on this connection; new ones go to the next daemon.
             NoticeKind::Leaving {} => {
                 self.link.mark_broken(line);

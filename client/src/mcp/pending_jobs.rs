@@ -46,11 +46,11 @@ pub(super) enum JobOutput {
 /// The context of a request's work: where questions and progress go.
 #[derive(Clone)]
 pub(super) struct JobContext {
-    pub(super) desk: QuestionRouter,
+    pub(super) question_router: QuestionRouter,
     pub(super) questions: mpsc::UnboundedSender<ServerQuestion>,
-    pub(super) teller: ProgressSender,
+    pub(super) progress_sender: ProgressSender,
     /// Whether the agent was already told why types are not checked.
-    pub(super) unchecked_told: Arc<AtomicBool>,
+    pub(super) unchecked_warning_shown: Arc<AtomicBool>,
     /// The trace of the agent's request.
     pub(super) trace: TraceContext,
 }
@@ -76,10 +76,10 @@ impl JobContext {
     pub(super) fn register_call(self) -> (String, RegistrationGuard) {
         let token = uuid::Uuid::new_v4().to_string();
         let cause = Cause::Call(token.clone());
-        let seat = self
-            .desk
-            .register_request(cause, self.questions, self.teller);
-        (token, seat)
+        let registration =
+            self.question_router
+                .register_request(cause, self.questions, self.progress_sender);
+        (token, registration)
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) enum JobStep {
 struct RunningJob {
     work: AbortOnDropHandle<Result<JobOutput, ErrorData>>,
     questions: mpsc::UnboundedReceiver<ServerQuestion>,
-    teller: ProgressSender,
+    progress_sender: ProgressSender,
     /// Open questions, by the key under which the agent answers them.
     asked: BTreeMap<String, ServerQuestion>,
     /// Answers that the agent sent before the question.
@@ -110,15 +110,15 @@ struct ParkedJob {
 /// Starts requests, and keeps those that wait for answers of the agent.
 #[derive(Default)]
 pub(super) struct JobRegistry {
-    desk: QuestionRouter,
-    unchecked_told: Arc<AtomicBool>,
+    question_router: QuestionRouter,
+    unchecked_warning_shown: Arc<AtomicBool>,
     parked: Mutex<HashMap<String, ParkedJob>>,
 }
 
 impl JobRegistry {
-    pub(super) fn new(desk: QuestionRouter) -> Self {
+    pub(super) fn new(question_router: QuestionRouter) -> Self {
         Self {
-            desk,
+            question_router,
             ..Self::default()
         }
     }
@@ -131,19 +131,19 @@ impl JobRegistry {
         work: impl FnOnce(JobContext) -> JobFuture,
     ) -> Result<JobStep, ErrorData> {
         let (sender, questions) = mpsc::unbounded_channel();
-        let teller = ProgressSender::default();
-        teller.attach_request(context);
-        let ear = JobContext {
-            desk: self.desk.clone(),
+        let progress_sender = ProgressSender::default();
+        progress_sender.attach_request(context);
+        let job = JobContext {
+            question_router: self.question_router.clone(),
             questions: sender,
-            teller: teller.clone(),
-            unchecked_told: Arc::clone(&self.unchecked_told),
+            progress_sender: progress_sender.clone(),
+            unchecked_warning_shown: Arc::clone(&self.unchecked_warning_shown),
             trace: TraceContext::of(&context.meta),
         };
         let job = RunningJob {
-            work: AbortOnDropHandle::new(tokio::spawn(work(ear))),
+            work: AbortOnDropHandle::new(tokio::spawn(work(job))),
             questions,
-            teller,
+            progress_sender,
             asked: BTreeMap::new(),
             brought: brought.unwrap_or_default(),
         };
@@ -162,7 +162,7 @@ impl JobRegistry {
             let message = "no request with this requestState is waiting for input";
             return Err(ErrorData::invalid_params(message, None));
         };
-        job.teller.attach_request(context);
+        job.progress_sender.attach_request(context);
         let mut responses = responses.unwrap_or_default();
         let mut unanswered = BTreeMap::new();
         for (key, question) in std::mem::take(&mut job.asked) {
@@ -229,7 +229,7 @@ impl JobRegistry {
 
     fn park_job(&self, job: RunningJob) -> Result<InputRequiredResult, ErrorData> {
         // The request that received progress gets its response now.
-        job.teller.detach_request();
+        job.progress_sender.detach_request();
         let requests = job
             .asked
             .iter()

@@ -74,23 +74,23 @@ struct QuestionRouterInner {
 
 struct RegisteredRequest {
     /// The number of the registration.
-    seat: u64,
+    registration: u64,
     questions: mpsc::UnboundedSender<ServerQuestion>,
-    teller: ProgressSender,
+    progress_sender: ProgressSender,
 }
 
 /// A guard: while it lives, notices with this cause go to the request that holds it.
 pub(super) struct RegistrationGuard {
-    desk: QuestionRouter,
+    question_router: QuestionRouter,
     cause: Cause,
     number: u64,
 }
 
 impl Drop for RegistrationGuard {
     fn drop(&mut self) {
-        let mut inner = self.desk.inner();
+        let mut inner = self.question_router.inner();
         // Another request may have registered since.
-        let own = |place: &RegisteredRequest| place.seat == self.number;
+        let own = |place: &RegisteredRequest| place.registration == self.number;
         if inner.jobs.get(&self.cause).is_some_and(own) {
             inner.jobs.remove(&self.cause);
         }
@@ -102,7 +102,7 @@ impl QuestionRouter {
         &self,
         cause: Cause,
         questions: mpsc::UnboundedSender<ServerQuestion>,
-        teller: ProgressSender,
+        progress_sender: ProgressSender,
     ) -> RegistrationGuard {
         let mut inner = self.inner();
         for question in inner.early.remove(&cause).into_iter().flatten() {
@@ -112,14 +112,14 @@ impl QuestionRouter {
         inner.seats += 1;
         let number = inner.seats;
         let place = RegisteredRequest {
-            seat: number,
+            registration: number,
             questions,
-            teller,
+            progress_sender,
         };
         inner.jobs.insert(cause.clone(), place);
-        let desk = self.clone();
+        let question_router = self.clone();
         RegistrationGuard {
-            desk,
+            question_router,
             cause,
             number,
         }
@@ -127,7 +127,10 @@ impl QuestionRouter {
 
     /// Where progress with this cause goes.
     pub(super) fn progress_of(&self, cause: &Cause) -> Option<ProgressSender> {
-        self.inner().jobs.get(cause).map(|job| job.teller.clone())
+        self.inner()
+            .jobs
+            .get(cause)
+            .map(|job| job.progress_sender.clone())
     }
 
     /// Passes a question to its request. Without one, it is refused after a short wait.

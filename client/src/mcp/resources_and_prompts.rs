@@ -181,13 +181,13 @@ impl ResourcesAndPrompts {
         let guide = self.has_guide() && uri == guide::GUIDE_URI;
         let (server, own) = self.resolve_resource(uri)?;
         let (offers, shown) = (self.clone(), uri.to_owned());
-        Ok(move |ear: JobContext| {
+        Ok(move |job: JobContext| {
             async move {
                 if guide {
                     let servers = offers.instructions().await;
                     return Ok(JobOutput::Resource(guide::read_guide(&servers)));
                 }
-                let read = offers.fetch_resource(&server, &own, ear).await;
+                let read = offers.fetch_resource(&server, &own, job).await;
                 let read = read.map_err(|error| resource_error(error, &shown))?;
                 let mut result = read.to_value();
                 mark_json_meta(&mut result, &server);
@@ -206,7 +206,7 @@ impl ResourcesAndPrompts {
         asked: GetPromptRequestParams,
     ) -> impl FnOnce(JobContext) -> JobFuture + use<> {
         let offers = self.clone();
-        move |ear: JobContext| {
+        move |job: JobContext| {
             async move {
                 if offers.has_guide() && asked.name == guide::GUIDE_PROMPT_NAME {
                     let servers = offers.instructions().await;
@@ -215,7 +215,7 @@ impl ResourcesAndPrompts {
                 }
                 let (server, name) = offers.resolve_prompt(&asked.name).await?;
                 let arguments = asked.arguments.unwrap_or_default();
-                let answer = offers.fetch_prompt(&server, name, arguments, ear).await;
+                let answer = offers.fetch_prompt(&server, name, arguments, job).await;
                 let result = answer.map_err(|error| tool_results::protocol_error(&error))?;
                 let mut result = result.to_value();
                 mark_json_meta(&mut result, &server);
@@ -289,9 +289,9 @@ impl ResourcesAndPrompts {
         &self,
         server: &str,
         uri: &str,
-        ear: JobContext,
+        job: JobContext,
     ) -> Result<JsonText, Error> {
-        let (token, _seat) = ear.register_call();
+        let (token, _registration) = job.register_call();
         let request = ResourceRequest {
             server: server.to_owned(),
             uri: uri.to_owned(),
@@ -316,9 +316,9 @@ impl ResourcesAndPrompts {
         server: &str,
         name: String,
         arguments: JsonObject,
-        ear: JobContext,
+        job: JobContext,
     ) -> Result<JsonText, Error> {
-        let (token, _seat) = ear.register_call();
+        let (token, _registration) = job.register_call();
         let request = PromptRequest {
             server: server.to_owned(),
             name,

@@ -9,7 +9,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::fence::{DataOrigin, Fence, FenceRules, mark_direct_result};
+use super::fence::{DataOrigin, FenceRules, ResultFence, mark_direct_result};
 
 /// The maximum length of an error's `data`, in characters.
 const MAX_ERROR_DATA_CHARS: usize = 2_000;
@@ -32,7 +32,7 @@ pub(super) fn error_result(error: &Error) -> CallToolResult {
 }
 
 /// The error with the message enclosed if it is a server's.
-pub(super) fn fenced_error(mut error: Error, fence: Option<&Fence>) -> Error {
+pub(super) fn fenced_error(mut error: Error, fence: Option<&ResultFence>) -> Error {
     if let Some(fence) = fence.filter(|_| error.kind == Kind::Tool) {
         error.message = fence.enclose_text(error.message);
     }

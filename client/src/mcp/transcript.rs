@@ -37,16 +37,16 @@ pub(super) struct RunTranscript {
     /// Whether the run executes a step program.
     of_steps: bool,
     /// Whether the agent was already told why types are not checked.
-    unchecked_told: Arc<AtomicBool>,
+    unchecked_warning_shown: Arc<AtomicBool>,
     /// Where the data comes from that the program has read.
     origin: DataOrigin,
     fences: FenceRules,
 }
 
 impl RunTranscript {
-    pub(super) fn new(unchecked_told: Arc<AtomicBool>, fences: &FenceRules) -> Self {
+    pub(super) fn new(unchecked_warning_shown: Arc<AtomicBool>, fences: &FenceRules) -> Self {
         Self {
-            unchecked_told,
+            unchecked_warning_shown,
             fences: fences.clone(),
             ..Self::default()
         }
@@ -65,7 +65,8 @@ impl RunTranscript {
                 unchecked,
             } => {
                 self.warnings.extend(warnings.iter().map(render_error));
-                let first = |_: &&String| !self.unchecked_told.swap(true, Ordering::Relaxed);
+                let first =
+                    |_: &&String| !self.unchecked_warning_shown.swap(true, Ordering::Relaxed);
                 let why = unchecked.iter().filter(first);
                 self.warnings
                     .extend(why.map(|why| format!("types were not checked; for the user: {why}")));

@@ -41,7 +41,7 @@ const CONNECT_WAIT_MS: u64 = 10_000;
 type ApiResult<T> = Result<Json<T>, ApiError>;
 type SharedUiState = State<Arc<UiState>>;
 
-pub(super) fn routes(desk: Arc<UiState>) -> Router {
+pub(super) fn routes(state: Arc<UiState>) -> Router {
     Router::new()
         .route("/api/stream", get(follow))
         .route("/api/search", get(search))
@@ -57,16 +57,16 @@ pub(super) fn routes(desk: Arc<UiState>) -> Router {
         .fallback(static_files::serve_static_file)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(middleware::from_fn_with_state(
-            Arc::clone(&desk),
+            Arc::clone(&state),
             check_request,
         ))
-        .with_state(desk)
+        .with_state(state)
 }
 
 /// Middleware for every request and response: checks the request, and adds the security headers.
-async fn check_request(State(desk): SharedUiState, request: Request, next: Next) -> Response {
+async fn check_request(State(state): SharedUiState, request: Request, next: Next) -> Response {
     let (method, path) = (request.method(), request.uri().path());
-    let mut response = match desk
+    let mut response = match state
         .guard
         .authorize_request(method, path, request.headers())
     {
@@ -85,12 +85,12 @@ struct StreamQuery {
 }
 
 async fn follow(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Query(StreamQuery { run, after }): Query<StreamQuery>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (tab, messages) = mpsc::channel(MAX_UNREAD_MESSAGES);
     let shown = run.map(|run| ShownRun { run, after });
-    tokio::spawn(stream_to_tab(desk, shown, tab));
+    tokio::spawn(stream_to_tab(state, shown, tab));
     let messages = stream::unfold(messages, |mut messages| async {
         let text: String = messages.recv().await?;
         Some((Ok(Event::default().data(text)), messages))
@@ -108,7 +108,7 @@ struct SearchQuery {
 }
 
 async fn search(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Query(wanted): Query<SearchQuery>,
 ) -> ApiResult<SearchPage> {
     let request = SearchRequest {
@@ -119,7 +119,7 @@ async fn search(
         ..SearchRequest::default()
     };
     let asked = |client: MuxClient| async move { client.search(within_seconds(15), request).await };
-    Ok(Json(desk.line.request("search", asked).await?))
+    Ok(Json(state.line.request("search", asked).await?))
 }
 
 #[derive(Deserialize)]
@@ -128,7 +128,7 @@ struct ToolQuery {
 }
 
 async fn tool(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Query(ToolQuery { path }): Query<ToolQuery>,
 ) -> ApiResult<Description> {
     let request = DescribeRequest {
@@ -138,7 +138,7 @@ async fn tool(
     };
     let asked =
         |client: MuxClient| async move { client.describe(within_seconds(30), request).await };
-    let mut found = desk.line.request("describe", asked).await?;
+    let mut found = state.line.request("describe", asked).await?;
     // The path of a group matches all its tools, and may also be the path of a tool.
     let place = found.tools.iter().position(|found| found.tool.path == path);
     match (place, found.missing.pop()) {
@@ -158,18 +158,18 @@ struct IdParams {
 
 /// One approval, with all of its arguments.
 async fn approval(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Query(IdParams { id }): Query<IdParams>,
 ) -> ApiResult<ApprovalList> {
-    list_approvals(&desk, Some(id)).await
+    list_approvals(&state, Some(id)).await
 }
 
 /// The permanent grants.
-async fn grants(State(desk): SharedUiState) -> ApiResult<ApprovalList> {
-    list_approvals(&desk, None).await
+async fn grants(State(state): SharedUiState) -> ApiResult<ApprovalList> {
+    list_approvals(&state, None).await
 }
 
-async fn list_approvals(desk: &UiState, approval: Option<String>) -> ApiResult<ApprovalList> {
+async fn list_approvals(state: &UiState, approval: Option<String>) -> ApiResult<ApprovalList> {
     let request = ApprovalsRequest {
         granted: approval.is_none(),
         approval,
@@ -177,7 +177,7 @@ async fn list_approvals(desk: &UiState, approval: Option<String>) -> ApiResult<A
     };
     let asked =
         |client: MuxClient| async move { client.approvals(within_seconds(10), request).await };
-    Ok(Json(desk.line.request("approvals", asked).await?))
+    Ok(Json(state.line.request("approvals", asked).await?))
 }
 
 #[derive(Deserialize)]
@@ -186,58 +186,58 @@ struct EnterBody {
 }
 
 /// Exchanges the code for the token, once.
-async fn enter(State(desk): SharedUiState, Json(EnterBody { code }): Json<EnterBody>) -> Response {
-    match desk.once.redeem_code(&code) {
-        true => Json(json!({ "token": desk.guard.token() })).into_response(),
+async fn enter(State(state): SharedUiState, Json(EnterBody { code }): Json<EnterBody>) -> Response {
+    match state.once.redeem_code(&code) {
+        true => Json(json!({ "token": state.guard.token() })).into_response(),
         false => request_guard::RequestRefusal::Token.into_response(),
     }
 }
 
 /// Starts the servers whose tools were never listed.
-async fn connect(State(desk): SharedUiState) -> ApiResult<SearchPage> {
+async fn connect(State(state): SharedUiState) -> ApiResult<SearchPage> {
     let request = SearchRequest {
         limit: Some(1),
         wait_ms: CONNECT_WAIT_MS,
         ..SearchRequest::default()
     };
     let asked = |client: MuxClient| async move { client.search(within_seconds(30), request).await };
-    Ok(Json(desk.line.request("search", asked).await?))
+    Ok(Json(state.line.request("search", asked).await?))
 }
 
 async fn decide(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Json(request): Json<DecideRequest>,
 ) -> ApiResult<Decided> {
     let asked = |client: MuxClient| async move { client.decide(within_seconds(10), request).await };
-    Ok(Json(desk.line.request("decide", asked).await?))
+    Ok(Json(state.line.request("decide", asked).await?))
 }
 
 /// Resumes a run, detached from the page.
 async fn resume(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<Resumed> {
     let request = ResumeRequest { id, detach: true };
     let asked =
         |client: MuxClient| async move { client.resume_run(within_seconds(30), request).await };
-    Ok(Json(desk.line.request("resume_run", asked).await?))
+    Ok(Json(state.line.request("resume_run", asked).await?))
 }
 
 async fn revoke(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<GrantInfo> {
     let asked =
         |client: MuxClient| async move { client.revoke_approval(within_seconds(10), id).await };
-    Ok(Json(desk.line.request("revoke_approval", asked).await?))
+    Ok(Json(state.line.request("revoke_approval", asked).await?))
 }
 
 async fn cancel(
-    State(desk): SharedUiState,
+    State(state): SharedUiState,
     Json(IdParams { id }): Json<IdParams>,
 ) -> ApiResult<Value> {
     let asked = |client: MuxClient| async move { client.cancel_run(within_seconds(10), id).await };
-    desk.line.request("run", asked).await?;
+    state.line.request("run", asked).await?;
     Ok(Json(json!({})))
 }
 

@@ -28,9 +28,9 @@ const STATIC_FILES: &[(&str, &str, &str)] = &[
         include_str!("page/main.js"),
     ),
     (
-        "/door.js",
+        "/http.js",
         SCRIPT_CONTENT_TYPE,
-        include_str!("page/door.js"),
+        include_str!("page/http.js"),
     ),
     (
         "/live.js",

@@ -58,24 +58,24 @@ pub(super) struct ShownRun {
 
 /// Sends messages until the tab is closed, or the server stops.
 pub(super) async fn stream_to_tab(
-    desk: Arc<UiState>,
+    state: Arc<UiState>,
     shown: Option<ShownRun>,
     tab: mpsc::Sender<String>,
 ) {
     let sending = async {
-        let pool = stream_daemon_state(&desk, &tab);
-        let run = stream_run_events(&desk.line, shown, &tab);
+        let pool = stream_daemon_state(&state, &tab);
+        let run = stream_run_events(&state.line, shown, &tab);
         tokio::join!(pool, run);
     };
     tokio::select! {
         () = sending => {}
         () = tab.closed() => {}
-        () = desk.over.cancelled() => {}
+        () = state.over.cancelled() => {}
     }
 }
 
-async fn stream_daemon_state(desk: &UiState, tab: &mpsc::Sender<String>) {
-    let (mut standing, mut feed) = (desk.line.watch_state(), desk.feed.watch_feed());
+async fn stream_daemon_state(state: &UiState, tab: &mpsc::Sender<String>) {
+    let (mut standing, mut feed) = (state.line.watch_state(), state.feed.watch_feed());
     let mut sent = FeedSnapshot::default();
     let mut link = None;
     let mut build = Some(version::BUILD);

@@ -20,7 +20,7 @@ use tracing::warn;
 use url::Url;
 
 use super::{
-    accounts::Accounts,
+    accounts::AccountsInUse,
     auth_server_client::{AuthServerClient, HttpClientFactory},
     credential_store::CredentialStore,
     error::{AuthError, one_line_excerpt},
@@ -55,7 +55,7 @@ pub struct Account {
     held: Mutex<AccountState>,
     /// The turn of those who exchange the refresh token, which each exchange may replace.
     exchanging: Semaphore,
-    accounts: Weak<Accounts>,
+    accounts: Weak<AccountsInUse>,
 }
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ pub(super) struct AccountParts {
 }
 
 impl Account {
-    pub(super) fn new(parts: AccountParts, accounts: Weak<Accounts>) -> Self {
+    pub(super) fn new(parts: AccountParts, accounts: Weak<AccountsInUse>) -> Self {
         Self {
             key: parts.key,
             server: parts.server,
@@ -125,7 +125,7 @@ impl Account {
         }
     }
 
-    fn accounts(&self) -> Option<Arc<Accounts>> {
+    fn accounts(&self) -> Option<Arc<AccountsInUse>> {
         self.accounts.upgrade()
     }
 

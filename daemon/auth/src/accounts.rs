@@ -18,12 +18,12 @@ use super::{
 type AccountKey = (LoginKey, Option<String>);
 
 #[derive(Debug)]
-pub(super) struct Accounts {
+pub(super) struct AccountsInUse {
     me: Weak<Self>,
     by_key: Mutex<HashMap<AccountKey, Arc<Account>>>,
 }
 
-impl Accounts {
+impl AccountsInUse {
     pub(super) fn new() -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),

@@ -54,7 +54,7 @@ pub use self::{
     named_secrets::{MAX_SECRET_BYTES, StoredSecretInfo},
 };
 use self::{
-    accounts::Accounts,
+    accounts::AccountsInUse,
     authorization_request::LoginOptions,
     callback_server::{CallbackServer, redirect_uri},
     credential_store::CredentialStore,
@@ -72,7 +72,7 @@ pub struct Auth {
     /// Whether the keyring is used unless the configuration says otherwise.
     keyring: bool,
     issuers: Arc<IssuerBindings>,
-    accounts: Arc<Accounts>,
+    accounts: Arc<AccountsInUse>,
     /// The latest login attempt by server.
     attempts: Mutex<HashMap<String, Arc<LoginAttempt>>>,
     last: AtomicU64,
@@ -106,7 +106,7 @@ impl Auth {
             store: Arc::new(CredentialStore::open(file, keyring)),
             client,
             keyring,
-            accounts: Accounts::new(),
+            accounts: AccountsInUse::new(),
             attempts: Mutex::default(),
             last: AtomicU64::new(0),
         })

@@ -32,21 +32,21 @@ const MAX_UNSEEN_RUN: usize = 2;
 /// Members of a definition that are no text for a model.
 const OTHER_MEMBERS: &[&str] = &["_meta", "icons"];
 
-struct Sign {
+struct SignDefinition {
     code: &'static str,
     /// Any of them is the sign. `_` stands for a space, and case does not matter.
     patterns: &'static [&'static str],
 }
 
-const SIGNS: &[Sign] = &[
-    Sign {
+const SIGNS: &[SignDefinition] = &[
+    SignDefinition {
         code: "ignores-instructions",
         patterns: &[
             r"\b(ignore|disregard|forget|override|overrule|bypass|do_not_follow|don't_follow|stop_following)\b[^.\n]{0,40}\b(previous|prior|earlier|above|preceding|system|other|your|all)\b[^.\n]{0,30}\b(instructions?|prompts?|guidelines|directives|directions)\b",
             r"\b(ignore|disregard|forget)_(everything|anything|all)_(above|before|you_(were|have_been)_told|previously)\b",
         ],
     },
-    Sign {
+    SignDefinition {
         code: "hides-from-user",
         patterns: &[
             r"\b(do_not|don't|never|must_not|should_not|avoid|without)_(ever_)?(tell|telling|mention|mentioning|inform|informing|reveal|revealing|disclose|disclosing|alert|alerting|warn|warning|notify|notifying|let|letting)\b[^.\n]{0,60}\bthe_user([^'a-z]|$)",
@@ -55,7 +55,7 @@ const SIGNS: &[Sign] = &[
             r"\bwithout_the_user('s)?_(knowing|knowledge|noticing|consent)\b",
         ],
     },
-    Sign {
+    SignDefinition {
         code: "instruction-block",
         patterns: &[
             r"</?_?(important|instructions?|critical|system-reminder|hidden|system.prompt)(_[^>\n]{0,40})?>",
@@ -64,33 +64,33 @@ const SIGNS: &[Sign] = &[
             r"#{1,4}_?(system|hidden)_(prompt|instructions?|message)\b",
         ],
     },
-    Sign {
+    SignDefinition {
         code: "orders-other-tools",
         patterns: &[
             r"\b(before|after|when|whenever)_(using|calling|invoking|running|you_use|you_call)_(any|every|all|each)(_of_the)?(_other|_available)?_tools?\b",
             r"\b(instead_of|rather_than|in_place_of)_(calling|using|the)_[^.\n]{0,40}\btool\b[^.\n]{0,30}\b(always|must)\b",
         ],
     },
-    Sign {
+    SignDefinition {
         code: "reads-secret-files",
         patterns: &[
             r"\b(read|reads|reading|open|opening|cat|load|include|send|pass|provide|upload|attach|contents?_of)\b[^.\n]{0,60}(\.ssh\b|\bid.?(rsa|ed25519)|\.aws[/_]credentials|/etc/(passwd|shadow)|\.cursor/mcp|\bmcp\.json|\.netrc|\.kube/config|\bbash.history|\bssh_(private_)?keys?\b)",
         ],
     },
-    Sign {
+    SignDefinition {
         code: "sends-data-away",
         patterns: &[
             r"\b(send|sends|forward|post|upload|transmit|exfiltrate|leak|copy|bcc|submit)\b[^.\n]{0,80}\b(conversation|chat_history|system_prompt|api_keys?|credentials|passwords?|private_keys?|secrets|environment_variables|file_contents?)\b[^\n]{0,80}(https?://|[a-z0-9.+-]+@[a-z0-9-]+\.|\bto_(this|our|the_following)_(server|tool|url|endpoint|address))",
         ],
     },
-    Sign {
+    SignDefinition {
         code: "asks-for-context",
         patterns: &[
             r"\b(include|pass|provide|put|insert|append|fill|copy|send|write)\b[^.\n]{0,50}\b(entire|full|whole|complete|verbatim|all)\b[^.\n]{0,30}\b(conversation|chat_history|chat_context|chat_transcript)\b",
             r"\b(include|pass|provide|put|insert|append|fill|copy|send|write|reveal|print|repeat)\b[^.\n]{0,50}\b(your|the)_(own_)?(system|developer)_(prompt|message|instructions)\b",
         ],
     },
-    Sign {
+    SignDefinition {
         code: "changes-role",
         patterns: &[
             r"\byou_are_(now|no_longer)_(a|an|the|in|bound)\b",
@@ -256,13 +256,13 @@ impl<'a> TextCollector<'a> {
     }
 }
 
-struct Patterns {
+struct SignPatterns {
     set: RegexSet,
     /// Each with its code; compiled when it has matched.
     each: Vec<(&'static str, String, OnceLock<Regex>)>,
 }
 
-static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
+static PATTERNS: LazyLock<SignPatterns> = LazyLock::new(|| {
     let all = SIGNS.iter().flat_map(|sign| {
         let patterns = sign.patterns.iter();
         patterns.map(|pattern| (sign.code, pattern.replace('_', " "), OnceLock::new()))
@@ -272,7 +272,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
         .unicode(false)
         .case_insensitive(true)
         .build();
-    Patterns {
+    SignPatterns {
         set: set.expect("a constant table of patterns"),
         each,
     }

@@ -69,7 +69,7 @@ pub struct Environment {
     /// The named secrets of the user.
     secrets: BTreeMap<String, Result<Secret, EntryError>>,
     /// Why the environment of the login shell could not be read.
-    untold: Option<String>,
+    capture_problem: Option<String>,
 }
 
 impl Environment {
@@ -81,7 +81,7 @@ impl Environment {
                 .collect(),
             commands: BTreeMap::new(),
             secrets: BTreeMap::new(),
-            untold: None,
+            capture_problem: None,
         }
     }
 
@@ -94,7 +94,7 @@ impl Environment {
     pub fn assume_command_values(&mut self, commands: BTreeSet<String>) {
         let answers = commands
             .into_iter()
-            .map(|command| (command, Ok("told".into())));
+            .map(|command| (command, Ok("placeholder".into())));
         self.commands = answers.collect();
     }
 
@@ -125,7 +125,7 @@ impl Environment {
                 problem, "cannot read the login shell's environment; using this process's own"
             );
             Self {
-                untold: Some(format!("{shell}: {problem}")),
+                capture_problem: Some(format!("{shell}: {problem}")),
                 ..basis.passed_to_shell()
             }
         })
@@ -133,7 +133,7 @@ impl Environment {
 
     /// Why this is not the login shell's environment, if it is not.
     pub fn capture_problem(&self) -> Option<&str> {
-        self.untold.as_deref()
+        self.capture_problem.as_deref()
     }
 
     /// Adds the lines of the `env` file, each `NAME=value`; they take precedence. Returns messages about invalid lines,

@@ -219,8 +219,8 @@ mod tests {
             ),
         ] {
             let rules = rules(&format!("[[policy]]\n{rule}\n"));
-            let told_of = rules[0].mistakes.join("; ");
-            assert!(told_of.contains(expected), "{rule}: {told_of}");
+            let mistakes = rules[0].mistakes.join("; ");
+            assert!(mistakes.contains(expected), "{rule}: {mistakes}");
         }
         let kept = rules("[[policy]]\nmatch = \"a.*\"\naction = \"allow\"\nserver = 3\n");
         assert_eq!(kept[0].paths, ["a.*"]);

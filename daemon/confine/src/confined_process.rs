@@ -6,6 +6,7 @@
 //! Invariant: it becomes the server only if every layer of the plan is in force. There is one thread until then.
 
 use std::{
+    convert::Infallible,
     ffi::OsString,
     fs::File,
     io::{self, Write as _},
@@ -49,9 +50,7 @@ pub fn run_confined(args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(CANNOT_START)
 }
 
-enum Never {}
-
-fn become_server(mut args: impl Iterator<Item = OsString>) -> Result<Never, String> {
+fn become_server(mut args: impl Iterator<Item = OsString>) -> Result<Infallible, String> {
     let plan = args.next().and_then(|plan| plan.into_string().ok());
     let (Some(plan), Some(program)) = (plan, args.next()) else {
         return Err("muxd confine is started by muxd".into());

@@ -5,7 +5,7 @@
 //! the list leads to no service of this machine.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, btree_map::Entry},
     fs, io,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
@@ -21,6 +21,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use mux_http::address_policy::{AddressClass, class_of};
 use mux_settings::HostPattern;
 use parking_lot::Mutex;
 use tokio::{
@@ -44,7 +45,7 @@ const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REFUSED_TARGETS: usize = 32;
 
 type ProxyBody = BoxBody<Bytes, hyper::Error>;
-/// Is told each target that is refused, the first time.
+/// Called with the reason for each refused target, the first time and for the first [`MAX_REFUSED_TARGETS`].
 type RefusalReport = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The proxies of a daemon, by their folders; cheap to clone.
@@ -171,7 +172,7 @@ async fn serve_connection(connection: UnixStream, rules: Arc<EgressRules>) {
     if let Err(error) = served {
         debug!(%error, "a connection of a sandbox ended");
     }
-    // A tunnel goes on after the connection was upgraded. Without one, the sender is dropped with the service.
+    // A tunnel outlives the connection that was upgraded. Without one, the sender is dropped with the service.
     finished.await.ok();
 }
 
@@ -217,19 +218,29 @@ impl EgressRules {
     fn refuse(&self, host: &str, port: u16, why: &str) -> Response<ProxyBody> {
         let target = format!("{host}:{port}");
         let text = format!("refused a connection to {target}: {why}");
-        let mut refused = self.refused.lock();
-        let is_known = refused.contains_key(&target);
-        if is_known || refused.len() < MAX_REFUSED_TARGETS {
-            *refused.entry(target).or_default() += 1;
-        }
-        drop(refused);
-        if !is_known {
+        if self.count_refused(target) {
             (self.report)(&text);
         }
         reply(StatusCode::FORBIDDEN, format!("muxd: sandbox: {text}"))
     }
+
+    /// Returns whether the target is remembered now and was not before.
+    fn count_refused(&self, target: String) -> bool {
+        let mut refused = self.refused.lock();
+        let has_room = refused.len() < MAX_REFUSED_TARGETS;
+        match refused.entry(target) {
+            Entry::Occupied(mut known) => *known.get_mut() += 1,
+            Entry::Vacant(new) if has_room => {
+                new.insert(1);
+                return true;
+            }
+            Entry::Vacant(_) => {}
+        }
+        false
+    }
 }
 
+/// The host and the port that a request names.
 fn target(uri: &Uri, is_tunnel: bool) -> Option<(String, u16)> {
     let authority = uri.authority()?;
     let port = match (authority.port_u16(), is_tunnel) {
@@ -251,7 +262,7 @@ async fn connect(host: &str, port: u16, may_be_local: bool) -> io::Result<Option
         let addresses: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
         let usable = addresses
             .into_iter()
-            .filter(|address| may_be_local || !is_local(address.ip()));
+            .filter(|address| may_be_local || !is_of_this_machine(address.ip()));
         let mut last = None;
         for address in usable {
             match TcpStream::connect(address).await {
@@ -268,10 +279,10 @@ async fn connect(host: &str, port: u16, may_be_local: bool) -> io::Result<Option
 }
 
 /// Whether an address leads to this machine or to the metadata of its cloud.
-fn is_local(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_unspecified() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unspecified() || v6.is_unicast_link_local(),
+fn is_of_this_machine(address: IpAddr) -> bool {
+    match class_of(address) {
+        AddressClass::Loopback | AddressClass::Never => true,
+        AddressClass::Private | AddressClass::Public => false,
     }
 }
 
@@ -418,10 +429,17 @@ mod tests {
             ("::1", true),
             ("::ffff:127.0.0.1", true),
             ("fe80::1", true),
+            ("100.100.100.200", true),
+            ("64:ff9b::7f00:1", true),
+            ("fd00:ec2::254", true),
             ("10.0.0.1", false),
             ("93.184.215.14", false),
         ] {
-            assert_eq!(is_local(address.parse().unwrap()), expected, "{address}");
+            assert_eq!(
+                is_of_this_machine(address.parse().unwrap()),
+                expected,
+                "{address}"
+            );
         }
     }
 }

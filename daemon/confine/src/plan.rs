@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use mux_keeper::TreeLimits;
+use mux_keeper::{TreeLimits, find_program_blocking};
 use mux_settings::{SandboxNetwork, ServerSandbox};
 use serde::{Deserialize, Serialize};
 
@@ -192,8 +192,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             "{path} does not exist; create it or remove it from sandbox.{key}"
         )));
     }
-    let search = variable(&env, "PATH").unwrap_or_default().to_owned();
-    let find = |name: &Path| find_in_path(name, &search);
+    let find = |name: &Path| find_program_blocking(name, &env, cwd).ok();
     let files = ProgramFiles::of(&program, &args, (&home, cwd), find);
     let private = dirs.private.join(identity);
     let hidden = hidden_paths(sandbox, &files.read, dirs, support)?;
@@ -387,20 +386,22 @@ fn set_package_caches(
     env: &mut Vec<(OsString, OsString)>,
     write: &mut Vec<PathBuf>,
 ) -> Result<(), ConfineError> {
-    let (folder, variable, offline) = match kind {
+    let (folder_name, variable, offline) = match kind {
         Some(ProgramKind::Npm) => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
         Some(ProgramKind::Uv) => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
         _ => return Ok(()),
     };
-    let folder = private.join(folder);
+    let folder = private.join(folder_name);
     create(&folder)?;
     set(env, variable, &folder);
     write.push(folder);
     if sandbox.network == SandboxNetwork::None {
         set_default(env, offline.0, offline.1.as_ref());
     }
-    // It asks for the latest version of npm, and writes about it into the server's log.
-    set_default(env, "npm_config_update_notifier", "false".as_ref());
+    if folder_name == "npm" {
+        // It asks for the latest version of npm, and writes about it into the server's log.
+        set_default(env, "npm_config_update_notifier", "false".as_ref());
+    }
     Ok(())
 }
 
@@ -473,15 +474,6 @@ fn set_default(env: &mut Vec<(OsString, OsString)>, name: &str, value: &OsStr) {
     if variable(env, name).is_none() {
         env.push((name.into(), value.into()));
     }
-}
-
-fn find_in_path(name: &Path, search: &OsStr) -> Option<PathBuf> {
-    if name.is_absolute() {
-        return Some(name.to_owned());
-    }
-    std::env::split_paths(search)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
 }
 
 #[cfg(test)]

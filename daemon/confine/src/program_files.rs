@@ -10,6 +10,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use mux_settings::projects::lexical_path;
+
 /// How many interpreters of interpreters are followed.
 const MAX_INTERPRETERS: usize = 4;
 
@@ -128,7 +130,7 @@ impl ProgramFiles {
     }
 
     fn add_one_program(&mut self, program: &Path, home: &Path) {
-        let program = normalized(program);
+        let program = lexical_path(program);
         if is_system(&program) {
             return;
         }
@@ -166,7 +168,7 @@ impl ProgramFiles {
 
     /// The package that a script belongs to, or the folder that it is in.
     fn add_project(&mut self, script: &Path, home: &Path) {
-        let script = normalized(script);
+        let script = lexical_path(script);
         if is_system(&script) {
             return;
         }
@@ -241,19 +243,6 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
         _ => first,
     };
     Some(named.into())
-}
-
-/// The path without `.` and `..`, which are not followed through links.
-fn normalized(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(clean.pop()),
-            part => clean.push(part),
-        }
-    }
-    clean
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use mux_policy::{
 use mux_process::blocking_pool;
 use mux_settings::{ServerDefinition, ServerEndpoint, SourceKind};
 use mux_sources::{
-    CallEffects, DocumentError, EquivalentField, FieldJudge, Source, graphql_does_as_told,
+    CallEffects, DocumentError, EquivalentField, FieldJudge, Source, graphql_depends_on_arguments,
     graphql_fields_without_schema, takes_any_graphql,
 };
 use mux_text::glob::may_match_below;
@@ -84,7 +84,7 @@ impl GraphqlFunction {
     }
 
     pub(super) fn is_decided_by_arguments(&self, arguments: &Map<String, Value>) -> bool {
-        graphql_does_as_told(&self.name, arguments)
+        graphql_depends_on_arguments(&self.name, arguments)
     }
 
     pub(super) fn has_schema(&self) -> bool {

@@ -210,12 +210,19 @@ pub async fn find_program(spec: &SpawnSpec) -> Result<PathBuf, SpawnError> {
         .filter(|(name, _)| name == "PATH")
         .cloned()
         .collect();
-    let search = spawn_blocking(move || {
-        program_lookup::resolve(&program, &path, &cwd, program_lookup::look)
-    });
+    let search = spawn_blocking(move || find_program_blocking(&program, &path, &cwd));
     search.await.map_err(|stopped| SpawnError::Other {
         program: spec.program.clone(),
         reason: stopped.to_string(),
         errno: None,
     })?
+}
+
+/// The absolute path of `program`, searched as for a child with this environment and directory. Reads the file system.
+pub fn find_program_blocking(
+    program: &Path,
+    env: &[(OsString, OsString)],
+    cwd: &Path,
+) -> Result<PathBuf, SpawnError> {
+    program_lookup::resolve(program, env, cwd, program_lookup::look)
 }

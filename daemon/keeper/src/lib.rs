@@ -77,7 +77,7 @@ pub use direct_children::run_keeper;
 pub use error::{KeeperError, SpawnError};
 #[cfg(target_os = "linux")]
 pub use keeper_handle::KeeperOffer;
-pub use keeper_handle::{Keeper, find_program};
+pub use keeper_handle::{Keeper, find_program, find_program_blocking};
 #[cfg(target_os = "linux")]
 pub use keeper_process::run_keeper;
 pub use kept_child::{ChildExit, ExceededLimit, KeptChild, SpawnSpec, TreeLimits};

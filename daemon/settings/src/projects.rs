@@ -420,7 +420,7 @@ fn add_directory(dirs: &mut Vec<PathBuf>, place: &ProjectLocation) {
 }
 
 /// A path without `.` and `..`, resolved lexically.
-fn lexical_path(path: &Path) -> PathBuf {
+pub fn lexical_path(path: &Path) -> PathBuf {
     let mut named = PathBuf::new();
     for part in path.components() {
         match part {

@@ -1,4 +1,4 @@
-//! `[results]`: how results of servers are treated, which nobody has checked.
+//! `[results]`: what is done with the results of servers before a model reads them.
 
 use mux_config::{ConfigProblem, ResultsEntry};
 

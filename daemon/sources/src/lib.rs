@@ -71,7 +71,7 @@ use tokio::sync::watch;
 
 pub use self::graphql::{
     CallEffects, DocumentError, EquivalentField, FieldJudge,
-    depends_on_arguments as graphql_does_as_told,
+    depends_on_arguments as graphql_depends_on_arguments,
     equivalent_fields_without_schema as graphql_fields_without_schema,
     schema_queries as graphql_queries, schema_tools as graphql_tools,
     source_for_tests as graphql_source, takes_any_document as takes_any_graphql,

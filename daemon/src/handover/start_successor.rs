@@ -67,8 +67,12 @@ pub(crate) struct Successor {
 
 impl Successor {
     /// Sends the successor a connection to this daemon, on which it reads the runs that continue here.
-    pub(crate) async fn let_in(&self, door: OwnedFd) {
-        if let Err(error) = self.channel.send(&PredecessorFrame::Door {}, &[door]).await {
+    pub(crate) async fn let_in(&self, connection: OwnedFd) {
+        if let Err(error) = self
+            .channel
+            .send(&PredecessorFrame::Door {}, &[connection])
+            .await
+        {
             warn!(%error, "cannot send the successor a connection: its clients do not find the runs of this muxd");
         }
     }

@@ -149,7 +149,7 @@ impl Predecessor {
         let mut is_followed = false;
         loop {
             match self.channel.next().await {
-                Ok(Some(PredecessorFrame::Door {})) => match self.door() {
+                Ok(Some(PredecessorFrame::Door {})) => match self.connection() {
                     Ok(stream) => {
                         is_followed = true;
                         let former = Arc::clone(&former);
@@ -187,7 +187,7 @@ impl Predecessor {
         approvals.read_left_by_predecessor(Vec::new()).await;
     }
 
-    fn door(&mut self) -> io::Result<tokio::net::UnixStream> {
+    fn connection(&mut self) -> io::Result<tokio::net::UnixStream> {
         let [socket] = self.channel.take()?;
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(true)?;

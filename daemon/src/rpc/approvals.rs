@@ -31,10 +31,10 @@ const MAX_APPROVAL_LIST_BYTES: usize = 8 << 20;
 
 pub(super) async fn list(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::ApprovalsRequest,
 ) -> Result<wire::ApprovalList, wire::Error> {
-    let (approvals, access) = (daemon.gateway.approvals(), door.access());
+    let (approvals, access) = (daemon.gateway.approvals(), connection.access());
     let mut edition = approvals.subscribe_changes();
     if let Some(known) = request.known {
         let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
@@ -72,7 +72,7 @@ pub(super) async fn list(
 
 pub(super) async fn decide(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::DecideRequest,
 ) -> Result<wire::Decided, wire::Error> {
     let approvals = daemon.gateway.approvals();
@@ -87,10 +87,10 @@ pub(super) async fn decide(
         reason: request.reason,
         shown: request.shown,
     };
-    let access = door.access();
+    let access = connection.access();
     let decided = approvals.decide(&request.approval, &access, said).await;
     let decided = decided.map_err(convert::error)?;
-    approvals.audit_answer(Some(&decided), decision, &door.origin());
+    approvals.audit_answer(Some(&decided), decision, &connection.origin());
     Ok(wire::Decided {
         approval: approval_info(approvals, &access, &decided.view, MAX_LISTED_ARGUMENT_BYTES),
         live: decided.live,
@@ -102,13 +102,13 @@ pub(super) async fn decide(
 
 pub(super) async fn revoke(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     name: String,
 ) -> Result<wire::GrantInfo, wire::Error> {
     let approvals = daemon.gateway.approvals();
-    let revoked = approvals.revoke(name.clone(), &door.access()).await;
+    let revoked = approvals.revoke(name.clone(), &connection.access()).await;
     let revoked = revoked.map_err(convert::error)?;
-    approvals.audit_revoked(&name, &revoked, &door.origin());
+    approvals.audit_revoked(&name, &revoked, &connection.origin());
     Ok(grant_info((name, revoked)))
 }
 
@@ -116,10 +116,10 @@ pub(super) async fn revoke(
 /// answer for the one that started it, and to no client otherwise.
 pub(super) async fn resume(
     daemon: &Arc<Daemon>,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::ResumeRequest,
 ) -> Result<wire::Resumed, wire::Error> {
-    let (approvals, access) = (daemon.gateway.approvals(), door.access());
+    let (approvals, access) = (daemon.gateway.approvals(), connection.access());
     let lives = |run: &str| {
         let run = daemon.runs.find(run, &access);
         run.is_ok_and(|run| !run.has_ended())
@@ -162,11 +162,11 @@ pub(super) async fn resume(
         language: resumed.began.language,
         input: resumed.began.input.as_ref().to_owned(),
         wall: Some(resumed.began.wall),
-        turn: door.turn_for(&origin),
+        turn: connection.turn_for(&origin),
         scope: daemon.gateway.scope(origin.agent.as_deref(), &place),
         mailbox: access
             .may_answer(&origin)
-            .then(|| Arc::clone(door.mailbox())),
+            .then(|| Arc::clone(connection.mailbox())),
         // The program was checked when it was first started.
         check: false,
         record: false,
@@ -180,7 +180,7 @@ pub(super) async fn resume(
         daemon.left(workspace);
     }
     let run = run.map_err(convert::error)?;
-    door.owns(&run);
+    connection.owns(&run);
     Ok(wire::Resumed {
         run: run.id.clone(),
         replayed: true,

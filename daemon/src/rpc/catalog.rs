@@ -294,7 +294,7 @@ fn known_servers(sets: ServerToolSets) -> Vec<KnownServer> {
 /// Waits until the declarations of all tools differ from those that the client has, or until `wait` has passed.
 pub(super) async fn watch_types(
     upstreams: &Upstreams,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     known: Option<&str>,
     wait: Duration,
 ) -> Result<wire::TypesPage, Fault> {
@@ -303,7 +303,7 @@ pub(super) async fn watch_types(
     let until = Instant::now() + wait;
     loop {
         news.mark_unchanged();
-        let seen = upstreams.known_visible(&door.scope());
+        let seen = upstreams.known_visible(&connection.scope());
         let types = catalog
             .declare_types(&seen, TypeTextAudience::Checker)
             .await;

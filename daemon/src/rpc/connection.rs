@@ -121,12 +121,12 @@ impl ConnectionState {
     }
 
     /// Resolves when the client has said hello.
-    pub(super) async fn greeted(&self) {
+    pub(super) async fn wait_for_hello(&self) {
         self.arrived.notified().await;
     }
 
     /// Sends a client that reads notices the notice to reconnect, once a successor serves. Never returns.
-    pub(super) async fn tells_to_leave(&self) -> Infallible {
+    pub(super) async fn notify_when_leaving(&self) -> Infallible {
         self.daemon.leaving.cancelled().await;
         if let Some(mailbox) = self.mailbox.get().filter(|_| self.knows("upgrade")) {
             mailbox.push_notice(ClientNotice::Leaving);
@@ -141,7 +141,7 @@ impl ConnectionState {
     }
 
     /// Resolves when the client has sent a request after its hello.
-    pub(super) async fn asked(&self) {
+    pub(super) async fn wait_for_request(&self) {
         self.asked.cancelled().await;
     }
 
@@ -278,7 +278,7 @@ impl ConnectionState {
     }
 
     /// Notes that the client has read the end of a run that it owns, so that shutdown need not wait for that.
-    pub(super) fn heard(&self, run: &Arc<Run>) {
+    pub(super) fn mark_end_read(&self, run: &Arc<Run>) {
         self.runs().retain(|own| {
             let ended = std::ptr::eq(own.as_ptr(), Arc::as_ptr(run));
             if ended {

@@ -17,10 +17,10 @@ use mux_runs::tool_discovery::ToolDiscovery;
 
 pub(super) async fn search(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::SearchRequest,
 ) -> Result<wire::SearchPage, Fault> {
-    let (scope, whose) = (door.scope(), door.whose());
+    let (scope, whose) = (connection.scope(), connection.whose());
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
@@ -59,10 +59,10 @@ pub(super) async fn search(
 
 pub(super) async fn describe(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::DescribeRequest,
 ) -> Result<wire::Descriptions, Fault> {
-    let (scope, whose) = (door.scope(), door.whose());
+    let (scope, whose) = (connection.scope(), connection.whose());
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,
@@ -107,10 +107,10 @@ fn take_while_fitting<T: Serialize>(
 
 pub(super) async fn inventory(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::InventoryRequest,
 ) -> Result<wire::Inventory, Fault> {
-    let (scope, whose) = (door.scope(), door.whose());
+    let (scope, whose) = (connection.scope(), connection.whose());
     let discovery = ToolDiscovery {
         upstreams: daemon.gateway.upstreams(),
         scope: &scope,

@@ -24,18 +24,22 @@ pub(super) fn account(auth: &Auth, server: &Server) -> Option<Arc<Account>> {
 
 pub(super) async fn begin_login(
     daemon: &Arc<Daemon>,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     name: &str,
 ) -> Result<wire::LoginStarted, wire::Error> {
-    let server = daemon.gateway.upstreams().find_visible(name, &door.sight());
+    let server = daemon
+        .gateway
+        .upstreams()
+        .find_visible(name, &connection.sight());
     let server = server.map_err(convert::error)?;
-    let remote = login_remote(&server, door).map_err(|error| login_error(server.name(), &error))?;
+    let remote =
+        login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let opening: SessionOpener = Box::new({
-        let (server, whose) = (Arc::clone(&server), door.whose());
+        let (server, whose) = (Arc::clone(&server), connection.whose());
         let others = servers_of_sign_in(daemon, &server);
         let upstreams = daemon.gateway.upstreams();
         let (auth, all) = (Arc::clone(upstreams.auth()), upstreams.all());
-        let (audit, origin) = (Arc::clone(daemon.gateway.audit()), door.origin());
+        let (audit, origin) = (Arc::clone(daemon.gateway.audit()), connection.origin());
         move || {
             Box::pin(async move {
                 audit.record_admin_event(AdminEvent::Login, server.name(), &origin);
@@ -86,25 +90,29 @@ pub(super) async fn finish_login(
 
 pub(super) async fn logout(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     name: &str,
 ) -> Result<wire::LoggedOut, wire::Error> {
-    let server = daemon.gateway.upstreams().find_visible(name, &door.sight());
+    let server = daemon
+        .gateway
+        .upstreams()
+        .find_visible(name, &connection.sight());
     let server = server.map_err(convert::error)?;
-    let remote = login_remote(&server, door).map_err(|error| login_error(server.name(), &error))?;
+    let remote =
+        login_remote(&server, connection).map_err(|error| login_error(server.name(), &error))?;
     let others = servers_of_sign_in(daemon, &server);
     let ended = auth(daemon).logout(&remote).await;
     let ended = ended.map_err(|error| login_error(server.name(), &error))?;
     if ended.was_signed_in {
         let audit = daemon.gateway.audit();
-        audit.record_admin_event(AdminEvent::Logout, server.name(), &door.origin());
+        audit.record_admin_event(AdminEvent::Logout, server.name(), &connection.origin());
     }
     if ended.was_signed_in && server.is_open() {
         // It continues without a login, or fails with `auth_required`.
-        drop(server.restart(&door.whose()).await);
+        drop(server.restart(&connection.whose()).await);
     }
     if ended.was_signed_in {
-        restart_open(&others, &door.whose()).await;
+        restart_open(&others, &connection.whose()).await;
     }
     Ok(wire::LoggedOut {
         server: server.name().to_owned(),
@@ -151,9 +159,9 @@ fn auth(daemon: &Daemon) -> &Auth {
 }
 
 /// The definition of a remote server, for the workspace of the requesting client.
-fn login_remote(server: &Server, door: &ConnectionState) -> Result<RemoteServer, AuthError> {
+fn login_remote(server: &Server, connection: &ConnectionState) -> Result<RemoteServer, AuthError> {
     let definition = server.definition().as_ref();
-    let link = definition.map(|known| match door.whose().workspace {
+    let link = definition.map(|known| match connection.whose().workspace {
         Some(workspace) => known.in_workspace(&workspace).link,
         None => known.link.clone(),
     });

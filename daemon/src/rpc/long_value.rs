@@ -8,10 +8,10 @@ use crate::daemon::Daemon;
 
 pub(super) async fn held(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     text: String,
 ) -> Result<wire::Held, wire::Error> {
-    let held = daemon.handles.for_origin(&door.origin());
+    let held = daemon.handles.for_origin(&connection.origin());
     let held = held.inline_or_keep(text, "the result").await;
     let (held, word) = held.map_err(convert::error)?;
     if let Some(word) = word {

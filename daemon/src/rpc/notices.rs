@@ -8,12 +8,12 @@ use super::{MAX_LONG_POLL, approvals, connection::ConnectionState};
 use mux_caller::{CallCause, ClientAnswer, ClientNotice, QuestionKind};
 
 pub(super) async fn read(
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::NoticesRequest,
 ) -> wire::NoticePage {
     let wait = Duration::from_millis(request.wait_ms).min(MAX_LONG_POLL);
     let answers = request.answers.into_iter().map(ask_kind).collect();
-    let mailbox = door.mailbox();
+    let mailbox = connection.mailbox();
     mailbox.set_reads_declined(request.declined);
     let notices = mailbox.read_after(request.after, wait, answers).await;
     let notices = notices.into_iter().map(|(seq, notice)| wire::Notice {
@@ -26,17 +26,20 @@ pub(super) async fn read(
 }
 
 pub(super) fn answer(
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::AnswerRequest,
 ) -> Result<(), wire::Error> {
     let answer = match request.answer {
         wire::Answer::Result(value) => ClientAnswer::Result(value),
         wire::Answer::Refused(why) => ClientAnswer::Refused(why),
     };
-    door.mailbox().answer(request.ask, answer).map_err(|wrong| {
-        let message = format!("the answer does not fit the question: {wrong}");
-        wire::Error::new(wire::Kind::Validation, message).hint("the question is still open")
-    })
+    connection
+        .mailbox()
+        .answer(request.ask, answer)
+        .map_err(|wrong| {
+            let message = format!("the answer does not fit the question: {wrong}");
+            wire::Error::new(wire::Kind::Validation, message).hint("the question is still open")
+        })
 }
 
 fn ask_kind(kind: wire::AskKind) -> QuestionKind {

@@ -16,13 +16,13 @@ use mux_upstream::{CallerIdentity, Server, Upstreams};
 
 pub(super) async fn list(
     upstreams: &Upstreams,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::PinsRequest,
 ) -> Result<wire::PinList, Fault> {
-    let server = upstreams.find_visible(&request.server, &door.sight())?;
+    let server = upstreams.find_visible(&request.server, &connection.sight())?;
     let tools = match server.tools() {
         Some(tools) if !request.current => tools,
-        _ => listed_tools(&server, &door.whose()).await?,
+        _ => listed_tools(&server, &connection.whose()).await?,
     };
     let key = server.pin_key()?;
     let pinned = upstreams.pins().of(&key, &tools);
@@ -39,11 +39,11 @@ pub(super) async fn list(
 
 pub(super) async fn accept(
     gateway: &Gateway,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::AcceptPinsRequest,
 ) -> Result<wire::AcceptedPins, Fault> {
     let upstreams = gateway.upstreams();
-    let server = upstreams.find_visible(&request.server, &door.sight())?;
+    let server = upstreams.find_visible(&request.server, &connection.sight())?;
     let seen = request.tools.into_iter().map(|seen| {
         let digest = blake3::Hash::from_hex(&seen.digest);
         let wrong = || format!("the digest of `{}` is malformed", seen.name);
@@ -53,7 +53,7 @@ pub(super) async fn accept(
         }
     });
     let seen = seen.collect::<Result<Vec<_>, _>>()?;
-    let session = server.session(&door.whose()).await?.session;
+    let session = server.session(&connection.whose()).await?.session;
     let tools = session.current_tools().await;
     let accepted = upstreams
         .pins()
@@ -68,7 +68,7 @@ pub(super) async fn accept(
     let names: Vec<&str> = seen.iter().map(|(name, _)| name.as_str()).collect();
     let subject = format!("{}: {}", server.name(), names.join(", "));
     let audit = gateway.audit();
-    audit.record_admin_event(AdminEvent::PinsAccepted, &subject, &door.origin());
+    audit.record_admin_event(AdminEvent::PinsAccepted, &subject, &connection.origin());
     session.request_tools_refresh();
     session.current_tools().await;
     Ok(wire::AcceptedPins { tools: seen.len() })

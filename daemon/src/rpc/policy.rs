@@ -15,11 +15,11 @@ use mux_policy::{
 
 pub(super) fn list(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: &wire::PolicyRequest,
 ) -> Result<wire::PolicyList, Fault> {
     let policies = daemon.gateway.policies();
-    let sight = door.sight();
+    let sight = connection.sight();
     let ruling = policies.of(request.agent.as_deref(), sight.denied());
     let mut budget = AnswerBudget::new();
     let rules = ruling.rules().map(|rule| {
@@ -37,12 +37,12 @@ pub(super) fn list(
 
 pub(super) async fn explain(
     daemon: &Arc<Daemon>,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::ExplainPolicyRequest,
 ) -> Result<wire::PolicyExplanation, Fault> {
-    let own = door.origin();
+    let own = connection.origin();
     let place = match &request.workspace {
-        None => door.workplace(),
+        None => connection.workplace(),
         Some(dir) => daemon.workplace_at(dir).await,
     };
     let workspace = request.workspace.or_else(|| own.workspace.clone());

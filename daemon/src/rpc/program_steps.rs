@@ -12,10 +12,10 @@ const PROGRAM_FEATURE: &str = "program";
 
 pub(super) fn explain(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: &wire::ExplainRequest,
 ) -> Result<wire::Explained, wire::Error> {
-    let (origin, scope) = (door.origin(), door.scope());
+    let (origin, scope) = (connection.origin(), connection.scope());
     let agent = origin.agent.as_deref();
     let source = daemon.runs.explain(&request.source, agent, &scope);
     let source = source.map_err(convert::error)?;
@@ -23,8 +23,8 @@ pub(super) fn explain(
 }
 
 /// Converts the event of a step to a console line, for a client without the feature `program`.
-pub(super) fn readable(event: SequencedEvent, door: &ConnectionState) -> SequencedEvent {
-    match door.knows(PROGRAM_FEATURE) {
+pub(super) fn readable(event: SequencedEvent, connection: &ConnectionState) -> SequencedEvent {
+    match connection.knows(PROGRAM_FEATURE) {
         true => event,
         false => SequencedEvent {
             what: as_console(event.what),

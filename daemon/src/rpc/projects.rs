@@ -32,7 +32,7 @@ pub(super) async fn list(
 
 pub(super) async fn approve(
     daemon: &Arc<Daemon>,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::ApproveProjectRequest,
 ) -> Result<wire::ProjectInfo, wire::Error> {
     let refused = |problem: String| {
@@ -41,7 +41,12 @@ pub(super) async fn approve(
     };
     let approved = daemon.approve(&request.root, request.digest.clone()).await;
     approved.map_err(refused)?;
-    audit_project(daemon, door, AdminEvent::ProjectApproved, &request.root);
+    audit_project(
+        daemon,
+        connection,
+        AdminEvent::ProjectApproved,
+        &request.root,
+    );
     apply_to_predecessor(daemon).await;
     let project = daemon.project(&request.root).await;
     let project = project.ok_or_else(|| refused("it is gone".into()))?;
@@ -50,13 +55,13 @@ pub(super) async fn approve(
 
 pub(super) async fn revoke(
     daemon: &Arc<Daemon>,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     root: &Path,
 ) -> Result<wire::ProjectRevoked, wire::Error> {
     let revoked = daemon.revoke(root).await;
     let was_approved = revoked.map_err(|problem| wire::Error::new(Kind::Internal, problem))?;
     if was_approved {
-        audit_project(daemon, door, AdminEvent::ProjectRevoked, root);
+        audit_project(daemon, connection, AdminEvent::ProjectRevoked, root);
         apply_to_predecessor(daemon).await;
     }
     Ok(wire::ProjectRevoked { was_approved })
@@ -69,12 +74,12 @@ async fn apply_to_predecessor(daemon: &Daemon) {
     }
 }
 
-fn audit_project(daemon: &Daemon, door: &ConnectionState, deed: AdminEvent, root: &Path) {
+fn audit_project(daemon: &Daemon, connection: &ConnectionState, deed: AdminEvent, root: &Path) {
     let subject = root.display().to_string();
     daemon
         .gateway
         .audit()
-        .record_admin_event(deed, &subject, &door.origin());
+        .record_admin_event(deed, &subject, &connection.origin());
 }
 
 fn project_info(project: &Project) -> wire::ProjectInfo {

@@ -26,8 +26,8 @@ const CONFIG_WAIT_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) struct RequestHandler(Arc<ConnectionState>);
 
 impl RequestHandler {
-    pub(super) fn new(door: Arc<ConnectionState>) -> Self {
-        Self(door)
+    pub(super) fn new(connection: Arc<ConnectionState>) -> Self {
+        Self(connection)
     }
 
     /// The daemon, once its configuration and the client's project were read.

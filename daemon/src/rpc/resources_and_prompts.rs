@@ -17,7 +17,7 @@ use mux_upstream::{ContentRequest, ListKind};
 
 pub(super) async fn list(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::OffersRequest,
 ) -> Result<wire::OfferList, Fault> {
     let kind = match request.kind {
@@ -25,7 +25,7 @@ pub(super) async fn list(
         wire::OfferKind::ResourceTemplates => ListKind::ResourceTemplates,
         wire::OfferKind::Prompts => ListKind::Prompts,
     };
-    let asking = asking(door, None);
+    let asking = asking(connection, None);
     let wait = request.wait_ms.map(Duration::from_millis);
     let server = request.server.as_deref();
     let found = daemon
@@ -68,37 +68,47 @@ fn listed(found: OfferLists) -> wire::OfferList {
 
 pub(super) async fn read_resource(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::ResourceRequest,
 ) -> Result<wire::Held, wire::Error> {
     let wanted = ContentRequest::Resource { uri: request.uri };
-    let found = ask(daemon, door, &request.server, &wanted, request.token).await;
-    held(daemon, door, found.map_err(convert::error)?.to_string()).await
+    let found = ask(daemon, connection, &request.server, &wanted, request.token).await;
+    held(
+        daemon,
+        connection,
+        found.map_err(convert::error)?.to_string(),
+    )
+    .await
 }
 
 pub(super) async fn get_prompt(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::PromptRequest,
 ) -> Result<wire::Held, wire::Error> {
     let wanted = ContentRequest::Prompt {
         name: request.name,
         arguments: request.arguments,
     };
-    let found = ask(daemon, door, &request.server, &wanted, request.token).await;
-    held(daemon, door, found.map_err(convert::error)?.to_string()).await
+    let found = ask(daemon, connection, &request.server, &wanted, request.token).await;
+    held(
+        daemon,
+        connection,
+        found.map_err(convert::error)?.to_string(),
+    )
+    .await
 }
 
 pub(super) async fn complete(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::CompleteRequest,
 ) -> Result<Value, wire::Error> {
     let wanted = ContentRequest::completion(request.params).map_err(|wrong| {
         let message = format!("invalid params of completion/complete: {wrong}");
         wire::Error::new(wire::Kind::Validation, message)
     })?;
-    let found = ask(daemon, door, &request.server, &wanted, None).await;
+    let found = ask(daemon, connection, &request.server, &wanted, None).await;
     let completion = found.map_err(convert::error)?;
     convert::check_fits_frame(&completion.to_string())?;
     Ok(completion)
@@ -106,31 +116,31 @@ pub(super) async fn complete(
 
 pub(super) async fn subscribe(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::SubscribeRequest,
 ) -> Result<(), Fault> {
-    let (gateway, mailbox) = (&daemon.gateway, door.mailbox());
+    let (gateway, mailbox) = (&daemon.gateway, connection.mailbox());
     let (server, uri) = (request.server.as_str(), request.uri.as_str());
     if !request.subscribe {
-        let (scope, connection) = (door.scope(), mailbox.connection());
+        let (scope, connection) = (connection.scope(), mailbox.connection());
         return gateway
             .unsubscribe_resource(server, uri, &scope, connection)
             .await;
     }
     let _admitted = daemon.runs.admit()?;
     gateway
-        .subscribe_resource(server, uri, mailbox, &asking(door, None))
+        .subscribe_resource(server, uri, mailbox, &asking(connection, None))
         .await
 }
 
 async fn ask(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     server: &str,
     wanted: &ContentRequest,
     token: Option<String>,
 ) -> Result<Value, Fault> {
-    let asking = asking(door, token);
+    let asking = asking(connection, token);
     let observer = ProgressObserver::of(&asking.caller);
     let _admitted = daemon.runs.admit()?;
     daemon
@@ -139,11 +149,11 @@ async fn ask(
         .await
 }
 
-pub(super) fn asking(door: &ConnectionState, token: Option<String>) -> CallContext {
+pub(super) fn asking(connection: &ConnectionState, token: Option<String>) -> CallContext {
     CallContext {
-        turn: door.turn(),
-        scope: door.scope(),
-        caller: door.caller(token),
+        turn: connection.turn(),
+        scope: connection.scope(),
+        caller: connection.caller(token),
         resumable: None,
         place: None,
         asks: false,

@@ -24,7 +24,7 @@ const MAX_RUN_LIST_BYTES: usize = 4 << 20;
 
 pub(super) async fn start(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::RunRequest,
 ) -> Result<wire::RunStarted, wire::Error> {
     let recording = match request.replay {
@@ -65,10 +65,10 @@ pub(super) async fn start(
         // A replayed program is not checked: the types of that time are not known.
         check: !request.no_check && recording.is_none(),
         replay: recording,
-        turn: door.turn(),
-        origin: door.origin(),
-        scope: door.scope(),
-        mailbox: Some(Arc::clone(door.mailbox())),
+        turn: connection.turn(),
+        origin: connection.origin(),
+        scope: connection.scope(),
+        mailbox: Some(Arc::clone(connection.mailbox())),
         trace: request
             .traceparent
             .and_then(|parent| TraceContext::parse(&parent, request.tracestate.as_deref())),
@@ -76,17 +76,17 @@ pub(super) async fn start(
         detached: request.detach.then(|| daemon.activity.admit_detached_run()),
     };
     let run = daemon.runs.start(program).map_err(convert::error)?;
-    door.owns(&run);
+    connection.owns(&run);
     let run = run.id.clone();
     Ok(wire::RunStarted { run })
 }
 
 pub(super) async fn events(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::EventsRequest,
 ) -> Result<wire::EventPage, wire::Error> {
-    let access = door.access();
+    let access = connection.access();
     let run = match daemon.runs.find(&request.run, &access) {
         Ok(run) => run,
         Err(unknown) => {
@@ -106,12 +106,12 @@ pub(super) async fn events(
         events.last().map(|event| &event.what),
         Some(RunEvent::Ended(_))
     ) {
-        door.heard(&run);
+        connection.mark_end_read(&run);
     }
     Ok(wire::EventPage {
         events: events
             .into_iter()
-            .map(|event| convert::event(program_steps::readable(event, door)))
+            .map(|event| convert::event(program_steps::readable(event, connection)))
             .collect(),
     })
 }
@@ -147,12 +147,12 @@ pub(super) async fn info(
 
 pub(super) async fn check(
     runs: &Runs,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::CheckRequest,
 ) -> Result<wire::Diagnostics, wire::Error> {
-    let (turn, origin) = (door.turn(), door.origin());
-    let (agent, scope) = (origin.agent.as_deref(), door.scope());
-    let whose = door.whose();
+    let (turn, origin) = (connection.turn(), connection.origin());
+    let (agent, scope) = (origin.agent.as_deref(), connection.scope());
+    let whose = connection.whose();
     let found = runs.check(request.source, agent, (&scope, &whose), &turn);
     found
         .await

@@ -16,7 +16,7 @@ use mux_config::environment::is_secret_name;
 
 pub(super) async fn set(
     daemon: &Arc<Daemon>,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::SetSecretRequest,
 ) -> Result<wire::SecretInfo, wire::Error> {
     let wire::SetSecretRequest { name, value } = request;
@@ -26,7 +26,7 @@ pub(super) async fn set(
     daemon
         .gateway
         .audit()
-        .record_admin_event(AdminEvent::SecretSet, &name, &door.origin());
+        .record_admin_event(AdminEvent::SecretSet, &name, &connection.origin());
     apply_secrets(daemon).await;
     let mut all = list(daemon).secrets.into_iter();
     all.find(|info| info.name == name).ok_or_else(|| {
@@ -64,17 +64,18 @@ pub(super) fn list(daemon: &Daemon) -> wire::SecretList {
 
 pub(super) async fn remove(
     daemon: &Arc<Daemon>,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     name: String,
 ) -> Result<wire::SecretRemoved, wire::Error> {
     let removed = auth(daemon).remove_secret(&name).await;
     let was_set = removed.map_err(|error| secret_error(&error))?;
     let used_by = daemon.secrets().remove(&name).unwrap_or_default();
     if was_set {
-        daemon
-            .gateway
-            .audit()
-            .record_admin_event(AdminEvent::SecretRemoved, &name, &door.origin());
+        daemon.gateway.audit().record_admin_event(
+            AdminEvent::SecretRemoved,
+            &name,
+            &connection.origin(),
+        );
         apply_secrets(daemon).await;
     }
     Ok(wire::SecretRemoved {

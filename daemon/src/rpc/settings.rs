@@ -12,7 +12,7 @@ use mux_settings::{SettingOrigin, SettingRow};
 
 pub(super) fn report(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: &wire::SettingsRequest,
 ) -> wire::SettingsReport {
     let agent = request.agent.as_deref();
@@ -22,14 +22,14 @@ pub(super) fn report(
         has_agent,
     } = daemon.config_view(agent);
     let mut settings: Vec<wire::Setting> = rows.into_iter().map(setting_of_row).collect();
-    settings.extend(server_rows(daemon, door));
+    settings.extend(server_rows(daemon, connection));
     let mut notes = Vec::new();
     if let (Some(agent), false) = (agent, has_agent) {
         notes.push(format!(
             "the configuration has no section for the agent {agent:?}: the general settings apply to it"
         ));
     }
-    let sight = door.sight();
+    let sight = connection.sight();
     for denied in sight.denied() {
         let rules = denied.rules().iter();
         settings.extend(rules.map(|rule| wire::Setting {
@@ -92,8 +92,11 @@ fn setting_of_row(row: SettingRow) -> wire::Setting {
 }
 
 /// One row for each server, with its command line or address as it was written.
-fn server_rows(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::Setting> {
-    let all = daemon.gateway.upstreams().visible_servers(&door.sight());
+fn server_rows(daemon: &Daemon, connection: &ConnectionState) -> Vec<wire::Setting> {
+    let all = daemon
+        .gateway
+        .upstreams()
+        .visible_servers(&connection.sight());
     let disabled = daemon.disabled();
     let names = all.iter().map(|server| server.name());
     let names: Vec<&str> = names.chain(disabled.keys().map(String::as_str)).collect();

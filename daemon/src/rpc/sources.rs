@@ -19,12 +19,12 @@ pub(super) struct SourceSummary {
 
 pub(super) async fn refresh(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     name: &str,
 ) -> Result<wire::RefreshedSource, wire::Error> {
     let upstreams = daemon.gateway.upstreams();
     let server = upstreams
-        .find_visible(name, &door.sight())
+        .find_visible(name, &connection.sight())
         .map_err(convert::error)?;
     let name = server.name();
     if source(&server).is_none() && !daemon.is_source(name) {
@@ -36,7 +36,7 @@ pub(super) async fn refresh(
         return Err(convert::error(fault.hint(hint)));
     }
     let held = server
-        .session(&door.whose())
+        .session(&connection.whose())
         .await
         .map_err(convert::error)?;
     match upstreams.sources().refresh(name).await {

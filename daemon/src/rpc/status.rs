@@ -14,12 +14,13 @@ use mux_process::descriptor_limits;
 use mux_process::process_stats::resident_bytes;
 use mux_telemetry::trace::Tracer;
 
-pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::Status {
+pub(super) fn daemon_status(daemon: &Daemon, connection: &ConnectionState) -> wire::Status {
     let workers = daemon.runs.pool().status();
     let counts = daemon.runs.run_totals();
     let mut problems = daemon.problems();
     problems.extend(
-        door.notes()
+        connection
+            .notes()
             .into_iter()
             .map(|note| ProblemCode::Client.with(note)),
     );
@@ -77,7 +78,7 @@ pub(super) fn daemon_status(daemon: &Daemon, door: &ConnectionState) -> wire::St
             succeeded: counts.succeeded,
             failed: counts.failed,
         },
-        servers: servers(daemon, door),
+        servers: servers(daemon, connection),
         config: daemon.paths.config.clone(),
         socket: daemon.paths.socket.clone(),
         log: daemon.paths.log.clone(),
@@ -147,8 +148,8 @@ fn started_by(service: &ServiceManager) -> wire::Started {
 }
 
 /// The user's servers and those of the client's project.
-pub(super) fn servers(daemon: &Daemon, door: &ConnectionState) -> Vec<wire::ServerInfo> {
-    let (upstreams, sight) = (daemon.gateway.upstreams(), door.sight());
+pub(super) fn servers(daemon: &Daemon, connection: &ConnectionState) -> Vec<wire::ServerInfo> {
+    let (upstreams, sight) = (daemon.gateway.upstreams(), connection.sight());
     let servers = upstreams.visible_servers(&sight);
     let servers = servers
         .iter()

@@ -44,7 +44,7 @@ fn lean(text: String) -> String {
 
 pub(super) async fn make(
     daemon: &Daemon,
-    door: &ConnectionState,
+    connection: &ConnectionState,
     request: wire::CallRequest,
 ) -> Result<wire::Held, wire::Error> {
     let context = request
@@ -52,9 +52,9 @@ pub(super) async fn make(
         .and_then(|parent| TraceContext::parse(&parent, request.tracestate.as_deref()));
     let tracer = daemon.gateway.tracer();
     let mut span = tracer.begin_trace(context, SpanKind::Server, || "call".into());
-    span.set("mux.client", || Some(door.origin().client.clone()));
-    span.set("gen_ai.agent.name", || door.origin().agent.clone());
-    let mut asking = resources_and_prompts::asking(door, request.token);
+    span.set("mux.client", || Some(connection.origin().client.clone()));
+    span.set("gen_ai.agent.name", || connection.origin().agent.clone());
+    let mut asking = resources_and_prompts::asking(connection, request.token);
     Arc::make_mut(&mut asking.caller).trace = span.trace().clone();
     let call = ToolCall {
         target: CallTarget::Path {
@@ -71,14 +71,14 @@ pub(super) async fn make(
     };
     let observer = ProgressObserver::of(&call.asking.caller);
     let _admitted = daemon.runs.admit().map_err(convert::error)?;
-    let _room = door.call().await;
+    let _room = connection.call().await;
     let text = daemon.gateway.call(call, &observer).await;
     span.end_with(|| text.as_ref().err().map(|fault| fault.kind.to_string()));
     let mut text = text.map_err(convert::error)?;
     if request.raw && request.lean && text.len() > daemon.handles.max_inline_bytes() {
         text = blocking_pool::run(move || lean(text)).await;
     }
-    held(daemon, door, text).await
+    held(daemon, connection, text).await
 }
 
 #[cfg(test)]

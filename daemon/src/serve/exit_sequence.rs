@@ -107,14 +107,14 @@ pub(super) async fn open(
     daemon: &Arc<Daemon>,
     connections: &ClientConnections,
 ) {
-    if let Some(door) = door(daemon, connections) {
-        successor.let_in(door).await;
+    if let Some(connection) = connection(daemon, connections) {
+        successor.let_in(connection).await;
     }
 }
 
 /// A connection to this daemon for its successor, which serves its clients the runs that continue here.
 #[cfg(target_os = "linux")]
-fn door(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<OwnedFd> {
+fn connection(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<OwnedFd> {
     let paired = UnixStream::pair().and_then(|(near, far)| Ok((near, far.into_std()?)));
     match paired {
         Ok((near, far)) => {
@@ -129,7 +129,7 @@ fn door(daemon: &Arc<Daemon>, connections: &ClientConnections) -> Option<OwnedFd
 }
 
 #[cfg(not(target_os = "linux"))]
-fn door(_: &Arc<Daemon>, _: &ClientConnections) -> Option<OwnedFd> {
+fn connection(_: &Arc<Daemon>, _: &ClientConnections) -> Option<OwnedFd> {
     None
 }
 

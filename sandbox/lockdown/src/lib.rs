@@ -1,4 +1,4 @@
-//! Restrictions that a Linux process applies to itself without privileges, and that nobody can take back.
+//! Restrictions that a Linux process applies to itself without privileges, and that cannot be removed.
 //!
 //! Workers (`mux-worker`) and servers in a sandbox (`mux-confine`) are locked down with these. What each of them may do
 //! is decided there; this crate depends on no other one of ours.

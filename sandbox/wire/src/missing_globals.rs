@@ -116,12 +116,12 @@ mod tests {
             ("other.a.b", None),
         ] {
             let hint = non_function_hint(path);
-            let told = hint
+            let names_above = hint
                 .as_deref()
                 .zip(above)
                 .is_some_and(|(hint, above)| hint.contains(above));
             assert_eq!(
-                (hint.is_some(), told),
+                (hint.is_some(), names_above),
                 (above.is_some(), above.is_some()),
                 "{path}"
             );

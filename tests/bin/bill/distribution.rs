@@ -11,7 +11,7 @@ use super::{
     play::{Exchange, PlayedTask, TaskPlayer},
     suites::{SuiteTask, SuitesHome, TaskSuites},
     tokens::TokenCounter,
-    transcript::{TokenCounts, TokenPrices, Transcript},
+    transcript::{ConversationTranscript, TokenCounts, TokenPrices},
 };
 
 /// Which tasks are played.
@@ -184,8 +184,8 @@ fn plain(
     texts: &PlayedTask,
     arrangement: ToolArrangement,
     discovery: &Discovery,
-) -> Transcript {
-    let mut talk = Transcript::new(vec![discovery.plain.clone(), task.system.clone()]);
+) -> ConversationTranscript {
+    let mut talk = ConversationTranscript::new(vec![discovery.plain.clone(), task.system.clone()]);
     for (turn, exchanges) in task.turns.iter().zip(&texts.plain) {
         talk.hear(&turn.user);
         match arrangement {
@@ -207,8 +207,8 @@ fn programs(
     texts: &PlayedTask,
     arrangement: ToolArrangement,
     discovery: &Discovery,
-) -> Transcript {
-    let mut talk = Transcript::new(vec![discovery.mux.clone(), task.system.clone()]);
+) -> ConversationTranscript {
+    let mut talk = ConversationTranscript::new(vec![discovery.mux.clone(), task.system.clone()]);
     let runs = match arrangement {
         ToolArrangement::LastResult => &texts.last,
         ToolArrangement::AtOnce | ToolArrangement::OneByOne => &texts.all,
@@ -222,7 +222,7 @@ fn programs(
     talk
 }
 
-fn one_by_one(talk: &mut Transcript, exchanges: &[Exchange]) {
+fn one_by_one(talk: &mut ConversationTranscript, exchanges: &[Exchange]) {
     for exchange in exchanges {
         talk.say(vec![exchange.said.clone()]);
         talk.hear(&exchange.heard);

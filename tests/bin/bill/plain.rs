@@ -3,11 +3,11 @@
 use mux_tests::Agent;
 use serde_json::Value;
 
-use super::transcript::Transcript;
+use super::transcript::ConversationTranscript;
 
 pub(crate) struct Conversation<'a> {
     agent: &'a mut Agent,
-    pub(crate) texts: Transcript,
+    pub(crate) texts: ConversationTranscript,
 }
 
 impl<'a> Conversation<'a> {
@@ -15,7 +15,7 @@ impl<'a> Conversation<'a> {
     pub(crate) fn new(agent: &'a mut Agent, definitions: String) -> Self {
         Self {
             agent,
-            texts: Transcript::new(vec![definitions]),
+            texts: ConversationTranscript::new(vec![definitions]),
         }
     }
 

@@ -45,14 +45,14 @@ struct ModelRequest {
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Transcript {
+pub(crate) struct ConversationTranscript {
     standing: Vec<String>,
     requests: Vec<ModelRequest>,
     /// For the next request.
     heard: Vec<String>,
 }
 
-impl Transcript {
+impl ConversationTranscript {
     /// A conversation with these texts before its first request, such as the definitions of tools.
     pub(crate) fn new(standing: Vec<String>) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mux_tests::{TestEnv, TestTerminal, Transcript, mux_snapshot};
+use mux_tests::{CommandTranscript, TestEnv, TestTerminal, mux_snapshot};
 use serde_json::json;
 
 use super::prints;
@@ -260,7 +260,7 @@ fn commands_call_rejects_malformed_arguments_as_usage_errors() {
             files.read path=/tmp limit=3, or files.read '{"path": "/tmp"}', or 'files.read(path: "/tmp")'
     "#
     );
-    let mut from_input = Transcript::default();
+    let mut from_input = CommandTranscript::default();
     for input in [&b""[..], b"nope", b"\xff\xfe", b"7"] {
         let output = env.mux_with_input(["call", "fix.add", "-"], input);
         from_input.add(format!("mux call fix.add - < {input:?}"), &output);

@@ -1,6 +1,6 @@
 //! Exit codes, one for each kind of failure.
 
-use mux_tests::{TestEnv, Transcript, mux_snapshot};
+use mux_tests::{CommandTranscript, TestEnv, mux_snapshot};
 use nix::sys::signal::Signal;
 
 /// A command of each kind of failure.
@@ -53,7 +53,7 @@ fn commands_exit_code_depends_on_the_error_kind() {
          [[policy]]\nmatch = \"fix.side_*\"\naction = \"deny\"\n",
         env.fixture("fix", &[]),
     ));
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for args in FAILING {
         let text = env.mux(*args);
         transcript.add(format!("mux {}", args.join(" ")), &text);

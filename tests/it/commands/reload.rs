@@ -13,12 +13,12 @@ fn changes(report: &Value) -> Value {
     }
 }
 
-/// The same as text. A change that was active before is told in one line.
+/// The same as text. A change that was active before is one line.
 fn reported_changes(env: &TestEnv) -> String {
-    let told = env.mux(["reload"]).ok().stdout;
-    match told.split_once("already active (") {
+    let printed = env.mux(["reload"]).ok().stdout;
+    match printed.split_once("already active (") {
         Some((_, earlier)) => earlier.split_once("): ").unwrap().1.replace("; ", "\n"),
-        None => told.replace("servers: nothing changed\n", ""),
+        None => printed.replace("servers: nothing changed\n", ""),
     }
 }
 
@@ -143,7 +143,7 @@ fn commands_reload_names_what_changed_besides_servers() {
     limits: wall changed
     agents: small added
     ");
-    // Each change is told once.
+    // Each change is printed once.
     prints(env.mux(["reload"]), "nothing changed (1 server)\n");
     assert_eq!(env.starts("fix").len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
-use mux_tests::{TestEnv, Transcript, env::binary, mux_snapshot};
+use mux_tests::{CommandTranscript, TestEnv, env::binary, mux_snapshot};
 
 use super::{names, server};
 
@@ -217,7 +217,7 @@ fn added_server_that_does_not_start_stays_and_says_why() {
 #[test]
 fn config_edits_that_fail_change_nothing() {
     let env = TestEnv::with_config(OURS);
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for args in [
         &["add", "call", "--", "x"][..],
         &["add", "a.b", "--", "x"],

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use mux_tests::{TestEnv, Transcript, mux_snapshot};
+use mux_tests::{CommandTranscript, TestEnv, mux_snapshot};
 
 use super::{command, problems, server};
 
 #[test]
 fn config_missing_or_empty_is_valid_with_a_hint() {
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for text in [None, Some(""), Some("# nothing yet\n")] {
         let env = TestEnv::new();
         if let Some(text) = text {
@@ -88,7 +88,7 @@ fn config_missing_or_empty_is_valid_with_a_hint() {
 #[test]
 fn config_that_cannot_be_parsed_is_reported_by_a_running_daemon() {
     let good = command();
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for text in [
         b"[servers.a\n".to_vec(),
         format!("[servers.a]\n{good}[servers.a]\n{good}").into(),

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use mux_tests::{Output, TestEnv, Transcript, env::output, mux_snapshot};
+use mux_tests::{CommandTranscript, Output, TestEnv, env::output, mux_snapshot};
 
 #[test]
 fn config_home_that_cannot_be_used_is_rejected_with_a_fix() {
@@ -17,7 +17,7 @@ fn config_home_that_cannot_be_used_is_rejected_with_a_fix() {
     fs::create_dir(env.path("target")).unwrap();
     symlink(env.path("target"), &link).unwrap();
     let long = env.path(&"x".repeat(100));
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for home in [
         long.as_path(),
         Path::new("relative/home"),
@@ -80,7 +80,7 @@ fn config_home_that_others_can_write_is_rejected() {
     let env = TestEnv::new();
     let home = env.path("home");
     fs::create_dir(&home).unwrap();
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for mode in [0o770, 0o707, 0o500] {
         fs::set_permissions(&home, fs::Permissions::from_mode(mode)).unwrap();
         refused(&env, &home, &mut transcript);
@@ -124,7 +124,7 @@ fn config_home_that_others_can_write_is_rejected() {
         return;
     }
     fs::create_dir(home.join("run")).unwrap();
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for path in [home.join("run"), home.clone()] {
         chown(&path, Some(1234), None).unwrap();
         refused(&env, &home, &mut transcript);
@@ -182,7 +182,7 @@ fn config_missing_daemon_or_worker_program_is_reported() {
 
 /// Checks that commands that start a daemon and commands that only look for one fail with the same error.
 #[track_caller]
-fn refused(env: &TestEnv, home: &Path, transcript: &mut Transcript) {
+fn refused(env: &TestEnv, home: &Path, transcript: &mut CommandTranscript) {
     let mux =
         |args: &[&str]| -> Output { output(env.command("mux").env("MUX_HOME", home).args(args)) };
     let first = mux(&["run", "-e", "return 1"]);

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use mux_tests::{TestEnv, Transcript, mux_snapshot};
+use mux_tests::{CommandTranscript, TestEnv, mux_snapshot};
 
 #[test]
 fn config_programs_that_are_too_long_or_binary_are_rejected() {
     let env = TestEnv::new();
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for (name, bytes) in [
         ("10mb.ts", b"// x\n".repeat(2 << 20)),
         // Each of these bytes takes six in JSON.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use mux_tests::{Output, TestEnv, Transcript, env::binary, mux_snapshot, process};
+use mux_tests::{CommandTranscript, Output, TestEnv, env::binary, mux_snapshot, process};
 use serde_json::{Value, json};
 
 use super::until;
@@ -343,9 +343,9 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
     approve(&env, &root);
     let echo = |dir: &Path| at(&env, dir, &["call", "fix.echo", "text=x"]);
     let rule_origins = |dir: &Path| {
-        let told = at(&env, dir, &["policy", "explain", "fix.echo"]).ok();
-        assert!(told.stdout.contains("deny"), "{told:#?}");
-        told.stdout
+        let explained = at(&env, dir, &["policy", "explain", "fix.echo"]).ok();
+        assert!(explained.stdout.contains("deny"), "{explained:#?}");
+        explained.stdout
     };
     mux_snapshot!(echo(&deep), @r#"
     success: false
@@ -377,7 +377,7 @@ fn approved_deny_rules_stay_in_force_when_the_file_changes() {
             std::os::unix::fs::symlink("nowhere", &file).unwrap();
         }),
     ];
-    let mut transcript = Transcript::default();
+    let mut transcript = CommandTranscript::default();
     for (what, edit) in edits {
         clear();
         edit();

@@ -14,7 +14,7 @@ use mux_tests::TestEnv;
 use super::{attempt, has_bubblewrap, server};
 
 /// What is worth attacking, around one home.
-struct Targets {
+struct AttackTargets {
     tcp: TcpListener,
     udp: UdpSocket,
     abstract_name: String,
@@ -22,7 +22,7 @@ struct Targets {
     _sockets: [UnixListener; 2],
 }
 
-impl Targets {
+impl AttackTargets {
     fn new(env: &TestEnv) -> Self {
         fs::create_dir_all(env.path(".ssh")).unwrap();
         fs::write(env.path(".ssh/id_ed25519"), "a key").unwrap();
@@ -70,7 +70,7 @@ fn escaped() -> String {
 }
 
 /// The attempts that get through for this server, without those that write where nobody else sees it.
-fn met(env: &TestEnv, targets: &Targets) -> Vec<String> {
+fn met(env: &TestEnv, targets: &AttackTargets) -> Vec<String> {
     let attempts = targets.attempts(env);
     let met = attempts.iter().map(|(what, target)| {
         let met = attempt(env, what, target);
@@ -107,13 +107,13 @@ fn hostile_server_gets_nothing_of_the_user() {
         return;
     }
     let bare = home("false");
-    let targets = Targets::new(&bare);
+    let targets = AttackTargets::new(&bare);
     let possible = met(&bare, &targets).len();
     assert_eq!(possible, targets.attempts(&bare).len());
     drop(targets);
 
     let env = home("{}");
-    let targets = Targets::new(&env);
+    let targets = AttackTargets::new(&env);
     assert_eq!(met(&env, &targets), [""; 0]);
     for (what, target) in [
         ("resolve", "example.com"),
@@ -137,7 +137,7 @@ fn hostile_server_without_namespaces_still_gets_no_file_socket_or_process() {
     let mut start = env.command("mux");
     start.env("PATH", &path).args(["servers"]);
     assert!(start.status().unwrap().success());
-    let targets = Targets::new(&env);
+    let targets = AttackTargets::new(&env);
     // The list of processes is not hidden without namespaces; their memory and environment are.
     let found = met(&env, &targets);
     let daemon = format!("read /proc/{}/cmdline", env.daemon().unwrap());

@@ -135,10 +135,10 @@ fn doctor_names_the_servers_without_a_sandbox() {
     let [open, chosen] = ["open", "chosen"].map(|name| env.fixture(name, &[]));
     env.write_config(&format!("{open}{chosen}sandbox = false\n"));
     env.mux(["servers"]).ok();
-    let told = env.mux(["doctor"]).ok().stdout;
+    let printed = env.mux(["doctor"]).ok().stdout;
     assert!(
-        told.contains("without a sandbox, with all of your rights: open"),
-        "{told}"
+        printed.contains("without a sandbox, with all of your rights: open"),
+        "{printed}"
     );
-    assert!(!told.contains("open, chosen"), "{told}");
+    assert!(!printed.contains("open, chosen"), "{printed}");
 }

@@ -22,10 +22,10 @@ fn mistakes_are_named_with_their_line_and_disable_that_entry_alone() {
         let good = env.fixture("good", &[]);
         env.write_config(&format!("{good}{}", server(sandbox)));
         let checked = env.mux(["config", "check"]);
-        let told = format!("{}{}", checked.stdout, checked.stderr);
-        assert!(told.contains("config.toml:"), "{sandbox}: {told}");
+        let printed = format!("{}{}", checked.stdout, checked.stderr);
+        assert!(printed.contains("config.toml:"), "{sandbox}: {printed}");
         for part in parts {
-            assert!(told.contains(part), "{sandbox}: {told}");
+            assert!(printed.contains(part), "{sandbox}: {printed}");
         }
         env.mux(["call", "good.echo", "text=x"]).ok();
         let call = env.mux(["call", "box.attempt", "what=pid"]);

@@ -16,7 +16,7 @@ use url::Url;
 use super::{
     Shared,
     rules::Refresh,
-    state::{Client, Code, Holder, State, challenge_of, web_token},
+    state::{Client, Code, GrantHolder, State, challenge_of, web_token},
 };
 
 type Fields = HashMap<String, String>;
@@ -153,7 +153,7 @@ fn decide(us: &Shared, state: &mut State, asked: &Fields) -> Response {
             redirect,
             challenge,
             scopes,
-            holder: Holder {
+            holder: GrantHolder {
                 user: state.rules.user,
                 audience: value("resource"),
             },

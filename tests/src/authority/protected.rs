@@ -18,14 +18,14 @@ use super::{
 
 /// One MCP server.
 #[derive(Clone)]
-pub(super) struct Protected {
+pub(super) struct ProtectedServer {
     pub(super) shared: Arc<Shared>,
     pub(super) resource: String,
 }
 
-type Us = Given<Protected>;
+type Us = Given<ProtectedServer>;
 
-pub(super) fn routes(protected: Protected) -> Router {
+pub(super) fn routes(protected: ProtectedServer) -> Router {
     Router::new()
         .route("/.well-known/oauth-protected-resource/mcp", get(metadata))
         .route("/mcp", post(message).get(stream).delete(ended))
@@ -60,7 +60,7 @@ async fn ended(Given(us): Us, headers: HeaderMap) -> Response {
 }
 
 /// The request's token if it is valid.
-fn admitted(us: &Protected, headers: &HeaderMap) -> Result<Token, Response> {
+fn admitted(us: &ProtectedServer, headers: &HeaderMap) -> Result<Token, Response> {
     let token = headers
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
@@ -76,7 +76,7 @@ fn admitted(us: &Protected, headers: &HeaderMap) -> Result<Token, Response> {
     })
 }
 
-fn refusal(us: &Protected, state: &State, token: &str) -> Response {
+fn refusal(us: &ProtectedServer, state: &State, token: &str) -> Response {
     let mut challenge = format!(
         "Bearer error=\"invalid_token\", scope=\"{}\"",
         state.rules.scope
@@ -153,7 +153,7 @@ fn tools(user: Option<&str>) -> Value {
     json!({ "tools": tools })
 }
 
-fn call(us: &Protected, token: &Token, params: &Value) -> Result<Value, Response> {
+fn call(us: &ProtectedServer, token: &Token, params: &Value) -> Result<Value, Response> {
     let text = match params["name"].as_str().unwrap_or_default() {
         "echo" => params["arguments"]["text"]
             .as_str()

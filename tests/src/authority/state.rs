@@ -33,12 +33,12 @@ pub(super) struct Code {
     pub(super) redirect: String,
     pub(super) challenge: String,
     pub(super) scopes: Vec<String>,
-    pub(super) holder: Holder,
+    pub(super) holder: GrantHolder,
 }
 
 /// Whose token it is, and the MCP server that it is for.
 #[derive(Clone)]
-pub(super) struct Holder {
+pub(super) struct GrantHolder {
     pub(super) user: Option<&'static str>,
     pub(super) audience: String,
 }
@@ -48,7 +48,7 @@ pub(super) struct Token {
     pub(super) client: String,
     pub(super) refresh: String,
     pub(super) scopes: Vec<String>,
-    pub(super) holder: Holder,
+    pub(super) holder: GrantHolder,
     /// The number of the login that all its tokens share.
     family: u64,
     /// The refresh token that this one replaced.
@@ -110,7 +110,7 @@ impl State {
         &mut self,
         client: &str,
         scopes: Vec<String>,
-        holder: Holder,
+        holder: GrantHolder,
         before: Option<&Token>,
     ) -> (String, Token) {
         let access = match self.rules.audiences {

@@ -55,14 +55,14 @@ fn check_agent(
         }
     };
     let entries = document.section_entries(agent.servers_section(&document));
-    let doors: Vec<MuxEntry> = entries
+    let mux_entries: Vec<MuxEntry> = entries
         .iter()
         .filter_map(|(entry, value)| {
-            MuxEntry::parse_mcp_entry(value).filter(|door| door.starts_mux(entry))
+            MuxEntry::parse_mcp_entry(value).filter(|mux_entry| mux_entry.starts_mux(entry))
         })
         .collect();
-    for door in &doors {
-        let program = Path::new(&door.command);
+    for mux_entry in &mux_entries {
+        let program = Path::new(&mux_entry.command);
         if program.is_absolute() && !is_executable(program) {
             group.fail(
                 format!("{title} starts {}, which does not exist", program.display()),
@@ -70,7 +70,7 @@ fn check_agent(
             );
         }
     }
-    if doors.is_empty() {
+    if mux_entries.is_empty() {
         group.note(format!("{title} does not have mux"), Some(&install));
         return;
     }

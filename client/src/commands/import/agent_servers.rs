@@ -146,7 +146,7 @@ pub(super) fn convert_entry(
         variables_by_hand: Vec::new(),
         needs_edit: false,
     };
-    if !MuxEntry::parse_mcp_entry(entry).is_some_and(|door| door.starts_mux(name)) {
+    if !MuxEntry::parse_mcp_entry(entry).is_some_and(|mux_entry| mux_entry.starts_mux(name)) {
         EntryConverter::convert_into(&mut source, entry);
     }
     source

@@ -51,17 +51,22 @@ pub(super) fn plan_install(
     file: &AgentFile,
     agent: Agent,
     name: &str,
-    door: &MuxEntry,
+    mux_entry: &MuxEntry,
 ) -> Result<InstallPlan, InstallPlanError> {
     let mut document = ConfigDocument::parse(file.bytes(), agent.format())?;
     let section = agent.servers_section(&document);
-    let entry = door.to_agent_entry(agent, section);
+    let entry = mux_entry.to_agent_entry(agent, section);
     let old = match document.find_section_entry(section, name) {
-        Some(old) => Some(parse_own_entry(old, name, door)?),
+        Some(old) => Some(parse_own_entry(old, name, mux_entry)?),
         None => None,
     };
-    let has = |door: &MuxEntry| door.env.iter().any(|(name, _)| name == variables::HOME);
-    if old.as_ref().is_some_and(|old| has(old) && !has(door)) {
+    let has = |mux_entry: &MuxEntry| {
+        mux_entry
+            .env
+            .iter()
+            .any(|(name, _)| name == variables::HOME)
+    };
+    if old.as_ref().is_some_and(|old| has(old) && !has(mux_entry)) {
         // The old entry sets `MUX_HOME`, which `put` would keep.
         let without = document.without_server_entry(section, name)?;
         document = ConfigDocument::parse(without.as_bytes(), agent.format())?;
@@ -87,10 +92,10 @@ pub(super) fn plan_install(
 fn parse_own_entry(
     entry: &serde_json::Value,
     name: &str,
-    door: &MuxEntry,
+    mux_entry: &MuxEntry,
 ) -> Result<MuxEntry, InstallPlanError> {
     MuxEntry::parse_mcp_entry(entry)
-        .filter(|old| old.starts_mux(name) || old.command == door.command)
+        .filter(|old| old.starts_mux(name) || old.command == mux_entry.command)
         .ok_or_else(|| InstallPlanError::Taken(name.into()))
 }
 
@@ -101,7 +106,7 @@ pub(in crate::commands) fn own_entry_names(document: &ConfigDocument, agent: Age
     entries
         .into_iter()
         .filter(|(name, entry)| {
-            MuxEntry::parse_mcp_entry(entry).is_some_and(|door| door.starts_mux(name))
+            MuxEntry::parse_mcp_entry(entry).is_some_and(|mux_entry| mux_entry.starts_mux(name))
         })
         .map(|(name, _)| name.to_owned())
         .collect()

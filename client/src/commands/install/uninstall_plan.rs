@@ -24,18 +24,18 @@ pub(super) fn plan_uninstall(
             step: FileStep::Nothing,
         });
     };
-    let door = MuxEntry::parse_mcp_entry(entry)
-        .filter(|door| door.starts_mux(name))
+    let mux_entry = MuxEntry::parse_mcp_entry(entry)
+        .filter(|mux_entry| mux_entry.starts_mux(name))
         .ok_or_else(|| InstallPlanError::Taken(name.into()))?;
     let found = list_backups(path).into_iter().find_map(|backup| {
         let bytes = std::fs::read(&backup).ok()?;
         let text = String::from_utf8(bytes).ok()?;
-        let made = with_entry(text.as_bytes(), agent, name, &door)?;
+        let made = with_entry(text.as_bytes(), agent, name, &mux_entry)?;
         (made.as_bytes() == file.bytes()).then_some(FileStep::Restore { text, backup })
     });
     let (status, step) = match found {
         Some(restore) => (InstallStatus::Restored, restore),
-        None if with_entry(b"", agent, name, &door)
+        None if with_entry(b"", agent, name, &mux_entry)
             .is_some_and(|made| made.as_bytes() == file.bytes()) =>
         {
             (InstallStatus::Removed, FileStep::Remove)
@@ -49,13 +49,13 @@ pub(super) fn plan_uninstall(
 }
 
 /// The file with our entry added; `None` if it has an entry of this name.
-fn with_entry(bytes: &[u8], agent: Agent, name: &str, door: &MuxEntry) -> Option<String> {
+fn with_entry(bytes: &[u8], agent: Agent, name: &str, mux_entry: &MuxEntry) -> Option<String> {
     let document = ConfigDocument::parse(bytes, agent.format()).ok()?;
     let section = agent.servers_section(&document);
     if document.find_section_entry(section, name).is_some() {
         return None;
     }
     document
-        .with_server_entry(section, name, &door.to_agent_entry(agent, section))
+        .with_server_entry(section, name, &mux_entry.to_agent_entry(agent, section))
         .ok()
 }

@@ -3,7 +3,7 @@
 // Invariant: a click that was meant for what stood there before decides nothing: buttons rest for half a second
 // whenever the list moves. A click answers the cards that its card names, and no other call that waits.
 
-import { get, post } from "./door.js";
+import { get, post } from "./http.js";
 import { h } from "./draw.js";
 import { known, waiting } from "./live.js";
 import { error, foreign, long, nothing, redraw, runLink, state, toolLink } from "./parts.js";

@@ -2,7 +2,7 @@
 //
 // Invariant: a page that nobody sees holds no connection: a browser has six of them for all tabs of one address.
 
-import { Refused, stream } from "./door.js";
+import { Refused, stream } from "./http.js";
 import { Trace } from "./spans.js";
 
 export const known = {

@@ -1,7 +1,7 @@
 // Which view stands where, and when it is drawn again.
 
 import { approvals, leave as leaveApprovals } from "./approvals.js";
-import { enter } from "./door.js";
+import { enter } from "./http.js";
 import { draw, h } from "./draw.js";
 import { latency } from "./latency.js";
 import { follow, known, onNews, waiting } from "./live.js";

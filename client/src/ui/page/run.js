@@ -1,7 +1,7 @@
 // One run: what it is, what happened in it, how it ended.
 
 import { cards } from "./approvals.js";
-import { post } from "./door.js";
+import { post } from "./http.js";
 import { h } from "./draw.js";
 import { known, show } from "./live.js";
 import { error, fact, foreign, long, nothing, redraw, runLink, took } from "./parts.js";

@@ -1,6 +1,6 @@
 // Tools: found by words, each with its TypeScript and its JSON schemas.
 
-import { get, post } from "./door.js";
+import { get, post } from "./http.js";
 import { h } from "./draw.js";
 import { known } from "./live.js";
 import { table } from "./latency.js";

@@ -47,7 +47,7 @@ impl CredentialStore {
         };
         match found.value {
             Some(value) => Ok(value),
-            None => self.disk.told_by_keyring(name).await,
+            None => self.disk.read_from_keyring(name).await,
         }
     }
 
@@ -83,7 +83,7 @@ impl CredentialStore {
 }
 
 impl CredentialBackend {
-    async fn told_by_keyring(&self, name: &str) -> Result<Secret, SecretUnavailable> {
+    async fn read_from_keyring(&self, name: &str) -> Result<Secret, SecretUnavailable> {
         if let Some(known) = self.remembered().get(name) {
             return Ok(known.clone());
         }

@@ -32,7 +32,7 @@ async fn signs_are_named_before_and_after_a_change_is_accepted() {
     assert!(pinned.warnings().await.is_empty());
     pinned.change(&described(ATTACK)).await;
     let sign = "hides-from-user (\"Do not tell the user\")";
-    // The refused definition is shown to nobody but the user who reviews it.
+    // The refused definition is only shown to the user who reviews it.
     let refused = echo_pin(&pinned).await;
     assert_eq!(refused.signs, [sign]);
     assert_eq!(pinned.accept_all().await, 1);

@@ -4,6 +4,7 @@ mod process_launcher;
 mod request_ids;
 mod stderr;
 mod stdio_transport;
+mod write_order;
 
 pub use self::process_launcher::ProcessLauncher;
 pub(crate) use self::stderr::LastLines;

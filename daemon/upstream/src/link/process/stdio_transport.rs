@@ -3,7 +3,9 @@
 //! rmcp's own reader drops a line that is too long and goes on; the call that waits for it would then wait forever.
 //! Here such a line ends the session, and lines that are not JSON-RPC go to the server's log.
 //!
-//! Invariant: memory for one line is bounded by [`MAX_STDIO_MESSAGE_BYTES`], whatever the server writes.
+//! Invariants:
+//! - Memory for one line is bounded by [`MAX_STDIO_MESSAGE_BYTES`], whatever the server writes.
+//! - Messages are written in the order of the calls of `send`, however their futures are polled.
 
 use std::{
     io,
@@ -26,7 +28,7 @@ use tokio::{
 };
 use tracing::{debug, warn};
 
-use super::{request_ids::RequestIdOffset, stderr::LastLines};
+use super::{request_ids::RequestIdOffset, stderr::LastLines, write_order::WriteOrder};
 use crate::link::{
     parse_message,
     server_log::{LogStamp, ServerLog},
@@ -44,6 +46,7 @@ pub(crate) struct StdioTransport<R, W> {
     /// `None` once it was handed over.
     reader: Option<BufReader<R>>,
     writer: Arc<Mutex<Option<W>>>,
+    write_order: WriteOrder,
     /// Whether a line may have been written in part only.
     partial_write: Arc<AtomicBool>,
     /// Unparsed output from the previous transport.
@@ -129,6 +132,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
         Self {
             reader: Some(BufReader::with_capacity(64 << 10, pipes.reader)),
             writer: Arc::new(Mutex::new(Some(pipes.writer))),
+            write_order: WriteOrder::default(),
             partial_write: Arc::default(),
             earlier_output: io::Cursor::new(pipes.unread),
             request_ids: RequestIdOffset::starting_at(pipes.next, modern),
@@ -215,9 +219,12 @@ where
         let (writer, received) = (Arc::clone(&self.writer), Arc::clone(&self.received));
         let partial_write = Arc::clone(&self.partial_write);
         self.request_ids.map_outgoing(&mut item);
+        let mut turn = self.write_order.next_turn();
         async move {
             let mut bytes = serde_json::to_vec(&item)?;
             bytes.push(b'\n');
+            // rmcp spawns a task for each message: a cancellation could overtake its request.
+            turn.wait().await;
             // This lock spans an await so that lines do not interleave.
             let mut writer = writer.lock().await;
             let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -371,6 +378,8 @@ async fn next_line(
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt as _;
+
     use super::*;
 
     async fn messages(input: Vec<u8>) -> Vec<String> {
@@ -415,5 +424,36 @@ mod tests {
         input.extend_from_slice(b"\n");
         input.extend_from_slice(message);
         assert!(messages(input).await.is_empty());
+    }
+    #[tokio::test]
+    async fn cancellation_does_not_overtake_its_request() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let (writer, mut reader) = tokio::io::duplex(4096);
+        let mut transport = StdioTransport::new(
+            tokio::io::empty(),
+            writer,
+            (log.path().to_owned(), LogStamp::default()),
+            LastLines::default(),
+        );
+        let message = |text: &str| serde_json::from_str(text).unwrap();
+        let request = transport.send(message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+        let never_polled = transport.send(message(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#));
+        let cancellation = transport.send(message(
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+        ));
+        drop(never_polled);
+        // The order of the polls is the wrong one.
+        let (cancelled, sent) = tokio::join!(cancellation, request);
+        cancelled.unwrap();
+        sent.unwrap();
+        transport.close().await.unwrap();
+        drop(transport);
+
+        let mut written = String::new();
+        reader.read_to_string(&mut written).await.unwrap();
+        let lines: Vec<&str> = written.lines().collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("ping"), "{lines:?}");
+        assert!(lines[1].contains("notifications/cancelled"), "{lines:?}");
     }
 }

@@ -3,17 +3,19 @@
 use mux_tests::{Page, TestEnv};
 use serde_json::Value;
 
-use super::door;
+use super::page_requests;
 
 /// The messages of one tab.
-pub(super) struct Stream(Box<dyn Iterator<Item = String>>);
+pub(super) struct EventStream(Box<dyn Iterator<Item = String>>);
 
-impl Stream {
+impl EventStream {
     /// `more` is appended to the path.
     pub(super) fn open(page: &Page, more: &str) -> Self {
         let head =
             format!("GET /api/stream{more} HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN");
-        Self(Box::new(door::lines(door::request(page, &head, ""))))
+        Self(Box::new(page_requests::lines(page_requests::request(
+            page, &head, "",
+        ))))
     }
 
     fn next(&mut self) -> Option<Value> {
@@ -56,7 +58,7 @@ fn stream_has_the_whole_state_first_and_then_changes() {
     ]);
     let first = first.ok().json()["run"].as_str().unwrap().to_owned();
     let page = Page::serve(&env);
-    let mut tab = Stream::open(&page, "");
+    let mut tab = EventStream::open(&page, "");
     let hello = tab.until(|message| !message["build"].is_null());
     assert_eq!(hello["link"]["up"], true);
     tab.until(|message| changed(message, &first).is_some_and(|run| run["state"] == "succeeded"));
@@ -77,7 +79,7 @@ fn the_events_of_a_run_come_in_order_and_from_any_point() {
     let run = run["run"].as_str().unwrap().to_owned();
     let page = Page::serve(&env);
     let events = |more: &str| {
-        let mut tab = Stream::open(&page, &format!("?run={run}{more}"));
+        let mut tab = EventStream::open(&page, &format!("?run={run}{more}"));
         let message = tab.until(|message| !message["events"].is_null());
         message["events"].as_array().unwrap().clone()
     };
@@ -88,7 +90,7 @@ fn the_events_of_a_run_come_in_order_and_from_any_point() {
         7
     );
     assert_eq!(events("&after=2"), all[2..]);
-    let mut missing = Stream::open(&page, "?run=nobody-7");
+    let mut missing = EventStream::open(&page, "?run=nobody-7");
     let missing = missing.until(|message| !message["missing"].is_null());
     assert_eq!(missing["missing"]["kind"], "not_found");
 }
@@ -99,14 +101,14 @@ fn stream_reports_the_end_of_the_daemon_and_its_successor() {
     let run = env.mux(["--json", "run", "-e", "return 1"]).ok().json();
     let run = run["run"].as_str().unwrap();
     let page = Page::serve(&env);
-    let mut tab = Stream::open(&page, &format!("?run={run}"));
+    let mut tab = EventStream::open(&page, &format!("?run={run}"));
     tab.until(|message| changed(message, run).is_some());
     env.stop();
     let down = tab.until(|message| message["link"]["up"] == false);
     assert!(down["link"]["reason"].is_string(), "{down}");
     // No request of the page starts a daemon.
     let grants = "GET /api/grants HTTP/1.1\nHost: HOST\nAuthorization: Bearer TOKEN";
-    assert_eq!(door::send(&page, grants, "").status, 503);
+    assert_eq!(page_requests::send(&page, grants, "").status, 503);
     assert!(env.daemon().is_none());
     env.mux(["--json", "run", "-e", "return 2"]).ok();
     tab.until(|message| message["link"]["up"] == true);

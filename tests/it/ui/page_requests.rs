@@ -15,7 +15,7 @@ use nix::{
 };
 use serde_json::Value;
 
-use super::told::Stream;
+use super::event_stream::EventStream;
 
 const HANG: Duration = Duration::from_secs(60);
 
@@ -152,7 +152,7 @@ fn changing_requests_must_have_the_origin_of_the_page() {
 #[test]
 fn browser_is_started_with_a_code_that_is_valid_once() {
     let env = TestEnv::new();
-    let (opener, output) = (env.path("opener"), env.path("told"));
+    let (opener, output) = (env.path("opener"), env.path("opened"));
     mkfifo(&output, Mode::S_IRWXU).unwrap();
     let script = format!("#!/bin/sh\necho \"$1\" > {}\n", output.display());
     fs::write(&opener, script).unwrap();
@@ -202,7 +202,7 @@ fn signal_ends_mux_ui_at_once_even_with_an_open_stream() {
     let env = TestEnv::new();
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let page = Page::serve(&env);
-        let mut stream = Stream::open(&page, "");
+        let mut stream = EventStream::open(&page, "");
         stream.until(|message| message["link"]["up"] == true);
         page.running.signal(signal);
         assert!(stream.ends());
