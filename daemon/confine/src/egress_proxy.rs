@@ -41,6 +41,8 @@ const MAX_EGRESS_CONNECTIONS: usize = 64;
 const EGRESS_CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// The timeout of the head of a request.
 const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The longest name that DNS has.
+const MAX_HOST_NAME_BYTES: usize = 253;
 /// The number of refused targets that are remembered of one server.
 const MAX_REFUSED_TARGETS: usize = 32;
 
@@ -252,7 +254,7 @@ fn target(uri: &Uri, is_tunnel: bool) -> Option<(String, u16)> {
         .host()
         .trim_start_matches('[')
         .trim_end_matches(']');
-    Some((host.to_owned(), port))
+    (host.len() <= MAX_HOST_NAME_BYTES).then(|| (host.to_owned(), port))
 }
 
 /// Connects to an address of the host. `Ok(None)` if it has only addresses of this machine, which a name does not reach

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     bubblewrap,
     machine::SandboxSupport,
-    program_files::{ProgramFiles, ProgramKind, SYSTEM_FOLDERS, kind_of},
+    program_files::{ProgramFiles, ProgramKind, ProgramPlace, SYSTEM_FOLDERS, kind_of},
     seatbelt,
 };
 
@@ -54,11 +54,13 @@ const PLAIN_DEVICES: &[&str] = &[
 ];
 
 /// Where the egress proxy's folder is inside a sandbox.
-const INNER_EGRESS_FOLDER: &str = "/run/mux-egress";
+const INNER_EGRESS_FOLDER: &str = "/dev/mux-egress";
 /// The name of its socket there.
 pub(super) const EGRESS_SOCKET: &str = "proxy.sock";
 /// The port of the forwarder to it, inside the sandbox.
 pub(super) const FORWARDER_PORT: u16 = 3128;
+/// The first version of Landlock that covers signals and abstract sockets (Linux 6.12).
+const LANDLOCK_WITH_SCOPES: u32 = 6;
 /// Processes of a sandbox that are not the server's: bubblewrap's two, and the forwarder.
 const OWN_PROCESSES: u32 = 3;
 
@@ -123,8 +125,10 @@ pub(super) struct ConfinementPlan {
     pub(super) memory: Option<u64>,
     /// Processes and threads of the user in this namespace.
     pub(super) processes: Option<u32>,
-    /// Sockets of other processes may be opened by their path: none of them is visible.
-    pub(super) path_sockets: bool,
+    /// The server has namespaces of its own: it sees no process and no socket of others by a path.
+    pub(super) own_namespaces: bool,
+    /// Unix sockets may be opened.
+    pub(super) unix_sockets: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
@@ -146,8 +150,8 @@ pub(super) struct VisibleFiles {
     /// The server's home, if it is an empty one.
     pub(super) empty_home: Option<PathBuf>,
     pub(super) cwd: PathBuf,
-    /// Hidden again: the paths of muxd that lie in a granted one, and whether each is a folder.
-    pub(super) hidden: Vec<(PathBuf, bool)>,
+    /// Hidden again: the folders of muxd that lie in a granted one.
+    pub(super) hidden: Vec<PathBuf>,
     /// The folder of the egress proxy, and where it is seen.
     pub(super) egress: Option<(PathBuf, PathBuf)>,
     pub(super) has_network: bool,
@@ -193,7 +197,14 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         )));
     }
     let find = |name: &Path| find_program_blocking(name, &env, cwd).ok();
-    let files = ProgramFiles::of(&program, &args, (&home, cwd), find);
+    let place = ProgramPlace {
+        home: &home,
+        cwd,
+        granted: &sandbox.read,
+        writable: &sandbox.write,
+    };
+    let files = ProgramFiles::of(&program, &args, place, find);
+    refuse_changeable_paths(sandbox, &files)?;
     let private = dirs.private.join(identity);
     let hidden = hidden_paths(sandbox, &files.read, dirs, support)?;
     let egress = matches!(sandbox.network, SandboxNetwork::Hosts(_))
@@ -266,7 +277,10 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             plan.write = write;
             plan.write.extend(["/tmp".into(), "/dev".into()]);
             plan.write.extend(visible.empty_home);
-            plan.path_sockets = true;
+            plan.own_namespaces = true;
+            // The network that it shares has abstract sockets, which older versions of Landlock do not close.
+            plan.unix_sockets =
+                plan.network != PlannedNetwork::Any || support.landlock >= LANDLOCK_WITH_SCOPES;
             // Elsewhere it would count all processes of the user.
             plan.processes = support
                 .counts_processes
@@ -332,36 +346,86 @@ fn refuse_unenforceable(
         );
     }
     match support.landlock {
-        // Version 3 is the first to cover truncation.
-        0..=2 => refused(
-            "there is neither bubblewrap with user namespaces nor Landlock 3 (Linux 6.2); install bubblewrap",
+        LANDLOCK_WITH_SCOPES.. => Ok(()),
+        _ => refused(
+            "there is neither bubblewrap with user namespaces nor Landlock 6 (Linux 6.12); install bubblewrap",
         ),
-        _ => Ok(()),
     }
 }
 
-/// The paths of muxd that have to be hidden from a server whose entry grants a folder around them.
+/// Refuses what the server could turn into access to other files before its next start, by changing a file or a link
+/// that decides what it is granted.
+fn refuse_changeable_paths(
+    sandbox: &ServerSandbox,
+    files: &ProgramFiles,
+) -> Result<(), ConfineError> {
+    if let Some((from, to)) = &files.escape {
+        return Err(ConfineError::BadPath(format!(
+            "{} leads to {}, and the server may change where it leads; add {} to sandbox.read, or keep the program out of sandbox.write",
+            from.display(),
+            to.display(),
+            to.display()
+        )));
+    }
+    for folder in &sandbox.write {
+        let real_folder = real(folder);
+        for granted in sandbox.read.iter().chain(&sandbox.write) {
+            if granted.starts_with(folder) && !real(granted).starts_with(&real_folder) {
+                return Err(ConfineError::BadPath(format!(
+                    "{} is a link out of {}, which the server may change; grant {} instead",
+                    granted.display(),
+                    folder.display(),
+                    real(granted).display()
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// The folders of muxd that have to be hidden from a server whose entry grants reading a folder around them.
 fn hidden_paths(
     sandbox: &ServerSandbox,
     program: &[PathBuf],
     dirs: &SandboxDirs,
     support: &SandboxSupport,
-) -> Result<Vec<(PathBuf, bool)>, ConfineError> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+) -> Result<Vec<PathBuf>, ConfineError> {
     let mut hidden = BTreeSet::new();
+    let system: Vec<PathBuf> = SYSTEM_FOLDERS.iter().map(PathBuf::from).collect();
     for own in &dirs.protected {
-        let own_real = real(own);
+        let own_paths = BTreeSet::from([own.clone(), real(own)]);
         for granted in sandbox.read.iter().chain(&sandbox.write).chain(program) {
-            let granted_real = real(granted);
-            if granted_real.starts_with(&own_real) {
+            let granted_paths = [granted.clone(), real(granted)];
+            let is_inside = |path: &PathBuf| own_paths.iter().any(|own| path.starts_with(own));
+            if granted_paths.iter().any(is_inside) {
                 return Err(ConfineError::BadPath(format!(
                     "its sandbox cannot contain {}, which is muxd's own",
                     granted.display()
                 )));
             }
-            let Ok(below) = own_real.strip_prefix(&granted_real) else {
-                continue;
-            };
+        }
+        let is_above = |granted: &PathBuf| {
+            let granted = [granted.clone(), real(granted)];
+            let mut pairs = granted.iter().flat_map(|granted| {
+                let own_paths = own_paths.iter();
+                own_paths.map(move |own| own.starts_with(granted))
+            });
+            pairs.any(|is_above| is_above)
+        };
+        // A mount protects itself, and not the folders above it, which the server could move away.
+        if let Some(granted) = sandbox.write.iter().find(|granted| is_above(granted)) {
+            return Err(ConfineError::BadPath(format!(
+                "{} contains {}, which is muxd's own: the server could replace it; grant folders beside it in sandbox.write",
+                granted.display(),
+                own.display()
+            )));
+        }
+        let around = sandbox.read.iter().chain(program).chain(&system);
+        for granted in around.filter(|granted| is_above(granted)) {
             if support.bubblewrap.is_none() {
                 return Err(ConfineError::Unenforceable(format!(
                     "{} contains {}, which is muxd's own and can only be hidden with bubblewrap; install bubblewrap, or grant folders beside it",
@@ -369,12 +433,29 @@ fn hidden_paths(
                     own.display()
                 )));
             }
-            if own_real.exists() {
-                hidden.insert((granted.join(below), own_real.is_dir()));
-            }
+            hidden.extend(hidden_below(granted, &real(own))?);
         }
     }
     Ok(hidden.into_iter().collect())
+}
+
+/// The folder to hide of muxd's own path, below a granted folder. A file is replaced when it is written, which would
+/// remove what covered it: its folder is hidden.
+fn hidden_below(granted: &Path, own: &Path) -> Result<Option<PathBuf>, ConfineError> {
+    let folder = match own.is_dir() {
+        true => own,
+        false => own.parent().unwrap_or(own),
+    };
+    match folder.strip_prefix(real(granted)) {
+        Ok(below) if below.as_os_str().is_empty() => Err(ConfineError::BadPath(format!(
+            "{} contains {}, which is muxd's own and cannot be hidden there; grant folders beside it",
+            granted.display(),
+            own.display()
+        ))),
+        Ok(below) => Ok(Some(granted.join(below))),
+        // The folder contains the granted path, which does not contain the file.
+        Err(_) => Ok(None),
+    }
 }
 
 /// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
@@ -541,9 +622,14 @@ mod tests {
             ..support()
         };
         let nothing = SandboxSupport::default();
+        let old_landlock = SandboxSupport {
+            landlock: 5,
+            ..nothing.clone()
+        };
         for (program, sandbox, support, part) in [
             ("/usr/bin/docker", &plain, &support(), "container"),
             ("/usr/bin/x", &plain, &nothing, "install bubblewrap"),
+            ("/usr/bin/x", &plain, &old_landlock, "install bubblewrap"),
             ("/usr/bin/x", &hosts, &without_bubblewrap, "list of hosts"),
             (
                 "/usr/bin/x",
@@ -571,12 +657,80 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    fn paths_that_a_server_could_replace_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        let code = home.join("code");
+        for folder in ["state", "code/data", "dotfiles/mux", ".config", ".ssh"] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(home.join(".ssh"), code.join("keys")).unwrap();
+        let planned = |sandbox: ServerSandbox| planned(&home, "/usr/bin/x", &sandbox, &support());
+        let writing = |paths: &[&Path]| ServerSandbox {
+            write: paths.iter().map(|path| path.to_path_buf()).collect(),
+            ..ServerSandbox::default()
+        };
+        let error = planned(writing(&[&home])).unwrap_err();
+        assert!(error.contains("grant folders beside it"), "{error}");
+        let linked = ServerSandbox {
+            read: vec![code.join("keys")],
+            ..writing(&[&code])
+        };
+        let error = planned(linked).unwrap_err();
+        assert!(error.contains("is a link out of"), "{error}");
+        let inside = ServerSandbox {
+            read: vec![code.join("data")],
+            ..writing(&[&code])
+        };
+        planned(inside).unwrap();
+        // The configuration of muxd behind a link.
+        std::os::unix::fs::symlink(home.join("dotfiles/mux"), home.join(".config/mux")).unwrap();
+        let dirs = SandboxDirs {
+            private: home.join("cache"),
+            egress: home.join("run"),
+            protected: vec![home.join(".config/mux")],
+        };
+        for folder in [".config", "dotfiles", "dotfiles/mux"] {
+            let sandbox = writing(&[&home.join(folder)]);
+            hidden_paths(&sandbox, &[], &dirs, &support()).unwrap_err();
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn folder_of_a_single_file_is_hidden() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        fs::create_dir(home.join("mux")).unwrap();
+        fs::write(home.join("mux/config.toml"), "").unwrap();
+        let dirs = SandboxDirs {
+            private: home.join("cache"),
+            egress: home.join("run"),
+            protected: vec![home.join("mux/config.toml")],
+        };
+        let reading = |path: &Path| ServerSandbox {
+            read: vec![path.to_owned()],
+            ..ServerSandbox::default()
+        };
+        let hidden = hidden_paths(&reading(&home), &[], &dirs, &support()).unwrap();
+        assert_eq!(hidden, [home.join("mux")]);
+        hidden_paths(&reading(&home.join("mux")), &[], &dirs, &support()).unwrap_err();
+        let beside = reading(&home.join("other"));
+        assert!(
+            hidden_paths(&beside, &[], &dirs, &support())
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn plan_grants_what_the_entry_says_and_hides_what_is_muxds() {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().canonicalize().unwrap();
         fs::create_dir(home.join("state")).unwrap();
         let sandbox = ServerSandbox {
-            write: vec![home.clone()],
+            read: vec![home.clone()],
             memory: Some(64 << 20),
             processes: 64,
             ..ServerSandbox::default()
@@ -594,8 +748,21 @@ mod tests {
             .any(|pair| pair[0] == "--tmpfs" && pair[1] == state);
         assert!(hidden, "{words:?}");
         assert!(words.contains(&"--unshare-all".to_owned()));
-        assert!(plan.write.contains(&home));
         assert_eq!(plan.network, PlannedNetwork::None);
+        assert!(plan.own_namespaces && plan.unix_sockets);
+        // Abstract sockets are reached over a shared network, where Landlock does not cover them.
+        for (landlock, unix_sockets) in [(6, true), (5, false)] {
+            let sandbox = ServerSandbox {
+                network: SandboxNetwork::Any,
+                ..ServerSandbox::default()
+            };
+            let support = SandboxSupport {
+                landlock,
+                ..support()
+            };
+            let command = planned(&home, "/usr/bin/server", &sandbox, &support).unwrap();
+            assert_eq!(plan_of(&command).unix_sockets, unix_sockets);
+        }
     }
 
     #[test]
