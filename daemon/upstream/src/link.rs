@@ -68,7 +68,8 @@ pub(crate) enum LinkTransport {
 pub(crate) enum LinkEndpoint {
     Process {
         child: KeptChild,
-        sandbox: RunningSandbox,
+        /// Boxed, because most links have none.
+        sandbox: Box<RunningSandbox>,
         /// Resolves when the standard error is read to its end.
         stderr_ended: oneshot::Receiver<()>,
         stderr: StderrHandover<pipe::Receiver>,
@@ -159,7 +160,7 @@ impl ServerLink {
         Ok(Self {
             endpoint: LinkEndpoint::Process {
                 child,
-                sandbox,
+                sandbox: Box::new(sandbox),
                 stderr_ended,
                 stderr,
                 pipes: transport.pipes_handover(),
