@@ -10,7 +10,8 @@
 //!   program and the interpreters of it consist of; `machine` what this machine can enforce.
 //! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure.
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
-//!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts.
+//!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts
+//!   (`activity_stream` tells it which connections are idle).
 //!
 //! Invariants:
 //!
@@ -18,6 +19,7 @@
 //! - No sandbox contains muxd's own directories or its socket, whatever its entry grants.
 //! - Nothing of a plan is secret: it is visible in the list of processes.
 
+mod activity_stream;
 mod bubblewrap;
 #[cfg(target_os = "linux")]
 mod confined_process;
@@ -33,6 +35,6 @@ mod server_filter;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
-pub use egress_proxy::{EgressProxies, RefusedConnection};
+pub use egress_proxy::{EgressLease, EgressProxies, RefusedConnection};
 pub use machine::SandboxSupport;
 pub use plan::{ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, confine};

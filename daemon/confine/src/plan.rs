@@ -61,8 +61,16 @@ pub(super) const EGRESS_SOCKET: &str = "proxy.sock";
 pub(super) const FORWARDER_PORT: u16 = 3128;
 /// The first version of Landlock that covers signals and abstract sockets (Linux 6.12).
 const LANDLOCK_WITH_SCOPES: u32 = 6;
+/// The maximum number of connections of one server through its egress proxy.
+pub(super) const MAX_EGRESS_CONNECTIONS: u32 = 64;
+/// The maximum number of further connections that are answered with that limit.
+pub(super) const MAX_EGRESS_REFUSALS: u32 = 8;
+/// The maximum number of connections that the forwarder carries to the proxy, so that the proxy can answer.
+pub(super) const MAX_FORWARDED_CONNECTIONS: u32 = MAX_EGRESS_CONNECTIONS + MAX_EGRESS_REFUSALS;
 /// Processes of a sandbox that are not the server's: bubblewrap's two, and the forwarder.
 const OWN_PROCESSES: u32 = 3;
+/// The forwarder's threads, two for each connection, which the kernel and the keeper count as the server's.
+const FORWARDER_THREADS: u32 = 2 * MAX_FORWARDED_CONNECTIONS;
 
 /// The directories of a daemon that concern sandboxes.
 #[derive(Clone, Debug)]
@@ -190,6 +198,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     } = inputs;
     let home = variable(&env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
     refuse_unenforceable(sandbox, &program, support)?;
+    refuse_unenforceable_limits(sandbox, support)?;
     if let Some((key, path)) = sandbox.missing_paths().next() {
         let path = path.display();
         return Err(ConfineError::BadPath(format!(
@@ -205,7 +214,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     };
     let files = ProgramFiles::of(&program, &args, place, find);
     refuse_changeable_paths(sandbox, &files)?;
-    let private = dirs.private.join(identity);
+    let private = private_folder(dirs, identity, &program, &args);
     let hidden = hidden_paths(sandbox, &files.read, dirs, support)?;
     let egress = matches!(sandbox.network, SandboxNetwork::Hosts(_))
         .then(|| egress_folder(dirs, identity, sandbox));
@@ -219,7 +228,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     }
     let limits = TreeLimits {
         memory: sandbox.memory,
-        tasks: Some(sandbox.processes + OWN_PROCESSES),
+        tasks: Some(max_tasks(sandbox)),
     };
     if support.seatbelt {
         let tmp = private.join("tmp");
@@ -282,9 +291,7 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
             plan.unix_sockets =
                 plan.network != PlannedNetwork::Any || support.landlock >= LANDLOCK_WITH_SCOPES;
             // Elsewhere it would count all processes of the user.
-            plan.processes = support
-                .counts_processes
-                .then_some(sandbox.processes + OWN_PROCESSES);
+            plan.processes = support.counts_processes.then_some(max_tasks(sandbox));
         }
         None => {
             let tmp = private.join("tmp");
@@ -387,6 +394,52 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
+/// Without a list of processes of its own, a server can leave its process tree and is measured no more.
+fn refuse_unenforceable_limits(
+    sandbox: &ServerSandbox,
+    support: &SandboxSupport,
+) -> Result<(), ConfineError> {
+    let key = match (sandbox.memory, sandbox.processes) {
+        _ if support.bubblewrap.is_some() => return Ok(()),
+        (Some(_), _) => "memory",
+        (None, Some(_)) => "processes",
+        (None, None) => return Ok(()),
+    };
+    let fix = match support.seatbelt {
+        true => format!("needs Linux; remove sandbox.{key}"),
+        false => format!(
+            "needs bubblewrap with user namespaces; install bubblewrap, or remove sandbox.{key}"
+        ),
+    };
+    Err(ConfineError::Unenforceable(format!("sandbox.{key} {fix}")))
+}
+
+/// The processes and threads of a whole sandbox.
+fn max_tasks(sandbox: &ServerSandbox) -> u32 {
+    let forwarder = match sandbox.network {
+        SandboxNetwork::Hosts(_) => FORWARDER_THREADS,
+        SandboxNetwork::None | SandboxNetwork::Any => 0,
+    };
+    sandbox.max_processes() + OWN_PROCESSES + forwarder
+}
+
+/// What a server keeps belongs to its command, too: another server under the name of a removed one must not run what
+/// that one has fetched or changed.
+fn private_folder(
+    dirs: &SandboxDirs,
+    identity: &str,
+    program: &Path,
+    args: &[OsString],
+) -> PathBuf {
+    let mut hasher = blake3::Hasher::new();
+    for word in std::iter::once(program.as_os_str()).chain(args.iter().map(OsString::as_os_str)) {
+        let word = word.as_encoded_bytes();
+        hasher.update(&word.len().to_le_bytes()).update(word);
+    }
+    let key = hasher.finalize().to_hex();
+    dirs.private.join(identity).join(&key[..16])
+}
+
 /// The folders of muxd that have to be hidden from a server whose entry grants reading a folder around them.
 fn hidden_paths(
     sandbox: &ServerSandbox,
@@ -427,8 +480,12 @@ fn hidden_paths(
         let around = sandbox.read.iter().chain(program).chain(&system);
         for granted in around.filter(|granted| is_above(granted)) {
             if support.bubblewrap.is_none() {
+                let fix = match support.seatbelt {
+                    true => "on Linux; grant folders beside it",
+                    false => "with bubblewrap; install bubblewrap, or grant folders beside it",
+                };
                 return Err(ConfineError::Unenforceable(format!(
-                    "{} contains {}, which is muxd's own and can only be hidden with bubblewrap; install bubblewrap, or grant folders beside it",
+                    "{} contains {}, which is muxd's own and can only be hidden {fix}",
                     granted.display(),
                     own.display()
                 )));
@@ -617,6 +674,11 @@ mod tests {
             read: vec![path.to_owned()],
             ..plain.clone()
         };
+        let limited = |memory, processes| ServerSandbox {
+            memory,
+            processes,
+            ..plain.clone()
+        };
         let without_bubblewrap = SandboxSupport {
             bubblewrap: None,
             ..support()
@@ -631,6 +693,18 @@ mod tests {
             ("/usr/bin/x", &plain, &nothing, "install bubblewrap"),
             ("/usr/bin/x", &plain, &old_landlock, "install bubblewrap"),
             ("/usr/bin/x", &hosts, &without_bubblewrap, "list of hosts"),
+            (
+                "/usr/bin/x",
+                &limited(Some(64 << 20), None),
+                &without_bubblewrap,
+                "remove sandbox.memory",
+            ),
+            (
+                "/usr/bin/x",
+                &limited(None, Some(64)),
+                &without_bubblewrap,
+                "remove sandbox.processes",
+            ),
             (
                 "/usr/bin/x",
                 &granting(home),
@@ -732,7 +806,7 @@ mod tests {
         let sandbox = ServerSandbox {
             read: vec![home.clone()],
             memory: Some(64 << 20),
-            processes: 64,
+            processes: Some(64),
             ..ServerSandbox::default()
         };
         let command = planned(&home, "/usr/bin/server", &sandbox, &support()).unwrap();
@@ -779,7 +853,16 @@ mod tests {
             let command = planned(&home, program, sandbox, &support()).unwrap();
             variable(&command.env, name).map(|value| value.to_str().unwrap().to_owned())
         };
-        let own = |name| Some(format!("{}/cache/sandboxes/files/{name}", home.display()));
+        let own = |program: &str, name| {
+            let folder = home.join("cache/sandboxes/files");
+            let folder = fs::read_dir(folder).unwrap().filter_map(|entry| {
+                let cache = entry.unwrap().path().join(name);
+                cache.exists().then(|| cache.to_str().unwrap().to_owned())
+            });
+            let found: Vec<_> = folder.collect();
+            assert_eq!(found.len(), 1, "{program}: {found:?}");
+            found.into_iter().next()
+        };
         assert_eq!(
             env_of("/usr/bin/npx", &offline, "npm_config_offline").as_deref(),
             Some("true")
@@ -787,9 +870,68 @@ mod tests {
         assert_eq!(env_of("/usr/bin/npx", &online, "npm_config_offline"), None);
         assert_eq!(
             env_of("/usr/bin/npx", &online, "npm_config_cache"),
-            own("npm")
+            own("npx", "npm")
         );
-        assert_eq!(env_of("/usr/bin/uvx", &online, "UV_CACHE_DIR"), own("uv"));
+        let cache = env_of("/usr/bin/uvx", &online, "UV_CACHE_DIR");
+        assert_eq!(cache, own("uvx", "uv"));
+    }
+
+    #[test]
+    fn private_folder_is_not_that_of_another_command_of_the_same_name() {
+        let dirs = SandboxDirs {
+            private: "/cache".into(),
+            egress: "/run".into(),
+            protected: Vec::new(),
+        };
+        let folder = |identity, program: &str, args: &[&str]| {
+            let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+            private_folder(&dirs, identity, Path::new(program), &args)
+        };
+        let own = folder("a", "/usr/bin/npx", &["-y", "good"]);
+        assert!(own.starts_with("/cache/a"));
+        assert_eq!(own, folder("a", "/usr/bin/npx", &["-y", "good"]));
+        for other in [
+            folder("b", "/usr/bin/npx", &["-y", "good"]),
+            folder("a", "/usr/bin/npx", &["-y", "bad"]),
+            folder("a", "/usr/bin/npx", &["-ygood"]),
+            folder("a", "/usr/bin/uvx", &["-y", "good"]),
+        ] {
+            assert_ne!(own, other);
+        }
+    }
+
+    #[test]
+    fn fixes_name_what_works_on_that_system() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("state")).unwrap();
+        let dirs = SandboxDirs {
+            private: dir.path().join("cache"),
+            egress: dir.path().join("run"),
+            protected: vec![dir.path().join("state")],
+        };
+        let sandbox = ServerSandbox {
+            read: vec![dir.path().to_owned()],
+            processes: Some(64),
+            ..ServerSandbox::default()
+        };
+        for (seatbelt, names_bubblewrap) in [(true, false), (false, true)] {
+            let support = SandboxSupport {
+                seatbelt,
+                ..SandboxSupport::default()
+            };
+            let errors = [
+                hidden_paths(&sandbox, &[], &dirs, &support).unwrap_err(),
+                refuse_unenforceable_limits(&sandbox, &support).unwrap_err(),
+            ];
+            for error in errors {
+                let text = error.to_string();
+                assert_eq!(
+                    text.contains("install bubblewrap"),
+                    names_bubblewrap,
+                    "{text}"
+                );
+            }
+        }
     }
 
     #[test]
@@ -812,7 +954,11 @@ mod tests {
             variable(&command.env, "HTTPS_PROXY").unwrap(),
             "http://127.0.0.1:3128"
         );
+        // The forwarder's threads are not the server's.
+        let tasks = sandbox.max_processes() + OWN_PROCESSES + FORWARDER_THREADS;
+        assert_eq!(command.limits.tasks, Some(tasks));
         let plan = plan_of(&command);
+        assert_eq!(plan.processes, Some(tasks));
         assert!(matches!(plan.network, PlannedNetwork::Proxy(_)));
         assert!(!plan.bubblewrap.unwrap().contains(&"--share-net".to_owned()));
     }

@@ -54,7 +54,8 @@ pub struct ServerSandbox {
     pub network: SandboxNetwork,
     /// In bytes, of all processes together.
     pub memory: Option<u64>,
-    pub processes: u32,
+    /// As the entry says; the limit is [`Self::max_processes`].
+    pub processes: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -147,8 +148,8 @@ impl ServerSandbox {
                 .map(|text| path(key, text, environment, home))
                 .collect::<Result<Vec<_>, _>>()
         };
-        let processes = entry.processes.unwrap_or(DEFAULT_SANDBOX_PROCESSES);
-        if !(8..=65_536).contains(&processes) {
+        let processes = entry.processes;
+        if processes.is_some_and(|processes| !(8..=65_536).contains(&processes)) {
             return Err("sandbox.processes must be a number from 8 to 65536".into());
         }
         Ok(Self {
@@ -158,6 +159,11 @@ impl ServerSandbox {
             memory: entry.memory.as_ref().map(memory).transpose()?,
             processes,
         })
+    }
+
+    /// The processes and threads that the server may have at the same time.
+    pub fn max_processes(&self) -> u32 {
+        self.processes.unwrap_or(DEFAULT_SANDBOX_PROCESSES)
     }
 
     /// The granted paths, each with its key. Those in a workspace are not known yet.
@@ -423,7 +429,10 @@ mod tests {
         );
         assert_eq!(sandbox.write, [Path::new("/home/me/out")]);
         assert_eq!(sandbox.network.to_string(), "api.example.com:443, *.b.org");
-        assert_eq!((sandbox.memory, sandbox.processes), (Some(512 << 20), 64));
+        assert_eq!(
+            (sandbox.memory, sandbox.processes),
+            (Some(512 << 20), Some(64))
+        );
     }
 
     #[test]

@@ -144,7 +144,9 @@ pub use mux_confine::{RefusedConnection, SandboxDirs};
 
 pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
-    link::{LaunchError, LaunchedServer, ProcessLauncher, SandboxState, ServerLauncher},
+    link::{
+        LaunchError, LaunchedServer, ProcessLauncher, RunningSandbox, SandboxState, ServerLauncher,
+    },
     listing::ListKind,
     server::{
         CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,

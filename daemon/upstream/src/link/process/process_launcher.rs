@@ -20,14 +20,17 @@ use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
-    ConfineInputs, ConfinedCommand, EgressProxies, SandboxDirs, SandboxSupport, confine,
+    ConfineInputs, ConfinedCommand, EgressLease, EgressProxies, RefusedConnection, SandboxDirs,
+    SandboxSupport, confine,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
 use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec, TreeLimits, find_program};
 use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
-use crate::link::{LaunchError, LaunchedServer, LogStamp, SandboxState, ServerLauncher, ServerLog};
+use crate::link::{
+    LaunchError, LaunchedServer, LogStamp, RunningSandbox, ServerLauncher, ServerLog,
+};
 
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -112,17 +115,17 @@ impl ProcessLauncher {
         name: &str,
         process: &ProcessServer,
         log: &Path,
-    ) -> Result<KeptChild, LaunchError> {
+    ) -> Result<(KeptChild, RunningSandbox), LaunchError> {
         let spec = self.spawn_spec(name, process).await?;
-        let spec = match process.sandbox.sandbox() {
+        let (spec, sandbox) = match process.sandbox.sandbox() {
             Some(sandbox) => self.confined(spec, sandbox, log).await?,
-            None => spec,
+            None => (spec, RunningSandbox::default()),
         };
         let keeper = self
             .keeper()
             .await
             .map_err(|error| LaunchError::Failed(full_error_text(error)))?;
-        keeper.spawn(spec).await.map_err(LaunchError::from)
+        Ok((keeper.spawn(spec).await?, sandbox))
     }
 
     /// The command of a server as it runs without a sandbox.
@@ -157,13 +160,14 @@ impl ProcessLauncher {
         })
     }
 
-    /// The command that runs a server in its sandbox. The proxy that it may need listens on return.
+    /// The command that runs a server in its sandbox, and what that sandbox is. The proxy that it may need listens on
+    /// return.
     async fn confined(
         &self,
         spec: SpawnSpec,
         sandbox: &ServerSandbox,
         log: &Path,
-    ) -> Result<SpawnSpec, LaunchError> {
+    ) -> Result<(SpawnSpec, RunningSandbox), LaunchError> {
         let program = find_program(&spec).await?;
         let (this, sandbox, identity) = (self.clone(), sandbox.clone(), identity_of(log));
         let hosts = match &sandbox.network {
@@ -171,7 +175,8 @@ impl ProcessLauncher {
             SandboxNetwork::None | SandboxNetwork::Any => Vec::new(),
         };
         let server = identity.clone();
-        let support = self.sandbox_support().await;
+        let support = self.sandbox_support().await?;
+        let layers = support.layers().into_iter().map(String::from).collect();
         let planned = spawn_blocking(move || {
             let SpawnSpec {
                 args,
@@ -205,6 +210,10 @@ impl ProcessLauncher {
             limits,
             egress,
         } = command;
+        let mut sandbox = RunningSandbox {
+            layers,
+            egress: None,
+        };
         if let Some(folder) = egress {
             let log = log.to_owned();
             let report = move |text: &str| {
@@ -212,43 +221,45 @@ impl ProcessLauncher {
                 ServerLog::open(&log).write(&line);
             };
             let listening = self.0.egress.listen((&server, &folder), hosts, report);
-            listening.map_err(|error| {
+            let lease = listening.map_err(|error| {
                 failed(format!(
                     "its sandbox needs a proxy, which cannot listen: {error}"
                 ))
             })?;
+            sandbox.egress = Some(lease);
         }
-        Ok(SpawnSpec {
+        let spec = SpawnSpec {
             program,
             args,
             env,
             cwd,
             tag,
             limits,
-        })
+        };
+        Ok((spec, sandbox))
     }
 
     /// Tries bubblewrap, unless it is known to work: the user may install it at any time.
-    async fn sandbox_support(&self) -> SandboxSupport {
+    async fn sandbox_support(&self) -> Result<SandboxSupport, LaunchError> {
         let known = self.0.support.lock().clone();
         if let Some(known) = known.filter(SandboxSupport::is_complete) {
-            return known;
+            return Ok(known);
         }
         let trial = spawn_blocking(SandboxSupport::bubblewrap_trial).await;
+        let trial = trial.map_err(|stopped| untried_bubblewrap(&stopped.to_string()))?;
         let mut bubblewrap = None;
-        if let Ok(Some(trial)) = trial {
+        if let Some(trial) = trial {
             let program = trial.program.clone();
             let tried = self.program_output_and_exit(
                 trial,
                 PROGRAM_OUTPUT_TIMEOUT,
                 MAX_PROGRAM_OUTPUT_BYTES,
             );
-            let works = tried.await.is_ok_and(|tried| tried.exit.code == Some(0));
-            bubblewrap = works.then_some(program);
+            bubblewrap = bubblewrap_works(tried.await)?.then_some(program);
         }
         let support = SandboxSupport::with_bubblewrap(bubblewrap);
         *self.0.support.lock() = Some(support.clone());
-        support
+        Ok(support)
     }
 
     /// Runs a program and returns its output. The process tree is terminated after its exit or the time limit.
@@ -333,7 +344,8 @@ impl ServerLauncher for ProcessLauncher {
         log: &'a Path,
     ) -> BoxFuture<'a, Result<LaunchedServer, LaunchError>> {
         let start = self.start_process(name, process, log);
-        start.map_ok(LaunchedServer::Process).boxed()
+        let launched = |(child, sandbox)| LaunchedServer::Process(child, sandbox);
+        start.map_ok(launched).boxed()
     }
 
     fn adopt<'a>(
@@ -341,31 +353,48 @@ impl ServerLauncher for ProcessLauncher {
         name: &'a str,
         process: &'a ProcessServer,
         log: &'a Path,
-    ) -> BoxFuture<'a, ()> {
+    ) -> BoxFuture<'a, Option<EgressLease>> {
         async move {
-            let Some(sandbox) = process.sandbox.sandbox() else {
-                return;
-            };
-            // For the proxy, whose place follows from the entry, and for what is known of this machine.
+            let sandbox = process.sandbox.sandbox()?;
+            // For the proxy, whose place follows from the entry.
             let adopted = async {
                 let spec = self.spawn_spec(name, process).await?;
                 self.confined(spec, sandbox, log).await
             };
-            if let Err(error) = adopted.await {
-                warn!(server = name, %error, "a running server has lost the way out of its sandbox");
+            match adopted.await {
+                Ok((_, sandbox)) => sandbox.egress,
+                Err(error) => {
+                    warn!(server = name, %error, "a running server has lost the way out of its sandbox");
+                    None
+                }
             }
         }
         .boxed()
     }
 
-    fn sandbox_state(&self, log: &Path) -> SandboxState {
-        let support = self.0.support.lock();
-        let layers = support.as_ref().map(SandboxSupport::layers);
-        SandboxState {
-            layers: layers.unwrap_or_default(),
-            refused: self.0.egress.refused(&identity_of(log)),
-        }
+    fn refused_connections(&self, log: &Path) -> Vec<RefusedConnection> {
+        self.0.egress.refused(&identity_of(log))
     }
+
+    fn forget(&self, log: &Path) {
+        self.0.egress.forget(&identity_of(log));
+    }
+}
+
+/// Whether bubblewrap works here. A trial that did not come to its end says nothing: a server that was started then
+/// would have fewer layers than this machine has.
+fn bubblewrap_works(tried: Result<CommandOutput, String>) -> Result<bool, LaunchError> {
+    let exit = tried.map_err(|problem| untried_bubblewrap(&problem))?.exit;
+    match exit.code {
+        Some(code) => Ok(code == 0),
+        None => Err(untried_bubblewrap(&exit.to_string())),
+    }
+}
+
+fn untried_bubblewrap(problem: &str) -> LaunchError {
+    LaunchError::Failed(format!(
+        "its sandbox cannot be planned: bubblewrap could not be tried: {problem}; try again"
+    ))
 }
 
 impl From<SpawnError> for LaunchError {
@@ -390,4 +419,40 @@ fn identity_of(log: &Path) -> String {
 /// The text of an error with its causes.
 fn full_error_text<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
     format!("{:#}", anyhow::Error::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use mux_keeper::ChildExit;
+
+    use super::*;
+
+    #[test]
+    fn only_an_exit_code_says_that_bubblewrap_does_not_work() {
+        let exited = |code, signal| {
+            let exit = ChildExit {
+                code,
+                signal,
+                exceeded: None,
+            };
+            Ok(CommandOutput {
+                printed: Vec::new(),
+                exit,
+            })
+        };
+        assert!(bubblewrap_works(exited(Some(0), None)).unwrap());
+        assert!(!bubblewrap_works(exited(Some(1), None)).unwrap());
+        for untried in [
+            Err("it did not answer within 5s".to_owned()),
+            Err("start /usr/bin/bwrap: out of processes".to_owned()),
+            exited(None, Some(9)),
+            exited(None, None),
+        ] {
+            let error = bubblewrap_works(untried).unwrap_err().to_string();
+            assert!(
+                error.contains("bubblewrap could not be tried") && error.ends_with("try again"),
+                "{error}"
+            );
+        }
+    }
 }
