@@ -38,6 +38,8 @@ pub type HttpClientFactory =
 pub(super) enum TokenRequestError {
     /// The token or client was rejected: a retry will not help.
     Rejected(String),
+    /// The server issues no token for the named resource (RFC 8707). The token stays valid for others.
+    WrongTarget(String),
     /// The request failed, or its response is not usable.
     Failed(String),
 }
@@ -149,7 +151,9 @@ impl AuthServerClient {
         match status.is_success() {
             true => Ok(()),
             false => match parse_token_error(status, &body, &[token]) {
-                TokenRequestError::Rejected(why) | TokenRequestError::Failed(why) => Err(why),
+                TokenRequestError::Rejected(why)
+                | TokenRequestError::WrongTarget(why)
+                | TokenRequestError::Failed(why) => Err(why),
             },
         }
     }
@@ -265,9 +269,12 @@ fn parse_token_error(status: StatusCode, body: &[u8], secrets: &[&Secret]) -> To
     }
     let why = one_line_excerpt(&why);
     let definitive = ["invalid_grant", "invalid_client", "unauthorized_client"];
-    match status.is_client_error() && definitive.contains(&&*refused.error) {
-        true => TokenRequestError::Rejected(why),
-        false => TokenRequestError::Failed(format!("it answered {status}: {why}")),
+    match &*refused.error {
+        error if status.is_client_error() && definitive.contains(&error) => {
+            TokenRequestError::Rejected(why)
+        }
+        "invalid_target" if status.is_client_error() => TokenRequestError::WrongTarget(why),
+        _ => TokenRequestError::Failed(format!("it answered {status}: {why}")),
     }
 }
 
@@ -300,6 +307,9 @@ mod tests {
             let body = format!("{{\"error\":\"{error}\"}}");
             assert_eq!(of(400, &body), TokenRequestError::Rejected(error.into()));
         }
+        let body = "{\"error\":\"invalid_target\"}";
+        let wrong = TokenRequestError::WrongTarget("invalid_target".into());
+        assert_eq!(of(400, body), wrong);
         for (status, body) in [
             (500, "oh"),
             (503, "{\"error\":\"invalid_grant\"}"),

@@ -95,6 +95,17 @@ impl LogFileSet {
         files.collect()
     }
 
+    /// The files of the log, the oldest first, with what identifies each. `None` if the log is being rotated: names are of other files then.
+    pub(super) fn identified_files(&self) -> Option<Vec<(FileIdentity, PathBuf)>> {
+        let identify = || {
+            let files = self.files().into_iter();
+            let known = files.filter_map(|path| Some((file_identity(&path)?, path)));
+            known.collect::<Vec<_>>()
+        };
+        let files = identify();
+        (files == identify()).then_some(files)
+    }
+
     fn parse_age(&self, file: &str) -> Option<LogFileAge> {
         let rest = file.strip_prefix(&self.name)?.strip_prefix('.')?;
         if rest == "log" {
@@ -135,7 +146,7 @@ impl LogFile {
     }
 }
 
-pub(super) fn file_identity(path: &Path) -> Option<FileIdentity> {
+fn file_identity(path: &Path) -> Option<FileIdentity> {
     fs::metadata(path)
         .ok()
         .map(|found| metadata_identity(&found))

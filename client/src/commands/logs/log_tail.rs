@@ -2,11 +2,14 @@
 //!
 //! Invariant: each line is returned once, and whole or cut to [`MAX_LINE_BYTES`] bytes, whenever the log is rotated.
 
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::{
+    io::{self, Read as _, Seek as _, SeekFrom},
+    path::PathBuf,
+};
 
 use super::{
     backward_lines::MAX_LINE_BYTES,
-    log_files::{LogFile, LogFileSet, file_identity},
+    log_files::{FileIdentity, LogFile, LogFileSet},
 };
 use crate::log_line::{LineContext, LogLine};
 
@@ -51,28 +54,28 @@ impl LogTail {
     pub(super) fn read_appended(&mut self) -> io::Result<Vec<LogLine>> {
         let mut raw = Vec::new();
         // Looked up before the read: once the next file exists, this one is complete.
-        let files = self.family.files();
+        let files = self.family.identified_files();
         let known = self.open.as_ref().map(|open| open.log.identity);
-        let is_known = |path: &std::path::PathBuf| file_identity(path) == known;
-        let newer = match files.iter().position(is_known).filter(|_| known.is_some()) {
-            Some(at) => &files[at + 1..],
-            // It was deleted because of its age, so all files that exist are newer.
-            None => &files[..],
+        let is_known = |(identity, _): &(FileIdentity, PathBuf)| Some(*identity) == known;
+        let newer = match &files {
+            Some(files) => match files.iter().position(is_known) {
+                Some(at) => &files[at + 1..],
+                // It was deleted because of its age, so all files that exist are newer.
+                None => &files[..],
+            },
+            // The next call finds them.
+            None => &[],
         };
         let is_read = match &mut self.open {
             Some(open) => open.read_to_end(&mut raw)?,
             None => true,
         };
         if is_read {
-            for path in newer {
+            for (identity, path) in newer {
                 let Some(log) = LogFile::open(path)? else {
                     break;
                 };
-                if self
-                    .open
-                    .as_ref()
-                    .is_some_and(|open| open.log.identity == log.identity)
-                {
+                if log.identity != *identity {
                     // The files were renamed meanwhile: the next call finds them in order.
                     break;
                 }
@@ -247,6 +250,31 @@ mod tests {
             home.write(format!("{text}\n"));
         }
         assert_eq!(home.added().last().unwrap(), "e");
+    }
+
+    #[test]
+    fn lines_are_returned_once_while_the_log_is_rotated() {
+        const LINES: usize = 200;
+        let mut home = Home::new("");
+        let logs = home.logs.clone();
+        let writer = std::thread::spawn(move || {
+            let name = |number: usize| logs.join(format!("muxd.log.{number}"));
+            for line in 0..LINES {
+                fs::write(logs.join("muxd.log"), format!("{line}\n")).unwrap();
+                for number in (1..=line).rev() {
+                    fs::rename(name(number), name(number + 1)).unwrap();
+                }
+                fs::rename(logs.join("muxd.log"), name(1)).unwrap();
+            }
+        });
+        let mut lines = Vec::new();
+        while !writer.is_finished() {
+            lines.extend(home.added());
+        }
+        writer.join().unwrap();
+        lines.extend(home.added());
+        let expected: Vec<String> = (0..LINES).map(|line| line.to_string()).collect();
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -117,7 +117,9 @@ impl Account {
         let mut secrets = LoginSecrets::default();
         let grant = self.borrow_token(&record).await;
         let grant = grant.map_err(|error| match error {
-            TokenRequestError::Rejected(why) => AuthError::Denied(why),
+            TokenRequestError::Rejected(why) | TokenRequestError::WrongTarget(why) => {
+                AuthError::Denied(why)
+            }
             TokenRequestError::Failed(why) => AuthError::Unavailable(why),
         })?;
         record.take(&mut secrets, grant, &lender.scopes);

@@ -120,7 +120,9 @@ impl Account {
                 (next.secrets.refresh, next.record.refreshable) = (None, false);
                 Err(AuthError::Required(format!("the login has ended: {why}")))
             }
-            Err(TokenRequestError::Failed(why)) => Err(AuthError::Unavailable(why)),
+            Err(TokenRequestError::WrongTarget(why) | TokenRequestError::Failed(why)) => {
+                Err(AuthError::Unavailable(why))
+            }
         }
     }
 
