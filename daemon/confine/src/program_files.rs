@@ -281,10 +281,11 @@ fn script_of<'a>(program: &Path, args: &'a [OsString]) -> Option<&'a Path> {
         if INLINE_OPTIONS.contains(&text) {
             return None;
         }
-        if !text.starts_with('-') && !(takes_run && text == "run") {
-            let script = Path::new(arg);
-            return script.extension().is_some().then_some(script);
+        if text.starts_with('-') || (takes_run && text == "run") {
+            continue;
         }
+        let script = Path::new(arg);
+        return script.extension().is_some().then_some(script);
     }
     None
 }
@@ -537,7 +538,7 @@ mod tests {
         symlink(secret.join("id"), home.join("code/link")).unwrap();
         assert_eq!(escape("code/link", &[]), Some(secret.join("id")));
         // Unless the entry grants it.
-        assert_eq!(escape("code/link", &[secret.clone()]), None);
+        assert_eq!(escape("code/link", std::slice::from_ref(&secret)), None);
         // A name is searched in PATH, which the server does not choose.
         write(&home.join("code/named"), "#!/usr/bin/env ../.ssh/id\n");
         assert_eq!(escape("code/named", &[]), None);

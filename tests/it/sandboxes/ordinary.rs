@@ -4,10 +4,14 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
     net::TcpListener,
+    process::Command,
     thread,
 };
 
-use mux_tests::{TestEnv, env::npm};
+use mux_tests::{
+    TestEnv,
+    env::{npm, output},
+};
 
 use super::{attempt, has_bubblewrap, server};
 
@@ -120,11 +124,9 @@ fn layers_shown_are_those_around_the_running_server() {
     start.env("PATH", &path).args(["servers"]);
     assert!(start.status().unwrap().success());
     attempt(&env, "pid", "");
-    let bubblewrap = std::env::split_paths(&std::env::var_os("PATH").unwrap())
-        .map(|folder| folder.join("bwrap"))
-        .find(|file| file.is_file())
-        .unwrap();
-    std::os::unix::fs::symlink(bubblewrap, path.join("bwrap")).unwrap();
+    let mut find = Command::new("sh");
+    let bubblewrap = output(find.args(["-c", "command -v bwrap"])).ok().stdout;
+    std::os::unix::fs::symlink(bubblewrap.trim(), path.join("bwrap")).unwrap();
     env.mux(["call", "other.attempt", r#"{"what":"pid"}"#]).ok();
     let servers = env.mux(["--json", "servers"]).ok().json();
     let layers = |name: &str| {
