@@ -5,7 +5,7 @@
 //! the list leads to no service of this machine.
 
 use std::{
-    collections::{BTreeMap, HashMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     fs, io,
     net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
@@ -44,6 +44,9 @@ const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of refused targets that are remembered of one server.
 const MAX_REFUSED_TARGETS: usize = 32;
 
+/// The number of targets that are remembered of an observed server.
+const MAX_OBSERVED_TARGETS: usize = 256;
+
 type ProxyBody = BoxBody<Bytes, hyper::Error>;
 /// Called with the reason for each refused target, the first time and for the first [`MAX_REFUSED_TARGETS`].
 type RefusalReport = Arc<dyn Fn(&str) + Send + Sync>;
@@ -58,8 +61,18 @@ struct EgressProxy {
     listening: JoinHandle<()>,
 }
 
+/// Which hosts a server may reach through its proxy.
+#[derive(Clone, Debug)]
+pub enum EgressHosts {
+    Listed(Vec<HostPattern>),
+    /// All of them; they are recorded, because the server is observed.
+    Observed,
+}
+
 struct EgressRules {
-    hosts: Vec<HostPattern>,
+    hosts: EgressHosts,
+    /// The targets that an observed server asked for.
+    asked_for: Mutex<BTreeSet<String>>,
     report: RefusalReport,
     refused: Mutex<BTreeMap<String, u64>>,
 }
@@ -77,7 +90,7 @@ impl EgressProxies {
     pub fn listen(
         &self,
         (server, folder): (&str, &Path),
-        hosts: Vec<HostPattern>,
+        hosts: EgressHosts,
         report: impl Fn(&str) + Send + Sync + 'static,
     ) -> io::Result<()> {
         let socket = folder.join(EGRESS_SOCKET);
@@ -93,6 +106,7 @@ impl EgressProxies {
         let listener = UnixListener::bind(&socket)?;
         let rules = Arc::new(EgressRules {
             hosts,
+            asked_for: Mutex::default(),
             report: Arc::new(report),
             refused: Mutex::default(),
         });
@@ -104,6 +118,16 @@ impl EgressProxies {
         };
         proxies.insert(folder.to_owned(), proxy);
         Ok(())
+    }
+
+    /// Ends the proxy in `folder`, which served an observed server, and returns the targets that it asked for.
+    pub fn stop_observing(&self, folder: &Path) -> Vec<String> {
+        let Some(proxy) = self.0.lock().remove(folder) else {
+            return Vec::new();
+        };
+        fs::remove_file(folder.join(EGRESS_SOCKET)).ok();
+        let asked_for = proxy.rules.asked_for.lock();
+        asked_for.iter().cloned().collect()
     }
 
     /// The connections of a server that were refused since this daemon started.
@@ -185,10 +209,17 @@ impl EgressRules {
         let Some((host, port)) = target(request.uri(), is_tunnel) else {
             return reply(StatusCode::BAD_REQUEST, "muxd: this is a proxy".into());
         };
-        let Some(pattern) = self.hosts.iter().find(|it| it.matches(&host, port)) else {
-            return self.refuse(&host, port, "sandbox.network does not list it");
+        let may_be_local = match &self.hosts {
+            EgressHosts::Observed => {
+                self.record_asked_for(&host, port);
+                true
+            }
+            EgressHosts::Listed(hosts) => match hosts.iter().find(|it| it.matches(&host, port)) {
+                Some(pattern) => pattern.is_address_or_local(),
+                None => return self.refuse(&host, port, "sandbox.network does not list it"),
+            },
         };
-        let upstream = match connect(&host, port, pattern.is_address_or_local()).await {
+        let upstream = match connect(&host, port, may_be_local).await {
             Ok(Some(upstream)) => upstream,
             Ok(None) => {
                 return self.refuse(
@@ -222,6 +253,16 @@ impl EgressRules {
             (self.report)(&text);
         }
         reply(StatusCode::FORBIDDEN, format!("muxd: sandbox: {text}"))
+    }
+
+    fn record_asked_for(&self, host: &str, port: u16) {
+        let mut asked_for = self.asked_for.lock();
+        if asked_for.len() < MAX_OBSERVED_TARGETS {
+            asked_for.insert(match host.contains(':') {
+                true => format!("[{host}]:{port}"),
+                false => format!("{}:{port}", host.to_ascii_lowercase()),
+            });
+        }
     }
 
     /// Returns whether the target is remembered now and was not before.
@@ -389,7 +430,7 @@ mod tests {
         let hosts = vec![format!("127.0.0.1:{port}").parse().unwrap()];
         let report = move |text: &str| reports.lock().push(text.to_owned());
         proxies
-            .listen(("files", dir.path()), hosts, report)
+            .listen(("files", dir.path()), EgressHosts::Listed(hosts), report)
             .unwrap();
         let socket = dir.path().join(EGRESS_SOCKET);
 

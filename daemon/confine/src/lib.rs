@@ -11,6 +11,8 @@
 //! - `bubblewrap` and `seatbelt` write the plan in the terms of either program; both are pure.
 //! - `confined_process` (with `server_filter`) is the process before it becomes the server, `egress_forwarder` its
 //!   helper inside the sandbox, `egress_proxy` the daemon's end: the only way out of a sandbox with a list of hosts.
+//! - `observed_process` is `muxd observe`, which starts a server without a sandbox and records what it does
+//!   (`observation`); `suggestion` derives a sandbox from that.
 //!
 //! Invariants:
 //!
@@ -25,14 +27,24 @@ mod confined_process;
 mod egress_forwarder;
 mod egress_proxy;
 mod machine;
+mod observation;
+#[cfg(target_os = "linux")]
+mod observed_process;
 mod plan;
 mod program_files;
 mod seatbelt;
 #[cfg(target_os = "linux")]
 mod server_filter;
+mod suggestion;
 
 #[cfg(target_os = "linux")]
 pub use confined_process::run_confined;
-pub use egress_proxy::{EgressProxies, RefusedConnection};
+pub use egress_proxy::{EgressHosts, EgressProxies, RefusedConnection};
 pub use machine::SandboxSupport;
-pub use plan::{ConfineError, ConfineInputs, ConfinedCommand, SandboxDirs, confine};
+#[cfg(target_os = "linux")]
+pub use observed_process::run_observed;
+pub use plan::{
+    ConfineError, ConfineInputs, ConfinedCommand, ObservedCommand, SandboxDirs, SandboxGrants,
+    confine, grants, observe, suggest_from,
+};
+pub use suggestion::{SuggestedNetwork, SuggestedSandbox};

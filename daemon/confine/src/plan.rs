@@ -8,18 +8,20 @@ use std::{
 };
 
 use mux_keeper::{TreeLimits, find_program_blocking};
-use mux_settings::{SandboxNetwork, ServerSandbox};
+use mux_settings::{SandboxNetwork, ServerSandbox, projects::lexical_path};
 use serde::{Deserialize, Serialize};
 
 use super::{
     bubblewrap,
     machine::SandboxSupport,
+    observation::{ObservationPlan, read_observations},
     program_files::{ProgramFiles, ProgramKind, SYSTEM_FOLDERS, kind_of},
     seatbelt,
+    suggestion::{ObservedServer, SuggestedSandbox, suggest},
 };
 
 /// Files in /etc that programs need, and that hold no secret.
-const SYSTEM_FILES: &[&str] = &[
+pub(super) const SYSTEM_FILES: &[&str] = &[
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/ca-certificates.conf",
@@ -57,6 +59,8 @@ const PLAIN_DEVICES: &[&str] = &[
 const INNER_EGRESS_FOLDER: &str = "/run/mux-egress";
 /// The name of its socket there.
 pub(super) const EGRESS_SOCKET: &str = "proxy.sock";
+/// The name of the file with what an observed server did.
+const OBSERVATION_FILE: &str = "observed.jsonl";
 /// The port of the forwarder to it, inside the sandbox.
 pub(super) const FORWARDER_PORT: u16 = 3128;
 /// Processes of a sandbox that are not the server's: bubblewrap's two, and the forwarder.
@@ -171,6 +175,154 @@ pub(super) enum SystemPath {
 /// The size of a private /tmp, if the entry has no smaller limit of memory.
 const PRIVATE_TMP_BYTES: u64 = 256 << 20;
 
+/// What a sandbox grants in effect.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SandboxGrants {
+    /// Files of the system.
+    pub system: Vec<PathBuf>,
+    /// The server's program, with the package and the interpreter that it belongs to.
+    pub program: Vec<PathBuf>,
+    /// Folders in muxd's directories that are this server's own, such as for the packages that it fetches.
+    pub private: Vec<PathBuf>,
+    /// Its home is an empty one, and gone when it ends.
+    pub has_empty_home: bool,
+}
+
+/// What the sandbox of a server would grant. Reads the file system.
+pub fn grants(inputs: &ConfineInputs<'_>) -> Result<SandboxGrants, ConfineError> {
+    let ConfineInputs {
+        sandbox,
+        program,
+        args,
+        env,
+        cwd,
+        dirs,
+        support,
+        ..
+    } = inputs;
+    refuse_unenforceable(sandbox, program, support)?;
+    refuse_missing_paths(sandbox)?;
+    let home = home_of(env);
+    let find = |name: &Path| find_program_blocking(name, env, cwd).ok();
+    let files = ProgramFiles::of(program, args, (&home, cwd), find);
+    hidden_paths(sandbox, &files.read, dirs, support)?;
+    let private = dirs.private.join(inputs.identity);
+    let mut granted = files.read.iter().chain(&sandbox.read).chain(&sandbox.write);
+    let has_empty_home =
+        support.bubblewrap.is_some() && !granted.any(|path| home.starts_with(path));
+    let mut own: Vec<PathBuf> = package_cache(files.kind)
+        .map(|cache| private.join(cache.folder))
+        .into_iter()
+        .collect();
+    if support.bubblewrap.is_none() {
+        own.push(private.join("tmp"));
+    }
+    let system = SYSTEM_FOLDERS.iter().chain(SYSTEM_FILES).map(PathBuf::from);
+    Ok(SandboxGrants {
+        system: system.filter(|path| path.exists()).collect(),
+        program: files.read,
+        private: own,
+        has_empty_home,
+    })
+}
+
+/// The command that starts a server without a sandbox and records what it does.
+#[derive(Debug)]
+pub struct ObservedCommand {
+    pub program: PathBuf,
+    pub args: Vec<OsString>,
+    pub env: Vec<(OsString, OsString)>,
+    /// What the suggestion needs besides the observations.
+    server: ObservedServer,
+}
+
+/// Turns a server's command into one that is observed in `folder`, where its proxy listens, too. Creates the server's
+/// folders: it fetches packages into the cache that its sandbox will have.
+pub fn observe(inputs: ConfineInputs<'_>, folder: &Path) -> Result<ObservedCommand, ConfineError> {
+    let ConfineInputs {
+        identity,
+        program,
+        args,
+        mut env,
+        cwd,
+        dirs,
+        muxd,
+        ..
+    } = inputs;
+    if !cfg!(target_os = "linux") {
+        return Err(ConfineError::Unenforceable(
+            "servers can only be observed on Linux; write the sandbox by hand".into(),
+        ));
+    }
+    if kind_of(&program) == ProgramKind::Containers {
+        return Err(ConfineError::Unenforceable(CONTAINER_ENGINE.into()));
+    }
+    let home = home_of(&env);
+    let find = |name: &Path| find_program_blocking(name, &env, cwd).ok();
+    let files = ProgramFiles::of(&program, &args, (&home, cwd), find);
+    let private = dirs.private.join(identity);
+    let named = named_paths(&args, &env, cwd);
+    let mut temporary: Vec<PathBuf> = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from).into();
+    temporary.extend(variable(&env, "TMPDIR").map(PathBuf::from));
+    let anything = ServerSandbox {
+        network: SandboxNetwork::Any,
+        ..ServerSandbox::default()
+    };
+    set_package_caches(files.kind, &anything, &private, &mut env, &mut Vec::new())?;
+    env.retain(|(name, _)| name != "XDG_RUNTIME_DIR");
+    set_proxy_rules(&mut env);
+    create(folder)?;
+    let plan = ObservationPlan {
+        record: folder.join(OBSERVATION_FILE),
+        proxy: folder.join(EGRESS_SOCKET),
+    };
+    let plan =
+        serde_json::to_string(&plan).map_err(|error| ConfineError::Failed(error.to_string()))?;
+    let mut words: Vec<OsString> = vec!["observe".into(), plan.into(), program.into()];
+    words.extend(args);
+    Ok(ObservedCommand {
+        program: muxd.to_owned(),
+        args: words,
+        env,
+        server: ObservedServer {
+            home,
+            named,
+            program: files.read,
+            private,
+            protected: dirs.protected.clone(),
+            temporary,
+        },
+    })
+}
+
+/// The sandbox in which an observed server would have worked. `folder` is that of [`observe`], and `hosts` those that
+/// its proxy was asked for.
+pub fn suggest_from(
+    command: &ObservedCommand,
+    folder: &Path,
+    hosts: &[String],
+) -> io::Result<SuggestedSandbox> {
+    let observations = read_observations(&folder.join(OBSERVATION_FILE))?;
+    Ok(suggest(&observations, hosts, &command.server))
+}
+
+/// The existing absolute paths that an entry names: in its arguments, also after `=`, in its variables, and as its
+/// working directory.
+fn named_paths(args: &[OsString], env: &[(OsString, OsString)], cwd: &Path) -> Vec<PathBuf> {
+    let values = env.iter().map(|(_, value)| value.as_os_str());
+    let words = args.iter().map(OsString::as_os_str).chain(values);
+    let words = words.filter_map(OsStr::to_str);
+    let words = words.flat_map(|word| [Some(word), word.split_once('=').map(|(_, value)| value)]);
+    let paths = words.flatten().map(Path::new).chain([cwd]);
+    let mut named: Vec<PathBuf> = paths
+        .filter(|path| path.is_absolute() && path.exists())
+        .map(lexical_path)
+        .collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
 /// Turns a server's command into one that runs in its sandbox. Reads the file system, and creates the server's folders.
 pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineError> {
     let ConfineInputs {
@@ -184,14 +336,9 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
         muxd,
         support,
     } = inputs;
-    let home = variable(&env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from);
+    let home = home_of(&env);
     refuse_unenforceable(sandbox, &program, support)?;
-    if let Some((key, path)) = sandbox.missing_paths().next() {
-        let path = path.display();
-        return Err(ConfineError::BadPath(format!(
-            "{path} does not exist; create it or remove it from sandbox.{key}"
-        )));
-    }
+    refuse_missing_paths(sandbox)?;
     let find = |name: &Path| find_program_blocking(name, &env, cwd).ok();
     let files = ProgramFiles::of(&program, &args, (&home, cwd), find);
     let private = dirs.private.join(identity);
@@ -301,6 +448,22 @@ pub fn confine(inputs: ConfineInputs<'_>) -> Result<ConfinedCommand, ConfineErro
     })
 }
 
+fn home_of(env: &[(OsString, OsString)]) -> PathBuf {
+    variable(env, "HOME").map_or_else(|| PathBuf::from("/nonexistent"), PathBuf::from)
+}
+
+fn refuse_missing_paths(sandbox: &ServerSandbox) -> Result<(), ConfineError> {
+    match sandbox.missing_paths().next() {
+        None => Ok(()),
+        Some((key, path)) => Err(ConfineError::BadPath(format!(
+            "{} does not exist; create it or remove it from sandbox.{key}",
+            path.display()
+        ))),
+    }
+}
+
+const CONTAINER_ENGINE: &str = "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro";
+
 fn refuse_unenforceable(
     sandbox: &ServerSandbox,
     program: &Path,
@@ -308,9 +471,7 @@ fn refuse_unenforceable(
 ) -> Result<(), ConfineError> {
     let refused = |why: &str| Err(ConfineError::Unenforceable(why.to_owned()));
     if kind_of(program) == ProgramKind::Containers {
-        return refused(
-            "the server runs in a container, which its container engine starts outside of the sandbox; set sandbox = false and limit the container, as with --network none, --memory and -v PATH:PATH:ro",
-        );
+        return refused(CONTAINER_ENGINE);
     }
     if support.seatbelt {
         return match sandbox.network {
@@ -377,6 +538,28 @@ fn hidden_paths(
     Ok(hidden.into_iter().collect())
 }
 
+/// Where a package manager keeps what it has fetched.
+struct PackageCache {
+    folder: &'static str,
+    /// Names the folder to it.
+    variable: &'static str,
+    /// Lets it use what it has, and its value.
+    offline: (&'static str, &'static str),
+}
+
+fn package_cache(kind: Option<ProgramKind>) -> Option<PackageCache> {
+    let (folder, variable, offline) = match kind? {
+        ProgramKind::Npm => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
+        ProgramKind::Uv => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
+        ProgramKind::Containers | ProgramKind::Other => return None,
+    };
+    Some(PackageCache {
+        folder,
+        variable,
+        offline,
+    })
+}
+
 /// Packages that are fetched by a server stay its own: what another server runs later must not come from it. Without
 /// a network nothing is fetched, and what was fetched before is used.
 fn set_package_caches(
@@ -386,19 +569,17 @@ fn set_package_caches(
     env: &mut Vec<(OsString, OsString)>,
     write: &mut Vec<PathBuf>,
 ) -> Result<(), ConfineError> {
-    let (folder_name, variable, offline) = match kind {
-        Some(ProgramKind::Npm) => ("npm", "npm_config_cache", ("npm_config_offline", "true")),
-        Some(ProgramKind::Uv) => ("uv", "UV_CACHE_DIR", ("UV_OFFLINE", "1")),
-        _ => return Ok(()),
+    let Some(cache) = package_cache(kind) else {
+        return Ok(());
     };
-    let folder = private.join(folder_name);
+    let folder = private.join(cache.folder);
     create(&folder)?;
-    set(env, variable, &folder);
+    set(env, cache.variable, &folder);
     write.push(folder);
     if sandbox.network == SandboxNetwork::None {
-        set_default(env, offline.0, offline.1.as_ref());
+        set_default(env, cache.offline.0, cache.offline.1.as_ref());
     }
-    if folder_name == "npm" {
+    if kind == Some(ProgramKind::Npm) {
         // It asks for the latest version of npm, and writes about it into the server's log.
         set_default(env, "npm_config_update_notifier", "false".as_ref());
     }
@@ -406,10 +587,19 @@ fn set_package_caches(
 }
 
 fn set_proxies(env: &mut Vec<(OsString, OsString)>) {
-    let proxy = format!("http://127.0.0.1:{FORWARDER_PORT}");
-    for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
-        set(env, name, &proxy);
+    for (name, proxy) in proxy_variables(FORWARDER_PORT) {
+        set(env, name, proxy);
     }
+    set_proxy_rules(env);
+}
+
+/// The variables that name a proxy of this machine.
+pub(super) fn proxy_variables(port: u16) -> [(&'static str, String); 4] {
+    ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
+        .map(|name| (name, format!("http://127.0.0.1:{port}")))
+}
+
+fn set_proxy_rules(env: &mut Vec<(OsString, OsString)>) {
     for name in ["NO_PROXY", "no_proxy"] {
         set(env, name, "localhost,127.0.0.1,::1");
     }

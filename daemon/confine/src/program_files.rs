@@ -205,7 +205,7 @@ fn is_system(path: &Path) -> bool {
 }
 
 /// Whether `folder` may be granted as a part of a program: it is neither the home nor above it, nor a top-level folder.
-fn may_be_granted(folder: &Path, home: &Path) -> bool {
+pub(super) fn may_be_granted(folder: &Path, home: &Path) -> bool {
     folder.components().count() > 2 && !home.starts_with(folder)
 }
 

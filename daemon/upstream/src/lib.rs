@@ -140,11 +140,16 @@ mod session;
 mod sharing;
 mod upstreams;
 
-pub use mux_confine::{RefusedConnection, SandboxDirs};
+pub use mux_confine::{
+    RefusedConnection, SandboxDirs, SandboxGrants, SuggestedNetwork, SuggestedSandbox,
+};
 
 pub use self::{
     calls::{BackChannelRemedy, CallError, NoBackChannel, PermitSlot},
-    link::{LaunchError, LaunchedServer, ProcessLauncher, SandboxState, ServerLauncher},
+    link::{
+        LaunchError, LaunchedServer, ObservationError, ProcessLauncher, SandboxReport,
+        SandboxState, ServerLauncher,
+    },
     listing::ListKind,
     server::{
         CallInFlight, HeldSession, OutgoingSession, Server, ServerContext, ServerView, Slot,

@@ -44,7 +44,9 @@ use self::{
 };
 pub use self::{
     process::ProcessLauncher,
-    server_launcher::{LaunchError, LaunchedServer, SandboxState, ServerLauncher},
+    server_launcher::{
+        LaunchError, LaunchedServer, ObservationError, SandboxReport, SandboxState, ServerLauncher,
+    },
 };
 use mux_keeper::KeptChild;
 use mux_settings::{ProcessServer, RemoteServer, RemoteTransport};

@@ -3,7 +3,9 @@
 //! Invariant: a dead keeper is replaced before the next start, never in the middle of one.
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -20,14 +22,18 @@ use tracing::warn;
 
 use mux_config::environment::{CommandOutput, Environment};
 use mux_confine::{
-    ConfineInputs, ConfinedCommand, EgressProxies, SandboxDirs, SandboxSupport, confine,
+    ConfineError, ConfineInputs, ConfinedCommand, EgressHosts, EgressProxies, ObservedCommand,
+    SandboxDirs, SandboxSupport, SuggestedSandbox, confine, grants, observe, suggest_from,
 };
 #[cfg(target_os = "linux")]
 use mux_keeper::KeeperOffer;
 use mux_keeper::{Keeper, KeeperError, KeptChild, SpawnError, SpawnSpec, TreeLimits, find_program};
 use mux_settings::{ProcessServer, SandboxNetwork, ServerSandbox};
 
-use crate::link::{LaunchError, LaunchedServer, LogStamp, SandboxState, ServerLauncher, ServerLog};
+use crate::link::{
+    LaunchError, LaunchedServer, LogStamp, ObservationError, SandboxReport, SandboxState,
+    ServerLauncher, ServerLog,
+};
 
 /// The time limit for a program that only prints a value.
 const PROGRAM_OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,6 +57,15 @@ struct LauncherInner {
     /// What this machine can enforce, once a sandbox was needed.
     support: parking_lot::Mutex<Option<SandboxSupport>>,
     egress: EgressProxies,
+    /// The servers that are observed, by their identity.
+    observed: parking_lot::Mutex<HashMap<String, ObservedServer>>,
+}
+
+/// A server that is observed.
+struct ObservedServer {
+    folder: PathBuf,
+    /// Its command, once it was started.
+    command: Option<Arc<ObservedCommand>>,
 }
 
 enum KeeperSlot {
@@ -77,6 +92,7 @@ impl ProcessLauncher {
             sandboxes,
             support: parking_lot::Mutex::default(),
             egress: EgressProxies::default(),
+            observed: parking_lot::Mutex::default(),
             program,
             lock,
             environment,
@@ -114,9 +130,15 @@ impl ProcessLauncher {
         log: &Path,
     ) -> Result<KeptChild, LaunchError> {
         let spec = self.spawn_spec(name, process).await?;
-        let spec = match process.sandbox.sandbox() {
-            Some(sandbox) => self.confined(spec, sandbox, log).await?,
-            None => spec,
+        let observed_in = {
+            let observed = self.0.observed.lock();
+            let own = observed.get(&identity_of(log));
+            own.map(|observed| observed.folder.clone())
+        };
+        let spec = match (observed_in, process.sandbox.sandbox()) {
+            (Some(folder), _) => self.observed(spec, log, folder).await?,
+            (None, Some(sandbox)) => self.confined(spec, sandbox, log).await?,
+            (None, None) => spec,
         };
         let keeper = self
             .keeper()
@@ -211,6 +233,7 @@ impl ProcessLauncher {
                 let line = LogStamp::default().stamp_line(&format!("[muxd] sandbox: {text}"));
                 ServerLog::open(&log).write(&line);
             };
+            let hosts = EgressHosts::Listed(hosts);
             let listening = self.0.egress.listen((&server, &folder), hosts, report);
             listening.map_err(|error| {
                 failed(format!(
@@ -226,6 +249,107 @@ impl ProcessLauncher {
             tag,
             limits,
         })
+    }
+
+    /// The command that runs a server without a sandbox and records what it does.
+    async fn observed(
+        &self,
+        spec: SpawnSpec,
+        log: &Path,
+        folder: PathBuf,
+    ) -> Result<SpawnSpec, LaunchError> {
+        let failed = |problem: String| LaunchError::Failed(problem);
+        let program = find_program(&spec).await?;
+        let (this, identity, place) = (self.clone(), identity_of(log), folder.clone());
+        let server = identity.clone();
+        let support = self.sandbox_support().await;
+        let SpawnSpec {
+            args,
+            env,
+            cwd,
+            tag,
+            limits,
+            ..
+        } = spec;
+        let started_in = cwd.clone();
+        let planned = spawn_blocking(move || {
+            let inputs = ConfineInputs {
+                identity: &identity,
+                sandbox: &ServerSandbox::default(),
+                program,
+                args,
+                env,
+                cwd: &started_in,
+                dirs: &this.0.sandboxes,
+                muxd: &this.0.program,
+                support: &support,
+            };
+            observe(inputs, &place)
+        });
+        let command = planned
+            .await
+            .map_err(|stopped| failed(stopped.to_string()))?
+            .map_err(|error: ConfineError| failed(error.to_string()))?;
+        let listening =
+            self.0
+                .egress
+                .listen((&server, &folder), EgressHosts::Observed, |_: &str| {});
+        listening.map_err(|error| {
+            failed(format!(
+                "it is observed, which needs a proxy, which cannot listen: {error}"
+            ))
+        })?;
+        let command = Arc::new(command);
+        if let Some(observed) = self.0.observed.lock().get_mut(&server) {
+            observed.command = Some(Arc::clone(&command));
+        }
+        Ok(SpawnSpec {
+            program: command.program.clone(),
+            args: command.args.clone(),
+            env: command.env.clone(),
+            cwd,
+            tag,
+            limits,
+        })
+    }
+
+    /// What a sandbox of the server grants in effect.
+    async fn report_sandbox(
+        &self,
+        name: &str,
+        process: &ProcessServer,
+        log: &Path,
+    ) -> SandboxReport {
+        let support = self.sandbox_support().await;
+        let layers = support.layers();
+        let granted = async {
+            let spec = self.spawn_spec(name, process).await?;
+            let program = find_program(&spec).await?;
+            let sandbox = process.sandbox.sandbox().cloned().unwrap_or_default();
+            let (this, identity) = (self.clone(), identity_of(log));
+            let planned = spawn_blocking(move || {
+                grants(&ConfineInputs {
+                    identity: &identity,
+                    sandbox: &sandbox,
+                    program,
+                    args: spec.args,
+                    env: spec.env,
+                    cwd: &spec.cwd,
+                    dirs: &this.0.sandboxes,
+                    muxd: &this.0.program,
+                    support: &support,
+                })
+            });
+            let failed = |problem: String| LaunchError::Failed(problem);
+            planned
+                .await
+                .map_err(|stopped| failed(stopped.to_string()))?
+                .map_err(|error| failed(error.to_string()))
+        };
+        SandboxReport {
+            layers,
+            grants: granted.await.map_err(|error| error.to_string()),
+        }
     }
 
     /// Tries bubblewrap, unless it is known to work: the user may install it at any time.
@@ -356,6 +480,66 @@ impl ServerLauncher for ProcessLauncher {
             }
         }
         .boxed()
+    }
+
+    fn sandbox_grants<'a>(
+        &'a self,
+        name: &'a str,
+        process: &'a ProcessServer,
+        log: &'a Path,
+    ) -> BoxFuture<'a, SandboxReport> {
+        self.report_sandbox(name, process, log).boxed()
+    }
+
+    fn begin_observation(&self, log: &Path) -> Result<(), ObservationError> {
+        if cfg!(not(target_os = "linux")) {
+            return Err(ObservationError::Impossible(
+                "servers can only be observed on Linux; write the sandbox by hand".into(),
+            ));
+        }
+        let identity = identity_of(log);
+        let mut observed = self.0.observed.lock();
+        if observed.contains_key(&identity) {
+            return Err(ObservationError::AlreadyObserved);
+        }
+        // Short, because the path of a socket is limited.
+        let used: Vec<&PathBuf> = observed.values().map(|other| &other.folder).collect();
+        let name = |number: usize| self.0.sandboxes.egress.join(format!("observed-{number}"));
+        let free = (0..=used.len()).map(name).find(|it| !used.contains(&it));
+        let folder = free.unwrap_or_else(|| name(used.len()));
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let problem = format!("{}: {error}", folder.display());
+                return Err(ObservationError::Impossible(problem));
+            }
+            _ => {}
+        }
+        let server = ObservedServer {
+            folder,
+            command: None,
+        };
+        observed.insert(identity, server);
+        Ok(())
+    }
+
+    fn is_observed(&self, log: &Path) -> bool {
+        self.0.observed.lock().contains_key(&identity_of(log))
+    }
+
+    fn end_observation(&self, log: &Path) -> Result<SuggestedSandbox, ObservationError> {
+        let Some(observed) = self.0.observed.lock().remove(&identity_of(log)) else {
+            return Ok(SuggestedSandbox::default());
+        };
+        let hosts = self.0.egress.stop_observing(&observed.folder);
+        let suggested = observed
+            .command
+            .map(|command| suggest_from(&command, &observed.folder, &hosts));
+        fs::remove_dir_all(&observed.folder).ok();
+        let suggested = suggested.transpose();
+        let suggested = suggested.map_err(|error| {
+            ObservationError::Impossible(format!("cannot read what was observed: {error}"))
+        })?;
+        Ok(suggested.unwrap_or_default())
     }
 
     fn sandbox_state(&self, log: &Path) -> SandboxState {
